@@ -123,23 +123,23 @@ def compile(  # noqa: A001  # the name that users of compilers expect
     if isinstance(module_or_text, str | bytes):
         module_or_text = hlo_text(module_or_text)
     phases = Phases()
-    keeper = _backend(backend).keeper
-    if keeper is None or not options.cache or options.dump_to or options.llvm_limit is not None:
+    serializer = _backend(backend).serializer
+    if serializer is None or not options.cache or options.dump_to or options.llvm_limit is not None:
         return _compile(module_or_text, backend, options, phases)
     with phases.phase("cache"):
         cache = Cache.open(options.cache, options.cache_bytes)
         text = module_or_text if isinstance(module_or_text, str) else to_text(module_or_text)
         relevant = replace(options, cache="", cache_bytes=0, verify_each=False, dump_pass_re="")
-        key = key_of(text, backend, repr(relevant), keeper.depends_on(options))
+        key = key_of(text, backend, repr(relevant), serializer.depends_on(options))
         kept = cache.get(key)
     if kept is not None:
-        return keeper.restore(kept, lambda: _prepared(text, backend, options), options, phases)
+        return serializer.restore(kept, lambda: _prepared(text, backend, options), options, phases)
     executable = _compile(module_or_text, backend, options, phases)
     if isinstance(executable, PaddedExecutable) or is_called(executable.module):
         # An image knows nothing of sizes that its callers give, nor of functions in this process.
         return executable
     with phases.phase("cache"):
-        cache.put(key, keeper.to_bytes(executable))
+        cache.put(key, serializer.to_bytes(executable))
     return executable
 
 

@@ -16,7 +16,7 @@ from xlabench import jobs
 from xlabench.bundles import bundle
 from xlabench.bundles.bundle import is_bundle
 from xlabench.cases import inputs, programs
-from xlabench.engines import Array, Engine, build, engine, execute, facts_of
+from xlabench.engines import Array, Engine, build, engine, execute, info_of
 from xlabench.engines.spec import split_spec
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
 from xlabench.judging import judge as judging
@@ -161,7 +161,7 @@ def judge_here(case: Case, subject: Engine, reference: Engine) -> Judgement:
     try:
         expected = execute(reference, build(reference, case.module), case.arrays).results
         program = build(subject, case.module)
-        if proven := facts_of(program).proven:
+        if proven := info_of(program).proven:
             return Judgement("assembled", f"{subject.spec}: {proven}", expected)
         called = execute(subject, program, case.arrays)
     except Exception as error:
@@ -171,7 +171,7 @@ def judge_here(case: Case, subject: Engine, reference: Engine) -> Judgement:
         return Judgement(verdict, str(error), expected)
     standard = jobs.standard_of(subject.spec, reference.spec, case.policy, wide=case.wide)
     found = judging.judge(case.module, case.arrays, expected, called.results, standard)
-    return _of_answer(found, expected, called.results, called.changed, "", facts_of(program).ran)
+    return _of_answer(found, expected, called.results, called.changed, "", info_of(program).ran)
 
 
 def _of_answer(

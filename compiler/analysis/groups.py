@@ -26,7 +26,7 @@ _FRAMES = {"concatenate": 18, "pad": 9, "dynamic-update-slice": 9, "reduce": 9, 
 _MOST_COLUMNS = 4
 
 
-class GroupKind(enum.Enum):
+class FusionGroupKind(enum.Enum):
     """How a group's kernel walks; the value is XLA's name of the fusion kind."""
 
     LOOP = "kLoop"
@@ -36,14 +36,14 @@ class GroupKind(enum.Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Group:
+class FusionGroup:
     """Instructions that become one kernel; `members` holds the roots, its results, too.
 
     `weights` are reductions of a few terms each that are computed within another reduction.
     """
 
     roots: list[Instruction]
-    kind: GroupKind
+    kind: FusionGroupKind
     members: set[Instruction] = field(default_factory=set)
     depths: dict[Instruction, int] = field(default_factory=dict)
     weights: set[Instruction] = field(default_factory=set)
@@ -92,25 +92,25 @@ def is_fusible(instruction: Instruction) -> bool:
     return instruction.opcode in MOVES | SELECTS or (op is not None and op.elementwise)
 
 
-def kind_of(instruction: Instruction) -> GroupKind | None:
+def kind_of(instruction: Instruction) -> FusionGroupKind | None:
     """The kind of a new group with this root; None for what is not fused."""
     if instruction.opcode == "reduce":
-        return GroupKind.REDUCE
+        return FusionGroupKind.REDUCE
     if instruction.opcode in PRODUCTS:
-        return None if instruction.array.element_type.is_complex else GroupKind.DOT
+        return None if instruction.array.element_type.is_complex else FusionGroupKind.DOT
     takes_in = instruction.opcode == "scatter" or (instruction.opcode == "sort" and len(instruction.operands) > 1)
     fusible = is_fusible(instruction) or is_update_in_place(instruction) or takes_in
-    return GroupKind.LOOP if fusible and instruction.opcode != "constant" else None
+    return FusionGroupKind.LOOP if fusible and instruction.opcode != "constant" else None
 
 
-def numbers(instruction: Instruction) -> bool:
+def is_iota(instruction: Instruction) -> bool:
     """Whether a value is the elements' numbers along a dimension, which a sort need not read."""
     if instruction.opcode == "broadcast":
         return instruction.operands[0].opcode == "iota"
     return instruction.opcode == "iota"
 
 
-def adopt(group: Group, instruction: Instruction) -> None:
+def add_to(group: FusionGroup, instruction: Instruction) -> None:
     """Add an instruction; a loop that takes in a reduction or a dot becomes a kernel of that kind."""
     if instruction.opcode == "reduce" and is_weight(instruction, group):
         group.weights.add(instruction)
@@ -119,19 +119,24 @@ def adopt(group: Group, instruction: Instruction) -> None:
     group.depths[instruction] = depth_of(instruction, group)
     group.places.add(instruction)
     kind = kind_of(instruction)
-    if kind is None or kind is GroupKind.LOOP or group.kind is GroupKind.ROW or instruction in group.weights:
+    if (
+        kind is None
+        or kind is FusionGroupKind.LOOP
+        or group.kind is FusionGroupKind.ROW
+        or instruction in group.weights
+    ):
         return
     plain = instruction.opcode in PRODUCTS or is_epilogue_of(instruction, group)
-    group.kind = kind if plain else GroupKind.ROW
+    group.kind = kind if plain else FusionGroupKind.ROW
 
 
-def depth_of(instruction: Instruction, group: Group) -> int:
+def depth_of(instruction: Instruction, group: FusionGroup) -> int:
     """How deep emission is in calls when it gets to an instruction; elementwise chains it takes in a loop."""
     above = max((group.depths.get(user, 0) for user in instruction.users), default=0)
     return above if is_elementwise(instruction) else above + _FRAMES.get(instruction.opcode, 3)
 
 
-def is_epilogue_of(instruction: Instruction, group: Group) -> bool:
+def is_epilogue_of(instruction: Instruction, group: FusionGroup) -> bool:
     """Whether the group computes from an instruction's value elementwise, at equal indices."""
     shapes = instruction.shape, group.root.shape
     same_dims = all(isinstance(shape, ArrayShape) for shape in shapes) and group.dims == instruction.array.dims
@@ -155,12 +160,12 @@ def is_along_rows(member: Instruction, dims: tuple[int, ...], outer: int) -> boo
     return is_elementwise(member) and member.array.dims in (dims, rows)
 
 
-def is_weight(value: Instruction, group: Group) -> bool:
+def is_weight(value: Instruction, group: FusionGroup) -> bool:
     """Whether a value is the same for all of the few columns that a reduction keeps: it is computed once for them.
 
     Such are the weights by which differences to other points are summed up, a point being a line of few coordinates.
     """
-    if group.kind is not GroupKind.REDUCE or not isinstance(value.shape, ArrayShape):
+    if group.kind is not FusionGroupKind.REDUCE or not isinstance(value.shape, ArrayShape):
         return False
     reduces = group.reduces
     dims, reduced = reduce_form(reduces[0])
@@ -185,14 +190,14 @@ def reduce_form(reduce: Instruction) -> tuple[tuple[int, ...], list[int]]:
     return reduce.operands[0].array.dims, sorted(reduce.attributes["dimensions"])
 
 
-def between(start: Instruction, group: Group) -> set[Instruction]:
+def between(start: Instruction, group: FusionGroup) -> set[Instruction]:
     """Members of the group that depend on `start`."""
     return set(group.depending_on(start))
 
 
-def worth_a_fusion(group: Group) -> bool:
+def worth_a_fusion(group: FusionGroup) -> bool:
     """A single op is a kernel as it is; a group of views needs no kernel."""
     real = [m for m in group.members if m.opcode not in ("constant", "reshape", "bitcast")]
-    if group.kind is GroupKind.LOOP and not real:
+    if group.kind is FusionGroupKind.LOOP and not real:
         return False
     return len([m for m in group.members if m.opcode != "constant"]) > 1

@@ -12,17 +12,17 @@ from compiler.analysis import prologues, views
 from compiler.analysis.aliasing import origin
 from compiler.analysis.decision import YES, Decision, no, unless
 from compiler.analysis.groups import (
-    Group,
-    GroupKind,
+    FusionGroup,
+    FusionGroupKind,
     between,
     depth_of,
     is_along_rows,
     is_epilogue_of,
     is_fusible,
+    is_iota,
     is_row_form,
     is_weight,
     kind_of,
-    numbers,
     reduce_form,
 )
 from compiler.analysis.opcodes import EXACT, EXPENSIVE, FUNCTIONS, MOVES, PRODUCTS, SELECTS
@@ -67,7 +67,7 @@ def _is_splat(instruction: Instruction) -> bool:
     return instruction.opcode == "broadcast" and instruction.operands[0].array.rank == 0
 
 
-def may_join(instruction: Instruction, group: Group) -> Decision:
+def may_join(instruction: Instruction, group: FusionGroup) -> Decision:
     """Whether an instruction whose users are all in a group, or copied, may join it."""
     has_room = _has_room(instruction, group)
     if not has_room:
@@ -80,7 +80,7 @@ def may_join(instruction: Instruction, group: Group) -> Decision:
     return (_product if instruction.opcode in PRODUCTS else _in_passing)(instruction, group)
 
 
-def _has_room(instruction: Instruction, group: Group) -> Decision:
+def _has_room(instruction: Instruction, group: FusionGroup) -> Decision:
     """Whether a group is not too large yet, and does not write what an instruction reads."""
     if len(group.members) >= _LARGEST_GROUP or depth_of(instruction, group) > _DEEPEST_GROUP:
         return no("the kernel is large, or deep, enough as it is")
@@ -89,20 +89,20 @@ def _has_room(instruction: Instruction, group: Group) -> Decision:
     return unless(_reads_updated(instruction, group), "the kernel writes where it reads")
 
 
-def _product(instruction: Instruction, group: Group) -> Decision:
+def _product(instruction: Instruction, group: FusionGroup) -> Decision:
     """Whether a product may have the group as its epilogue."""
     if kind_of(instruction) is None:
         return no("products of complex numbers have kernels of their own")
     return _may_end_in(instruction, group)
 
 
-def _beside_sort(instruction: Instruction, _: Group) -> Decision:
+def _beside_sort(instruction: Instruction, _: FusionGroup) -> Decision:
     """Into a sort's group only what it need not read."""
-    numbered = numbers(instruction) and not instruction.array.is_dynamic
+    numbered = is_iota(instruction) and not instruction.array.is_dynamic
     return unless(not numbered, "a sort reads its operands from memory, but for elements' numbers")
 
 
-def _reduction(instruction: Instruction, group: Group) -> Decision:
+def _reduction(instruction: Instruction, group: FusionGroup) -> Decision:
     """Whether a reduction may join: the group is its epilogue, or goes row by row, or takes it as a weight."""
     ends = _may_end_in(instruction, group)
     row = ends or _may_be_row(instruction, group)
@@ -111,18 +111,18 @@ def _reduction(instruction: Instruction, group: Group) -> Decision:
     return no(f"{ends.reason}; and as rows: {row.reason}")
 
 
-def _in_passing(instruction: Instruction, group: Group) -> Decision:
+def _in_passing(instruction: Instruction, group: FusionGroup) -> Decision:
     """Whether an element may be computed where it is asked for."""
     if not is_fusible(instruction):
         return no(f"a kernel cannot compute single elements of {instruction.opcode}")
-    if group.kind is GroupKind.DOT and not (beside := _beside_dot(instruction, group)):
+    if group.kind is FusionGroupKind.DOT and not (beside := _beside_dot(instruction, group)):
         return beside
     if not _is_splat(instruction) and (places := group.places.of(instruction)) > _MOST_PLACES:
         return no(f"its code would stand in the kernel {places} times")
     return unless(_repeats_work(instruction, group), "elements would be computed more often than there are")
 
 
-def _reads_updated(instruction: Instruction, group: Group) -> bool:
+def _reads_updated(instruction: Instruction, group: FusionGroup) -> bool:
     """Whether an instruction is what the group's root updates in place, or reads of it what may have been written."""
     if not is_update_in_place(group.root):
         return False
@@ -132,7 +132,7 @@ def _reads_updated(instruction: Instruction, group: Group) -> bool:
     return origin(instruction) == updated
 
 
-def _may_end_in(instruction: Instruction, group: Group) -> Decision:
+def _may_end_in(instruction: Instruction, group: FusionGroup) -> Decision:
     """Whether a reduction or a dot may have the group as its epilogue: elementwise all the way, at equal indices."""
     if not isinstance(instruction.shape, ArrayShape):
         return no("it has several results")
@@ -143,10 +143,10 @@ def _may_end_in(instruction: Instruction, group: Group) -> Decision:
     return unless(not is_epilogue_of(instruction, group), "what follows is not elementwise, at equal indices")
 
 
-def _may_be_row(reduce: Instruction, group: Group) -> Decision:
+def _may_be_row(reduce: Instruction, group: FusionGroup) -> Decision:
     """Whether a reduction and what the group does with it can be done one row at a time."""
     single = isinstance(group.root.shape, ArrayShape)
-    if group.kind is GroupKind.DOT or not single or not is_row_form(reduce):
+    if group.kind is FusionGroupKind.DOT or not single or not is_row_form(reduce):
         return no("it does not reduce the last dimensions of one array for other than a product")
     dims, outer = reduce.operands[0].array.dims, min(reduce.attributes["dimensions"])
     rows, length = math.prod(dims[:outer]), math.prod(dims[outer:])
@@ -161,21 +161,21 @@ def _may_be_row(reduce: Instruction, group: Group) -> Decision:
     return unless(not straight, "what follows needs other rows")
 
 
-def _accepts(group: Group, instruction: Instruction) -> bool:
+def _accepts(group: FusionGroup, instruction: Instruction) -> bool:
     """A loop takes either kind in; a group of reductions takes more of the same form."""
-    if group.kind is GroupKind.LOOP:
+    if group.kind is FusionGroupKind.LOOP:
         return True
-    if group.kind is not GroupKind.REDUCE or instruction.opcode != "reduce":
+    if group.kind is not FusionGroupKind.REDUCE or instruction.opcode != "reduce":
         return False
     return reduce_form(group.reduces[0]) == reduce_form(instruction)
 
 
-def _sums_columns(reduce: Instruction, group: Group) -> bool:
+def _sums_columns(reduce: Instruction, group: FusionGroup) -> bool:
     """Whether a reduction is of the few columns that the group's own keep."""
     return is_row_form(reduce) and reduce.operands[0].array.dims == reduce_form(group.reduces[0])[0]
 
 
-def _beside_scatter(instruction: Instruction, group: Group) -> Decision:
+def _beside_scatter(instruction: Instruction, group: FusionGroup) -> Decision:
     """Into a scatter's group what is computed in passing: its updates are applied one by one, not in vectors.
 
     Threads would else hand indices and updates on to the one that applies them.
@@ -193,7 +193,7 @@ _BESIDE = {"sort": _beside_sort, "scatter": _beside_scatter}
 """What may join groups with such roots."""
 
 
-def _beside_dot(instruction: Instruction, group: Group) -> Decision:
+def _beside_dot(instruction: Instruction, group: FusionGroup) -> Decision:
     """Into a dot's group only what its epilogue needs, and what packing does to operands in passing.
 
     Those are conversions, moves that leave an operand in memory with a stride for each dimension, and what a dot may
@@ -211,24 +211,24 @@ def _beside_dot(instruction: Instruction, group: Group) -> Decision:
     return unless(_feeds_operand(instruction, group), "the product's operand hangs on it")
 
 
-def _feeds_operand(instruction: Instruction, group: Group) -> bool:
+def _feeds_operand(instruction: Instruction, group: FusionGroup) -> bool:
     return any(member.opcode in PRODUCTS for member in between(instruction, group))
 
 
-def _repeats_work(instruction: Instruction, group: Group) -> bool:
+def _repeats_work(instruction: Instruction, group: FusionGroup) -> bool:
     """Whether an expensive op would be computed more often than it has elements."""
     if instruction.opcode not in EXPENSIVE:
         return False
     if is_weight(instruction, group):
         return False
     size = max(1, instruction.array.size)
-    if instruction.opcode in _EDGES and group.kind is GroupKind.LOOP and _is_small(group):
+    if instruction.opcode in _EDGES and group.kind is FusionGroupKind.LOOP and _is_small(group):
         size += size // 8
     dependents = {member for member in between(instruction, group) if isinstance(member.shape, ArrayShape)}
     if instruction.array.rank and all(_is_hoisted(instruction, member) for member in dependents):
         return False
     asking = between(instruction, group) | {group.root}
-    if group.kind is GroupKind.LOOP and _is_small(group) and all(map(_keeps_pieces, asking)):
+    if group.kind is FusionGroupKind.LOOP and _is_small(group) and all(map(_keeps_pieces, asking)):
         return _asked(instruction, group) > size
     return any(_visits(user) > size for user in asking)
 
@@ -238,7 +238,7 @@ def _keeps_pieces(member: Instruction) -> bool:
     return is_elementwise(member) or member.opcode in _EDGES or member.opcode in ("reverse", "slice")
 
 
-def _asked(instruction: Instruction, group: Group) -> int:
+def _asked(instruction: Instruction, group: FusionGroup) -> int:
     """How often a loop asks for elements of an instruction: on behalf of what it is a part of, for the part only."""
     known: dict[Instruction, int] = {}
 
@@ -259,7 +259,7 @@ def _asked(instruction: Instruction, group: Group) -> int:
     return asked(instruction)
 
 
-def _is_small(group: Group) -> bool:
+def _is_small(group: FusionGroup) -> bool:
     """Whether a group may hold one more op for each of whose cases its other members are emitted again."""
     return (
         len(group.members) <= _LARGEST_BESIDE_EDGES and sum(m.opcode in SELECTS for m in group.members) <= _MOST_EDGES

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from compiler.analysis.decision import Decision, no, unless
-from compiler.analysis.groups import Group, GroupKind, reduce_form
+from compiler.analysis.groups import FusionGroup, FusionGroupKind, reduce_form
 from compiler.analysis.joining import MOST_FUNCTIONS
 from compiler.analysis.opcodes import FUNCTIONS
 from compiler.analysis.updates import is_elementwise, is_update_in_place
@@ -25,14 +25,16 @@ from compiler.ir.shape import ArrayShape
 
 _MOST_RESULTS = 8
 _LARGEST = 256
-Homes = dict[Instruction, list[Group]]
+GroupsOf = dict[Instruction, list[FusionGroup]]
 
 
 Refuse = Callable[[Instruction, str], None]
 """Is told of an instruction why it is not merged with what."""
 
 
-def merge(groups: list[Group], of: Homes, allow: Callable[[Instruction], bool], refuse: Refuse) -> list[Group]:
+def merge(
+    groups: list[FusionGroup], of: GroupsOf, allow: Callable[[Instruction], bool], refuse: Refuse
+) -> list[FusionGroup]:
     """Join what can be joined; `allow` is asked before each, `refuse` told of what is left apart, and why.
 
     Groups come with users' groups first.
@@ -67,10 +69,10 @@ class _Order:
 
     following: dict[Instruction, list[Instruction]]
     places: dict[Instruction, int]
-    spans: dict[Group, tuple[int, int]] = field(default_factory=dict)
+    spans: dict[FusionGroup, tuple[int, int]] = field(default_factory=dict)
 
     @staticmethod
-    def of(groups: Sequence[Group]) -> _Order:
+    def of(groups: Sequence[FusionGroup]) -> _Order:
         """The order before anything is joined."""
         everything = groups[0].root.computation.instructions if groups else []
         found = {instruction: list(instruction.users) for instruction in everything}
@@ -79,17 +81,17 @@ class _Order:
                 found[other].append(instruction)
         return _Order(found, {instruction: place for place, instruction in enumerate(everything)})
 
-    def join(self, group: Group, other: Group) -> None:
+    def join(self, group: FusionGroup, other: FusionGroup) -> None:
         """Note that a group has taken in another."""
         self.spans.pop(other, None)
         last = self._last(group)
         self.spans[group] = min((self.places[user] for user in self.after(group)), default=last), last
 
-    def after(self, group: Group) -> list[Instruction]:
+    def after(self, group: FusionGroup) -> list[Instruction]:
         """What comes after a group."""
         return [user for root in group.roots for user in self.following[root]]
 
-    def last_before(self, group: Group) -> int:
+    def last_before(self, group: FusionGroup) -> int:
         """The place behind which nothing is that a group needs.
 
         From one instruction to the next the way leads on, and back only by a group of several results: one of them may
@@ -102,41 +104,41 @@ class _Order:
             last = max(last, latest)
         return last
 
-    def _last(self, group: Group) -> int:
+    def _last(self, group: FusionGroup) -> int:
         return max(self.places[member] for member in group.members)
 
 
-def _is_needed(root: Instruction, group: Group) -> bool:
+def _is_needed(root: Instruction, group: FusionGroup) -> bool:
     """Whether anything but the group itself uses a value."""
     return root.is_root or any(user not in group.members for user in root.users)
 
 
-Walk = tuple[GroupKind, tuple[int, ...], tuple[int, ...]]
+Walk = tuple[FusionGroupKind, tuple[int, ...], tuple[int, ...]]
 """How a group's kernel walks: its kind, the dimensions it walks over, and which of them it reduces."""
 
 
-def _walk(group: Group) -> Walk | None:
+def _walk(group: FusionGroup) -> Walk | None:
     """How a group walks, None for one that is not joined with others."""
     root = group.root
     if not isinstance(root.shape, ArrayShape) or is_update_in_place(root):
         return None
-    if group.kind is GroupKind.LOOP:
+    if group.kind is FusionGroupKind.LOOP:
         return None if root.opcode in ("reshape", "bitcast", "scatter") else (group.kind, group.dims, ())
-    if group.kind is not GroupKind.REDUCE or any(len(reduce.operands) != 2 for reduce in group.reduces):
+    if group.kind is not FusionGroupKind.REDUCE or any(len(reduce.operands) != 2 for reduce in group.reduces):
         return None
     dims, reduced = reduce_form(group.reduces[0])
     return group.kind, dims, tuple(reduced)
 
 
-def _candidates(group: Group, merged: Collection[Group], of: Homes, order: _Order) -> list[Group]:
+def _candidates(group: FusionGroup, merged: Collection[FusionGroup], of: GroupsOf, order: _Order) -> list[FusionGroup]:
     """Groups that use the group's results, then those that read what it reads."""
     users = (user for root in group.roots for user in root.users)
     siblings = (user for operand in dict.fromkeys(_inputs(group, order)) for user in operand.users)
-    found = dict.fromkeys(home for user in chain(users, siblings) for home in of.get(user, ()))
+    found = dict.fromkeys(group_ for user in chain(users, siblings) for group_ in of.get(user, ()))
     return [other for other in found if other is not group and other in merged and _walk(other) is not None]
 
 
-def _inputs(group: Group, order: _Order) -> Iterator[Instruction]:
+def _inputs(group: FusionGroup, order: _Order) -> Iterator[Instruction]:
     """The arrays of the size that a group walks over which it reads from memory."""
     walk = _walk(group)
     size = math.prod(walk[1]) if walk else -1
@@ -147,7 +149,7 @@ def _inputs(group: Group, order: _Order) -> Iterator[Instruction]:
                 yield operand
 
 
-def _fits(first: Group, second: Group, of: Homes, order: _Order) -> Decision:
+def _fits(first: FusionGroup, second: FusionGroup, of: GroupsOf, order: _Order) -> Decision:
     """Whether two groups may be one kernel."""
     if _walk(first) != _walk(second):
         return no("they walk over other dimensions, or in another way")
@@ -160,7 +162,7 @@ def _fits(first: Group, second: Group, of: Homes, order: _Order) -> Decision:
     return _need_one_another(first, second, of, order)
 
 
-def _need_one_another(first: Group, second: Group, of: Homes, order: _Order) -> Decision:
+def _need_one_another(first: FusionGroup, second: FusionGroup, of: GroupsOf, order: _Order) -> Decision:
     """Whether two groups of one kernel would be computed at the same elements, and nothing else between them."""
     pairs = ((first, second), (second, first))
     if not all(_used_in_place(root, user) for maker, user in pairs for root in maker.roots):
@@ -169,41 +171,41 @@ def _need_one_another(first: Group, second: Group, of: Homes, order: _Order) -> 
     return unless(apart, "something between them needs one and is needed by the other")
 
 
-def _used_in_place(root: Instruction, group: Group) -> bool:
+def _used_in_place(root: Instruction, group: FusionGroup) -> bool:
     """Whether the group uses a value, if at all, at the very elements that it is walking over."""
     return all(is_elementwise(m) and m.array.dims == root.array.dims for m in group.depending_on(root))
 
 
-def _detour(start: Group, end: Group, of: Homes, order: _Order) -> bool:
+def _detour(start: FusionGroup, end: FusionGroup, of: GroupsOf, order: _Order) -> bool:
     """Whether a third party depends on `start` and is needed by `end`; what both have copies of makes it one."""
     last = order.last_before(end)
-    reached: set[Group] = {start}
+    reached: set[FusionGroup] = {start}
     seen: set[Instruction] = set()
     pending = order.after(start)
     direct = True
     while pending:
         later: list[Instruction] = []
         for instruction in pending:
-            homes = of.get(instruction, [])
-            if end in homes and not direct:
+            groups = of.get(instruction, [])
+            if end in groups and not direct:
                 return True
             if instruction in seen or order.places[instruction] > last:
                 continue
             seen.add(instruction)
-            if not homes:
+            if not groups:
                 later += order.following[instruction]
-            for home in homes:
-                if home is not end and home not in reached:
-                    reached.add(home)
-                    later += order.after(home)
+            for group_ in groups:
+                if group_ is not end and group_ not in reached:
+                    reached.add(group_)
+                    later += order.after(group_)
         pending, direct = later, False
     return False
 
 
-def _join(group: Group, other: Group, of: Homes) -> None:
+def _join(group: FusionGroup, other: FusionGroup, of: GroupsOf) -> None:
     group.roots += other.roots
     group.members |= other.members
     group.weights |= other.weights
     for member in other.members:
-        homes = [group if home is other else home for home in of[member]]
-        of[member] = list(dict.fromkeys(homes))
+        groups = [group if group_ is other else group_ for group_ in of[member]]
+        of[member] = list(dict.fromkeys(groups))

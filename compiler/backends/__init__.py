@@ -11,7 +11,7 @@ from pkgutil import resolve_name
 from typing import NamedTuple
 
 from compiler.backends.decisions import Decisions
-from compiler.backends.executable import Executable, Keeper, Phases
+from compiler.backends.executable import Executable, Phases, Serializer
 from compiler.codegen.llvm import Target
 from compiler.ir.module import Module
 from compiler.ir.rewrite import Refusal
@@ -25,7 +25,7 @@ class Backend(NamedTuple):
         pipeline: the name of the pipeline that prepares modules for it.
         code: the function from a module so prepared, options and phases to an executable.
         decided: the function from a module so prepared, options and what fusion refused to what would be decided.
-        kept: the `Keeper` by which its executables are kept and restored, where they can be.
+        kept: the `Serializer` by which its executables are kept and restored, where they can be.
         files: the function that compiles to files for a machine without a compiler, where there is one.
     """
 
@@ -59,7 +59,7 @@ class Backend(NamedTuple):
         return decisions
 
     @property
-    def keeper(self) -> Keeper | None:
+    def serializer(self) -> Serializer | None:
         """How executables are kept and restored; None where they cannot be."""
         return resolve_name(self.kept) if self.kept else None
 
@@ -75,7 +75,7 @@ BACKENDS: dict[str, Backend] = {
         "compile",
         "compiler.backends.cpu.executable:compile_module",
         "compiler.backends.cpu.executable:decide_module",
-        kept="compiler.backends.cpu.executable:KEEPER",
+        kept="compiler.backends.cpu.executable:SERIALIZER",
         files="compiler.backends.cpu.ahead:compile_ahead",
     ),
     "nvptx": Backend(

@@ -16,7 +16,7 @@ from compiler.ir.types import BF16, ElementType
 
 _HALF, _UPPER = 16, -65536
 """Bits of bf16, and those of it among the bits of f32."""
-_NEAR = 8
+_SHORT_STRIDE = 8
 """Elements from one lane to the next up to which reading all that lies between is cheaper than a gather."""
 
 
@@ -27,7 +27,7 @@ def read(emission: Emission, pointer: Value, element_type: ElementType, index: I
     start = lane.start(index) if lane else None
     if lane is None or start is None:
         strided = lane.strided(index) if lane and lane.mask is None else None
-        if lane and strided and 1 < strided[1] <= min(_NEAR, lane.width):
+        if lane and strided and 1 < strided[1] <= min(_SHORT_STRIDE, lane.width):
             first = builder.gep(storage, pointer, emission.value(strided[0]))
             return _loaded(builder, lane, element_type, _picked(emission, first, element_type, strided[1]))
         address = builder.gep(storage, pointer, emission.value(index))

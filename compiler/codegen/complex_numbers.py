@@ -156,10 +156,10 @@ def magnitude(z: Complex) -> Term:
 
 def narrow_quotient(dividend: Complex, divisor: Complex) -> Complex:
     """The quotient of numbers that were f32, computed in f64; zeros and infinities as in C99's annex G."""
-    return _annex_g(near_narrow_quotient(dividend, divisor), dividend, divisor)
+    return _annex_g(fast_narrow_quotient(dividend, divisor), dividend, divisor)
 
 
-def near_narrow_quotient(dividend: Complex, divisor: Complex) -> Complex:
+def fast_narrow_quotient(dividend: Complex, divisor: Complex) -> Complex:
     """The quotient of numbers that were f32, unless it `is_lost`: no square leaves the range, and one division does."""
     a, b, c, d = dividend.re, dividend.im, divisor.re, divisor.im
     inverse = c.literal(1.0) / (c * c + d * d)
@@ -168,10 +168,10 @@ def near_narrow_quotient(dividend: Complex, divisor: Complex) -> Complex:
 
 def quotient_by_real(dividend: Complex, divisor: Complex) -> Complex:
     """The quotient by a number without an imaginary part, in the parts' own type."""
-    return _annex_g(near_quotient_by_real(dividend, divisor), dividend, divisor)
+    return _annex_g(fast_quotient_by_real(dividend, divisor), dividend, divisor)
 
 
-def near_quotient_by_real(dividend: Complex, divisor: Complex) -> Complex:
+def fast_quotient_by_real(dividend: Complex, divisor: Complex) -> Complex:
     """The same unless it `is_lost`, as by zero; an infinite part of the dividend makes the other NaN, as ever."""
     a, b, c = dividend.re, dividend.im, divisor.re
     c = c.equals(0.0).where(c.literal(python_math.nan), c)
@@ -197,10 +197,10 @@ def inverse_scale(factor: Term) -> Term:
 
 def quotient(dividend: Complex, divisor: Complex) -> Complex:
     """The quotient of numbers of any size; zeros and infinities as in C99's annex G."""
-    return _annex_g(near_quotient(dividend, divisor), dividend, divisor)
+    return _annex_g(fast_quotient(dividend, divisor), dividend, divisor)
 
 
-def near_quotient(dividend: Complex, divisor: Complex) -> Complex:
+def fast_quotient(dividend: Complex, divisor: Complex) -> Complex:
     """The quotient unless it `is_lost`, both scaled by powers of two so that products stay in range."""
     above, below = scale(dividend), scale(divisor)
     a, b, c, d = dividend.re * above, dividend.im * above, divisor.re * below, divisor.im * below

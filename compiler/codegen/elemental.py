@@ -84,20 +84,20 @@ class Elemental:
         if rule is not None:
             return rule(self, instruction, indices)
         operands = [self.value(operand, indices if operand.array.rank else ()) for operand in instruction.operands]
-        near = self.emission.hears_far and scalar.has_near_form(instruction)
-        if near and not instruction.array.element_type.is_complex:
-            near = self._note_far(instruction.opcode, operands)
-        value = scalar.emit(self.builder, instruction, operands, flags=self.flags, near=near)
-        if near and instruction.array.element_type.is_complex:
-            self.emission.note_far(complex_functions.is_lost(self.builder, value))
+        fast = self.emission.may_be_fast and scalar.has_fast_path(instruction)
+        if fast and not instruction.array.element_type.is_complex:
+            fast = self._note_slow(instruction.opcode, operands)
+        value = scalar.emit(self.builder, instruction, operands, flags=self.flags, fast=fast)
+        if fast and instruction.array.element_type.is_complex:
+            self.emission.note_slow(complex_functions.is_lost(self.builder, value))
         return value
 
-    def _note_far(self, opcode: str, operands: Sequence[Value]) -> bool:
+    def _note_slow(self, opcode: str, operands: Sequence[Value]) -> bool:
         """Whether an opcode is computed in its cheaper form; then it is noted if its operands are not for that."""
-        far = math.is_far(self.builder, opcode, operands)
-        if far is not None:
-            self.emission.note_far(far)
-        return far is not None
+        slow = math.needs_slow_path(self.builder, opcode, operands)
+        if slow is not None:
+            self.emission.note_slow(slow)
+        return slow is not None
 
     def elements(self, instruction: Instruction, indices: Indices) -> list[Value]:
         """The elements at `indices` of every array of a tuple of equal dimensions; of an array, its element."""

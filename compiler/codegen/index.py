@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from compiler.codegen.llvm_ir import Builder, Value, integer
+from compiler.codegen.llvm_ir import I64, Builder, Value, integer
 
 
 @dataclass(slots=True, eq=False)
@@ -182,6 +182,14 @@ class Known:
     bounds: dict[Terms, tuple[int, int]] = field(default_factory=dict)
 
 
+_NARROW = 2**31
+"""Counters below are divided as 32 bits, of which vectors have products twice as long; of 64 they have not."""
+
+
+def _is_power_of_two(number: int) -> bool:
+    return number & (number - 1) == 0
+
+
 @dataclass(slots=True)
 class Emission:
     """Turns indices into LLVM values in the current block.
@@ -191,7 +199,7 @@ class Emission:
     `breaks` tells at which values of which digit the code changes over from one case to another, `moving` of which sums
     of several digits it does where they pass zero; `starts` says what variables among these are read from.  `periods`
     tells which digits are divided by what, and a value at which the quotient changes.
-    `far`, unless None, allows functions to be computed in a form for small arguments, and tells if one was too large.
+    `slow`, unless None, allows functions to be computed in a form for small arguments, and tells if one was too large.
     `values` caches what the current block may use; whoever opens a block that does not dominate what follows must
     `enter` before and `leave` after it.  `lane` says which counter is a vector at present, if one is.
     """
@@ -205,7 +213,7 @@ class Emission:
     periods: dict[Digit, set[tuple[int, int]]] = field(default_factory=dict)
     known: Known = field(default_factory=Known)
     lane: Lane | None = None
-    far: Value | None = None
+    slow: Value | None = None
     _scopes: list[dict[object, object]] = field(default_factory=lambda: [{}])
 
     def enter(self) -> None:
@@ -251,20 +259,22 @@ class Emission:
         cuts = self.cuts if len(self._scopes) == 1 else self.inner_cuts
         cuts.setdefault(variable, set()).update((digit.stride, digit.stride * digit.size))
         builder = self.builder
-        value = builder.binary("udiv", variable.value, integer(digit.stride))
+        narrow = variable.size <= _NARROW and not (_is_power_of_two(digit.stride) and _is_power_of_two(digit.size))
+        value = builder.cast("trunc", variable.value, "i32") if narrow else variable.value
+        value = builder.binary("udiv", value, integer(digit.stride, value.type))
         if digit.stride * digit.size < variable.size:
-            value = builder.binary("urem", value, integer(digit.size))
-        return value
+            value = builder.binary("urem", value, integer(digit.size, value.type))
+        return builder.cast("zext", value, I64) if narrow else value
 
     @property
-    def hears_far(self) -> bool:
+    def may_be_fast(self) -> bool:
         """Whether it may be noted here that operands were too large."""
-        return self.far is not None and len(self._scopes) == 1
+        return self.slow is not None and len(self._scopes) == 1
 
-    def note_far(self, beyond: Value) -> None:
-        """Have it told by `far` if some operand was too large."""
-        assert self.far is not None
-        self.far = self.builder.binary("or", self.far, beyond)
+    def note_slow(self, beyond: Value) -> None:
+        """Have it told by `slow` if some operand was too large."""
+        assert self.slow is not None
+        self.slow = self.builder.binary("or", self.slow, beyond)
 
     def changes(self, index: Index, bound: int) -> None:
         """Note that it decides something whether an index is below a bound."""

@@ -5,7 +5,7 @@ chain over any rank is a single loop.  To find out, the body is emitted once int
 for each group of dimensions, and where its digits had to be computed the variable is cut into several loops.
 
 The same trial tells where along a loop the code changes over, at the edges of what is padded or put together.  A loop
-is run in pieces (`compiler.codegen.pieces`) between such places, in each of which the comparisons that decide are known
+is split (`compiler.codegen.loop_splitting`) at such places; in each piece the comparisons that decide are known
 beforehand, so that the inside of a stencil is a loop without any.
 """
 
@@ -63,7 +63,7 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class LoopNest:
     """A run of neighbouring dimensions walked by one linear index, cut into loops of these sizes, outermost first.
 
     `breaks` holds for each loop the iterations, in order, at which another piece of it begins; `moving` those of which
@@ -95,7 +95,7 @@ class Group:
         return total
 
 
-def plan(module: Module, parameters: Sequence[tuple[str, str]], sizes: Sequence[int], body: Body) -> list[Group]:
+def plan(module: Module, parameters: Sequence[tuple[str, str]], sizes: Sequence[int], body: Body) -> list[LoopNest]:
     """Cut each group of that many elements where the body takes its index apart.
 
     `parameters` are those of the kernel, so that the body finds its pointers in the scratch function too.
@@ -109,7 +109,7 @@ def plan(module: Module, parameters: Sequence[tuple[str, str]], sizes: Sequence[
         breaks, moving = _breaks(emission, variable, cut)
         periods = emission.periods.get(Digit(variable, 1, cut[-1]), set())
         period = Period(*min(periods)) if len(periods) == 1 else None
-        groups.append(Group(variable.size, cut, breaks, moving, period))
+        groups.append(LoopNest(variable.size, cut, breaks, moving, period))
     return groups
 
 
@@ -174,17 +174,17 @@ def _loops(size: int, cuts: set[int]) -> tuple[int, ...]:
     return tuple(high // low for low, high in zip(strides[-2::-1], strides[:0:-1], strict=True))
 
 
-def without_innermost(group: Group) -> Group:
+def without_innermost(group: LoopNest) -> LoopNest:
     """The loops of a group, the innermost joined with the one around it, which is run whole then.
 
     Their counters are found by division, powers of two by shifts.
     """
     *outer, around, last = group.loops
     breaks = (*group.breaks[:-2], ()) if group.breaks else ()
-    return Group(group.size, (*outer, around * last), breaks, once=group.once)
+    return LoopNest(group.size, (*outer, around * last), breaks, once=group.once)
 
 
-def without_tiny_loops(group: Group) -> Group:
+def without_tiny_loops(group: LoopNest) -> LoopNest:
     """The loops of a group, inner ones of few iterations joined with those around: for bodies that compute much."""
     while len(group.loops) > 1 and group.loops[-1] < _TINY:
         group = without_innermost(group)
@@ -246,7 +246,7 @@ def nested(
 
 @contextmanager
 def loops(
-    builder: Builder, group: Group, *, split: int = -1, part: Range | None = None, metadata: str = ""
+    builder: Builder, group: LoopNest, *, split: int = -1, part: Range | None = None, metadata: str = ""
 ) -> Iterator[Index]:
     """Open a group's loops and yield its linear index; loop number `split` runs over `part` only.
 
@@ -282,7 +282,7 @@ def share(builder: Builder, count: int, thread: Value, threads: Value, *, align:
     return Range(cut(thread), cut(builder.add(thread, integer(1))), math.gcd(align, count))
 
 
-def joined(group: Group, *, enough: int = 32) -> int:
+def joined(group: LoopNest, *, enough: int = 32) -> int:
     """How many of the outermost loops threads share as one, to have enough iterations; 1 where the first one will do.
 
     What a thread does then lies together.  Loops that run in pieces are not joined.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from compiler.analysis.effects import held_by_control, within_fusions
+from compiler.analysis.effects import control_predecessors, within_fusions
 from compiler.ir.control import is_ordered, stand_in
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
@@ -21,7 +21,7 @@ def expand(module: Module, fuel: Fuel, table: Mapping[str, Expand]) -> bool:
     """Replace every instruction that the table has an expansion for; returns whether there was one."""
     changed = False
     for computation in list(module.computations):
-        held = held_by_control(computation)
+        awaited = control_predecessors(computation)
         found = [instruction for instruction in computation.instructions if instruction.opcode in table]
         for instruction in found:
             result = table[instruction.opcode](instruction)
@@ -29,7 +29,7 @@ def expand(module: Module, fuel: Fuel, table: Mapping[str, Expand]) -> bool:
                 continue
             fuel.spend(f"expand {instruction.opcode}", instruction, required=True)
             instruction.replace_uses_with(result)
-            if instruction in held:
+            if instruction in awaited:
                 stand_in(computation, instruction, result)
             changed = True
             computation.remove([instruction])
@@ -56,8 +56,8 @@ def simplify_each(module: Module, opcode: str, simplify: Simplify) -> bool:
     changed = False
     for computation in [c for c in module.computations if c not in inside]:
         found = [i for i in computation.instructions if i.opcode == opcode]
-        held = held_by_control(computation) if found else set()
-        simpler = [simplify(i, calls, held) for i in found if i not in held and not is_ordered(i)]
+        awaited = control_predecessors(computation) if found else set()
+        simpler = [simplify(i, calls, awaited) for i in found if i not in awaited and not is_ordered(i)]
         if any(simpler):
             computation.sort()
             changed = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.analysis.effects import held_by_control
+from compiler.analysis.effects import control_predecessors
 from compiler.generate.choices import chance, pick
 from compiler.ir.control import is_ordered, predecessors
 from compiler.ir.module import Computation, Instruction, inline
@@ -150,7 +150,7 @@ def _has_inputs(instruction: Instruction) -> bool:
 
 
 def _is_free(instruction: Instruction) -> bool:
-    return is_movable(instruction) and instruction not in held_by_control(instruction.computation)
+    return is_movable(instruction) and instruction not in control_predecessors(instruction.computation)
 
 
 def _is_root(instruction: Instruction) -> bool:

@@ -23,10 +23,10 @@ from compiler.ops.control import branches_by_operand, chosen_branch
 
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
-    return simplify_each(module, "conditional", lambda found, calls, held: _simplify(found, calls, held, fuel))
+    return simplify_each(module, "conditional", lambda found, calls, awaited: _simplify(found, calls, awaited, fuel))
 
 
-def _simplify(conditional: Instruction, calls: Calls, held: set[Instruction], fuel: Fuel) -> bool:
+def _simplify(conditional: Instruction, calls: Calls, awaited: set[Instruction], fuel: Fuel) -> bool:
     selector = conditional.operands[0]
     if not (conditional.users or conditional.is_root):
         return False
@@ -34,7 +34,7 @@ def _simplify(conditional: Instruction, calls: Calls, held: set[Instruction], fu
         return _choose(conditional, chosen_branch(conditional, selector.literal.array[()]), fuel)
     if any(calls[branch] != 1 for branch in conditional.called_computations()):
         return False
-    fewer_results = _leave_out_results(conditional, held, fuel)
+    fewer_results = _leave_out_results(conditional, awaited, fuel)
     return _leave_out_operands(conditional, fuel) or fewer_results
 
 
@@ -49,13 +49,13 @@ def _choose(conditional: Instruction, index: int, fuel: Fuel) -> bool:
     return True
 
 
-def _leave_out_results(conditional: Instruction, held: set[Instruction], fuel: Fuel) -> bool:
+def _leave_out_results(conditional: Instruction, awaited: set[Instruction], fuel: Fuel) -> bool:
     shape, users = conditional.shape, list(conditional.users)
     taken_apart = isinstance(shape, TupleShape) and all(user.opcode == "get-tuple-element" for user in users)
     if not taken_apart or conditional.is_root:
         return False
     assert isinstance(shape, TupleShape)
-    read = {user for user in users if user.users or user.is_root or user in held}
+    read = {user for user in users if user.users or user.is_root or user in awaited}
     numbers = sorted({user.attributes["index"] for user in read})
     if len(numbers) in (0, len(shape.elements)) or not fuel.spend("result that nobody reads", conditional):
         return False

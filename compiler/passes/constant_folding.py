@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from compiler.analysis.effects import held_by_control, is_repeatable
+from compiler.analysis.effects import control_predecessors, is_repeatable
 from compiler.analysis.work import work, work_of_computations
 from compiler.diagnostics import UnsupportedError
 from compiler.interpreter import evaluate_instruction
@@ -33,9 +33,9 @@ def run(module: Module, fuel: Fuel) -> bool:
     # Callees come before callers, and what is folded in them is the less work.
     known = work_of_computations(module)
     for computation in module.computations:
-        held = held_by_control(computation)
+        awaited = control_predecessors(computation)
         for instruction in list(computation.instructions):
-            if instruction in held or not _foldable(instruction) or work(instruction, known) > _MOST_WORK:
+            if instruction in awaited or not _foldable(instruction) or work(instruction, known) > _MOST_WORK:
                 continue
             literal = _evaluate(instruction)
             if literal is None or not fuel.spend("fold", instruction):

@@ -5,7 +5,7 @@ Instructions with effects (in their op's record), and parameters, stay.
 
 from __future__ import annotations
 
-from compiler.analysis.effects import has_effect, held_by_control
+from compiler.analysis.effects import control_predecessors, has_effect
 from compiler.ir.calls import reached
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
@@ -25,7 +25,7 @@ def run(module: Module, fuel: Fuel) -> bool:
 
 def _sweep(computation: Computation, fuel: Fuel) -> bool:
     dead: set[Instruction] = set()
-    needed_by_control = held_by_control(computation)
+    needed_by_control = control_predecessors(computation)
     for instruction in reversed(computation.instructions):
         if instruction is computation.root or not dead.issuperset(instruction.users):
             continue

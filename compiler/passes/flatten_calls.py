@@ -8,7 +8,7 @@ the call, as what a library is made of does.
 
 from __future__ import annotations
 
-from compiler.analysis.effects import held_by_control
+from compiler.analysis.effects import control_predecessors
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.control import is_ordered
 from compiler.ir.module import Computation, Instruction, Module, inline, keep_control
@@ -31,9 +31,9 @@ def run(module: Module, fuel: Fuel) -> bool:
     changed = False
     # Callees come before callers, so what is inlined holds no call any more.
     for computation in list(module.computations):
-        held = held_by_control(computation)
+        awaited = control_predecessors(computation)
         for instruction in list(computation.instructions):
-            ordered = instruction in held or is_ordered(instruction)
+            ordered = instruction in awaited or is_ordered(instruction)
             if instruction.opcode in _CALLEE and not ordered:
                 changed |= _inline(computation, instruction, fuel)
         computation.sort()

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from compiler.analysis.effects import has_effect, held_by_control, within_fusions
-from compiler.analysis.groups import Group, GroupKind, adopt, kind_of, numbers, worth_a_fusion
+from compiler.analysis.effects import control_predecessors, has_effect, within_fusions
+from compiler.analysis.groups import FusionGroup, FusionGroupKind, add_to, is_iota, kind_of, worth_a_fusion
 from compiler.analysis.joining import may_copy, may_join
 from compiler.analysis.merging import merge
 from compiler.analysis.sort_results import read_of
@@ -62,12 +62,12 @@ def _applied(instruction: Instruction) -> Iterable[Computation]:
 
 def _cut_sorts(module: Module, computation: Computation, fuel: Fuel) -> bool:
     """Have sorts yield no more than what is read of them."""
-    held, changed = held_by_control(computation), False
+    awaited, changed = control_predecessors(computation), False
     for sort in [i for i in computation.instructions if i.opcode == "sort"]:
         roots = read_of(sort)
-        group = Group(roots, GroupKind.LOOP, {sort, *roots, *(o for root in roots for o in root.operands)})
-        group.members |= computed_from(operand for operand in sort.operands if numbers(operand))
-        tied = any(i in held or is_ordered(i) for i in group.members)
+        group = FusionGroup(roots, FusionGroupKind.LOOP, {sort, *roots, *(o for root in roots for o in root.operands)})
+        group.members |= computed_from(operand for operand in sort.operands if is_iota(operand))
+        tied = any(i in awaited or is_ordered(i) for i in group.members)
         if not roots or tied or not fuel.spend("fuse what is read", sort):
             continue
         _outline(module, group, {instruction: n for n, instruction in enumerate(computation.instructions)})
@@ -77,51 +77,51 @@ def _cut_sorts(module: Module, computation: Computation, fuel: Fuel) -> bool:
     return changed
 
 
-def _groups(computation: Computation, fuel: Fuel) -> list[Group]:
+def _groups(computation: Computation, fuel: Fuel) -> list[FusionGroup]:
     """Partition a computation from its results upwards; groups come out with their users' groups first."""
-    of: dict[Instruction, list[Group]] = {}
-    groups: list[Group] = []
-    held = held_by_control(computation)
+    of: dict[Instruction, list[FusionGroup]] = {}
+    groups: list[FusionGroup] = []
+    awaited = control_predecessors(computation)
     for instruction in reversed(computation.instructions):
-        if instruction in held or is_ordered(instruction):
+        if instruction in awaited or is_ordered(instruction):
             fuel.refuse(INTO_USER, instruction, "it waits for others, or they for it")
             continue
-        homes = _homes(instruction, of)
-        if isinstance(homes, str):
-            fuel.refuse(INTO_USER, instruction, homes)
+        consumers = _consumers(instruction, of)
+        if isinstance(consumers, str):
+            fuel.refuse(INTO_USER, instruction, consumers)
         elif not fuel.spend(INTO_USER, instruction):
             fuel.refuse(INTO_USER, instruction, "no fuel is left")
         else:
-            for group in homes:
-                adopt(group, instruction)
-            of[instruction] = homes
+            for group in consumers:
+                add_to(group, instruction)
+            of[instruction] = consumers
             continue
         kind = kind_of(instruction)
         if kind is not None:
-            group = Group([instruction], kind, {instruction})
+            group = FusionGroup([instruction], kind, {instruction})
             of[instruction] = [group]
             groups.append(group)
     return merge(groups, of, partial(fuel.spend, _SEVERAL), partial(fuel.refuse, _SEVERAL))
 
 
-def _homes(instruction: Instruction, of: dict[Instruction, list[Group]]) -> list[Group] | str:
+def _consumers(instruction: Instruction, of: dict[Instruction, list[FusionGroup]]) -> list[FusionGroup] | str:
     """The groups that an instruction may join, those of all its users, or why it is in none."""
     if instruction.is_root or not instruction.users:
         return "it is the computation's result" if instruction.is_root else "nobody uses it"
     for user in instruction.users:
         if user not in of:
             return f"{user.name}, a {user.opcode}, takes it from memory"
-    homes = list(dict.fromkeys(group for user in instruction.users for group in of[user]))
-    if len(homes) > 1 and not may_copy(instruction, len(homes)):
-        return f"{len(homes)} kernels use it, and each would compute it again"
-    for group in homes:
+    consumers = list(dict.fromkeys(group for user in instruction.users for group in of[user]))
+    if len(consumers) > 1 and not may_copy(instruction, len(consumers)):
+        return f"{len(consumers)} kernels use it, and each would compute it again"
+    for group in consumers:
         joins = may_join(instruction, group)
         if not joins:
             return f"not into {group.root.name}: {joins.reason}"
-    return homes
+    return consumers
 
 
-def _outline(module: Module, group: Group, order: Mapping[Instruction, int]) -> None:
+def _outline(module: Module, group: FusionGroup, order: Mapping[Instruction, int]) -> None:
     """Move a group into a computation of its own, called by a fusion in its roots' place."""
     computation, members = group.root.computation, sorted(group.members, key=order.__getitem__)
     fusion = outline(module, members, group.roots, group.kind.value)
@@ -135,9 +135,9 @@ def _outline(module: Module, group: Group, order: Mapping[Instruction, int]) -> 
 def _remove_unused(computation: Computation, fused: set[Instruction]) -> None:
     """Take out what now lives in fusions only."""
     dead: set[Instruction] = set()
-    held = held_by_control(computation)
+    awaited = control_predecessors(computation)
     for instruction in reversed([i for i in computation.instructions if i in fused]):
         unused = all(user in dead for user in instruction.users) and instruction is not computation.root
-        if unused and instruction not in held and not has_effect(instruction):
+        if unused and instruction not in awaited and not has_effect(instruction):
             dead.add(instruction)
     computation.remove(dead)

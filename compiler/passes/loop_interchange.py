@@ -6,7 +6,7 @@ elements at a time, with the state in registers.  `compiler.analysis.iteration` 
 
 from __future__ import annotations
 
-from compiler.analysis.effects import held_by_control, within_fusions
+from compiler.analysis.effects import control_predecessors, within_fusions
 from compiler.analysis.iteration import find
 from compiler.analysis.opcodes import SPREADS
 from compiler.ir.control import is_ordered
@@ -23,8 +23,8 @@ def run(module: Module, fuel: Fuel) -> bool:
     inside = within_fusions(module)
     changed = False
     for computation in [c for c in module.computations if c not in inside]:
-        held = held_by_control(computation)
-        loops = [i for i in computation.instructions if i.opcode == "while" and not _is_tied(i, held)]
+        awaited = control_predecessors(computation)
+        loops = [i for i in computation.instructions if i.opcode == "while" and not _is_tied(i, awaited)]
         for loop in loops:
             iteration = find(loop) if loop.users else None
             if iteration is None or iteration.initial[iteration.arrays[0]].array.size < _FEWEST_ELEMENTS:
@@ -38,9 +38,9 @@ def run(module: Module, fuel: Fuel) -> bool:
     return changed
 
 
-def _is_tied(loop: Instruction, held: set[Instruction]) -> bool:
+def _is_tied(loop: Instruction, awaited: set[Instruction]) -> bool:
     """Whether control dependencies name the loop, or what is read of it, or order that."""
-    return any(i in held or is_ordered(i) for i in (loop, *loop.users))
+    return any(i in awaited or is_ordered(i) for i in (loop, *loop.users))
 
 
 def _outline(module: Module, computation: Computation, loop: Instruction) -> None:

@@ -22,7 +22,7 @@ import math
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 
-from compiler.analysis.effects import held_by_control, is_repeatable, within_fusions
+from compiler.analysis.effects import control_predecessors, is_repeatable, within_fusions
 from compiler.analysis.opcodes import EXPENSIVE, MOVES, PRODUCTS
 from compiler.analysis.trip_count import known_trip_count
 from compiler.analysis.updates import is_elementwise
@@ -82,10 +82,10 @@ def _move(state: LoopState, fuel: Fuel) -> bool:
 
 def _whole_products(state: LoopState, still: set[Instruction], fuel: Fuel) -> set[Instruction]:
     """Put slices of products into the place of products of slices; returns those products, which have to move."""
-    held, products = held_by_control(state.body), set[Instruction]()
-    for dot in [i for i in state.body.instructions if i.opcode == "dot" and i not in still and _may_move(i, held)]:
+    awaited, products = control_predecessors(state.body), set[Instruction]()
+    for dot in [i for i in state.body.instructions if i.opcode == "dot" and i not in still and _may_move(i, awaited)]:
         found = sliced_products.find(state.loop, dot, still)
-        if found and _may_move(found.taken, held) and fuel.spend("multiply all slices before the loop", dot):
+        if found and _may_move(found.taken, awaited) and fuel.spend("multiply all slices before the loop", dot):
             products.add(sliced_products.widen(found))
             state.body.remove([dot])
     return products
@@ -110,9 +110,9 @@ def _compute_before(
 
 def _remove_unused(computation: Computation, still: set[Instruction]) -> None:
     """Remove what has moved, above all loops and branches: their computations must not be those of two."""
-    held, unused = held_by_control(computation), set[Instruction]()
+    awaited, unused = control_predecessors(computation), set[Instruction]()
     for instruction in reversed(computation.instructions):
-        goes = instruction in still and instruction not in held and not is_piece(instruction)
+        goes = instruction in still and instruction not in awaited and not is_piece(instruction)
         if goes and not instruction.is_root and unused.issuperset(instruction.users):
             unused.add(instruction)
     computation.remove(unused)
@@ -124,7 +124,7 @@ def _invariant(state: LoopState, computation: Computation, *, is_run: bool) -> s
 
     `is_run` says that the computation is sure to be run: then what may never end may come earlier.
     """
-    held, found = held_by_control(computation), set[Instruction]()
+    awaited, found = control_predecessors(computation), set[Instruction]()
     for instruction in computation.instructions:
         if is_piece(instruction):
             if state.is_unchanged(instruction.attributes["index"]):
@@ -132,15 +132,15 @@ def _invariant(state: LoopState, computation: Computation, *, is_run: bool) -> s
         elif (
             instruction.opcode != "parameter"
             and found.issuperset(instruction.operands)
-            and _may_move(instruction, held)
+            and _may_move(instruction, awaited)
             and (is_run or _ends(instruction))
         ):
             found.add(instruction)
     return found
 
 
-def _may_move(instruction: Instruction, held: set[Instruction]) -> bool:
-    if instruction in held or is_ordered(instruction) or instruction.opcode in _STAYING:
+def _may_move(instruction: Instruction, awaited: set[Instruction]) -> bool:
+    if instruction in awaited or is_ordered(instruction) or instruction.opcode in _STAYING:
         return False
     return not any(leaf.is_dynamic for leaf in leaves(instruction.shape)) and is_repeatable(instruction)
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from compiler.analysis.effects import has_effect, held_by_control
+from compiler.analysis.effects import control_predecessors, has_effect
 from compiler.analysis.trip_count import known_trip_count, step_of
 from compiler.expansion.loop_state import LoopState, flatten, is_piece, may_be_flattened
 from compiler.expansion.replacement import Calls, simplify_each
@@ -33,7 +33,7 @@ from compiler.ops.build import constant
 
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
-    return simplify_each(module, "while", lambda loop, calls, _held: _simplify(loop, calls, fuel))
+    return simplify_each(module, "while", lambda loop, calls, _awaited: _simplify(loop, calls, fuel))
 
 
 def _simplify(loop: Instruction, calls: Calls, fuel: Fuel) -> bool:
@@ -140,8 +140,8 @@ def _leave_out(state: LoopState, fuel: Fuel) -> bool:
     if not any(user.users or user.is_root for user in state.loop.users):
         return False  # the loop itself is not needed, or is for what it does
     asked = _needed(state.condition, [state.condition.root])
-    held = held_by_control(state.loop.computation)
-    read = {user for user in state.loop.users if user.users or user.is_root or user in held}
+    awaited = control_predecessors(state.loop.computation)
+    read = {user for user in state.loop.users if user.users or user.is_root or user in awaited}
     needed = {user.attributes["index"] for user in {*asked, *read} if is_piece(user) or user in read}
     while True:
         kept = _needed(state.body, (state.following[number] for number in needed))
@@ -161,6 +161,6 @@ def _leave_out(state: LoopState, fuel: Fuel) -> bool:
 
 def _needed(computation: Computation, values: Iterable[Instruction]) -> set[Instruction]:
     """Values, what a computation does besides, and all that these are computed from."""
-    held = held_by_control(computation)
-    bound = [i for i in computation.instructions if i in held or is_ordered(i) or has_effect(i)]
+    awaited = control_predecessors(computation)
+    bound = [i for i in computation.instructions if i in awaited or is_ordered(i) or has_effect(i)]
     return computed_from([*values, *bound])

@@ -15,7 +15,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from compiler.analysis.effects import held_by_control, is_repeatable
+from compiler.analysis.effects import control_predecessors, is_repeatable
 from compiler.analysis.opcodes import SPREADS
 from compiler.analysis.updates import is_elementwise
 from compiler.ir.control import is_ordered
@@ -44,9 +44,9 @@ def run(module: Module, fuel: Fuel) -> bool:
     changed = False
     for computation in list(module.computations):
         loops = [i for i in computation.instructions if i.opcode == "while"]
-        held = held_by_control(computation) if loops else set()
+        awaited = control_predecessors(computation) if loops else set()
         for loop in loops:
-            ordered = loop in held or is_ordered(loop)
+            ordered = loop in awaited or is_ordered(loop)
             trip_count = None if ordered else _iterations_to_write_out(loop)
             if trip_count is not None and fuel.spend("write out loop", loop):
                 _write_out(loop, trip_count)

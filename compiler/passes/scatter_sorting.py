@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from compiler.analysis.effects import held_by_control
+from compiler.analysis.effects import control_predecessors
 from compiler.expansion.expression import Expression, element, iota, number, rows_of
 from compiler.ir.control import is_ordered
 from compiler.ir.module import Computation, Instruction, Module
@@ -30,8 +30,8 @@ def run(module: Module, fuel: Fuel) -> bool:
     changed = False
     for computation in list(module.computations):
         found = [i for i in computation.instructions if i.opcode == "scatter" and _gains(i) and not is_ordered(i)]
-        held = held_by_control(computation) if found else set()
-        sorted_ = [i for i in found if i not in held and fuel.spend("sort updates", i)]
+        awaited = control_predecessors(computation) if found else set()
+        sorted_ = [i for i in found if i not in awaited and fuel.spend("sort updates", i)]
         for scatter in sorted_:
             scatter.replace_uses_with(_sorted(scatter))
         if sorted_:

@@ -10,7 +10,7 @@ columns before the rows is the product of the exchanged operands:
 
 from __future__ import annotations
 
-from compiler.analysis.effects import held_by_control
+from compiler.analysis.effects import control_predecessors
 from compiler.ir.control import is_ordered
 from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
@@ -22,10 +22,10 @@ def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
     changed = False
     for computation in module.computations:
-        held = held_by_control(computation)
+        awaited = control_predecessors(computation)
         for instruction in list(computation.instructions):
             if instruction.opcode == "transpose":
-                changed |= _exchange(instruction, held, fuel)
+                changed |= _exchange(instruction, awaited, fuel)
             elif instruction.opcode == "dot":
                 changed |= _fold(instruction, 0, fuel)
                 changed |= _fold(instruction, 1, fuel)
@@ -33,11 +33,11 @@ def run(module: Module, fuel: Fuel) -> bool:
     return changed
 
 
-def _exchange(transpose: Instruction, held: set[Instruction], fuel: Fuel) -> bool:
+def _exchange(transpose: Instruction, awaited: set[Instruction], fuel: Fuel) -> bool:
     """Fold a transpose of a dot that nothing else uses into the dot."""
     (dot,) = transpose.operands
     if (
-        any(i in held or is_ordered(i) for i in (transpose, dot))
+        any(i in awaited or is_ordered(i) for i in (transpose, dot))
         or dot.opcode != "dot"
         or len(dot.users) != 1
         or dot.is_root

@@ -125,10 +125,10 @@ def test_another_machine_or_llvm_compiles_anew(options, monkeypatch):
     compiler.compile(PROGRAM, options=options)
     monkeypatch.setattr(llvm, "package_version", lambda: "llvmlite 99")
     assert not is_warm(compiler.compile(PROGRAM, options=options))
-    before = cpu.KEEPER.depends_on(options)
+    before = cpu.SERIALIZER.depends_on(options)
     host = llvm.Target.host()
     monkeypatch.setattr(llvm.Target, "host", lambda: replace(host, features=f"{host.features},-avx512f"))
-    assert cpu.KEEPER.depends_on(options) != before
+    assert cpu.SERIALIZER.depends_on(options) != before
 
 
 def test_another_compiler_has_other_keys(monkeypatch):

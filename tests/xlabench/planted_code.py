@@ -115,7 +115,7 @@ def lost_tail():
     def walk(builder, group, body, **options):
         if len(group.loops) == 1 and group.size % 8:
             whole = group.size - group.size % 8
-            group = nest.Group(whole, (whole,))
+            group = nest.LoopNest(whole, (whole,))
         return real.walk(builder, group, body, **options)
 
     real = loop.pieces

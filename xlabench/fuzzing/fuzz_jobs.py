@@ -25,7 +25,7 @@ from compiler.generate import Decisions
 from xlabench import atomic
 from xlabench.engines import Engine, build
 from xlabench.errors import verdict_of
-from xlabench.fuzzing import described, generate, packs
+from xlabench.fuzzing import described, generate, packs, patients
 from xlabench.fuzzing.asking import FINE, Answer, Asking, Baseline, phase_of, timed
 from xlabench.fuzzing.generate import Case
 from xlabench.fuzzing.own_failures import kept_in
@@ -183,6 +183,7 @@ class _Work:
         for spec in self.specs:
             asking = self._asking(case, spec, expected, decided)
             self._take(asking, asking.answer())
+        self._examine(case)
         self._describe(case, decided)
         self._keep_new([case], decided)
 
@@ -193,6 +194,8 @@ class _Work:
         for spec in self.specs:
             self._ask_pack(pack, spec, decided)
         self._record(cases[0], {"rules": sorted(decided.rules), "ways": sorted(decided.ways)})
+        for case in cases:
+            self._examine(case)
         self._keep_new(cases, decided)
 
     def _ask_pack(self, pack: packs.Pack, spec: str, decided: Decisions) -> None:
@@ -227,6 +230,13 @@ class _Work:
                 if found.verdict == answer.verdict:
                     pack, asking, answer = less, other, found
         return asking, answer
+
+    def _examine(self, case: Case) -> None:
+        """Try the judge."""
+        self.say(f"{case.number} {US} judge")
+        with timed(self.spent, "trying the judge"):
+            patients.examine(case)
+        self._record(case, {})
 
     def _describe(self, case: Case, decided: Decisions) -> None:
         self.say(f"{case.number} {US} telling")
@@ -274,7 +284,7 @@ def _rules(case: Case, decided: Decisions) -> list[str]:
 
 def _name_of(number: int | str, spec: str) -> str:
     """A folder's name for what an engine did to a case; of a spec that says much, its beginning and its hash."""
-    name = spec.translate(str.maketrans(":,=", "---"))
+    name = spec.translate(str.maketrans(":,=/", "----"))
     if len(name) > _LONGEST_KEY:
         name = f"{name[:_LONGEST_KEY]}-{hashlib.sha256(spec.encode()).hexdigest()[:16]}"
     return f"{number}-{name}"

@@ -264,8 +264,8 @@ class _Differing:
         if not is_inexact(self.expected.dtype):
             return np.ones(self.expected.shape, np.bool_)
         bound = tolerance.bound(np.abs(self.wide_expected), magnitude)
-        near = np.isfinite(self.error) & (self.error <= bound)
-        return np.asarray(~(near | _specials_match(self.wide_expected, self.wide_actual, bound)))
+        within = np.isfinite(self.error) & (self.error <= bound)
+        return np.asarray(~(within | _specials_match(self.wide_expected, self.wide_actual, bound)))
 
     def relative(self) -> NDArray[np.float64]:
         """The errors as a share of the expected magnitude."""
@@ -322,8 +322,8 @@ def _specials_match(expected: Array, actual: Array, bound: Array) -> Mask:
     matches = np.ones(expected.shape, np.bool_)
     special = ~np.isfinite(expected)
     for left, right in ((expected.real, actual.real), (expected.imag, actual.imag)):
-        near = np.abs(left - right) <= np.where(np.isfinite(bound), bound, 0)
-        matches &= (left == right) | (np.isnan(left) & np.isnan(right)) | near
+        within = np.abs(left - right) <= np.where(np.isfinite(bound), bound, 0)
+        matches &= (left == right) | (np.isnan(left) & np.isnan(right)) | within
     return special & matches
 
 

@@ -115,9 +115,9 @@ def _by_liberties(question: Question, names: Sequence[str], wrong: Sequence[Mask
         for trial in batch:
             for number, mask in enumerate(wrong):
                 if mask.any():
-                    departs, near = _held_against(question, number, trial[number])
+                    departs, within = _held_against(question, number, trial[number])
                     departing[number] |= departs
-                    explained[number] |= departs & near
+                    explained[number] |= departs & within
             if not _any_left(wrong, explained):
                 return explained
         if _any_left(wrong, [one | other for one, other in zip(explained, departing, strict=True)]):
@@ -143,11 +143,11 @@ def _held_against(question: Question, number: int, trial: Array) -> tuple[Mask, 
         reference, wanted, given = (_parts(array) for array in (expected, trial, actual))
         distance, shift = _distance(wanted, given), _distance(reference, wanted)
         tolerated = tolerance.rtol * np.abs(np.nan_to_num(wanted, posinf=0.0, neginf=0.0)) + tolerance.atol
-        near = distance <= np.minimum(tolerated, np.max(shift, axis=0))
+        within = distance <= np.minimum(tolerated, np.max(shift, axis=0))
         if question.bounds is not None:
             error = question.bounds[number].error
-            near |= np.isfinite(error) & (distance <= error)
-    return departs, np.asarray(near.all(axis=0))
+            within |= np.isfinite(error) & (distance <= error)
+    return departs, np.asarray(within.all(axis=0))
 
 
 def _by_rounding(question: Question, wrong: Sequence[Mask]) -> list[Mask]:
@@ -190,10 +190,10 @@ class _Spread:
             reference, given = _parts(expected), _parts(actual)
             sizes = np.where(np.isfinite(reference), np.abs(reference), 0.0)
             bound = tolerance.bound(sizes, float(np.max(sizes, initial=0.0)))
-            near = self._near(reference, given, bound) | self._special(reference, given, bound)
-        return np.asarray(near.all(axis=0))
+            within = self._within(reference, given, bound) | self._special(reference, given, bound)
+        return np.asarray(within.all(axis=0))
 
-    def _near(self, reference: NDArray[np.float64], given: NDArray[np.float64], bound: NDArray[np.float64]) -> Mask:
+    def _within(self, reference: NDArray[np.float64], given: NDArray[np.float64], bound: NDArray[np.float64]) -> Mask:
         """Numbers as far off as some trial's, or so many times as far as one of small errors."""
         spread = np.zeros_like(reference)
         for factor, trials in ((_SAFETY, self.small), (1, self.large)):

@@ -18,7 +18,7 @@ from compiler.backends.cpu import c_names, program
 from compiler.backends.cpu.image import arrays, leaf
 from compiler.backends.cpu.machine import Machine
 from compiler.backends.cpu.runtime.arguments import Leaf
-from compiler.codegen import llvm, parts
+from compiler.codegen import compile_units, llvm
 from compiler.codegen.libcalls import C_LIBRARY
 from compiler.ir.meanings import given
 from compiler.ir.module import Module
@@ -192,7 +192,7 @@ def compile_ahead(module: Module, target: llvm.Target, opt: int, *, name: str) -
         [leaf(array) for array in arrays(module.entry.root.shape)],
         built.assignment.arena_bytes,
     )
-    part = parts.whole(built.ir)
+    part = compile_units.whole(built.ir)
     hidden = re.sub("^define (?!internal )", "define internal ", part.text, flags=re.MULTILINE) + _WRAPPER
     # What the program calls so itself, a kernel perhaps, has to give way.
     text = re.sub(rf"@{symbol}(?![\w.$-])", f"@{symbol}.inside", hidden).replace(f"@{_ENTRY}(", f"@{symbol}(")

@@ -20,8 +20,8 @@ from compiler.backends.cpu.runtime.arguments import Array, convert
 from compiler.backends.cpu.runtime.cores import available
 from compiler.backends.cpu.runtime.entry import Entry
 from compiler.backends.decisions import Decisions
-from compiler.backends.executable import Artifacts, Facts, Keeper, KernelTime, Phases
-from compiler.codegen import cost, llvm, parts
+from compiler.backends.executable import Artifacts, ExecutableInfo, KernelTime, LaunchModel, Phases, Serializer
+from compiler.codegen import compile_units, cost, llvm
 from compiler.ir.module import Module
 from compiler.ir.rewrite import Refusal
 from compiler.options import CompileOptions
@@ -84,7 +84,7 @@ def decide_module(
     return plan.decisions(plan.plan(module, machine, threads), module, words, refusals)
 
 
-KEEPER = Keeper(_depends_on, lambda executable: executable.image.to_bytes(), _restore)
+SERIALIZER = Serializer(_depends_on, lambda executable: executable.image.to_bytes(), _restore)
 """A program is kept as its image."""
 
 Lowering = Callable[[], program.Program]
@@ -114,7 +114,7 @@ class CpuExecutable:
             )
         self._parameters = [leaf(array) for array in image.parameters]
         self._results = [leaf(array) for array in image.results]
-        self.phases, self.facts = phases.done, Facts()
+        self.phases, self.facts = phases.done, ExecutableInfo()
         self.artifacts = Artifacts(
             {
                 "cpu_after_optimizations.txt": lambda: to_text(self.module),
@@ -165,6 +165,11 @@ class CpuExecutable:
         return self._lowering().module
 
     @property
+    def launch_models(self) -> tuple[LaunchModel, ...]:
+        """None: it launches nothing."""
+        return ()
+
+    @property
     def decisions_digest(self) -> str:
         """A digest of all that was decided about it."""
         lowered = self._lowering()
@@ -185,7 +190,7 @@ class CpuExecutable:
 
     def _object(self) -> bytes:
         """The whole program as one object file."""
-        part = parts.whole(self._lowering().ir)
+        part = compile_units.whole(self._lowering().ir)
         source = llvm.Source(part.text, part.has_loops)
         return llvm.compile_all([source], self._target, self._opt, threads=1)[0]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from compiler.backends.cpu.program import Program
 from compiler.backends.cpu.runtime.arguments import Leaf
-from compiler.codegen import llvm, parts
+from compiler.codegen import compile_units, llvm
 from compiler.ir.shape import Shape, leaves, without_layout
 from compiler.ir.types import TOKEN, TYPES
 
@@ -96,7 +96,7 @@ def sources(program: Program, opt: int) -> list[llvm.Source]:
 
     At level 0 no pass knows loops.
     """
-    return [llvm.Source(part.text, part.has_loops) for part in parts.cut(program.ir, vectorise=opt > 0)]
+    return [llvm.Source(part.text, part.has_loops) for part in compile_units.cut(program.ir, vectorise=opt > 0)]
 
 
 def leaf(array: tuple[str, tuple[int, ...], str]) -> Leaf:

@@ -20,18 +20,27 @@ from functools import partial
 from compiler.codegen.llvm_ir import Builder, Value
 from compiler.codegen.math import exp_log, hyperbolic, inverse_trig, power, special, trig
 from compiler.codegen.math import remainder as division
-from compiler.codegen.math.remainder import near_remainder, remainder
+from compiler.codegen.math.remainder import fast_remainder, remainder
 from compiler.codegen.math.term import Term, format_of, suffix
 from compiler.diagnostics import UnsupportedError
 
-__all__ = ["FUNCTIONS", "MathFunction", "emit", "has_near_form", "is_far", "near_limit", "near_remainder", "remainder"]
+__all__ = [
+    "FUNCTIONS",
+    "MathFunction",
+    "emit",
+    "fast_limit",
+    "fast_remainder",
+    "has_fast_path",
+    "needs_slow_path",
+    "remainder",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class MathFunction:
     """A function by its emitter, which takes and gives terms, and the largest error of its results in ULP.
 
-    `near` holds magnitudes, by LLVM's type, below which the argument of a cheaper form must be; the form's results are
+    `fast` holds magnitudes, by LLVM's type, below which the argument of a cheaper form must be; the form's results are
     the same, and the emitter's argument of that name asks for it.
     """
 
@@ -39,7 +48,7 @@ class MathFunction:
     arity: int
     ulp_f32: float
     ulp_f64: float
-    near: Mapping[str, float] = field(default_factory=dict)
+    fast: Mapping[str, float] = field(default_factory=dict)
 
 
 FUNCTIONS = {
@@ -54,9 +63,9 @@ FUNCTIONS = {
     "asinh": MathFunction(hyperbolic.asinh, 1, 2.0, 2.0),
     "acosh": MathFunction(hyperbolic.acosh, 1, 2.5, 2.0),
     "atanh": MathFunction(hyperbolic.atanh, 1, 2.0, 2.0),
-    "sine": MathFunction(trig.sine, 1, 2.0, 1.0, trig.NEAR),
-    "cosine": MathFunction(trig.cosine, 1, 2.0, 1.0, trig.NEAR),
-    "tan": MathFunction(trig.tan, 1, 1.0, 2.0, {"double": trig.NEAR["double"]}),
+    "sine": MathFunction(trig.sine, 1, 2.0, 1.0, trig.FAST),
+    "cosine": MathFunction(trig.cosine, 1, 2.0, 1.0, trig.FAST),
+    "tan": MathFunction(trig.tan, 1, 1.0, 2.0, {"double": trig.FAST["double"]}),
     "asin": MathFunction(inverse_trig.asin, 1, 2.0, 2.0),
     "acos": MathFunction(inverse_trig.acos, 1, 2.0, 2.0),
     "atan2": MathFunction(inverse_trig.atan2, 2, 2.0, 2.0),
@@ -69,33 +78,33 @@ FUNCTIONS = {
 """Every function by its opcode."""
 
 
-def near_limit(name: str, type_: str) -> float | None:
+def fast_limit(name: str, type_: str) -> float | None:
     """The magnitude below which the argument of a function's cheaper form must be; None if it has none."""
     function = FUNCTIONS.get(name)
-    return function.near.get(type_) if function else None
+    return function.fast.get(type_) if function else None
 
 
-def has_near_form(name: str) -> bool:
+def has_fast_path(name: str) -> bool:
     """Whether an opcode on real numbers has a cheaper form for some operands, of one type at least."""
-    return name == "remainder" or (name in FUNCTIONS and bool(FUNCTIONS[name].near))
+    return name == "remainder" or (name in FUNCTIONS and bool(FUNCTIONS[name].fast))
 
 
-def is_far(builder: Builder, name: str, operands: Sequence[Value]) -> Value | None:
+def needs_slow_path(builder: Builder, name: str, operands: Sequence[Value]) -> Value | None:
     """Whether operands are not those of an opcode's cheaper form; None if it has none for their type."""
     type_ = operands[0].type
     if name == "remainder" and type_ in ("float", "double"):
-        return division.is_far(builder, *operands)
-    limit = near_limit(name, type_)
+        return division.needs_slow_path(builder, *operands)
+    limit = fast_limit(name, type_)
     if limit is None:
         return None
     magnitude = Term(builder, operands[0]).abs().value
     return builder.compare("uge", magnitude, Term(builder, operands[0]).literal(limit).value)
 
 
-def emit(builder: Builder, name: str, operands: Sequence[Value], *, near: bool = False) -> Value:
+def emit(builder: Builder, name: str, operands: Sequence[Value], *, fast: bool = False) -> Value:
     """Call the function of that opcode on floats or doubles (or vectors of them), defining it first if need be.
 
-    With `near` it is the form whose argument must be below `near_limit`.
+    With `fast` it is the form whose argument must be below `fast_limit`.
     """
     function = FUNCTIONS.get(name)
     if function is None:
@@ -103,10 +112,10 @@ def emit(builder: Builder, name: str, operands: Sequence[Value], *, near: bool =
     assert len(operands) == function.arity, f"{name} takes {function.arity} operands, not {len(operands)}"
     type_ = operands[0].type
     format_of(type_)
-    emitter = partial(function.emitter, near=True) if near else function.emitter
+    emitter = partial(function.emitter, fast=True) if fast else function.emitter
     if builder.writes_out:
         return emitter(*(Term(builder, operand) for operand in operands)).value
-    symbol = f"math.{name}.{suffix(type_)}{'.near' if near else ''}"
+    symbol = f"math.{name}.{suffix(type_)}{'.fast' if fast else ''}"
     if not builder.module.has_function(symbol):
         _define(builder, symbol, emitter, type_, len(operands))
     return builder.call(f"@{symbol}", type_, operands)

@@ -16,15 +16,15 @@ from compiler.codegen.llvm_ir import I1, I64, Builder, Value, floating, integer
 from compiler.codegen.math.term import Format, Term, format_of, suffix
 
 
-def is_far(builder: Builder, left: Value, right: Value) -> Value:
-    """Whether the quotient is too large, or none at all, for `near_remainder`."""
+def needs_slow_path(builder: Builder, left: Value, right: Value) -> Value:
+    """Whether the quotient is too large, or none at all, for `fast_remainder`."""
     x, y = Term(builder, left), Term(builder, right)
     limit = x.literal(2.0**x.format.mantissa).value
     return builder.compare("uge", (x.abs() / y.abs()).value, limit)
 
 
-def near_remainder(builder: Builder, left: Value, right: Value) -> Value:
-    """The remainder of a quotient that is not far."""
+def fast_remainder(builder: Builder, left: Value, right: Value) -> Value:
+    """The remainder of a quotient that needs no slow path."""
     x, y = Term(builder, left), Term(builder, right)
     size, divisor = x.abs(), y.abs()
     rest = (-(size / divisor).intrinsic("floor")).fma(divisor, size)

@@ -9,7 +9,7 @@ pi/4], one of which is chosen by k.
 
 Arguments that are not far from zero, which is nearly all of them, are reduced by less: k times pi/2 in three parts is
 taken off, the first of which leaves an exact difference (Cody and Waite).  Whoever can tell that no argument exceeds
-`NEAR` leaves the other way out; the results are the same to the bit, since otherwise it is chosen by that limit.
+`FAST` leaves the other way out; the results are the same to the bit, since otherwise it is chosen by that limit.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _COSINE = {
 }  # fmt: skip
 _SINE_SHORT = (-0.16666666640789465, 0.008333329304068321, -0.00019839312031627433, 2.7181193512627037e-06)
 _COSINE_SHORT = (0.04166666661945131, -0.0013888883496768895, 2.47994593560659e-05, -2.720569357129207e-07)
-NEAR = {"float": 2.0**17, "double": 2.0**20}
+FAST = {"float": 2.0**17, "double": 2.0**20}
 """Up to here arguments are reduced by three parts of pi/2."""
 _HALF_PI_PARTS = {
     "float": (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15),
@@ -161,8 +161,8 @@ class _Reduced:
         )
 
 
-def _reduce_near(magnitude: Term) -> _Reduced:
-    """The reduction of |x| up to `NEAR`; tiny arguments come through as they are."""
+def _reduce_fast(magnitude: Term) -> _Reduced:
+    """The reduction of |x| up to `FAST`; tiny arguments come through as they are."""
     format_, (first, second, third) = magnitude.format, _HALF_PI_PARTS[magnitude.format.type]
     shifted = magnitude * (1.0 / _HALF_PI) + format_.magic
     turns = format_.magic - shifted
@@ -174,7 +174,7 @@ def _reduce_near(magnitude: Term) -> _Reduced:
     return _Reduced(shifted.bits(), r, turns.fma(third, tail + lost))
 
 
-def _reduce_far(magnitude: Term) -> _Reduced:
+def _reduce_slow(magnitude: Term) -> _Reduced:
     """The reduction of any |x|; it would round denormals."""
     if magnitude.format is F32:
         quadrant, y = _reduce_f32(magnitude.cast("fpext", "double"))
@@ -184,15 +184,15 @@ def _reduce_far(magnitude: Term) -> _Reduced:
     return _Reduced(quadrant, r, tail + y.fma(_HALF_PI_TAIL, rest * _HALF_PI))
 
 
-def _reduce(magnitude: Term, *, near: bool) -> _Reduced:
-    """The reduction of |x|, which is not beyond the limit if `near`."""
-    close = _reduce_near(magnitude)
-    return close if near else close.where(magnitude < NEAR[magnitude.format.type], _reduce_far(magnitude))
+def _reduce(magnitude: Term, *, fast: bool) -> _Reduced:
+    """The reduction of |x|, which is not beyond the limit if `fast`."""
+    close = _reduce_fast(magnitude)
+    return close if fast else close.where(magnitude < FAST[magnitude.format.type], _reduce_slow(magnitude))
 
 
-def _sine_and_cosine(x: Term, *, near: bool) -> tuple[Term, Term, Term]:
+def _sine_and_cosine(x: Term, *, fast: bool) -> tuple[Term, Term, Term]:
     """(k as an integer of the format's size, sin, cos) of the reduced |x|."""
-    reduced = _reduce(x.abs(), near=near)
+    reduced = _reduce(x.abs(), fast=fast)
     quadrant, r, tail = reduced.quadrant, reduced.rest, reduced.tail
     z = r * r
     sine_part, cosine_part = polynomial(z, _SINE[x.format.type]), polynomial(z, _COSINE[x.format.type])
@@ -212,19 +212,19 @@ def _turned(quadrant: Term, sine: Term, cosine: Term, sign: Term) -> Term:
     return (result ^ (((quadrant << int(format_.integer[1:]) - 2) ^ sign) & format_.sign)).real()
 
 
-def sine(x: Term, *, near: bool = False) -> Term:
+def sine(x: Term, *, fast: bool = False) -> Term:
     """Sine; the sign of x is taken off first, so that -0 stays -0."""
-    quadrant, sin, cos = _sine_and_cosine(x, near=near)
+    quadrant, sin, cos = _sine_and_cosine(x, fast=fast)
     return _turned(quadrant, sin, cos, x.bits())
 
 
-def cosine(x: Term, *, near: bool = False) -> Term:
+def cosine(x: Term, *, fast: bool = False) -> Term:
     """Cosine, the sine a quarter turn later."""
-    quadrant, sin, cos = _sine_and_cosine(x, near=near)
+    quadrant, sin, cos = _sine_and_cosine(x, fast=fast)
     return _turned(quadrant + 1, sin, cos, quadrant.literal(0))
 
 
-def tan(x: Term, *, near: bool = False) -> Term:
+def tan(x: Term, *, fast: bool = False) -> Term:
     """sin/cos, or -cos/sin after an odd number of quarter turns; f32 is computed in double throughout."""
     if x.format is F32:
         wide, y = _reduce_f32(x.abs().cast("fpext", "double"))
@@ -233,7 +233,7 @@ def tan(x: Term, *, near: bool = False) -> Term:
         sin = (r * z).fma(polynomial(z, _SINE_SHORT), r)
         cos = z.fma(z.fma(polynomial(z, _COSINE_SHORT), -0.5), 1.0)
     else:
-        wide, sin, cos = _sine_and_cosine(x, near=near)
+        wide, sin, cos = _sine_and_cosine(x, fast=fast)
     even = (wide & 1).equals(0)
     quotient = even.where(sin, -cos) / even.where(cos, sin)
     if x.format is F32:

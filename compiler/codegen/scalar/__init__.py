@@ -17,7 +17,7 @@ from compiler.ir.module import Instruction
 from compiler.ir.types import F8E8M0, F16, ONE_NAN, ElementType
 from compiler.ops import Trait, having, narrowing
 
-__all__ = ["APPROXIMATE", "CONTRACT", "RULES", "emit", "has_near_form", "multiply_add"]
+__all__ = ["APPROXIMATE", "CONTRACT", "RULES", "emit", "has_fast_path", "multiply_add"]
 
 _ARITHMETIC = having(Trait.IEEE) | APPROXIMATE
 """What has a result in the type that it is computed in, which rounding to a narrower one may rely on."""
@@ -36,30 +36,30 @@ def emit(
     operands: Sequence[Value],
     *,
     flags: str = CONTRACT,
-    near: bool = False,
+    fast: bool = False,
 ) -> Value:
     """The value of an elementwise instruction from the values of its operands, rounded to the result's type."""
     opcode = instruction.opcode
     source = instruction.operands[-1 if opcode == "select" else 0].array.element_type
     result = instruction.array.element_type
     if source.is_complex and opcode not in _ANY_TYPE:
-        return complex_rules.emit(Scalar(builder, instruction, source, flags, near), operands)
+        return complex_rules.emit(Scalar(builder, instruction, source, flags, fast), operands)
     if result is F16 and flags == CONTRACT:
         flags = ""  # what is rounded to half is computed in halves where a CPU can, and would be joined there
     rule = RULES.get(opcode)
     if rule is None:
         raise UnsupportedError(f"{opcode} on {source}", "code generation", "no scalar form of it yet")
-    value = rule(Scalar(builder, instruction, source, flags, near), builder.alike(operands))
+    value = rule(Scalar(builder, instruction, source, flags, fast), builder.alike(operands))
     is_exact = opcode in _ANY_TYPE or (opcode in _EXACT and result.is_float)
     is_exact |= opcode == "negate" and result.is_float and result not in _WITHOUT_NEGATIVES
     arithmetic = opcode in _ARITHMETIC and source is result
     return value if is_exact else element.round_to(builder, result, value, arithmetic=arithmetic)
 
 
-def has_near_form(instruction: Instruction) -> bool:
+def has_fast_path(instruction: Instruction) -> bool:
     """Whether there is a cheaper form for some operands, of one type at least."""
     type_, opcode = instruction.operands[0].array.element_type, instruction.opcode
-    return (type_.is_complex and opcode in complex_functions.NEAR) or (type_.is_float and math.has_near_form(opcode))
+    return (type_.is_complex and opcode in complex_functions.FAST) or (type_.is_float and math.has_fast_path(opcode))
 
 
 def multiply_add(builder: Builder, element_type: ElementType, left: Value, right: Value, total: Value) -> Value:

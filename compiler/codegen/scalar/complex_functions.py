@@ -13,13 +13,13 @@ from compiler.codegen.complex_numbers import (
     Complex,
     call,
     choose,
+    fast_narrow_quotient,
+    fast_quotient,
+    fast_quotient_by_real,
     is_infinite,
     is_nan,
     magnitude,
     narrow_quotient,
-    near_narrow_quotient,
-    near_quotient,
-    near_quotient_by_real,
     quotient,
     quotient_by_real,
     scale,
@@ -202,7 +202,7 @@ def _atan2(y: Complex, x: Complex) -> Complex:
     ordinary = (ratio > 2.0**-100) & (ratio < 2.0**100)
     logarithm = ordinary.where(call("log", ratio), _log_of_size(v) - _log_of_size(u))
     small = magnitude(y) < magnitude(x) * 0.5
-    result = choose(small, _small_atan2(near_quotient(y, x), angle), Complex(angle, logarithm * 0.5))
+    result = choose(small, _small_atan2(fast_quotient(y, x), angle), Complex(angle, logarithm * 0.5))
     known = (larger > 0.0) & (x.re - x.re).equals(0.0) & (x.im - x.im).equals(0.0)
     known = known & (y.re - y.re).equals(0.0) & (y.im - y.im).equals(0.0)
     unknown = larger.literal(python_math.nan)
@@ -359,8 +359,8 @@ NARROW: dict[str, Formula] = {"divide": narrow_quotient}
 """Those that are cheaper where the numbers in f64 were f32."""
 
 
-NEAR: dict[str, Formula] = {"divide": near_quotient}
-NEAR_NARROW: dict[str, Formula] = {"divide": near_narrow_quotient}
+FAST: dict[str, Formula] = {"divide": fast_quotient}
+FAST_NARROW: dict[str, Formula] = {"divide": fast_narrow_quotient}
 """Those that are cheaper where the result is not lost."""
 
 
@@ -369,16 +369,16 @@ def is_lost(builder: Builder, value: Value) -> Value:
     return Complex.of(builder, value).is_lost().value
 
 
-def divide_by_real(builder: Builder, operands: Sequence[Value], *, near: bool) -> Value:
-    """A quotient whose divisor is known to have no imaginary part; with `near` it must not be lost."""
+def divide_by_real(builder: Builder, operands: Sequence[Value], *, fast: bool) -> Value:
+    """A quotient whose divisor is known to have no imaginary part; with `fast` it must not be lost."""
     dividend, divisor = (Complex.of(builder, operand) for operand in operands)
-    return (near_quotient_by_real if near else quotient_by_real)(dividend, divisor).value
+    return (fast_quotient_by_real if fast else quotient_by_real)(dividend, divisor).value
 
 
-def emit(builder: Builder, opcode: str, operands: Sequence[Value], *, near: bool = False) -> Value | None:
+def emit(builder: Builder, opcode: str, operands: Sequence[Value], *, fast: bool = False) -> Value | None:
     """The value of an opcode that yields a complex number from complex numbers; None for one that is not known.
 
-    With `near`, of an opcode in `NEAR`, it must not be lost.
+    With `fast`, of an opcode in `FAST`, it must not be lost.
     """
     numbers = [Complex.of(builder, operand) for operand in operands]
     if opcode in EXACT:
@@ -386,6 +386,6 @@ def emit(builder: Builder, opcode: str, operands: Sequence[Value], *, near: bool
     if opcode not in WIDE:
         return None
     own = numbers[0].re.type
-    wide, narrow = (NEAR, NEAR_NARROW) if near else (WIDE, NARROW)
+    wide, narrow = (FAST, FAST_NARROW) if fast else (WIDE, NARROW)
     formula = wide[opcode] if own == "double" else narrow.get(opcode, wide[opcode])
     return formula(*(number.converted("double") for number in numbers)).converted(own).value

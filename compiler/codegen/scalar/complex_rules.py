@@ -17,7 +17,7 @@ from compiler.ir.module import Instruction
 def _function(scalar: Scalar, operands: Sequence[Value]) -> Value:
     """An opcode that takes and yields complex numbers."""
     opcode = scalar.instruction.opcode
-    value = complex_functions.emit(scalar.builder, opcode, operands, near=scalar.near)
+    value = complex_functions.emit(scalar.builder, opcode, operands, fast=scalar.fast)
     if value is None:
         raise UnsupportedError(f"{opcode} on {scalar.element_type}", "code generation", "no complex form of it yet")
     return value
@@ -37,7 +37,7 @@ def _add(scalar: Scalar, operands: Sequence[Value]) -> Value:
 
 def _divide(scalar: Scalar, operands: Sequence[Value]) -> Value:
     if _is_real(scalar.instruction.operands[1]):
-        return complex_functions.divide_by_real(scalar.builder, operands, near=scalar.near)
+        return complex_functions.divide_by_real(scalar.builder, operands, fast=scalar.fast)
     return _function(scalar, operands)
 
 

@@ -28,14 +28,15 @@ class Scalar:
     """One application of an opcode to scalars: where to emit, on which type, with which attributes.
 
     `flags` are the fast-math flags of additions and products: reductions add `reassoc` for their accumulator.
-    `near` asks for the cheaper form of what has one: its operands are not `math.is_far`, or a complex result not lost.
+    `fast` asks for the cheaper form of what has one: `math.needs_slow_path` of none of its operands,
+    or a complex result not lost.
     """
 
     builder: Builder
     instruction: Instruction
     element_type: ElementType
     flags: str = CONTRACT
-    near: bool = False
+    fast: bool = False
 
     @property
     def is_float(self) -> bool:
@@ -79,7 +80,7 @@ def _function(scalar: Scalar, operands: Sequence[Value]) -> Value:
         raise UnsupportedError(
             f"{scalar.instruction.opcode} on {scalar.element_type}", "code generation", "no such function of integers"
         )
-    return math.emit(scalar.builder, scalar.instruction.opcode, operands, near=scalar.near)
+    return math.emit(scalar.builder, scalar.instruction.opcode, operands, fast=scalar.fast)
 
 
 def _float_intrinsic(name: str) -> Rule:
@@ -158,7 +159,7 @@ def _divide(scalar: Scalar, operands: Sequence[Value]) -> Value:
 def _remainder(scalar: Scalar, operands: Sequence[Value]) -> Value:
     """X % 0 is x; the least signed integer modulo -1 is 0."""
     if scalar.is_float:
-        return (math.near_remainder if scalar.near else math.remainder)(scalar.builder, *operands)
+        return (math.fast_remainder if scalar.fast else math.remainder)(scalar.builder, *operands)
     return integer_division.remainder(scalar.builder, *operands, signed=scalar.is_signed, many=_is_many(scalar))
 
 

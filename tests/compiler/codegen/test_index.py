@@ -14,7 +14,7 @@ import compiler
 from compiler import CompileOptions
 from compiler.codegen.index import Emission, Index, Variable, constant, digits, linear, reshape, whole
 from compiler.codegen.llvm_ir import Builder, Module, Value
-from compiler.codegen.nest import Group, _loops
+from compiler.codegen.nest import LoopNest, _loops
 from compiler.generate import RandomChoices, Space, program
 from compiler.generate.choices import Choices
 from compiler.inputs import draw
@@ -76,7 +76,7 @@ def test_division_of_what_straddles_is_done_at_run_time() -> None:
 def test_loops_cover_the_group(size: int, cuts: set[int]) -> None:
     loops = _loops(size, cuts)
     assert int(np.prod(loops)) == size
-    group = Group(size, loops)
+    group = LoopNest(size, loops)
     counts = itertools.product(*map(range, loops))
     assert [group.combine([constant(c) for c in point]).constant for point in counts] == list(range(size))
 

@@ -112,8 +112,8 @@ def f32_operands(opcode: str, generator: np.random.Generator) -> list[np.ndarray
     multiples = [turns * (np.pi / 2), np.arange(-150, 150) * np.log(2)]
     x = np.concatenate([bits.view(np.float32), *(part.astype(np.float32) for part in dense + multiples)])
     if opcode == "atan2":
-        near = x * np.exp(3 * generator.normal(size=x.size)) * generator.choice([-1, 1], x.size)
-        return [np.concatenate([x, x]), np.concatenate([generator.permutation(x), near.astype(np.float32)])]
+        fast = x * np.exp(3 * generator.normal(size=x.size)) * generator.choice([-1, 1], x.size)
+        return [np.concatenate([x, x]), np.concatenate([generator.permutation(x), fast.astype(np.float32)])]
     if opcode == "power":
         base = np.abs(x)
         spread = generator.uniform(-155, 133, x.size) / np.log2(base.astype(np.float64))
@@ -134,8 +134,8 @@ def f64_operands(opcode: str, generator: np.random.Generator) -> list[np.ndarray
     x = np.concatenate([spread, *dense, turns * (np.pi / 2), [_HARDEST_ANGLE]])
     x = x[(x > low) & (x < high)]
     if opcode == "atan2":
-        near = x * np.exp(3 * generator.normal(size=x.size)) * generator.choice([-1, 1], x.size)
-        return [x, np.where(generator.random(x.size) < 0.5, near, generator.permutation(x))]
+        fast = x * np.exp(3 * generator.normal(size=x.size)) * generator.choice([-1, 1], x.size)
+        return [x, np.where(generator.random(x.size) < 0.5, fast, generator.permutation(x))]
     if opcode == "power":
         base = np.abs(x)
         return [base, generator.uniform(-1077, 1024, x.size) / np.log2(base)]
@@ -145,7 +145,7 @@ def f64_operands(opcode: str, generator: np.random.Generator) -> list[np.ndarray
 DTYPES = {"float": np.dtype(np.float32), "double": np.dtype(np.float64)}
 
 
-def loop_module(opcode: str, type_: str, *, near: bool = False) -> Module:
+def loop_module(opcode: str, type_: str, *, fast: bool = False) -> Module:
     """`kernel(x, [y,] out, n)`: the function, or its form for small arguments, applied to every element."""
     module = Module()
     arity, align = math.FUNCTIONS[opcode].arity, DTYPES[element_of(type_)].itemsize
@@ -156,28 +156,28 @@ def loop_module(opcode: str, type_: str, *, near: bool = False) -> Module:
     with builder.loop(integer(0), Value(I64, "%n")) as loop:
         addresses = [builder.gep(type_, array, loop.index) for array in arrays]
         operands = [builder.load(type_, address, align=align) for address in addresses]
-        value = math.emit(builder, opcode, operands, near=near)
+        value = math.emit(builder, opcode, operands, fast=fast)
         builder.store(value, builder.gep(type_, result, loop.index), align=align)
     builder.ret()
     return module
 
 
 @functools.cache
-def _compiled(opcode: str, type_: str, *, near: bool) -> tuple[llvm.Library, ctypes._CFuncPtr]:
+def _compiled(opcode: str, type_: str, *, fast: bool) -> tuple[llvm.Library, ctypes._CFuncPtr]:
     target = llvm.Target.host()
-    module = llvm.parse(str(loop_module(opcode, type_, near=near)), target, 3)
+    module = llvm.parse(str(loop_module(opcode, type_, fast=fast)), target, 3)
     llvm.optimise(module, target, 3)
     library = llvm.Library(module, ["kernel"], target, 3)
     arguments = [ctypes.c_void_p] * (math.FUNCTIONS[opcode].arity + 1)
     return library, library.function("kernel", None, *arguments, ctypes.c_int64)
 
 
-def apply(opcode: str, type_: str, *operands: np.ndarray, near: bool = False) -> np.ndarray:
+def apply(opcode: str, type_: str, *operands: np.ndarray, fast: bool = False) -> np.ndarray:
     """The function of every element, computed by our code on this machine; vectors must fill the arrays."""
     operands = tuple(np.ascontiguousarray(operand, DTYPES[element_of(type_)]) for operand in operands)
     result = np.empty_like(operands[0])
     lanes = 1 if type_ in DTYPES else int(type_[1 : type_.index(" ")])
-    _, function = _compiled(opcode, type_, near=near)
+    _, function = _compiled(opcode, type_, fast=fast)
     function(*(array.ctypes.data for array in (*operands, result)), result.size // lanes)
     return result
 
@@ -228,18 +228,18 @@ def test_f64_results_are_within_the_bound(opcode: str, generator: np.random.Gene
 
 
 @pytest.mark.parametrize("type_", TYPES)
-@pytest.mark.parametrize("opcode", [opcode for opcode, function in math.FUNCTIONS.items() if function.near])
+@pytest.mark.parametrize("opcode", [opcode for opcode, function in math.FUNCTIONS.items() if function.fast])
 def test_the_form_for_small_arguments_gives_the_same_bits(
     opcode: str, type_: str, generator: np.random.Generator
 ) -> None:
-    limit = math.near_limit(opcode, type_)
+    limit = math.fast_limit(opcode, type_)
     if limit is None:
         pytest.skip(f"{opcode} of {type_} has one form")
     x = (f32_operands if type_ == "float" else f64_operands)(opcode, generator)[0].astype(DTYPES[type_])
     x = np.concatenate([x[np.abs(x) < limit], np.nextafter(np.array([limit, -limit], x.dtype), x.dtype.type(0))])
 
     assert x.size > 1000
-    assert apply(opcode, type_, x, near=True).tobytes() == apply(opcode, type_, x).tobytes()
+    assert apply(opcode, type_, x, fast=True).tobytes() == apply(opcode, type_, x).tobytes()
 
 
 @pytest.mark.parametrize("type_", TYPES)

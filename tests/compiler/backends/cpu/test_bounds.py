@@ -49,9 +49,9 @@ SIZES = (1, 7, 16, 33, 127, 257, 1024, 4099, 32_768)
 """Around vectors, what is computed side by side, and blocks of a cheaper form."""
 LONG = SIZES[-3:]
 
-NEAR = [
-    *product(sorted(filter(math.has_near_form, scalar.RULES)), ("f32", "f64", "bf16")),
-    *product(sorted(complex_functions.NEAR), ("c64", "c128")),
+FAST = [
+    *product(sorted(filter(math.has_fast_path, scalar.RULES)), ("f32", "f64", "bf16")),
+    *product(sorted(complex_functions.FAST), ("c64", "c128")),
 ]
 """What is computed in a form for small arguments first, if loops are long."""
 
@@ -80,7 +80,7 @@ HEAVY = [
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("after", [True, False])
-@pytest.mark.parametrize(("pair", "size"), list(zip(NEAR, cycle(LONG), strict=False)))
+@pytest.mark.parametrize(("pair", "size"), list(zip(FAST, cycle(LONG), strict=False)))
 def test_near_forms_read_only_what_there_is(pair, size, after):
     verify(program(*pair, size, after=after), threads=1 + size % 2)
 

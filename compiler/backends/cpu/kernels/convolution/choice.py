@@ -18,7 +18,7 @@ from compiler.backends.cpu.kernels.convolution.plan import (
     shape_of,
     strides,
 )
-from compiler.backends.cpu.kernels.convolution.words import narrowed
+from compiler.backends.cpu.kernels.convolution.vnni import narrowed
 from compiler.backends.cpu.machine import Machine
 from compiler.codegen import element
 from compiler.codegen.kernel import Kernel
@@ -26,12 +26,15 @@ from compiler.ir.module import Instruction
 
 _BAND_BYTES = 512 << 10
 _PANEL_BYTES = 512 << 10
-_NEAR_BYTES = 640 << 10
+_CACHED_BYTES = 640 << 10
 _COLLISION = 2048
+"""Bytes at multiples of which rows lie in the same sets of the L1 cache."""
 _BANDS_PER_THREAD = 2
 _FEWEST_STEPS = 64
 _LOAD_CYCLES = 0.05
+"""Cycles for a load of a vector that a tile repeats, beside an FMA."""
 _MOST_VECTORS = 4
+"""Vectors of features that a tile holds side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +262,7 @@ class _Draft:
         if shape.labels.kernel_output_feature != rhs.rank - 1:
             return False
         pitch = rhs.dims[-1] * shape.size
-        return panels == 1 or (rhs.size * shape.size <= _NEAR_BYTES and pitch % _COLLISION != 0)
+        return panels == 1 or (rhs.size * shape.size <= _CACHED_BYTES and pitch % _COLLISION != 0)
 
     def plans(self, tile: tuple[int, int, int], block: int, band: int) -> list[Plan]:
         """Everything, phase by phase."""

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from compiler.backends.cpu.kernels.gemm.dot import sums_vectors
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Gemm
-from compiler.backends.cpu.kernels.gemm.words import narrowed
+from compiler.backends.cpu.kernels.gemm.vnni import narrowed
 from compiler.backends.cpu.machine import Machine
 from compiler.diagnostics import UnsupportedError
 
@@ -32,13 +32,14 @@ _DISTANT_DEPTH_BYTES = 512
 _SHALLOW_DEPTH_BYTES = 128
 # Rows this far apart fall into the same sets of L1, which has room for fewer than a register tile has.
 _COLLISION = 4096
+"""Bytes at multiples of which rows lie in the same sets of the L1 cache."""
 _SAFE_ROWS = 12
 _MOST_ROWS = 16
 # What is read a few times only, or stays near, is not worth packing.  For the right factor: up to how many rows of the
 # product, by what the distance between its own rows is a multiple of.
 _FEW_COLUMN_PANELS = 2
 # So many times what L2 holds is near enough to be read by all threads; measured.
-_NEAR_RIGHT = 2.5
+_CACHED_RIGHT = 2.5
 _PARTLY_COLLIDES = _COLLISION // 2
 _DIRECT_ROWS = {_COLLISION: 32, _PARTLY_COLLIDES: 64, 1: 320}
 # Steps along k before which what is packed from far away is asked for, measured.
@@ -46,8 +47,8 @@ _FETCHED_STEPS = 32
 # How many vectors of rows that collide are best read at a time, measured.
 _COLLIDING_VECTORS = 3
 # Cycles that are lost by a load of the left factor, from L1, and of the right one, from farther away.
-_NEAR_LOAD = 0.03
-_FAR_LOAD = 0.1
+_L1_LOAD = 0.03
+_L2_LOAD = 0.1
 # Cycles that a register tile takes beside its multiply-adds, and for every row that it stores beside one per vector.
 _TILE_CYCLES = 20
 _ROW_CYCLES = 2
@@ -56,7 +57,9 @@ _MOST_VECTORS = 7
 _LEAST_RUN = 4
 # Cycles that a cache line costs in which two threads write, and its bytes.
 _SHARED_LINE_CYCLES = 100
+"""Cycles in which a line that another core has written comes over."""
 _LINE = 64
+"""Bytes of a cache line."""
 # Sums along k: columns up to which they are looked at and, of how many registers there are, taken at a time; rows.
 _MOST_SUMMED = 24
 _SUM_SHARE = 4
@@ -64,7 +67,7 @@ _MOST_SUMMED_ROWS = 8
 # Cycles to add up the lanes of a sum and store it, to load a vector of a column from L2, and to turn an element around
 # while it is packed.
 _FOLD_CYCLES = 4
-_FAR_VECTOR = 2
+_L2_VECTOR = 2
 _TURNED = 0.7
 
 
@@ -232,9 +235,9 @@ def _summed_cycles(gemm: Gemm, lanes: int, machine: Machine) -> float:
         return math.inf
     rows, columns = _sums(gemm, machine)
     pieces = -(-gemm.n // columns)
-    near = gemm.n * gemm.k * ELEMENT_BYTES[gemm.type] <= machine.l1_bytes
+    fits_l1 = gemm.n * gemm.k * ELEMENT_BYTES[gemm.type] <= machine.l1_bytes
     columns = -(-gemm.n // pieces)
-    step = max(rows * columns / 2 + (rows + columns) * _NEAR_LOAD, 0 if near else columns * _FAR_VECTOR)
+    step = max(rows * columns / 2 + (rows + columns) * _L1_LOAD, 0 if fits_l1 else columns * _L2_VECTOR)
     piece = -(-gemm.k // lanes) * step + rows * columns * _FOLD_CYCLES + _TILE_CYCLES
     in_place = gemm.rhs.array is not None and gemm.rhs.array.row == 1
     return -(-gemm.m // rows) * pieces * piece + (0 if in_place else gemm.n * gemm.k)
@@ -280,7 +283,7 @@ def _tile_cycles(gemm: Gemm, machine: Machine, lanes: int, rows: int, vectors: i
     """The cycles that a product takes in tiles of a size, by a count of multiply-adds, loads and latency."""
     m, n, k = max(gemm.m, 1), max(gemm.n, 1), max(gemm.k, 1)
     step = max(rows * vectors / 2, (rows + vectors) / 2, machine.multiply_add_cycles)
-    step += rows * _NEAR_LOAD + vectors * _FAR_LOAD
+    step += rows * _L1_LOAD + vectors * _L2_LOAD
     return -(-m // rows) * -(-n // (vectors * lanes)) * (k * step + _TILE_CYCLES + rows * (_ROW_CYCLES + vectors))
 
 
@@ -340,8 +343,8 @@ def _reads_lhs_directly(plan: Plan) -> bool:
     array, gemm = plan.gemm.lhs.array, plan.gemm
     if array is None or (_lhs_collides(gemm) and plan.rows > _SAFE_ROWS):
         return False
-    near = gemm.m * gemm.k * ELEMENT_BYTES[gemm.type] <= plan.machine.l2_bytes
-    return array.column == 1 or plan.column_panels <= _FEW_COLUMN_PANELS or near
+    fits_l2 = gemm.m * gemm.k * ELEMENT_BYTES[gemm.type] <= plan.machine.l2_bytes
+    return array.column == 1 or plan.column_panels <= _FEW_COLUMN_PANELS or fits_l2
 
 
 def _writes_directly(plan: Plan) -> bool:
@@ -370,5 +373,7 @@ def _reads_rhs_directly(gemm: Gemm, machine: Machine) -> bool:
     if array is None or array.column != 1 or gemm.words:
         return False
     row = array.row * ELEMENT_BYTES[gemm.type]
-    near = gemm.k * gemm.n * ELEMENT_BYTES[gemm.type] <= _NEAR_RIGHT * machine.l2_bytes and row % _PARTLY_COLLIDES
-    return gemm.m <= next(most for stride, most in _DIRECT_ROWS.items() if row % stride == 0) or bool(near)
+    is_cached = (
+        gemm.k * gemm.n * ELEMENT_BYTES[gemm.type] <= _CACHED_RIGHT * machine.l2_bytes and row % _PARTLY_COLLIDES
+    )
+    return gemm.m <= next(most for stride, most in _DIRECT_ROWS.items() if row % stride == 0) or bool(is_cached)

@@ -12,13 +12,13 @@ from functools import partial
 from math import prod
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin, parameters
-from compiler.backends.cpu.kernels.loop import tabulated
-from compiler.backends.cpu.kernels.loop.given import LoopGiven, body_of, may_be_near
+from compiler.backends.cpu.kernels.loop import memory_table
+from compiler.backends.cpu.kernels.loop.given import LoopGiven, body_of, has_fast_path
 from compiler.backends.cpu.kernels.strategy import Functions, Plan
 from compiler.backends.cpu.kernels.vectors.interleaving import has_complex, interleave
 from compiler.backends.cpu.kernels.vectors.lanes import LINE
 from compiler.backends.strategy import Declined, Detail
-from compiler.codegen import cost, crossing, movement, nest, pieces
+from compiler.codegen import cost, loop_splitting, movement, nest, strided
 from compiler.codegen.index import Emission, Index, Known
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer, keep_rolled
@@ -37,13 +37,13 @@ def decide(given: LoopGiven) -> Plan:
 
 def decide_tabulated(given: LoopGiven) -> Plan | Declined:
     """The same where chains of functions are looked up in tables in memory."""
-    tables = tabulated.find(given.kernel)
+    tables = memory_table.find(given.kernel)
     if isinstance(tables, Declined):
         return tables
     return _plan(given, tables)
 
 
-def _plan(given: LoopGiven, tables: Sequence[tabulated.Table]) -> Plan:
+def _plan(given: LoopGiven, tables: Sequence[memory_table.Table]) -> Plan:
     kernel, work = given.kernel, given.cost_ns
     group = _jam(given.scratch, kernel, given.group)
     length = group.loops[group.innermost]
@@ -55,7 +55,7 @@ def _plan(given: LoopGiven, tables: Sequence[tabulated.Table]) -> Plan:
         shared=shared,
         parallel=cost.pays_threads(work),
         interleave=interleave(kernel, length, work),
-        near=not group.once and may_be_near(kernel, length),
+        fast=not group.once and has_fast_path(kernel, length),
     )
     details = loops.details
     if tables:
@@ -63,7 +63,7 @@ def _plan(given: LoopGiven, tables: Sequence[tabulated.Table]) -> Plan:
     return given.plan(loops.emit, work, details=details)
 
 
-def _split(group: nest.Group) -> list[int]:
+def _split(group: nest.LoopNest) -> list[int]:
     """Iterations of the loops of which threads may share one."""
     return [1 if n == group.jammed else size for n, size in enumerate(group.loops)]
 
@@ -76,7 +76,7 @@ class _Shared:
     joined: int
 
     @staticmethod
-    def of(group: nest.Group) -> _Shared:
+    def of(group: nest.LoopNest) -> _Shared:
         joined = nest.joined(group)
         return _Shared(-1 if joined > 1 else nest.split_level(_split(group)), joined)
 
@@ -92,16 +92,16 @@ class _Loops:
         shared: the loop that threads share.
         parallel: whether they do.
         interleave: vectors that the innermost loop computes at once, 0 for as many as LLVM likes.
-        near: whether it runs in blocks with the cheaper forms of functions first.
+        fast: whether it runs in blocks with the cheaper forms of functions first.
     """
 
     kernel: Kernel
-    group: nest.Group
-    tables: Sequence[tabulated.Table]
+    group: nest.LoopNest
+    tables: Sequence[memory_table.Table]
     shared: _Shared
     parallel: bool
     interleave: int
-    near: bool
+    fast: bool
 
     @property
     def details(self) -> dict[str, Detail]:
@@ -115,7 +115,7 @@ class _Loops:
             found["interleave"] = self.interleave
         if self.group.jammed is not None:
             found["jammed_loop"] = self.group.jammed
-        if self.near:
+        if self.fast:
             found["block"] = _BLOCK
         return found
 
@@ -126,15 +126,15 @@ class _Loops:
         level, joined = self.shared.level, self.shared.joined
         length = group.loops[group.innermost]
         known = _known(builder, self.kernel, group)
-        iterations = _Iterations(builder, known, self.interleave, self.near, has_complex(self.kernel))
+        iterations = _Iterations(builder, known, self.interleave, self.fast, has_complex(self.kernel))
         part = None
         if joined > 1:
             part = nest.share(builder, prod(group.loops[:joined]), THREAD, THREADS)
         elif self.parallel:
-            align = (_BLOCK if self.near and length % _BLOCK == 0 else LINE) if level == group.innermost else 1
+            align = (_BLOCK if self.fast and length % _BLOCK == 0 else LINE) if level == group.innermost else 1
             part = nest.share(builder, group.loops[level], THREAD, THREADS, align=align)
         body = body_of(self.kernel, self.tables)
-        pieces.walk(
+        loop_splitting.walk(
             builder,
             group,
             lambda index: iterations.body(partial(_at, body, index)),
@@ -152,17 +152,17 @@ def _at(body: nest.Body, index: Index, emission: Emission) -> None:
     body(emission, [index])
 
 
-def _jam(module: Module, kernel: Kernel, group: nest.Group) -> nest.Group:
+def _jam(module: Module, kernel: Kernel, group: nest.LoopNest) -> nest.LoopNest:
     """The loops, with one of few iterations put inside one of many where that reads, or writes, neighbours together."""
-    weaves = crossing.weaves(nest.scratch(module, parameters(kernel)), kernel, group)
+    weaves = strided.weaves(nest.scratch(module, parameters(kernel)), kernel, group)
     last = len(group.loops) - 1
-    number = last if weaves else crossing.narrow(nest.scratch(module, parameters(kernel)), kernel, group)
+    number = last if weaves else strided.narrow(nest.scratch(module, parameters(kernel)), kernel, group)
     if number is None or sum(1 for _ in kernel.body()) * group.loops[number] > _LARGEST_JAM:
         return group
     return replace(group, jammed=number, period=None if number == last else group.period)
 
 
-def _known(builder: Builder, kernel: Kernel, group: nest.Group) -> Known:
+def _known(builder: Builder, kernel: Kernel, group: nest.LoopNest) -> Known:
     """The start indices that the loops' pieces depend on, read before the loops."""
     inside = set(kernel.body()) | {leaf for leaf, _ in kernel.leaves}
     emission = Emission(builder)
@@ -188,21 +188,21 @@ class _Iterations:
     builder: Builder
     known: Known
     interleave: int
-    near: bool
+    fast: bool
     often: bool
-    _far: Value | None = None
+    _slow: Value | None = None
 
     def body(self, emit_body: Callable[[Emission], None]) -> None:
         """Emit one iteration."""
-        emission = Emission(self.builder, known=self.known, far=self._far)
+        emission = Emission(self.builder, known=self.known, slow=self._slow)
         emit_body(emission)
-        self._far = emission.far
+        self._slow = emission.slow
 
     def run(self, limits: nest.Range, iteration: Callable[[Value], None]) -> None:
         """Emit an innermost loop."""
         builder = self.builder
         metadata = keep_rolled(builder.module, interleave=self.interleave) if self.interleave else ""
-        if not self.near:
+        if not self.fast:
             with builder.loop(limits.start, limits.stop, nonempty=limits.nonempty, metadata=metadata) as loop:
                 iteration(loop.index)
             return
@@ -211,13 +211,13 @@ class _Iterations:
             stop = last if limits.unit % _BLOCK == 0 else builder.smin(last, limits.stop)
             none = Value(I1, "false")
             with builder.loop(block.index, stop, carried=[none], nonempty=True, metadata=metadata) as loop:
-                self._far = loop.carried[0]
+                self._slow = loop.carried[0]
                 iteration(loop.index)
-                loop.carry(self._far)
-                self._far = None
+                loop.carry(self._slow)
+                self._slow = None
             again = keep_rolled(builder.module, scalar=not self.often)
             with (
-                builder.when(loop.results[0], "far"),
+                builder.when(loop.results[0], "slow"),
                 builder.loop(block.index, stop, nonempty=True, metadata=again) as loop,
             ):
                 iteration(loop.index)

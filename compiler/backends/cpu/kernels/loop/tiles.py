@@ -6,8 +6,8 @@ a buffer in L1; the kernel's body then runs over the tile and finds its elements
 once and whole, and the result is written in runs of several.  A block at an edge begins where it ends with the edge:
 what it shares with the one before is computed twice, to the same bits.
 
-Large results, whose lines come from far apart and go nowhere near, are streamed past the caches (`streaming`): the body
-leaves them in a second buffer, from which whole lines go.  What is only moved goes from the first.
+Large results, whose lines come from far apart and go nowhere near, are streamed past the caches (`nontemporal`): the
+body leaves them in a second buffer, from which whole lines go.  What is only moved goes from the first.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin, parame
 from compiler.backends.cpu.kernels.gemm.pack import transpose
 from compiler.backends.cpu.kernels.loop.given import LoopGiven
 from compiler.backends.cpu.kernels.strategy import Functions, Plan
-from compiler.backends.cpu.kernels.vectors import streaming
+from compiler.backends.cpu.kernels.vectors import nontemporal
 from compiler.backends.cpu.machine import Machine
 from compiler.backends.strategy import Declined, Detail
-from compiler.codegen import crossing, nest
-from compiler.codegen.crossing import Access, Crossing
+from compiler.codegen import nest, strided
 from compiler.codegen.index import Emission, Index, Variable, constant, whole
 from compiler.codegen.llvm_ir import I1, PTR, Builder, Loop, Module, Value, integer, keep_rolled, vector_type
 from compiler.codegen.signature import arguments
+from compiler.codegen.strided import Access, StridedReads
 from compiler.ops import Trait, narrowing
 
 _SIDE = 16
@@ -42,6 +42,7 @@ _WORTH = 2.5
 """How much more than it has may be transposed of a tile."""
 _NARROW_BYTES = 4
 _VECTOR_BYTES = 64
+"""Bytes of the widest vector, AVX-512."""
 _WORD_BYTES = 8
 _TILE_BYTES = 256
 """A row of a tile: what is read, and written, of consecutive memory at a time."""
@@ -52,7 +53,7 @@ _MOVEMENT = narrowing(Trait.MOVES, "transpose reshape bitcast") | {"copy"}
 
 def decide(given: LoopGiven) -> Plan | Declined:
     """The plan where something is read across."""
-    tiling = _crossing(given)
+    tiling = _strided_reads(given)
     if isinstance(tiling, Declined):
         return tiling
     tiled = _Tiling.of(tiling, given.machine)
@@ -71,10 +72,10 @@ def decide(given: LoopGiven) -> Plan | Declined:
     return plan
 
 
-def _crossing(given: LoopGiven) -> Crossing | Declined:
+def _strided_reads(given: LoopGiven) -> StridedReads | Declined:
     """What a loop kernel reads across, or why it is not tiled."""
     kernel, group = given.kernel, given.group
-    found = crossing.find(nest.scratch(given.scratch, parameters(kernel)), kernel, group, _FEWEST)
+    found = strided.find(nest.scratch(given.scratch, parameters(kernel)), kernel, group, _FEWEST)
     if found is None:
         return Declined("nothing is read across its innermost loop that another loop would read in order")
     size = max(access.leaf.array.element_type.size_bytes for access in found.accesses)
@@ -153,22 +154,22 @@ class _Tiling:
         streams: whether results go past the caches.
     """
 
-    crossing: Crossing
+    reads: StridedReads
     rows: _Blocks
     columns: _Blocks
     streams: bool
 
     @staticmethod
-    def of(crossing: Crossing, machine: Machine) -> _Tiling:
+    def of(reads: StridedReads, machine: Machine) -> _Tiling:
         """Sizes of tiles for a machine."""
-        size = max(access.leaf.array.element_type.size_bytes for access in crossing.accesses)
+        size = max(access.leaf.array.element_type.size_bytes for access in reads.accesses)
         most = max(1, min(_MOST_BLOCKS, _TILE_BYTES // (_SIDE * size)))
-        counts = crossing.group.loops
-        rows, columns = counts[crossing.loop], counts[-1]
+        counts = reads.group.loops
+        rows, columns = counts[reads.loop], counts[-1]
         # What is streamed is whole lines.
-        streams = min(rows, columns) >= _SIDE and streaming.pays(machine, crossing.kernel.outputs, columns)
+        streams = min(rows, columns) >= _SIDE and nontemporal.pays(machine, reads.kernel.outputs, columns)
         sides = [_SIDE if streams else _side(count, size) for count in (rows, columns)]
-        return _Tiling(crossing, _Blocks(rows, most, sides[0]), _Blocks(columns, most, sides[1]), streams)
+        return _Tiling(reads, _Blocks(rows, most, sides[0]), _Blocks(columns, most, sides[1]), streams)
 
 
 class _Tiled:
@@ -176,7 +177,7 @@ class _Tiled:
 
     def __init__(self, builder: Builder, decided: _Tiling) -> None:
         self.builder = builder
-        self.tiling = tiling = decided.crossing
+        self.tiling = tiling = decided.reads
         self.counts = tiling.group.loops
         self.across, self.inner = tiling.loop, len(self.counts) - 1
         self.rows, self.columns, self.streams = decided.rows, decided.columns, decided.streams
@@ -190,7 +191,7 @@ class _Tiled:
         self.staged: list[Value] = []
         if self.streams:
             targets = arguments(tiling.kernel).outputs
-            self.aligned = streaming.is_aligned(builder, targets)
+            self.aligned = nontemporal.is_aligned(builder, targets)
             self.staged = self.buffers if moves else self._buffers([o.element_type.size_bytes for o in outputs])
 
     def _buffers(self, sizes: Sequence[int]) -> list[Value]:
@@ -218,7 +219,7 @@ class _Tiled:
             ) as tile:
                 self._tile(_Tile(counters, strip, tile.index))
         if self.streams:
-            streaming.finish(builder)
+            nontemporal.finish(builder)
 
     def _unit(self, emission: Emission, index: Value, outer: Sequence[int], units: int) -> tuple[list[Index], Value]:
         """The loop counters of a strip of tiles, and its number among those side by side."""
@@ -269,7 +270,7 @@ class _Tiled:
         for staged, output, target in zip(self.staged, kernel.outputs, arguments(kernel).outputs, strict=True):
             size = output.element_type.size_bytes
             source, goal = (builder.gep(f"i{8 * size}", p, i) for p, i in ((staged, place), (target, at)))
-            streaming.copy(builder, source, goal, self.columns.side * size, streamed=streamed)
+            nontemporal.copy(builder, source, goal, self.columns.side * size, streamed=streamed)
 
     def _blocks(self, count: Value) -> AbstractContextManager[Loop]:
         metadata = keep_rolled(self.builder.module)
@@ -296,7 +297,7 @@ class _Tiled:
             (access.leaf, access.at(counters)): (buffer, index)
             for access, buffer in zip(self.tiling.accesses, self.buffers, strict=True)
         }
-        crossing.store_point(self.tiling, emission, counters, found, [(buffer, index) for buffer in self.staged])
+        strided.store_point(self.tiling, emission, counters, found, [(buffer, index) for buffer in self.staged])
 
     def _place(self, row: Value, column: Value) -> Value:
         """Where a block begins in the buffers."""

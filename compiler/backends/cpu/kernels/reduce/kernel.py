@@ -24,7 +24,7 @@ from compiler.backends.cpu.kernels.loop.kernel import LOOPS
 from compiler.backends.cpu.kernels.reduce import columns, few_columns
 from compiler.backends.cpu.kernels.reduce.reduction_nest import ReductionNest, Walk
 from compiler.backends.cpu.kernels.strategy import Functions, Given, Kind, Plan, Strategy, first_of
-from compiler.backends.cpu.kernels.vectors.chains import Accumulators
+from compiler.backends.cpu.kernels.vectors.accumulators import Accumulators
 from compiler.backends.cpu.kernels.vectors.interleaving import SHORT
 from compiler.backends.cpu.kernels.vectors.lane_rules import fits
 from compiler.backends.cpu.kernels.vectors.lanes import Counters, Lanes, Lanewise, Loops, at_lane, in_lane, row_lane
@@ -45,7 +45,7 @@ _ENOUGH_UNITS = 16
 """Rows, or tiles of columns, from which on threads share them whole: what loops share in the same way is near then."""
 _FEW_TERMS = 8
 """Terms of sums up to which neighbouring sums are better made side by side."""
-_FAR, _WIDE = 1 << 20, 2048
+_LARGE, _WIDE = 1 << 20, 2048
 """So many elements are in no cache; if rows have so many columns, threads share these, and each sums up all rows."""
 
 
@@ -89,7 +89,7 @@ class ReduceGiven(Given):
     def shares_columns(self) -> bool:
         """Whether threads take columns of their own; the order of sums hangs on this, so the shape alone decides."""
         wide = not self.form.is_row and self.nest.counts(reduced=False)[-1] >= _WIDE
-        return wide and math.prod(self.form.dims) >= _FAR
+        return wide and math.prod(self.form.dims) >= _LARGE
 
     @cached_property
     def lanes(self) -> Lanes | None:

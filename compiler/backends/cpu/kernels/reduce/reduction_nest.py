@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels.vectors.chains import Accumulators
+from compiler.backends.cpu.kernels.vectors.accumulators import Accumulators
 from compiler.codegen import nest
 from compiler.codegen.index import Emission, Index, Variable, linear, whole
 from compiler.codegen.llvm_ir import Value
@@ -31,7 +31,7 @@ class ReductionNest:
     """A reduction with the loops that each of its groups is walked by; a *counter* is the index of one of them."""
 
     form: Reduction
-    loops: Sequence[nest.Group]
+    loops: Sequence[nest.LoopNest]
     accumulators: Accumulators
 
     def counts(self, *, reduced: bool) -> list[int]:

@@ -32,7 +32,7 @@ class RowGiven(Given):
         return Rows(self.kernel)
 
     @cached_property
-    def group(self) -> nest.Group:
+    def group(self) -> nest.LoopNest:
         """The loops."""
         return _plan(self.scratch, self.rows)
 
@@ -85,7 +85,7 @@ ROW = Kind(
 """Row kernels: all of a row is read before any of it is written."""
 
 
-def _one_by_one(builder: Builder, rows: Rows, group: nest.Group) -> None:
+def _one_by_one(builder: Builder, rows: Rows, group: nest.LoopNest) -> None:
     """One row after the other, an element at a time."""
     kept = row_lanes.Kept(builder, rows)
     part = nest.share(builder, rows.count, THREAD, THREADS)
@@ -106,7 +106,7 @@ def _are_pairs(rows: Rows) -> bool:
     return bool(read) and all(value.array.element_type is BF16 for value in values)
 
 
-def _pass(values: RowValues, phase: Phase, group: nest.Group) -> None:
+def _pass(values: RowValues, phase: Phase, group: nest.LoopNest) -> None:
     """One phase over one row."""
     emission = values.emission
     start = values.enter(phase)
@@ -124,7 +124,7 @@ def _pass(values: RowValues, phase: Phase, group: nest.Group) -> None:
     values.leave(phase, nest.nested(emission, ranges, start, step))
 
 
-def _plan(module: Module, rows: Rows) -> nest.Group:
+def _plan(module: Module, rows: Rows) -> nest.LoopNest:
     """The loops over a row's positions."""
 
     def touch(emission: Emission, at: Sequence[Index]) -> None:

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS
 from compiler.backends.cpu.kernels.vectors import lane_rules, lanes
-from compiler.backends.cpu.kernels.vectors.chains import Accumulators
+from compiler.backends.cpu.kernels.vectors.accumulators import Accumulators
 from compiler.backends.cpu.kernels.vectors.lanes import Counters, Lanes, Lanewise, Loops
 from compiler.backends.cpu.machine import Machine
 from compiler.codegen import access, element, nest
@@ -37,10 +37,12 @@ _MANY_STEPS = 32
 """Steps from which on phases are done at a time: a few at the ends are in part for nothing."""
 _SHORTEST = 2
 """Vectors in a row up to which there is no loop worth filling."""
-_NEAR_BYTES = 24 << 10
-_FAR_BYTES = 96 << 10
-"""What is read and written by a step, at most: near enough not to be waited for, or far where much is computed."""
+_L1_BYTES = 24 << 10
+"""Bytes of a row that stay in the L1 cache of 32 KiB beside what else is read."""
+_L2_BYTES = 96 << 10
+"""What is read and written by a step, at most: what L1 holds, or a share of L2 where much is computed."""
 _LINE = 64
+"""Bytes of a cache line."""
 
 T = TypeVar("T")
 
@@ -50,7 +52,7 @@ class Form:
     """How rows are walked: the loops along one, and the vectors."""
 
     rows: Rows
-    group: nest.Group
+    group: nest.LoopNest
     machine: Machine
     lanes: Lanes
 
@@ -94,8 +96,8 @@ def _at_a_time(form: Form) -> int:
         return 0
     size = _row_bytes(rows)
     heavy = form.lanes.is_heavy([i for phase in rows.phases for i in rows.computed(phase)])
-    fitting = (n for n in (4, 2) if n <= most and n * size <= _NEAR_BYTES)
-    side = next(fitting, 1 if size <= (_FAR_BYTES if heavy else _NEAR_BYTES) else 0)
+    fitting = (n for n in (4, 2) if n <= most and n * size <= _L1_BYTES)
+    side = next(fitting, 1 if size <= (_L2_BYTES if heavy else _L1_BYTES) else 0)
     return side if side and rows.count >= _MANY_STEPS * side else 0
 
 
@@ -159,7 +161,7 @@ class _Side:
         with lanes.in_lane(self.every.emission, self.lane):
             self.every.store_row_results()
 
-    def reduction(self, phase: Phase, group: nest.Group, machine: Machine, *, fetches: bool) -> Lanewise:
+    def reduction(self, phase: Phase, group: nest.LoopNest, machine: Machine, *, fetches: bool) -> Lanewise:
         """What a phase does along the rows; it begins here."""
         start = self.enter(phase)
 

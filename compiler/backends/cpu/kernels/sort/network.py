@@ -15,11 +15,12 @@ from collections.abc import Callable, Sequence
 from compiler.codegen.llvm_ir import I64, PTR, Builder, Function, Module, Value, integer, mangled, vector_type
 from compiler.codegen.workspace import whole_lines
 
-_NEAR_BYTES = 1 << 15
+_L1_BYTES = 1 << 15
 """What is sorted by itself before more is looked at: it stays in the first level of cache."""
 _STRIDES = 3
 """Strides that one walk over memory deals with; more are no faster, and twice the code for each."""
 _OPERATION_NS = 0.12
+"""Nanoseconds for each compare-and-exchange of a vector's lanes on one core."""
 _NATIVE_64 = frozenset({"avx512f"})
 _NATIVE = frozenset({"avx512f", "avx2", "sse4.1", "neon"})
 """Features with which the lesser of two unsigned integers, of 64 bits or fewer, is one instruction."""
@@ -45,7 +46,7 @@ class Network:
         self.padded = self.vectors * self.lanes
         self.threads = threads
         self.vector = vector_type(record, self.lanes)
-        self.near = max(self.group, _NEAR_BYTES // (self.lanes * self.record_bytes))
+        self.cached = max(self.group, _L1_BYTES // (self.lanes * self.record_bytes))
         self._functions: dict[str, Function] = {}
 
     @property
@@ -80,12 +81,12 @@ class Network:
     def sort(self, builder: Builder, records: Value, first: Value, size: int, thread: Value) -> None:
         """Sort the vectors from `first` on, at most `size`, which is a power of two."""
         stop = self._stop(builder, first, size)
-        near = min(size, self.near)
-        with builder.loop(first, stop, step=near, name="near", scalar=True) as part:
-            part_stop = self._stop(builder, part.index, near)
+        cached = min(size, self.cached)
+        with builder.loop(first, stop, step=cached, name="cached", scalar=True) as part:
+            part_stop = self._stop(builder, part.index, cached)
             builder.call(f"@{self._sort().name}", "void", [records, part.index, part_stop])
-            self._levels(builder, records, (part.index, self.group, near), thread)
-        self._levels(builder, records, (first, near, size), thread)
+            self._levels(builder, records, (part.index, self.group, cached), thread)
+        self._levels(builder, records, (first, cached, size), thread)
 
     def _levels(self, builder: Builder, records: Value, block: tuple[Value, int, int], thread: Value) -> None:
         """Merge runs of one length until they have the other."""

@@ -1,0 +1,216 @@
+"""Runs a body over the loops of a nest piece by piece, so that in each piece what the code depends on is known.
+
+A loop's pieces end where the nest's plan saw the code change over: at places that are constants, at places that start
+indices move, and at every iteration of a period.  The body is emitted once for each piece.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from compiler.codegen.index import Emission, Index, Known, Variable, constant, whole
+from compiler.codegen.llvm_ir import Builder, Value, integer, unroll_vectors
+from compiler.codegen.nest import LoopNest, Moving, Range, all_of
+
+_LINE = 16
+"""Elements that are stored by one vector, at whose multiples a cache line begins, of four bytes each."""
+_LONG = 4 * _LINE
+
+_SHORT_PERIOD = 4
+"""Iterations of a period that are written out one by one: as many elements apart LLVM's vectors take together."""
+
+Run = Callable[[Range, Callable[[Value], None]], None]
+"""Emits a loop: gets its iterations and what emits the body of one."""
+
+
+def walk(  # noqa: PLR0913 - a nest's parts, all but its body by name
+    builder: Builder,
+    group: LoopNest,
+    body: Callable[[Index], None],
+    *,
+    split: int = -1,
+    joined: int = 1,
+    part: Range | None = None,
+    innermost: Run | None = None,
+    known: Known | None = None,
+) -> None:
+    """Run a body, which gets the linear index, over a group's loops piece by piece, emitting it once for each piece.
+
+    Loop number `split`, or the first `joined` loops taken as one, runs over `part` only.  `innermost`, if given, emits
+    the innermost loops.  What is true in a piece is told by `known`, which holds the start indices that the group's
+    pieces depend on.
+    """
+    walk_ = _Walk(builder, group, body, split, part, innermost or _plain(builder), known or Known())
+    if joined > 1 and part is not None:
+        walk_.open_joined(joined)
+    else:
+        walk_.open_from(0, [])
+
+
+def _plain(builder: Builder) -> Run:
+    def run(limits: Range, iteration: Callable[[Value], None]) -> None:
+        one_vector = limits.nonempty and limits.stop.literal == _LINE
+        metadata = unroll_vectors(builder.module) if one_vector else ""
+        with builder.loop(limits.start, limits.stop, nonempty=limits.nonempty, metadata=metadata) as loop:
+            iteration(loop.index)
+
+    return run
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """Emits the loops of `walk`."""
+
+    builder: Builder
+    group: LoopNest
+    body: Callable[[Index], None]
+    split: int
+    part: Range | None
+    innermost: Run
+    known: Known
+
+    def open_from(self, level: int, counters: list[Index]) -> None:
+        """The loops from a level on, inside others with these counters."""
+        group = self.group
+        if level == len(group.loops):
+            self._all_jammed(counters)
+            return
+        if level == group.jammed:
+            self.open_from(level + 1, [*counters, constant(0)])
+            return
+        moving = group.moving[level] if group.moving else None
+        if moving is not None and all(key in self.known.starts for key, _ in moving.starts):
+            self._moving_pieces(level, counters, moving)
+            return
+        count = group.loops[level]
+        places = (0, *group.breaks[level], count) if group.breaks else (0, count)
+        pieces = list(itertools.pairwise(places))
+        is_last = level == group.innermost
+        if is_last and group.period:
+            pieces = [part for piece in pieces for part in group.period.parts(*piece)]
+        elif is_last and level != self.split and len(pieces) > 1 and not group.once:
+            pieces = [part for piece in pieces for part in _in_lines(*piece)]
+        for first, stop in pieces:
+            limits = self._limits(level, first, stop - first)
+            if is_last and group.period and group.period.fits(first, stop):
+                self._periods(counters, (first, stop), limits)
+            elif stop - first == 1 and limits.nonempty:
+                self.open_from(level + 1, [*counters, constant(first)])
+            else:
+                self._loop(level, counters, (first, stop), limits)
+
+    def open_joined(self, count: int) -> None:
+        """All loops, the first `count` of them as one, of which the iterations of `part` are run."""
+        outer, part = self.group.loops[:count], self.part
+        assert part is not None
+
+        def iteration(index: Value) -> None:
+            emission = Emission(self.builder)
+            rest, counters = whole(Variable(index, math.prod(outer))), []
+            for size in reversed(outer):
+                rest, counter = emission.divide(rest, size)
+                counters.append(emission.opaque(emission.value(counter), size))
+            self.open_from(count, counters[::-1])
+
+        _plain(self.builder)(part, iteration)
+
+    def _all_jammed(self, counters: list[Index]) -> None:
+        """The body at a point, or at those of a jammed loop one after the other."""
+        jammed = self.group.jammed
+        if jammed < 0:
+            self.body(self.group.combine(counters))
+            return
+        for number in range(self.group.loops[jammed]):
+            self.body(self.group.combine([*counters[:jammed], constant(number), *counters[jammed + 1 :]]))
+
+    def _limits(self, level: int, first: int, size: int) -> Range:
+        if level == self.split and self.part:
+            return _within(self.builder, self.part, first, size)
+        return all_of(size)
+
+    def _loop(self, level: int, counters: list[Index], piece: tuple[int, int], limits: Range) -> None:
+        first, stop = piece
+
+        def iteration(index: Value) -> None:
+            self.open_from(level + 1, [*counters, whole(Variable(index, stop - first)).plus(first)])
+
+        self._run(level)(limits, iteration)
+
+    def _run(self, level: int) -> Run:
+        return self.innermost if level == self.group.innermost else _plain(self.builder)
+
+    def _periods(self, counters: list[Index], piece: tuple[int, int], limits: Range) -> None:
+        """Whole periods as a loop over them; within each the first iteration, and short ones throughout, one by one."""
+        period, builder = self.group.period, self.builder
+        assert period is not None
+        (first, stop), length = piece, period.length
+        level = len(self.group.loops)
+
+        def iteration(index: Value) -> None:
+            start = whole(Variable(index, (stop - first) // length)).times(length).plus(first)
+            apart = length if length <= _SHORT_PERIOD else 1
+            for number in range(apart):
+                self.open_from(level, [*counters, start.plus(number)])
+            if apart < length:
+                with builder.loop(integer(0), integer(length - apart), nonempty=True) as rest:
+                    behind = whole(Variable(rest.index, length - apart)).plus(apart)
+                    self.open_from(level, [*counters, start + behind])
+
+        def quotient(place: Value) -> Value:
+            return builder.binary("udiv", builder.add(place, integer(length - 1)), integer(length))
+
+        self._run(level - 1)(Range(quotient(limits.start), quotient(limits.stop)), iteration)
+
+    def _moving_pieces(self, level: int, counters: list[Index], moving: Moving) -> None:
+        """A loop in pieces between places that are found out before it runs."""
+        builder, known, count = self.builder, self.known, self.group.loops[level]
+        base = constant(0)
+        for key, factor in moving.starts:
+            base = base + known.starts[key].times(factor)
+        moved = Emission(builder).value(base)
+        ends = integer(0), integer(count)
+        ahead = (builder.sub(integer(bound), moved) for bound in moving.bounds)
+        places = [ends[0], *(builder.clamp(place, *ends) for place in ahead), ends[1]]
+        part = self.part if level == self.split else None
+        if part:
+            places = [builder.clamp(place, part.start, part.stop) for place in places]
+        far = count + sum(abs(bound) for bound in moving.bounds) + sum(map(abs, base.bounds()))
+        for limits, bounds in zip(
+            itertools.pairwise(places), itertools.pairwise((-far, *moving.bounds, far)), strict=True
+        ):
+
+            def iteration(index: Value, bounds: tuple[int, int] = bounds) -> None:
+                counter = whole(Variable(index, count))
+                terms = (counter + base).terms
+                known.bounds[terms] = bounds
+                self.open_from(level + 1, [*counters, counter])
+                del known.bounds[terms]
+
+            self._run(level)(Range(*limits), iteration)
+
+
+def _in_lines(first: int, stop: int) -> list[tuple[int, int]]:
+    """A long piece of an innermost loop as whole lines, and a line at each end where it does not end with one.
+
+    Those at the ends overlap the others: a few elements are computed twice, to the same bits, but all by vectors.
+    """
+    start, end = -(-first // _LINE) * _LINE, stop // _LINE * _LINE
+    if end - start < _LONG:
+        return [(first, stop)]
+    ahead = [(first, first + _LINE)] if first < start else []
+    behind = [(stop - _LINE, stop)] if end < stop else []
+    return [*ahead, (start, end), *behind]
+
+
+def _within(builder: Builder, part: Range, first: int, size: int) -> Range:
+    """What a part of a loop has of a piece, counted from the piece's first iteration."""
+
+    def clamp(place: Value) -> Value:
+        moved = builder.sub(place, integer(first)) if first else place
+        above = builder.smax(moved, integer(0)) if first else moved
+        return builder.smin(above, integer(size))
+
+    return Range(clamp(part.start), clamp(part.stop), math.gcd(part.unit, first, size))
