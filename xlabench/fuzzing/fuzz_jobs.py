@@ -1,5 +1,7 @@
 """What a campaign's worker is asked to do: run a batch of drawn programs on all engines, or probe what one supports.
 
+Small programs are compiled together (`xlabench.fuzzing.packs`), and alone where anything is not right then.
+
 Each case leaves a line in a file for each thing that becomes known of it, and says what it is about to do before it
 does it; so when an engine takes the process along, all that was known is kept and the guilty one is known too.  What
 goes wrong is left in a folder of its own with everything that a bundle needs.  Of engines every exception is an answer;
