@@ -28,7 +28,7 @@ def page(summary: Mapping[str, Any]) -> str:
         reached=f"{coverage['reached']:,} of {coverage['allowed']:,}",
         finding_rows="".join(_finding(finding) for finding in summary["findings"]) or _row("none"),
         verdict_rows="".join(_verdicts(summary)),
-        time_rows="".join(_times(summary["seconds"])),
+        time_rows="".join(_times(summary["seconds"], summary["cases"])),
         telling=_telling(summary.get("telling", {})),
         variants=_table("Variants of engines", Counter(summary.get("variants", {})).most_common()),
         core_rate=f"{summary['cases_per_s_and_core']:.1f}",
@@ -78,11 +78,14 @@ def _verdicts(summary: Mapping[str, Any]) -> list[str]:
     return rows
 
 
-def _times(seconds: Mapping[str, float]) -> list[str]:
-    """Seconds by stage, and their shares; the most first."""
+def _times(seconds: Mapping[str, float], cases: int) -> list[str]:
+    """Seconds by stage, their shares, and how many programs a second a core does of each alone; the most first."""
     whole = sum(seconds.values()) or 1.0
     stages = sorted(seconds.items(), key=lambda item: -item[1])
-    return [_row(stage, f"{spent:,.1f}", f"{spent / whole:.0%}") for stage, spent in stages]
+    return [
+        _row(stage, f"{spent:,.1f}", f"{spent / whole:.0%}", f"{cases / spent:,.1f}" if spent else "")
+        for stage, spent in [*stages, ("all", sum(seconds.values()))]
+    ]
 
 
 def _telling(telling: Mapping[str, Any]) -> str:

@@ -107,7 +107,10 @@ class Elemental:
         known = self.emission.cached(key)
         if isinstance(known, list):
             return known
-        values = windows.RULES[instruction.opcode](self, instruction, indices)
+        rule = windows.RULES.get(instruction.opcode)
+        if rule is None:
+            raise instruction.unsupported("where it is computed for each element", by="code generation")
+        values = rule(self, instruction, indices)
         self.emission.remember(key, values)
         return values
 

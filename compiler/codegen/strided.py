@@ -64,9 +64,11 @@ def find(scratch: Builder, kernel: Kernel, group: nest.LoopNest, side: int) -> S
     """The accesses that go across, where both loops have at least `side` iterations; `scratch` is thrown away."""
     loops = group.loops
     innermost = len(loops) - 1
+    if len(loops) < 2 or min(max(loops[:-1]), loops[-1]) < side:
+        return None  # before the body is written for nothing, as for most small arrays
     found: dict[int, list[Access]] = {}
     for access in _accesses(scratch, kernel, group):
-        if innermost < 1 or access.factors[innermost] < _LONG_STRIDE or not access.stays_inside(loops):
+        if access.factors[innermost] < _LONG_STRIDE or not access.stays_inside(loops):
             continue
         for number in range(innermost):
             if access.factors[number] == 1 and min(loops[number], loops[innermost]) >= side:
@@ -97,8 +99,10 @@ def narrow(scratch: Builder, kernel: Kernel, group: nest.LoopNest) -> int | None
     """
     loops = group.loops
     innermost = len(loops) - 1
+    if not any(1 < count <= _FEW for count in loops[:-1]):
+        return None
     for access in _accesses(scratch, kernel, group):
-        if innermost and 1 < access.factors[innermost] <= _FEW:
+        if 1 < access.factors[innermost] <= _FEW:
             for number in range(innermost):
                 if access.factors[number] == 1 and 1 < loops[number] <= access.factors[innermost]:
                     return number

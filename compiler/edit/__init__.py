@@ -19,6 +19,7 @@ from compiler.edit.draft import Edited, Place, place_of
 from compiler.edit.loops import drop_state, go_on, write_out
 from compiler.edit.names import named_for_xla
 from compiler.edit.shapes import resize, retype
+from compiler.edit.together import together
 from compiler.edit.twin import integer_twin
 from compiler.ir.opdef import zeros
 from compiler.ir.shape import ArrayShape, leaves
@@ -51,6 +52,7 @@ __all__ = [
     "sum_up",
     "to_constants",
     "to_parameters",
+    "together",
     "unused_arguments",
     "with_attribute",
     "write_out",

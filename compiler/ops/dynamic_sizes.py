@@ -5,6 +5,7 @@ An array whose dimension is written `<=n` has room for n elements there and a si
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -33,9 +34,12 @@ def _infer_dynamic_reshape(instruction: Instruction) -> Shape:
     return target
 
 
-def _dynamic_reshape(_: Instruction, values: Sequence[Array], __: Evaluator) -> Array:
+def _dynamic_reshape(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
     value, *sizes = values
-    return value.reshape([int(size) for size in sizes])
+    dims = tuple(map(int, sizes))
+    if min(dims, default=0) < 0 or math.prod(dims) != value.size:
+        raise instruction.unsupported(f"{value.size} elements cannot become {list(dims)}", by="the interpreter")
+    return value.reshape(dims)
 
 
 def _infer_get_dimension_size(instruction: Instruction) -> Shape:

@@ -18,7 +18,7 @@ from xlabench.bundles import bundle
 from xlabench.diagnosis import probe
 from xlabench.diagnosis.moves import instruction_count
 from xlabench.engines import engine
-from xlabench.fuzzing import fuzz_jobs
+from xlabench.fuzzing import asking, fuzz_jobs
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.crew import culprit
 from xlabench.fuzzing.findings import Findings, Raw, left_in
@@ -85,7 +85,7 @@ class Search:
         if ending == "answered":
             return None
         case, spec, stage = stage.split(" ")
-        phase, kind = fuzz_jobs.kind_in(stage)
+        phase, kind = asking.kind_in(stage)
         if ending == "raised" and phase in _OURS:
             said = read(folder / "stage.log")
             return Raw(int(case), US, ERROR, said.splitlines()[-1], said, self._text(int(case), phase), (), (), ())

@@ -10,6 +10,7 @@ import compiler
 from xlabench.fuzzing import generate
 from xlabench.fuzzing.generate import Case
 
+REVERSING = 3
 _SPOILT_BY = set()
 _SOON = 3  # calls with inputs of other kinds, before the first is made again
 _INTERPRET = compiler.interpret  # whatever an engine makes of it
@@ -34,6 +35,8 @@ class Broken:
         is_probe = not module.name.startswith("fuzz")
         if "abs" in opcodes and (self.spec == "perishes" or (self.spec == "dies" and not is_probe)):
             os.abort()
+        if _is_pack(module):
+            self.compile_together()
         if self.spec == "falls" and "reverse" in opcodes:
             raise RuntimeError("cannot select reverse")
         if self.spec == "hangs" and "abs" in opcodes and not is_probe:
@@ -42,6 +45,12 @@ class Broken:
             time.sleep(600)
 
         return lambda *inputs: self.run(module, inputs)
+
+    def compile_together(self):
+        if self.spec == "dies-together":
+            os.abort()
+        if self.spec == "raises-together":
+            raise RuntimeError("too much at once")
 
     def run(self, module, inputs):
         if self.spec.startswith("cpu") and module.name == "fuzz_1":  # it writes where it must not
@@ -55,6 +64,8 @@ class Broken:
             os.abort()
         results = _INTERPRET(module, *inputs, around=self.evaluate)
         if self.spec == "errs-on-nan" and is_nan:
+            return [np.zeros_like(result) for result in results]
+        if self.spec == "errs-together" and _is_pack(module):
             return [np.zeros_like(result) for result in results]
         if self.spec == "xla:late":
             compiler.interpret = lambda *_arguments, **_named: os.abort()
@@ -78,6 +89,10 @@ class Broken:
         if self.spec == "reference:off" and instruction.opcode == "reverse":
             return np.nextafter(value, 0) if value.dtype == np.float32 else value
         return ~value if self.spec == "wrong" and instruction.opcode == "is-finite" else value
+
+
+def _is_pack(module):
+    return "_to_" in module.name
 
 
 def engine(spec):
@@ -113,6 +128,18 @@ def draw_with_two_kinds_of_inputs(arguments):
         return replace(case, others=others)
 
     return drawn
+
+
+def draw_small_ones(_arguments):
+    """A drawer of small programs that are called twice, of which one reverses."""
+
+    def draw(number):
+        opcode = "reverse(x), dimensions={0}" if number == REVERSING else "negate(x)"
+        text = f"HloModule fuzz_{number} ENTRY main {{ x = f32[3] parameter(0) ROOT y = f32[3] {opcode} }}"
+        inputs = np.arange(number + 1, number + 4, dtype=np.float32)
+        return Case(number, compiler.parse(text), [inputs], others={"sorted": [np.sort(inputs)]})
+
+    return draw
 
 
 class _Threaded(Broken):

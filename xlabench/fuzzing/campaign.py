@@ -295,6 +295,9 @@ def _summary(begun: _Campaign, *, is_interrupted: bool) -> dict[str, Any]:
         "cases_per_s": progress.cases / progress.elapsed_s if progress.elapsed_s else 0.0,
         "cases_per_s_and_core": _rate_per_core(progress),
         "seconds": dict(progress.seconds),
+        "cases_per_s_by_stage": {
+            stage: progress.cases / spent for stage, spent in progress.seconds.items() if spent > 0
+        },
         "verdicts": dict(progress.verdicts),
         "variants": dict(progress.variants),
         "telling": _telling(progress),
@@ -326,7 +329,7 @@ def _telling(progress: Progress) -> dict[str, Any]:
 
 
 def _rate_per_core(progress: Progress) -> float:
-    """Programs in a second of the time that workers were at work: drawing, running, judging."""
+    """Programs in a second of the CPU time of workers: drawing, running, judging."""
     worked_s = sum(progress.seconds.values())
     return progress.cases / worked_s if worked_s else 0.0
 

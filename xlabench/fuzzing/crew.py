@@ -24,14 +24,16 @@ from pathlib import Path
 from typing import Any
 
 import compiler
-from xlabench.diagnosis.checks import checked
 from xlabench.engines import apart, is_foreign
-from xlabench.engines.spec import split_spec
 from xlabench.errors import BenchError, RecordsLost
-from xlabench.fuzzing import findings
+from xlabench.fuzzing import findings, packs
+from xlabench.fuzzing.asking import kind_in
+from xlabench.fuzzing.blocks import Todo
 from xlabench.fuzzing.config import Config
+from xlabench.fuzzing.culprits import culprit
 from xlabench.fuzzing.findings import Raw
-from xlabench.fuzzing.fuzz_jobs import drawer_of, kind_in
+from xlabench.fuzzing.fuzz_jobs import drawer_of
+from xlabench.fuzzing.generate import Case
 from xlabench.fuzzing.own_failures import OwnFailure, attempt, bug_in, kept_in
 from xlabench.fuzzing.reached import names_in
 from xlabench.survival import US
@@ -73,22 +75,35 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The case that ended a worker: the verdicts that this is, by engine, and what is found."""
+    """The case that ended a worker: the verdicts that this is, by engine, and what is found.
+
+    `members` are the cases of a pack, where it was at work on one.
+    """
 
     number: int
     verdicts: dict[str, list[str]]
     found: Raw | OwnFailure
+    members: tuple[int, ...] = ()
+
+    @property
+    def is_timeout(self) -> bool:
+        """Whether it took too long."""
+        return self.found.verdict == "timeout"
 
 
 @dataclass(frozen=True, slots=True)
 class Blamed:
-    """Whose work ended a worker, in which phase and on inputs of which kind; `doing` says the same in words."""
+    """Whose work ended a worker, in which phase and on inputs of which kind; `doing` says the same in words.
+
+    `members` are the cases of a pack, where it was at work on one.
+    """
 
     number: int
     engine: str
     phase: str
     doing: str
     kind: str = ""
+    members: tuple[int, ...] = ()
 
 
 def nothing_known() -> dict[str, Any]:
@@ -195,18 +210,29 @@ class Crew:
     def _run_on(self, worker: Worker, engines: Sequence[str], folder: Path, done: Done) -> bool:
         """Run cases to their end, going on behind each that took the worker along; False where it is to stop."""
         folder.mkdir()
-        left = done.cases
-        while left:
-            ended = self._ended(worker, engines, folder, left)
-            if ended:
-                _count(folder, ended)
-                self._find_culprit(ended, engines, left, partial(self._again, worker, folder), done)
-                if isinstance(ended.found, OwnFailure):
-                    worker.stop()  # nobody knows in what state it was left
+        todo: Todo[Ended] = Todo.of(done.cases, is_packed=bool(self._drawings[done.cases[0]].get("packed")))
+        while todo.cases:
+            ended = self._ended(worker, engines, folder, todo)
+            if ended and ended.members:
+                todo.broken.append(ended)
+            elif ended:
+                todo.ending.add(ended.number)
+                self._take(worker, engines, folder, ended, todo.cases, done)
             if self._stop.is_set():
                 return False
-            left = [case for case in left if ended and case > ended.number]
-        return True
+            todo.go_on(ended)
+        for ended in todo.unexplained():
+            self._take(worker, engines, folder, ended, list(ended.members), done)
+        return not self._stop.is_set()
+
+    def _take(
+        self, worker: Worker, engines: Sequence[str], folder: Path, ended: Ended, cases: Sequence[int], done: Done
+    ) -> None:
+        """Count what ended a worker, and look for what is behind it."""
+        _count(folder, ended)
+        self._find_culprit(ended, engines, cases, partial(self._again, worker, folder), done)
+        if isinstance(ended.found, OwnFailure):
+            worker.stop()  # nobody knows in what state it was left
 
     def _find_culprit(
         self,
@@ -226,32 +252,33 @@ class Crew:
                 return
         done.add(ended.found)
 
-    def _ended(self, worker: Worker, engines: Sequence[str], folder: Path, cases: Sequence[int]) -> Ended | None:
+    def _ended(self, worker: Worker, engines: Sequence[str], folder: Path, todo: Todo[Ended]) -> Ended | None:
         """Run cases until one ends the worker; returns what is found about that.
 
         Raises:
             BenchError: no worker can be started, or none comes to a program.
             RecordsLost: a worker cannot write what it finds out.
         """
-        outcome = self._asked(worker, engines, folder, cases)
+        outcome = self._asked(worker, engines, folder, todo)
         if not (outcome.stage or self._is_late(outcome, engines) or self._stop.is_set()):  # of what was before, maybe
             worker.stop()
-            outcome = self._asked(worker, engines, folder, cases)
+            outcome = self._asked(worker, engines, folder, todo)
         if outcome.ending == "answered" or self._stop.is_set():
             return None
         outcome.require_start()
         if "RecordsLost" in outcome.error.split():
             raise RecordsLost(f"a worker cannot go on: {outcome.message}")
-        return self._guilty(outcome, self._blamed(outcome, engines, cases))
+        return self._guilty(outcome, self._blamed(outcome, engines, todo.cases))
 
-    def _asked(self, worker: Worker, engines: Sequence[str], folder: Path, cases: Sequence[int]) -> Outcome:
+    def _asked(self, worker: Worker, engines: Sequence[str], folder: Path, todo: Todo[Ended]) -> Outcome:
         """Run cases; how that ended."""
         arguments = {
             "factory": self._config.factory,
             "engines": engines,
-            "drawing": self._drawings[cases[0]],
+            "drawing": self._drawings[todo.cases[0]],
             "folder": str(folder),
-            "numbers": cases,
+            "numbers": todo.cases,
+            "packs": todo.packs,
         }
         return worker.run(
             "xlabench.fuzzing.fuzz_jobs:batch",
@@ -264,7 +291,7 @@ class Crew:
         """What goes wrong in a new process, up to the case that ends it."""
         worker.stop()
         inner = Path(tempfile.mkdtemp(prefix="again-", dir=folder))
-        ended = self._ended(worker, engines, inner, cases)
+        ended = self._ended(worker, engines, inner, Todo(list(cases)))
         found = [ended.found] if ended and isinstance(ended.found, Raw) else []
         return [*findings.left_in(inner), *found]
 
@@ -278,7 +305,7 @@ class Crew:
         message = f"{outcome.message} {blamed.doing}\n{outcome.output}"
 
         def drawn_again() -> Raw:
-            drawn = drawer_of(self._drawings[number])(number)
+            drawn = self._drawn(blamed)
             inputs, note = drawn.given(blamed.kind), drawn.noted(blamed.kind)
             expected = [] if spec == "reference" else compiler.interpret(drawn.module, *inputs)
             text = compiler.to_text(drawn.module)
@@ -287,7 +314,13 @@ class Crew:
         found = attempt(drawn_again, number, f"following up the {verdict} of {spec}: {message.partition(_LINE)[0]}")
         if isinstance(found, OwnFailure):
             found = replace(found, module_text=self._text(number))
-        return Ended(number, {spec: [verdict, message.partition(_LINE)[0], blamed.phase]}, found)
+        said = [verdict, message.partition(_LINE)[0], blamed.phase]
+        return Ended(number, {spec: said}, found, blamed.members)
+
+    def _drawn(self, blamed: Blamed) -> Case:
+        """The case or the pack that is to blame."""
+        draw = drawer_of(self._drawings[blamed.number])
+        return packs.pack(list(map(draw, blamed.members))) if blamed.members else draw(blamed.number)
 
     def _text(self, number: int) -> str:
         """The text of a case; empty where it cannot be had."""
@@ -306,21 +339,24 @@ class Crew:
         reference is at work, or while the next case is drawn, which is put down to the one before, if the worker had
         any.
         """
-        case, spec, stage = outcome.stage.split(" ") if outcome.stage else ("", "", "")
+        label, spec, stage = outcome.stage.split(" ") if outcome.stage else ("", "", "")
+        case, *others = label.split("+")
+        members = tuple(map(int, (case, *others))) if others else ()
         phase, kind = kind_in(stage)
         is_late = self._is_late(outcome, engines)
         if outcome.ending == "raised" and case and (spec, phase) != ("reference", "run"):
             return _ours(case, phase, spec)
         if spec == "reference":
-            return Blamed(int(case), engines[0] if is_late else spec, phase, f"in {phase} of the reference", kind)
+            blamed = engines[0] if is_late else spec
+            return Blamed(int(case), blamed, phase, f"in {phase} of the reference", kind, members)
         if spec == US:
             return Blamed(int(case), engines[0], "run", f"in {phase} after it") if is_late else _ours(case, phase)
         if spec:
-            return Blamed(int(case), spec, phase, f"in {phase}", kind)
+            return Blamed(int(case), spec, phase, f"in {phase}", kind, members)
         drawn = int(case or cases[0])
-        earlier = [number for number in cases if number < drawn]
+        earlier = cases[: cases.index(drawn)]
         if is_late or (outcome.ending == "died" and earlier):
-            return Blamed(max(earlier, default=cases[0]), engines[0], "run", f"while case {drawn} was drawn")
+            return Blamed([cases[0], *earlier][-1], engines[0], "run", f"while case {drawn} was drawn")
         if not case:
             raise BenchError(f"no worker comes to a program: {outcome.message}\n{outcome.output}")
         return _ours(case, phase)
@@ -329,26 +365,6 @@ class Crew:
 def _ours(case: str, phase: str, engine: str = US) -> Blamed:
     """The blame for what fails of our own, in a phase of the work on an engine or of ours alone."""
     return Blamed(int(case), US, phase, f"{phase} of {engine}" if engine not in ("", US) else phase)
-
-
-def culprit(
-    ended: Raw, engines: Sequence[str], cases: Sequence[int], again: Callable[[Sequence[str], Sequence[int]], list[Raw]]
-) -> Raw:
-    """What is behind the end of a process: what it was doing, or an engine before that wrote over its memory.
-
-    With the checks on that engines have, who does so is told at once: another engine on the same case, or where that
-    ends no process alone, one on a case before.  `again` runs cases in a new process, up to the first that ends it.
-    """
-    closer = [checked(spec) for spec in engines]
-    if ended.verdict != "crash" or closer == list(engines):
-        return ended
-    for numbers in ([ended.number], [case for case in cases if case < ended.number]):
-        found = again(closer, numbers) if numbers else []
-        crash = next((raw for raw in found if raw.verdict == "crash"), None)
-        if crash is not None:
-            is_same = crash.number == ended.number and split_spec(crash.engine) == split_spec(checked(ended.engine))
-            return ended if is_same else crash
-    return ended
 
 
 def _count(folder: Path, ended: Ended) -> None:

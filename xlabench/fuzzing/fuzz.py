@@ -88,6 +88,7 @@ class Generated:
         """By profile, seed and what is banned."""
         return {
             "drawer": "xlabench.fuzzing.generate:drawer",
+            "packed": True,
             "profile": self.profile,
             "seed": config.seed,
             "banned": support["banned"],

@@ -1,5 +1,7 @@
 """What a campaign's worker is asked to do: run a batch of drawn programs on all engines, or probe what one supports.
 
+Small programs are compiled together (`xlabench.fuzzing.packs`), and alone where anything is not right then.
+
 Each case leaves a line in a file for each thing that becomes known of it, and says what it is about to do before it
 does it; so when an engine takes the process along, all that was known is kept and the guilty one is known too.  What
 goes wrong is left in a folder of its own with everything that a bundle needs.  Of engines every exception is an answer;
@@ -8,84 +10,83 @@ any other is of our own, and the stage tells in which step of which case.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
-from itertools import chain
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any
-
-import numpy as np
+from typing import IO, Any
 
 import compiler
+from compiler.generate import Decisions
 from xlabench import atomic
-from xlabench.engines import Engine, Program, build, execute, is_simulated
-from xlabench.engines.spec import split_spec
+from xlabench.engines import Engine, build
 from xlabench.errors import verdict_of
-from xlabench.fuzzing import described, generate, patients
+from xlabench.fuzzing import described, generate, packs, patients
+from xlabench.fuzzing.asking import FINE, Answer, Asking, Baseline, phase_of, timed
 from xlabench.fuzzing.generate import Case
 from xlabench.fuzzing.own_failures import kept_in
+from xlabench.fuzzing.packs import Expected
 from xlabench.fuzzing.reached import Keeper, keys_of
-from xlabench.jobs import differing, engine_of, flakiness, same_bytes, standard_of, write_arrays
-from xlabench.judging.differ import Agreement, compare
-from xlabench.judging.judge import judge
-from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
+from xlabench.jobs import engine_of, write_arrays
+from xlabench.judging.tolerance import Array
 from xlabench.survival import US
 from xlabench.worker import Say
 
-_LEAST = ("bitwise", "within", "undecided", "unsupported")
-FINE = frozenset(_LEAST)
 _LONGEST_KEY = 80
-_CALLS_IN_SIMULATOR = 2  # one of which takes longer than all that a processor makes
-_ON = "@"
-_REPEATED_EVERY = 6
+_COLLECTING = 100_000, 5, 5
+"""How many objects more there are before cycles are looked for among the new, and how often among the older."""
 _TRACED_EVERY = 8  # the passes run once more for their rewrites only
 
 
-@dataclass(slots=True)
-class Answer:
-    """One engine's verdict on one case; `kind` is that of the inputs with which it came.
-
-    `held` are the engine's own arrays, of which `actual` may be a copy.
-    """
-
-    verdict: str
-    message: str = ""
-    key: str = ""
-    actual: Sequence[Array] = field(default_factory=list)
-    kind: str = ""
-    held: Sequence[Array] = field(default_factory=list)
-
-
 def batch(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
-    """Run cases by number; their records go to `records.jsonl` in the folder that is given."""
-    draw = drawer_of(arguments["drawing"])
-    baseline, corpus = _Baseline(), arguments["drawing"].get("corpus")
-    keeper = Keeper(Path(corpus["folder"])) if corpus else None
-    made = cache(partial(engine_of, arguments["factory"]))
+    """Run cases by number; their records go to `records.jsonl` in the folder that is given.
+
+    `packs` are numbers in a row that are compiled together, none where that is not said.
+    """
+    corpus = arguments["drawing"].get("corpus")
     folder = Path(arguments["folder"])
-    with (folder / "records.jsonl").open("a", encoding="utf-8") as records:
+    with seldom_collecting(), (folder / "records.jsonl").open("a", encoding="utf-8") as records:
         if records.tell():  # behind what another process may not have come to the end of
             records.write("\n")
+        work = _Work(
+            drawer_of(arguments["drawing"]),
+            arguments["engines"],
+            cache(partial(engine_of, arguments["factory"])),
+            Keeper(Path(corpus["folder"])) if corpus else None,
+            folder,
+            records,
+            say,
+        )
+        first_of = {pack[0]: pack for pack in arguments.get("packs", ())}
+        done: set[int] = set()
         for number in arguments["numbers"]:
-            say(f"{number}  generate")
-            begin = time.perf_counter()
-            case = draw(number)
-            drawing_s = time.perf_counter() - begin
-            engines = {spec: made(case.on(spec)) for spec in arguments["engines"]}
-            run = _run_case(case, engines, folder, baseline, say, keeper)
-            for part in chain([described.made_of(case, drawing_s)], run):
-                line = json.dumps({"number": number, **part}) + "\n"
-                with kept_in(folder):
-                    records.write(line)
-                    records.flush()
+            if number not in done:
+                numbers = first_of.get(number, [number])
+                done.update(numbers)
+                work.unit(numbers)
     return {}
+
+
+@contextmanager
+def seldom_collecting() -> Iterator[None]:
+    """Within it cycles of objects are looked for seldom, and not among those that were there before.
+
+    A compiler makes many objects and few cycles; among all modules that are loaded, looking takes a sixth of the time.
+    """
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(*_COLLECTING)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 def drawer_of(drawing: Mapping[str, Any]) -> Callable[[int], Case]:
@@ -117,80 +118,151 @@ def _supports(subject: Engine, module: Any) -> bool:
     return True
 
 
-class _Baseline:
-    """What the original of the cases at hand gives on each engine, evaluated once while cases share an original."""
+@dataclass
+class _Work:
+    """The cases of a batch, and where what is known of them goes."""
 
-    def __init__(self) -> None:
-        self._original: Any = None
-        self._results: dict[tuple[str, str], Sequence[Array] | None] = {}
+    draw: Callable[[int], Case]
+    specs: Sequence[str]
+    made: Callable[[str], Engine]
+    keeper: Keeper | None
+    folder: Path
+    records: IO[str]
+    say: Say
+    baseline: Baseline = field(default_factory=Baseline)
+    spent: dict[str, float] = field(default_factory=dict)
 
-    def expected(self, case: Case, kind: str) -> Sequence[Array]:
-        """What the reference says of the inputs of a kind, of the original where there is one."""
-        inputs = case.given(kind)
-        if case.original is None:
-            return compiler.interpret(case.module, *inputs)
-        known = self._of(case)
-        if ("", kind) not in known:
-            known["", kind] = compiler.interpret(case.original, *inputs)
-        found = known["", kind]
-        assert found is not None, "the reference evaluates what is drawn"
-        return found
+    def unit(self, numbers: Sequence[int]) -> None:
+        """Run cases: one, or those of a pack, and behind it those that are not fit for one."""
+        cases = [self._drawn(number) for number in numbers]
+        fit = [case for case in cases if packs.is_fit(case)] if len(cases) > 1 else []
+        if len(fit) > 1:
+            self._run_pack(fit)
+        for case in cases:
+            if len(fit) < 2 or case not in fit:
+                self._run(case)
 
-    def is_met(self, case: Case, kind: str, subject: Engine, actual: Sequence[Array]) -> bool:
-        """Whether results are those of the original on the same engine, bit for bit."""
-        if case.original is None:
-            return False
-        known = self._of(case)
-        if (subject.spec, kind) not in known:
-            try:
-                program = build(subject, case.original)
-                known[subject.spec, kind] = execute(subject, program, case.given(kind)).results
-            except Exception:  # noqa: BLE001 - the original is a case of its own, where this is found
-                known[subject.spec, kind] = None
-        before = known[subject.spec, kind]
-        return before is not None and compare(before, actual).agreement is Agreement.BITWISE
+    def _drawn(self, number: int) -> Case:
+        self.say(f"{number}  generate")
+        begin = time.process_time()
+        case = self.draw(number)
+        self._record(case, described.made_of(case, time.process_time() - begin))
+        return case
 
-    def _of(self, case: Case) -> dict[tuple[str, str], Sequence[Array] | None]:
-        if self._original is not case.original:
-            self._original, self._results = case.original, {}
-        return self._results
+    def _record(self, case: Case, known: Mapping[str, Any]) -> None:
+        """Write down what is known of a case, and the seconds since that was done before."""
+        seconds = {**known.get("seconds", {}), **self.spent}
+        self.spent.clear()
+        line = json.dumps({"number": case.number, **known, "seconds": seconds}) + "\n"
+        with kept_in(self.folder):
+            self.records.write(line)
+            self.records.flush()
 
+    def _expected(self, case: Case) -> dict[str, Sequence[Array]]:
+        expected = {}
+        with timed(self.spent, "reference"):
+            for kind, _ in case.calls:
+                self.say(f"{case.number} reference {phase_of('run', kind)}")
+                expected[kind] = self.baseline.expected(case, kind)
+        return expected
 
-def _run_case(
-    case: Case, engines: Mapping[str, Engine], folder: Path, baseline: _Baseline, say: Say, keeper: Keeper | None
-) -> Iterator[dict[str, Any]]:
-    """Parts of the record of a case, as they become known; engines by the specs that their variants are of."""
-    spent: dict[str, float] = {}
-    expected = {}
-    with _timed(spent, "reference"):
-        for kind, _ in case.calls:
-            say(f"{case.number} reference {phase_of('run', kind)}")
-            expected[kind] = baseline.expected(case, kind)
-    decided = compiler.generate.Decisions()
-    for spec, subject in engines.items():
-        answer = _Asking(case, spec, subject, expected, baseline, say, spent, decided).answer()
+    def _asking(self, case: Case, spec: str, expected: Expected, decided: Decisions) -> Asking:
+        subject = self.made(case.on(spec))
+        return Asking(case, spec, subject, expected, self.baseline, self.say, self.spent, decided)
+
+    def _take(self, asking: Asking, answer: Answer) -> None:
+        """Record the verdict on an engine, and keep what it is about where that is bad."""
+        case = asking.case
         verdict = [answer.verdict, answer.message.partition("\n")[0], answer.key]
-        yield {"verdicts": {spec: verdict}, "seconds": _taken(spent)}
+        self._record(case, {"verdicts": {asking.spec: verdict}})
         if answer.verdict not in FINE:
-            say(f"{case.number} {US} keep")
-            _keep(case, subject.spec, expected[answer.kind], answer, folder)
-    say(f"{case.number} {US} judge")
-    with _timed(spent, "judging"):
-        patients.examine(case)
-    say(f"{case.number} {US} telling")
-    with _timed(spent, "telling"):
-        found = described.told(case, decided)
-    yield {**described.shares(found), "tellingly": described.tellingly(decided, found), "seconds": _taken(spent)}
-    say(f"{case.number} {US} trace")
-    with _timed(spent, "tracing"):
-        rules = _rules(case, decided)
-    yield {"rules": rules, "ways": sorted(decided.ways), "seconds": _taken(spent)}
-    if keeper is not None:
-        say(f"{case.number} {US} keep")
-        with _timed(spent, "keeping"):
-            keeper.look()
-            keeper.take(case.module, keys_of(decided), partial(_reaches, list(engines.values())))
-        yield {"seconds": _taken(spent)}
+            self.say(f"{case.label} {US} keep")
+            _keep(case, asking.subject.spec, asking.expected[answer.kind], answer, self.folder)
+
+    def _run(self, case: Case) -> None:
+        """Run a case alone."""
+        decided, expected = Decisions(), self._expected(case)
+        for spec in self.specs:
+            asking = self._asking(case, spec, expected, decided)
+            self._take(asking, asking.answer())
+        self._examine(case)
+        self._describe(case, decided)
+        self._keep_new([case], decided)
+
+    def _run_pack(self, cases: Sequence[Case]) -> None:
+        """Run cases together, and on engines on which any of them is not right then, each alone."""
+        decided = Decisions()
+        pack = packs.Pack(packs.pack(cases), cases, [self._expected(case) for case in cases])
+        for spec in self.specs:
+            self._ask_pack(pack, spec, decided)
+        self._record(cases[0], {"rules": sorted(decided.rules), "ways": sorted(decided.ways)})
+        for case in cases:
+            self._examine(case)
+        self._keep_new(cases, decided)
+
+    def _ask_pack(self, pack: packs.Pack, spec: str, decided: Decisions) -> None:
+        """Ask an engine about a pack; what is wrong in it but not alone is a finding about the pack."""
+        whole = self._asking(pack.case, spec, pack.whole(), decided)
+        calls = whole.results()
+        parts = pack.parts(calls) if calls is not None else [None] * len(pack.members)
+        is_doubtful, is_explained = calls is None, False
+        for case, expected, results in zip(pack.members, pack.expected, parts, strict=True):
+            asking = self._asking(case, spec, expected, decided)
+            answer = asking.of_results(results) if results is not None else None
+            if answer is None:
+                is_doubtful = True
+                answer = asking.answer()
+                is_explained |= answer.verdict not in FINE
+            self._take(asking, answer)
+        if is_doubtful and not is_explained:
+            asking, answer = self._fewest(pack, whole, decided)
+            if answer.verdict not in FINE:
+                self._take(asking, answer)
+
+    def _fewest(self, pack: packs.Pack, whole: Asking, decided: Decisions) -> tuple[Asking, Answer]:
+        """A pack that fails, without the members that have nothing to do with it, and what it fails by."""
+        asking, answer = whole, whole.answer()
+        if answer.verdict in FINE:
+            return asking, answer
+        for member in pack.members:
+            less = pack.without(member)
+            if less is not None:
+                other = self._asking(less.case, whole.spec, less.whole(), decided)
+                found = other.answer()
+                if found.verdict == answer.verdict:
+                    pack, asking, answer = less, other, found
+        return asking, answer
+
+    def _examine(self, case: Case) -> None:
+        """Try the judge."""
+        self.say(f"{case.number} {US} judge")
+        with timed(self.spent, "trying the judge"):
+            patients.examine(case)
+        self._record(case, {})
+
+    def _describe(self, case: Case, decided: Decisions) -> None:
+        self.say(f"{case.number} {US} telling")
+        with timed(self.spent, "telling"):
+            found = described.told(case, decided)
+        self._record(case, {**described.shares(found), "tellingly": described.tellingly(decided, found)})
+        self.say(f"{case.number} {US} trace")
+        with timed(self.spent, "tracing"):
+            rules = _rules(case, decided)
+        self._record(case, {"rules": rules, "ways": sorted(decided.ways)})
+
+    def _keep_new(self, cases: Sequence[Case], decided: Decisions) -> None:
+        """Keep in the corpus what came to something new; of a pack the program that did is looked for."""
+        if self.keeper is None:
+            return
+        self.say(f"{cases[0].number} {US} keep")
+        with timed(self.spent, "keeping"):
+            self.keeper.look()
+            if len(cases) == 1 or self.keeper.is_new(keys_of(decided)):
+                for case in cases:
+                    reaches = partial(_reaches, [self.made(case.on(spec)) for spec in self.specs])
+                    reached = keys_of(decided) if len(cases) == 1 else reaches(case.module)
+                    self.keeper.take(case.module, reached, reaches)
+        self._record(cases[0], {})
 
 
 def _reaches(engines: Sequence[Engine], module: Any) -> set[str]:
@@ -204,40 +276,7 @@ def _reaches(engines: Sequence[Engine], module: Any) -> set[str]:
     return keys_of(decided)
 
 
-def calls_on(spec: str, case: Case) -> list[tuple[str, list[Array]]]:
-    """The calls of a program on an engine."""
-    return case.calls[: _CALLS_IN_SIMULATOR if is_simulated(spec) else None]
-
-
-@contextmanager
-def _timed(spent: dict[str, float], stage: str) -> Iterator[None]:
-    """Add the seconds that something takes to those of a stage."""
-    begin = time.perf_counter()
-    try:
-        yield
-    finally:
-        spent[stage] = spent.get(stage, 0.0) + time.perf_counter() - begin
-
-
-def _taken(spent: dict[str, float]) -> dict[str, float]:
-    """The seconds by stage since they were taken before."""
-    taken = dict(spent)
-    spent.clear()
-    return taken
-
-
-def phase_of(phase: str, kind: str) -> str:
-    """A phase of the work on a call, in one word, with the kind of its inputs."""
-    return f"{phase}{_ON}{kind}" if kind else phase
-
-
-def kind_in(phase: str) -> tuple[str, str]:
-    """The phase without the kind of inputs, and that kind."""
-    bare, _, kind = phase.partition(_ON)
-    return bare, kind
-
-
-def _rules(case: Case, decided: compiler.generate.Decisions) -> list[str]:
+def _rules(case: Case, decided: Decisions) -> list[str]:
     """The rules by which engines of ours rewrote a case; now and then those of ours where no engine is."""
     if decided.rules or case.number % _TRACED_EVERY:
         return sorted(decided.rules)
@@ -245,117 +284,7 @@ def _rules(case: Case, decided: compiler.generate.Decisions) -> list[str]:
     return sorted({f"{rewrite.pass_name}: {rewrite.rule}" for rewrite in rewrites})
 
 
-@dataclass(slots=True)
-class _Asking:
-    """One engine is asked about one case: it compiles once, and is called with inputs of several kinds.
-
-    `spec` is what the campaign calls the engine, of which `subject` is the variant for the case.
-    """
-
-    case: Case
-    spec: str
-    subject: Engine
-    expected: Mapping[str, Sequence[Array]]
-    baseline: _Baseline
-    say: Say
-    spent: dict[str, float]
-    decided: compiler.generate.Decisions
-
-    def answer(self) -> Answer:
-        """What is wrong first, or the least that can be said of all calls."""
-        case, spec = self.case, self.spec
-        self.say(f"{case.number} {spec} compile")
-        try:
-            with _timed(self.spent, f"{spec} compile"), compiler.generate.watching() as decided:
-                program = build(self.subject, case.module)
-            self.decided.add(decided)
-        except Exception as error:  # noqa: BLE001 - whatever an engine raises is a finding about it
-            return _raised(error)
-        least, answers = Answer("bitwise"), list[Answer]()
-        for kind, inputs in calls_on(spec, case):
-            found = self._called(program, kind, inputs)
-            found.kind = kind
-            if found.verdict not in FINE:
-                return found
-            answers.append(replace(found, actual=[np.array(array) for array in found.actual]))
-            answers[-1].held = found.actual
-            least = max(least, found, key=lambda one: _LEAST.index(one.verdict))
-        return self._repeated(program, answers) or least
-
-    def _repeated(self, program: Program, answers: Sequence[Answer]) -> Answer | None:
-        """What it says of an engine that results change while other calls run, or when the first call is made again."""
-        for answer in answers:
-            if not same_bytes(answer.actual, answer.held):
-                return replace(answer, verdict="wrong", message="results changed while another call ran", key="held")
-        if not answers or (is_simulated(self.spec) and self.case.number % _REPEATED_EVERY):
-            return None
-        first = answers[0]
-        self.say(f"{self.case.number} {self.spec} {phase_of('run', first.kind)}")
-        inputs = self.case.given(first.kind)
-        with _timed(self.spent, f"{self.spec} run"):
-            found = _otherwise(lambda: execute(self.subject, program, inputs).results, first.actual)
-        return replace(found, kind=first.kind) if found else None
-
-    def _called(self, program: Program, kind: str, inputs: list[Array]) -> Answer:
-        case, subject, spec, say = self.case, self.subject, self.spec, self.say
-        say(f"{case.number} {spec} {phase_of('run', kind)}")
-        try:
-            with _timed(self.spent, f"{spec} run"):
-                called = execute(subject, program, inputs)
-        except Exception as error:  # noqa: BLE001 - as of compiling
-            return _raised(error)
-        if called.changed:
-            return Answer("wrong", "changed its inputs", "inputs", called.results)
-        if self.baseline.is_met(case, kind, subject, called.results):
-            return Answer("bitwise", actual=called.results)
-        say(f"{case.number} reference {phase_of('judge', kind)}")
-        with _timed(self.spent, "judging"):
-            answer = self._judged(kind, inputs, called.results)
-        if answer.verdict == "wrong" and split_spec(spec)[0] != "reference":
-            say(f"{case.number} {spec} {phase_of('run', kind)}")
-            return _otherwise(lambda: execute(subject, program, inputs).results, called.results) or answer
-        return answer
-
-    def _judged(self, kind: str, inputs: list[Array], actual: Sequence[Array]) -> Answer:
-        expected = self.expected[kind]
-        if split_spec(self.subject.spec)[0] == "reference":
-            comparison = compare(expected, actual, policy=EXACTLY)
-            is_equal = comparison.agreement is Agreement.BITWISE
-            return Answer("bitwise" if is_equal else "wrong", comparison.describe(), "", actual)
-        standard = standard_of(self.subject.spec, "reference", TolerancePolicy())
-        judgement = judge(self.case.module, inputs, expected, actual, standard)
-        return Answer(judgement.verdict, judgement.message, ",".join(map(str, judgement.wrong_results)), actual)
-
-
-def _otherwise(again: Callable[[], Sequence[Array]], actual: Sequence[Array]) -> Answer | None:
-    """What it says of an engine that another call gives other results, or raises something; None where it does not."""
-    try:
-        if same_bytes(actual, again()):
-            return None
-        rate = flakiness(differing(actual, again))
-    except Exception as error:  # noqa: BLE001 - as of the first call
-        return _raised(error)
-    return Answer("flaky", f"answered the same question differently: {rate}", "", actual)
-
-
-def _raised(error: Exception) -> Answer:
-    """What it says of an engine that it raised something."""
-    return Answer(verdict_of(error) or "compile-error", f"{type(error).__name__}: {error}", _key(error))
-
-
-def _key(error: BaseException) -> str:
-    """What of an error stays the same from case to case: where it was raised, and what it says but for names."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    place, trace = "", error.__traceback__
-    while trace is not None:
-        place = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_frame.f_code.co_name}"
-        trace = trace.tb_next
-    words = re.sub(r"\S*[\d%\[{]\S*", "#", str(error).partition("\n")[0])
-    return f"{type(error).__name__} in {place}: {words[:_LONGEST_KEY]}"
-
-
-def _name_of(number: int, spec: str) -> str:
+def _name_of(number: int | str, spec: str) -> str:
     """A folder's name for what an engine did to a case; of a spec that says much, its beginning and its hash."""
     name = spec.translate(str.maketrans(":,=/", "----"))
     if len(name) > _LONGEST_KEY:
@@ -365,7 +294,7 @@ def _name_of(number: int, spec: str) -> str:
 
 def _keep(case: Case, spec: str, expected: Sequence[Array], answer: Answer, folder: Path) -> None:
     """Leave a finding; its last file says that it is whole."""
-    place = folder / _name_of(case.number, spec)
+    place = folder / _name_of(f"{case.number}-pack" if case.members else case.number, spec)
     text = compiler.to_text(case.module)
     entry = {
         "number": case.number,

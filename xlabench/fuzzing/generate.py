@@ -21,7 +21,7 @@ import compiler
 from compiler.generate import FAMILIES, PAIRS, RandomChoices, Space
 from compiler.ops import Trait, having, narrowing
 from xlabench.cases.inputs import DTYPES
-from xlabench.fuzzing import variants, variation
+from xlabench.fuzzing import blocks, variants, variation
 from xlabench.fuzzing.reached import Corpus
 from xlabench.fuzzing.values import make_inputs, several
 from xlabench.fuzzing.variation import is_valid
@@ -45,7 +45,7 @@ _USUAL_TYPES = frozenset({"bf16", "f16", "f32", "f64", "s64", "u32"})
 """What most programs compute with, beside those that any may need."""
 _PROBES = 10
 _DEVICES_PERCENT = 10  # what is compiled for several devices is compiled as often
-_VARIANT = 1  # what is drawn besides the program, which is the same with variants and without
+_VARIANT, _VARIANT_OF_PACK = 1, 2  # drawn besides the program, which is the same with variants and without
 _TWINS_EVERY = 8
 _CLOSE_PERCENT, _USUAL_PERCENT = 25, 25
 _FEW, _SEVERAL = (2, 6), (3, 14)  # opcodes of a family, or of the common ones
@@ -93,6 +93,7 @@ class Case:
         note: what a reader is told of how it was made.
         others: further inputs, by the kinds of their values.
         options: what engines are to compile it with, by their names, unless their specs say it themselves.
+        members: the numbers of the programs that are packed in it, of one that is a pack (`xlabench.fuzzing.packs`).
         ops: of a graph that it was lowered from, the ops.
     """
 
@@ -104,7 +105,13 @@ class Case:
     note: str = ""
     others: Mapping[str, list[Array]] = field(default_factory=dict)
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    members: tuple[int, ...] = ()
     ops: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The number, or those of what is packed in it."""
+        return "+".join(map(str, self.members or (self.number,)))
 
     @property
     def calls(self) -> list[tuple[str, list[Array]]]:
@@ -161,13 +168,25 @@ def draw_case(profile: Profile, seed: int, number: int, *, varied: bool = True, 
     space = featuring(swarm(profile.space, rng), profile.space, number, seed)
     if rng.integers(100) < _PLANTED_PERCENT:
         space = planting(space, corpus, rng)
-    module = _drawn(space, rng, number)
-    twin = None if number % _TWINS_EVERY else _twin(module, space)
     kind = "special" if rng.integers(100) < profile.special_percent else "tame"
+    options = variants.draw(np.random.default_rng([seed, *_variant(number)])) if varied else {}
+    case = _with_inputs(_drawn(space, rng, number), space, rng, number, kind)
+    if space.fragments and not variation.ends(case.module, (inputs for _, inputs in case.calls)):
+        plain = replace(space, fragments=())
+        case = _with_inputs(_drawn(plain, rng, number), plain, rng, number, kind)
+    return replace(case, options=options)
+
+
+def _variant(number: int) -> tuple[int, int]:
+    """What the variant is drawn by: what may be compiled together has one."""
+    return (number, _VARIANT) if blocks.is_alone(number) else (blocks.block_of(number), _VARIANT_OF_PACK)
+
+
+def _with_inputs(module: Any, space: Space, rng: np.random.Generator, number: int, kind: str) -> Case:
+    """A program, or now and then its twin, with inputs, the first of them of a kind."""
+    twin = None if number % _TWINS_EVERY else _twin(module, space)
     made, others = make_inputs(twin or module, rng, kind), several(twin or module, rng, _OTHER_CALLS)
-    note = "the integer twin of what was drawn" if twin else ""
-    options = variants.draw(np.random.default_rng([seed, number, _VARIANT])) if varied else {}
-    return Case(number, twin or module, made, note=note, others=others, options=options)
+    return Case(number, twin or module, made, note="the integer twin of what was drawn" if twin else "", others=others)
 
 
 def _drawn(space: Space, rng: np.random.Generator, number: int) -> Any:

@@ -145,6 +145,10 @@ class Keeper:
                 self._read.add(name)
                 self._known.update(_entry(self._folder / name)[1])
 
+    def is_new(self, reached: set[str]) -> bool:
+        """Whether nothing that is kept comes to some of it."""
+        return not reached <= self._known
+
     def take(self, module: Module, reached: set[str], reaches: Callable[[Module], set[str]]) -> None:
         """Keep a program if it comes to something new, or the smallest part of it that does.
 

@@ -61,8 +61,12 @@ class Phases:
     _hazards: Hazards = field(default_factory=Hazards)
 
     def add(self, step: Step) -> None:
-        """Do something after what must be done before it; at once, if only the caller does it."""
-        if self._hazards.conflict(step.reads, step.writes, shared=step.shared):
+        """Do something after what must be done before it; at once, if only the caller does it.
+
+        What is about the caller's frame only it can do: a phase's first chunk may be another thread's.
+        """
+        is_callers = any(buffer.place is Place.FRAME for buffer in (*step.reads, *step.writes))
+        if is_callers or self._hazards.conflict(step.reads, step.writes, shared=step.shared):
             self.end()
         if not self._steps and not step.shared:
             step.emit(self.caller)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xlabench.fuzzing import crew, findings, fuzz_jobs, generate
+from xlabench.fuzzing import asking, crew, findings, fuzz_jobs, generate
 
 HERE = Path(__file__).resolve().parents[1]
 
@@ -86,7 +86,7 @@ def test_a_program_is_called_with_all_its_inputs_and_those_that_fail_are_kept(tm
         "0 right run@equal",
         "0 right run",
     ]
-    stages = {"drawing", "reference", "judging", "tracing", "telling"}
+    stages = {"drawing", "reference", "judging", "trying the judge", "tracing", "telling"}
     stages |= {f"{spec} {stage}" for spec in arguments["engines"] for stage in ("compile", "run")}
     assert set(record["seconds"]) == stages
     assert all(seconds >= 0 for seconds in record["seconds"].values())
@@ -114,4 +114,4 @@ def test_results_are_held_while_other_calls_run_and_the_first_call_is_made_again
 
 def test_a_simulator_is_called_less_often_than_a_processor():
     case = generate.Case(0, None, [], others={"special": [], "equal": [], "ties": []})
-    assert [len(fuzz_jobs.calls_on(spec, case)) for spec in ("cpu", "xla", "nvptx", "nvptx:sim")] == [4, 4, 4, 2]
+    assert [len(asking.calls_on(spec, case)) for spec in ("cpu", "xla", "nvptx", "nvptx:sim")] == [4, 4, 4, 2]

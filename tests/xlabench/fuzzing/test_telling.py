@@ -115,5 +115,5 @@ def test_shares_are_counted_and_shown():
     assert "<td>cpu dot row</td>" in shown
     assert "62% of 8" in shown
     assert "<td>and</td><td>2</td><td>0%</td>" in shown
-    assert "<td>judging</td><td>3.0</td><td>75%</td>" in shown
+    assert "<td>judging</td><td>3.0</td><td>75%</td><td>0.7</td>" in shown
     assert "<td>cpu opt=0</td><td>2</td>" in shown

@@ -43,11 +43,13 @@ class Cursor:
 
     def at(self, *texts: str) -> bool:
         """Whether the next token is one of these."""
-        return self.token.text in texts and self.token.kind != "string"
+        token = self._tokens[self._at]
+        return token.text in texts and token.kind != "string"
 
     def accept(self, text: str) -> bool:
         """Take the next token if it is this one."""
-        if not self.at(text):
+        token = self._tokens[self._at]
+        if token.text != text or token.kind == "string":
             return False
         self._at += 1
         return True

@@ -7,7 +7,7 @@ one; the parser splits where it must.  Comments and white space vanish.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler.diagnostics import ParseError, Span
 
@@ -25,8 +25,7 @@ _TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A token and where it begins; the kind is `end` after the last one."""
 
     kind: str
@@ -41,17 +40,17 @@ class Token:
 
 def tokenise(text: str, filename: str) -> list[Token]:
     """All tokens of a text, closed by one of kind `end`."""
-    tokens = []
+    tokens: list[Token] = []
     position = 0
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None:
-            span = Span(filename, text, position, position + 1)
-            raise ParseError(f"{text[position]!r} begins no PTX token", span)
-        kind = match.lastgroup
-        assert kind is not None
-        if kind != "skip":
-            tokens.append(Token(kind, match.group(), position))
+    for match in _TOKEN.finditer(text):
+        if match.start() != position:
+            break
         position = match.end()
+        kind = match.lastgroup
+        if kind != "skip":
+            tokens.append(Token(kind or "", match.group(), match.start()))
+    if position != len(text):
+        span = Span(filename, text, position, position + 1)
+        raise ParseError(f"{text[position]!r} begins no PTX token", span)
     tokens.append(Token("end", "", len(text)))
     return tokens

@@ -1,0 +1,57 @@
+"""Which numbers go together, and what is left of them when one ends a worker."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from xlabench.fuzzing import blocks
+from xlabench.fuzzing.blocks import Todo
+
+
+@dataclass(frozen=True)
+class Ended:
+    number: int
+    members: tuple[int, ...] = ()
+    is_timeout: bool = False
+
+
+def test_every_number_is_run_once_and_some_alone():
+    numbers = range(7, 95)
+    ordered, packs = blocks.in_order(numbers)
+    assert sorted(ordered) == list(numbers)
+    packed = {number for pack in packs for number in pack}
+    assert packed == {number for number in numbers if not blocks.is_alone(number)}
+    assert all(len({blocks.block_of(number) for number in pack}) == 1 for pack in packs)
+    assert all(ordered[(at := ordered.index(pack[0])) : at + len(pack)] == pack for pack in packs)
+
+
+def test_one_beside_none_is_no_pack():
+    assert blocks.in_order([5, 6, 24, 25, 26]) == ([6, 5, 24, 25, 26], [[25, 26]])
+
+
+@pytest.fixture
+def todo():
+    return Todo.of(range(8), is_packed=True)
+
+
+def test_a_pack_that_ends_a_worker_is_run_one_by_one(todo):
+    assert (todo.cases, todo.packs) == ([0, 6, 1, 2, 3, 4, 5, 7], [[1, 2, 3, 4, 5, 7]])
+    todo.go_on(Ended(1, (1, 2, 3)))
+    assert (todo.cases, todo.packs) == ([1, 2, 3, 4, 5, 7], [])
+    todo.go_on(Ended(3))
+    assert todo.cases == [4, 5, 7]
+    todo.go_on(None)
+    assert todo.cases == []
+
+
+def test_a_member_that_ends_a_worker_leaves_the_others(todo):
+    todo.go_on(Ended(0))
+    assert todo.cases[0] == 6
+    todo.go_on(Ended(2))
+    assert (todo.cases, todo.packs) == ([1, 3, 4, 5, 7], [])
+
+
+def test_what_ended_a_worker_together_only_is_a_finding_unless_it_only_took_long(todo):
+    alone, together, long = Ended(1, (1, 2)), Ended(3, (3, 4)), Ended(5, (5, 7), is_timeout=True)
+    todo.broken, todo.ending = [alone, together, long], {2}
+    assert todo.unexplained() == [together]

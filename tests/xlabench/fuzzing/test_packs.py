@@ -1,0 +1,95 @@
+"""Programs compiled together are judged alone, and what fails only together is kept together."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import compiler
+from xlabench.fuzzing import campaign, crew, findings, fuzz_jobs, packs
+from xlabench.fuzzing.config import Config
+from xlabench.fuzzing.fuzz import Generated
+from xlabench.fuzzing.generate import PROFILES, draw_case
+
+HERE = Path(__file__).resolve().parents[1]
+NUMBERS = [1, 2, 3, 4]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Runs four small programs in a pack on an engine; gives their verdicts, and what was left of what went wrong."""
+    monkeypatch.syspath_prepend(HERE)
+
+    def batch(spec):
+        arguments = {
+            "factory": "broken_engines:engine",
+            "engines": [spec],
+            "drawing": {"drawer": "broken_engines:draw_small_ones"},
+            "folder": str(tmp_path),
+            "numbers": NUMBERS,
+            "packs": [NUMBERS],
+        }
+        fuzz_jobs.batch(arguments, lambda _: None)
+        records = {record["number"]: record for record in crew._records(tmp_path)}
+        return {n: record["verdicts"][spec][0] for n, record in records.items()}, list(findings.left_in(tmp_path))
+
+    return batch
+
+
+def test_what_is_right_together_is_right(run):
+    assert run("right") == (dict.fromkeys(NUMBERS, "bitwise"), [])
+
+
+def test_a_program_that_is_wrong_in_a_pack_is_found_alone(run):
+    verdicts, left = run("drops")
+    assert verdicts == {1: "bitwise", 2: "bitwise", 3: "wrong", 4: "bitwise"}
+    assert [(raw.number, raw.module_text.count("parameter(")) for raw in left] == [(3, 1)]
+
+
+@pytest.mark.parametrize(("spec", "verdict"), [("errs-together", "wrong"), ("raises-together", "compile-error")])
+def test_what_is_wrong_together_only_is_kept_with_the_fewest_that_are(run, spec, verdict):
+    verdicts, (raw,) = run(spec)
+    assert sorted(verdicts.values()) == ["bitwise"] * 3 + [verdict]
+    assert (raw.verdict, raw.note) == (verdict, "the programs 3, 4 in one, which are right alone")
+    np.testing.assert_array_equal(np.concatenate(raw.expected), [6, 5, 4, -5, -6, -7])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_pack_means_what_its_members_mean(profile):
+    cases = [case for case in (draw_case(PROFILES[profile], 5, n) for n in range(12)) if packs.is_fit(case)]
+    pack = packs.Pack(packs.pack(cases), cases, [_expected(case) for case in cases])
+    compiler.verify(pack.case.module)
+    for (kind, inputs), expected in zip(pack.case.calls, pack.whole().values(), strict=True):
+        actual = compiler.interpret(pack.case.module, *inputs)
+        assert [array.tobytes() for array in actual] == [array.tobytes() for array in expected], kind
+
+
+def _expected(case):
+    return {kind: compiler.interpret(case.module, *inputs) for kind, inputs in case.calls}
+
+
+class OfPacks(Generated):
+    """Small programs, of which those are packed whose numbers say so."""
+
+    def support(self, config, inquiry):
+        return {"banned": []}
+
+    def drawing(self, config, support):
+        return {"drawer": "broken_engines:draw_small_ones", "packed": True}
+
+
+@pytest.mark.slow
+def test_a_pack_that_ends_a_process_is_a_finding_where_no_member_does(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(HERE)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH", "")])))
+    config = Config(("dies-together",), count=5, max_probes=0, factory="broken_engines:engine")
+    summary = campaign.run(replace(config), OfPacks(), tmp_path / "campaign", observe=lambda *_: None)
+    (found,) = summary["findings"]
+    assert (found["verdict"], found["cases"]) == ("crash", (1,))
+    assert found["note"] == "the programs 1, 2, 3, 4 in one, which are right alone"
+    assert summary["verdicts"] == {"dies-together bitwise": 4, "dies-together crash": 1}

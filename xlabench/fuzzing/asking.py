@@ -1,0 +1,257 @@
+"""How one engine is asked about one program: it compiles once, is called with inputs of several kinds, and is judged.
+
+Of engines every exception is an answer; any other is of our own.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import compiler
+from xlabench.engines import Engine, Program, build, execute, is_simulated
+from xlabench.engines.spec import split_spec
+from xlabench.errors import verdict_of
+from xlabench.fuzzing.generate import Case
+from xlabench.jobs import differing, flakiness, same_bytes, standard_of
+from xlabench.judging.differ import Agreement, compare
+from xlabench.judging.judge import judge
+from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
+from xlabench.worker import Say
+
+_LEAST = ("bitwise", "within", "undecided", "unsupported")
+FINE = frozenset(_LEAST)
+_LONGEST_KEY = 80
+_CALLS_IN_SIMULATOR = 2  # one of which takes longer than all that a processor makes
+_ON = "@"
+_REPEATED_EVERY = 6
+
+
+@dataclass(slots=True)
+class Answer:
+    """One engine's verdict on one case; `kind` is that of the inputs with which it came.
+
+    `held` are the engine's own arrays, of which `actual` may be a copy.
+    """
+
+    verdict: str
+    message: str = ""
+    key: str = ""
+    actual: Sequence[Array] = field(default_factory=list)
+    kind: str = ""
+    held: Sequence[Array] = field(default_factory=list)
+
+
+class Baseline:
+    """What the original of the cases at hand gives on each engine, evaluated once while cases share an original."""
+
+    def __init__(self) -> None:
+        self._original: Any = None
+        self._results: dict[tuple[str, str], Sequence[Array] | None] = {}
+
+    def expected(self, case: Case, kind: str) -> Sequence[Array]:
+        """What the reference says of the inputs of a kind, of the original where there is one."""
+        inputs = case.given(kind)
+        if case.original is None:
+            return compiler.interpret(case.module, *inputs)
+        known = self._of(case)
+        if ("", kind) not in known:
+            known["", kind] = compiler.interpret(case.original, *inputs)
+        found = known["", kind]
+        assert found is not None, "the reference evaluates what is drawn"
+        return found
+
+    def is_met(self, case: Case, kind: str, subject: Engine, actual: Sequence[Array]) -> bool:
+        """Whether results are those of the original on the same engine, bit for bit."""
+        if case.original is None:
+            return False
+        known = self._of(case)
+        if (subject.spec, kind) not in known:
+            try:
+                program = build(subject, case.original)
+                known[subject.spec, kind] = execute(subject, program, case.given(kind)).results
+            except Exception:  # noqa: BLE001 - the original is a case of its own, where this is found
+                known[subject.spec, kind] = None
+        before = known[subject.spec, kind]
+        return before is not None and compare(before, actual).agreement is Agreement.BITWISE
+
+    def _of(self, case: Case) -> dict[tuple[str, str], Sequence[Array] | None]:
+        if self._original is not case.original:
+            self._original, self._results = case.original, {}
+        return self._results
+
+
+def calls_on(spec: str, case: Case) -> list[tuple[str, list[Array]]]:
+    """The calls of a program on an engine."""
+    return case.calls[: _CALLS_IN_SIMULATOR if is_simulated(spec) else None]
+
+
+@contextmanager
+def timed(spent: dict[str, float], stage: str) -> Iterator[None]:
+    """Add the seconds of CPU time that something takes to those of a stage."""
+    begin = time.process_time()
+    try:
+        yield
+    finally:
+        spent[stage] = spent.get(stage, 0.0) + time.process_time() - begin
+
+
+def phase_of(phase: str, kind: str) -> str:
+    """A phase of the work on a call, in one word, with the kind of its inputs."""
+    return f"{phase}{_ON}{kind}" if kind else phase
+
+
+def kind_in(phase: str) -> tuple[str, str]:
+    """The phase without the kind of inputs, and that kind."""
+    bare, _, kind = phase.partition(_ON)
+    return bare, kind
+
+
+@dataclass(slots=True)
+class Asking:
+    """One engine is asked about one case: it compiles once, and is called with inputs of several kinds.
+
+    `spec` is what the campaign calls the engine, of which `subject` is the variant for the case.
+    """
+
+    case: Case
+    spec: str
+    subject: Engine
+    expected: Mapping[str, Sequence[Array]]
+    baseline: Baseline
+    say: Say
+    spent: dict[str, float]
+    decided: compiler.generate.Decisions
+
+    def results(self) -> list[list[Array]] | None:
+        """The results of all calls, which nobody has judged; None where anything else comes of one."""
+        case, spec = self.case, self.spec
+        self.say(f"{case.label} {spec} compile")
+        try:
+            with timed(self.spent, f"{spec} compile"), compiler.generate.watching() as decided:
+                program = build(self.subject, case.module)
+            self.decided.add(decided)
+            answers = []
+            for kind, inputs in calls_on(spec, case):
+                self.say(f"{case.label} {spec} {phase_of('run', kind)}")
+                with timed(self.spent, f"{spec} run"):
+                    called = execute(self.subject, program, inputs)
+                if called.changed:
+                    return None
+                answers.append(Answer("", kind=kind, actual=[np.array(array) for array in called.results]))
+                answers[-1].held = called.results
+        except Exception:  # noqa: BLE001 - who asks is told so, and asks again of less
+            return None
+        return None if self._repeated(program, answers) else [list(answer.actual) for answer in answers]
+
+    def of_results(self, results: Sequence[Sequence[Array]]) -> Answer | None:
+        """The least that can be said of results of all calls, however they were come by; None where any is wrong."""
+        least = Answer("bitwise")
+        for (kind, inputs), actual in zip(calls_on(self.spec, self.case), results, strict=False):
+            self.say(f"{self.case.label} reference {phase_of('judge', kind)}")
+            with timed(self.spent, "judging"):
+                found = self._judged(kind, inputs, actual)
+            if found.verdict not in FINE:
+                return None
+            least = max(least, found, key=lambda one: _LEAST.index(one.verdict))
+        return least
+
+    def answer(self) -> Answer:
+        """What is wrong first, or the least that can be said of all calls."""
+        case, spec = self.case, self.spec
+        self.say(f"{case.label} {spec} compile")
+        try:
+            with timed(self.spent, f"{spec} compile"), compiler.generate.watching() as decided:
+                program = build(self.subject, case.module)
+            self.decided.add(decided)
+        except Exception as error:  # noqa: BLE001 - whatever an engine raises is a finding about it
+            return raised(error)
+        least, answers = Answer("bitwise"), list[Answer]()
+        for kind, inputs in calls_on(spec, case):
+            found = self._called(program, kind, inputs)
+            found.kind = kind
+            if found.verdict not in FINE:
+                return found
+            answers.append(replace(found, actual=[np.array(array) for array in found.actual]))
+            answers[-1].held = found.actual
+            least = max(least, found, key=lambda one: _LEAST.index(one.verdict))
+        return self._repeated(program, answers) or least
+
+    def _repeated(self, program: Program, answers: Sequence[Answer]) -> Answer | None:
+        """What it says of an engine that results change while other calls run, or when the first call is made again."""
+        for answer in answers:
+            if not same_bytes(answer.actual, answer.held):
+                return replace(answer, verdict="wrong", message="results changed while another call ran", key="held")
+        if not answers or (is_simulated(self.spec) and self.case.number % _REPEATED_EVERY):
+            return None
+        first = answers[0]
+        self.say(f"{self.case.label} {self.spec} {phase_of('run', first.kind)}")
+        inputs = self.case.given(first.kind)
+        with timed(self.spent, f"{self.spec} run"):
+            found = _otherwise(lambda: execute(self.subject, program, inputs).results, first.actual)
+        return replace(found, kind=first.kind) if found else None
+
+    def _called(self, program: Program, kind: str, inputs: list[Array]) -> Answer:
+        case, subject, spec, say = self.case, self.subject, self.spec, self.say
+        say(f"{case.label} {spec} {phase_of('run', kind)}")
+        try:
+            with timed(self.spent, f"{spec} run"):
+                called = execute(subject, program, inputs)
+        except Exception as error:  # noqa: BLE001 - as of compiling
+            return raised(error)
+        if called.changed:
+            return Answer("wrong", "changed its inputs", "inputs", called.results)
+        if self.baseline.is_met(case, kind, subject, called.results):
+            return Answer("bitwise", actual=called.results)
+        say(f"{case.label} reference {phase_of('judge', kind)}")
+        with timed(self.spent, "judging"):
+            answer = self._judged(kind, inputs, called.results)
+        if answer.verdict == "wrong" and split_spec(spec)[0] != "reference":
+            say(f"{case.label} {spec} {phase_of('run', kind)}")
+            return _otherwise(lambda: execute(subject, program, inputs).results, called.results) or answer
+        return answer
+
+    def _judged(self, kind: str, inputs: list[Array], actual: Sequence[Array]) -> Answer:
+        expected = self.expected[kind]
+        if split_spec(self.subject.spec)[0] == "reference":
+            comparison = compare(expected, actual, policy=EXACTLY)
+            is_equal = comparison.agreement is Agreement.BITWISE
+            return Answer("bitwise" if is_equal else "wrong", comparison.describe(), "", actual)
+        standard = standard_of(self.subject.spec, "reference", TolerancePolicy())
+        judgement = judge(self.case.module, inputs, expected, actual, standard)
+        return Answer(judgement.verdict, judgement.message, ",".join(map(str, judgement.wrong_results)), actual)
+
+
+def _otherwise(again: Callable[[], Sequence[Array]], actual: Sequence[Array]) -> Answer | None:
+    """What it says of an engine that another call gives other results, or raises something; None where it does not."""
+    try:
+        if same_bytes(actual, again()):
+            return None
+        rate = flakiness(differing(actual, again))
+    except Exception as error:  # noqa: BLE001 - as of the first call
+        return raised(error)
+    return Answer("flaky", f"answered the same question differently: {rate}", "", actual)
+
+
+def raised(error: Exception) -> Answer:
+    """What it says of an engine that it raised something."""
+    return Answer(verdict_of(error) or "compile-error", f"{type(error).__name__}: {error}", _key(error))
+
+
+def _key(error: BaseException) -> str:
+    """What of an error stays the same from case to case: where it was raised, and what it says but for names."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        place = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_frame.f_code.co_name}"
+        trace = trace.tb_next
+    words = re.sub(r"\S*[\d%\[{]\S*", "#", str(error).partition("\n")[0])
+    return f"{type(error).__name__} in {place}: {words[:_LONGEST_KEY]}"

@@ -1,0 +1,91 @@
+"""Several cases as one: they are compiled and called together, and what comes of each is judged alone.
+
+A case that is not right in a pack, or whose pack fails in any way, is run alone, and what is found then is found as
+it is of any case.  What fails in a pack only is kept as the pack: that one program changes what another computes is a
+bug like any other, in common subexpressions, in buffers that are reused, in kernels that are merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any
+
+import compiler
+from xlabench.fuzzing.generate import Case
+from xlabench.judging.tolerance import Array
+
+MOST_ELEMENTS = 1 << 16
+"""Of all values of a program: one that takes its time to run gains nothing by being compiled with others."""
+
+Expected = Mapping[str, Sequence[Array]]
+"""What the reference gives, by the kind of the inputs."""
+
+
+def is_fit(case: Case) -> bool:
+    """Whether a case may be part of a pack: it is for one device, small, and all that it does is in its results."""
+    module = case.module
+    if case.original is not None or compiler.device_count(module) > 1 or not compiler.generate.is_fragment(module):
+        return False
+    return sum(_size(instruction.shape) for instruction in module.instructions()) <= MOST_ELEMENTS
+
+
+def _size(shape: Any) -> int:
+    return sum(max(0, leaf.size) for leaf in compiler.edit.leaves(shape) if hasattr(leaf, "size"))
+
+
+def pack(cases: Sequence[Case]) -> Case:
+    """The case of a pack; its calls are those of its members in their order, or the last of one that has fewer."""
+    numbers = tuple(case.number for case in cases)
+    module = compiler.edit.together([case.module for case in cases], f"fuzz_{numbers[0]}_to_{numbers[-1]}")
+    count = max(len(case.calls) for case in cases)
+    first, *others = ([array for case in cases for array in _call(case, at)[1]] for at in range(count))
+    return Case(
+        numbers[0],
+        module,
+        first,
+        note=f"the programs {', '.join(map(str, numbers))} in one, which are right alone",
+        others={_kind(at): inputs for at, inputs in enumerate(others, start=1)},
+        options=cases[0].options,
+        members=numbers,
+    )
+
+
+def _kind(at: int) -> str:
+    """What the inputs of a call are called: those of each member are of a kind of its own."""
+    return f"mixed-{at}" if at else ""
+
+
+def _call(case: Case, at: int) -> tuple[str, list[Array]]:
+    return case.calls[min(at, len(case.calls) - 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """A pack with what the reference gives for each of its members."""
+
+    case: Case
+    members: Sequence[Case]
+    expected: Sequence[Expected]
+
+    def whole(self) -> Expected:
+        """What the reference gives for the pack."""
+        pairs = list(zip(self.members, self.expected, strict=True))
+        return {
+            kind: [array for case, results in pairs for array in results[_call(case, at)[0]]]
+            for at, (kind, _) in enumerate(self.case.calls)
+        }
+
+    def parts(self, calls: Sequence[Sequence[Array]]) -> list[list[Sequence[Array]]]:
+        """The results of each member by call, from those of the pack."""
+        ends = [0, *accumulate(len(results[""]) for results in self.expected)]
+        return [[results[begin:end] for results in calls] for begin, end in pairwise(ends)]
+
+    def without(self, member: Case) -> Pack | None:
+        """The pack of the others; None where that is none."""
+        kept = [pair for pair in zip(self.members, self.expected, strict=True) if pair[0] is not member]
+        if len(kept) < 2:
+            return None
+        cases, expected = zip(*kept, strict=True)
+        return Pack(pack(cases), cases, expected)
