@@ -102,8 +102,8 @@ def read_program_of_graph(path: Path, sizes: Sizes = lambda: None) -> Module:
     """
     folder = path.parent if path.name in MODEL_FILES else path
     if _is_model(path):
-        graph, config = read_graph_and_config(path, None, SIGNATURE)
-        return _carrying(graph, _with_sizes(config, sizes), folder.absolute().name, starts_as_given=True)
+        graph, read = read_graph_and_config(path, None, SIGNATURE)
+        return _carrying(graph, _with_sizes(read, sizes), folder.absolute().name, starts_as_given=True)
     config = _config_beside(path)
     if not config.exists():
         said = f"give {config.name} beside it, a message tensorflow.tf2xla.Config"
