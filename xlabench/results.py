@@ -139,7 +139,7 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What a GPU is expected to do with one launch of a kernel (`compiler.LaunchModel`); times in nanoseconds."""
+    """What a GPU is expected to do with one launch of a kernel (`LaunchModel` of the executable); nanoseconds."""
 
     engine: str
     name: str

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, cast
 
-from compiler import CompilerError, ExecutableInfo, InputError, LaunchModel, UnsupportedError
+from compiler import CompilerError, ExecutableInfo, InputError, UnsupportedError
 from xlabench.cases.inputs import aligned
 from xlabench.engines.spec import Array, Engine, EngineModule, Program, arrays_of, normal_form, read_options, split_spec
 from xlabench.errors import BenchError, CompileFailure, RunFailure, Undecidable, did_you_mean
@@ -161,9 +161,9 @@ def decisions_of(program: Program) -> str:
     return digest
 
 
-def launch_models_of(program: Program) -> Sequence[LaunchModel]:
-    """What a GPU is expected to take for each launch of a program; of engines without a GPU nothing."""
-    models: Sequence[LaunchModel] = getattr(program, "launch_models", ())
+def launch_models_of(program: Program) -> Sequence[Any]:
+    """What a GPU is expected to take for each launch of a program, as records; of engines without a GPU nothing."""
+    models: Sequence[Any] = getattr(program, "launch_models", ())
     return models
 
 
