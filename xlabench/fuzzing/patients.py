@@ -60,8 +60,8 @@ def _patients(case: Case) -> Iterator[tuple[Any, list[Any], bool]]:
         _, inputs = case.calls[case.number % len(case.calls)]
         yield case.module, inputs, False
     kinds = list(KINDS)
-    for turn in range(OPERATIONS):
-        number = case.number * OPERATIONS + turn
+    for place in range(OPERATIONS):
+        number = case.number * OPERATIONS + place
         module = operation(number)
         if module is not None:
             kind = "tame" if number % 2 else kinds[number // 2 % len(kinds)]
