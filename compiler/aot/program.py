@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.aot.carried import Carried, carry, with_values
 from compiler.aot.config import Config, Feed, Variable, read_graph_and_config
 from compiler.diagnostics import InputError
 from compiler.graph import MODEL_FILES, DataType, Graph, PartialShape
@@ -85,7 +86,9 @@ Sizes = Callable[[], Mapping[str, Sequence[int]] | None]
 
 
 def read_program_of_graph(path: Path, sizes: Sizes = lambda: None) -> Module:
-    """The program of a graph in a file; variables of a model begin as the model has them, written ones are results.
+    """The program of a graph in a file, which carries the graph.
+
+    Variables of a model begin as the model has them; those that are written are results.
 
     Args:
         path: a GraphDef with what is fed and fetched of it beside it, `NAME.config.pbtxt` beside `NAME.pb`; or a
@@ -99,15 +102,14 @@ def read_program_of_graph(path: Path, sizes: Sizes = lambda: None) -> Module:
     """
     folder = path.parent if path.name in MODEL_FILES else path
     if _is_model(path):
-        graph, read = read_graph_and_config(path, None, SIGNATURE)
-        read = _with_sizes(read, sizes)
-        return program(graph, read, folder.absolute().name, starts_as_given=True).module
+        graph, config = read_graph_and_config(path, None, SIGNATURE)
+        return _carrying(graph, _with_sizes(config, sizes), folder.absolute().name, starts_as_given=True)
     config = _config_beside(path)
     if not config.exists():
         said = f"give {config.name} beside it, a message tensorflow.tf2xla.Config"
         raise InputError(f"{path}: a graph does not say what is fed and fetched: {said}")
     graph, read = read_graph_and_config(path, config, SIGNATURE)
-    return program(graph, _with_sizes(read, sizes), path.name.partition(".")[0]).module
+    return _carrying(graph, _with_sizes(read, sizes), path.name.partition(".")[0])
 
 
 def _with_sizes(config: Config, sizes: Sizes) -> Config:
@@ -133,6 +135,15 @@ def _fits(shape: PartialShape, sizes: Sequence[int]) -> bool:
     if shape.dims is None:
         return True
     return len(shape.dims) == len(sizes) and all(a in (None, b) for a, b in zip(shape.dims, sizes, strict=True))
+
+
+def _carrying(graph: Graph, config: Config, name: str, *, starts_as_given: bool = False) -> Module:
+    """The program of a graph, with the graph, and the values of variables that are none of its parameters."""
+    made = program(graph, config, name, starts_as_given=starts_as_given)
+    fixed = {one.node: np.asarray(one.value) for one in config.variables if one.value is not None}
+    fetches = tuple(fetch.place for fetch in config.fetches)
+    carry(made.module, Carried(with_values(graph, fixed), made.feeds, made.reads, fetches, made.writes))
+    return made.module
 
 
 def _is_model(path: Path) -> bool:
