@@ -180,3 +180,29 @@ def resized_back(element_type):
     for image, size, attributes in _RESIZED:
         g = np.random.default_rng(1).integers(-8, 9, (image[0], *size, image[-1])).astype(np.float32) / 4
         yield attributes, [g, numbers(element_type, *image)]
+
+
+ROWS = {
+    "AvgPool3DGrad": means_back,
+    "MaxPool3DGrad": greatest_back(),
+    "MaxPool3DGradGrad": greatest_back(is_of_gradient=True),
+    "SpaceToBatchND": to_batches,
+    "BatchToSpaceND": from_batches,
+    "SpaceToBatch": old_to_batches,
+    "BatchToSpace": old_from_batches,
+    "SpaceToDepth": to_channels,
+    "DepthToSpace": from_channels,
+    "ExtractImagePatches": patches,
+    "Reverse": reversals,
+    "ReverseSequence": sequences,
+    "ConjugateTranspose": orders,
+    "ResizeNearestNeighborGrad": nearest_back,
+    "ResizeNearestNeighbor": resized,
+    "ResizeBilinear": resized,
+    "ResizeBicubic": resized,
+    "ResizeBilinearGrad": resized_back,
+    "ResizeBicubicGrad": resized_back,
+    "MaxPool3D": pools,
+    "AvgPool3D": pools,
+}
+"""The calls of ops whose type is that of the attribute `T`, in all its types."""
