@@ -264,8 +264,6 @@ def _sides(name):
 CALLS = {
     "Merge": _sides,
     "Einsum": _rows(op_linear_rows.products, [BY_NAME[one] for one in ("float32", "int32", "complex64")]),
-    "Cholesky": _rows(op_linear_rows.positive),
-    "MatrixTriangularSolve": _rows(op_linear_rows.equations),
     **dict.fromkeys(("CheckNumerics", "CheckNumericsV2"), _rows(op_rows.checked)),
     **{f"TensorList{name}": _lists for name in ("Stack", "Length", "GetItem", "ElementShape", "Gather", "ConcatV2")},
     "Const": _rows(op_rows.constants, attribute="dtype"),
@@ -327,11 +325,6 @@ CALLS = {
     "ConcatOffset": _rows(op_placed_rows.offsets, attribute="shape_type"),
     **dict.fromkeys(("Real", "Imag", "ComplexAbs", "Angle"), _rows(op_placed_rows.complex_parts)),
     **{name: _rows(op_image_rows.convolutions(name)) for name in convolution.RECORDS},
-    "MaxPool": _rows(op_image_rows.greatest),
-    "MaxPoolGrad": _rows(op_image_rows.greatest_back),
-    "MaxPoolGradGrad": _rows(op_image_rows.greatest_of_gradients),
-    "AvgPool": _rows(op_image_rows.means),
-    "AvgPoolGrad": _rows(op_image_rows.means_back),
     "FusedBatchNorm": _rows(op_image_rows.normalised(2, None)),
     # Of numbers of 16 bits the kernels leave what is kept for gradients as the memory was.
     "FusedBatchNormV2": _rows(op_image_rows.normalised(2, FLOATS[0]), FLOATS[:1]),
@@ -340,9 +333,6 @@ CALLS = {
     "FusedBatchNormGradV2": _rows(op_image_rows.normalised_back(2, FLOATS[0]), FLOATS[:1]),
     "FusedBatchNormGradV3": _rows(op_image_rows.normalised_back(3, FLOATS[0]), FLOATS[:1]),
     **{name: _rows(op_space_rows.convolutions(name)) for name in convolution.RECORDS if name.startswith("Conv3D")},
-    "MaxPoolV2": _rows(op_space_rows.given_windows(op_image_rows.greatest)),
-    "MaxPoolGradV2": _rows(op_space_rows.given_windows(op_image_rows.greatest_back)),
-    "MaxPoolGradGradV2": _rows(op_space_rows.given_windows(op_image_rows.greatest_of_gradients)),
     "SelfAdjointEigV2": _rows(op_matrix_rows.spectra("compute_v")),
     "Svd": _rows(op_matrix_rows.spectra("compute_uv")),
     **{
@@ -357,9 +347,12 @@ CALLS = {
     },
     **dict.fromkeys(("LowerBound", "UpperBound"), _rows(op_matrix_rows.among, FLOATS[:1])),
     **{name: _rows(op_matrix_rows.segments) for name in RECORDS if name.startswith("Segment")},
-    **{name: _rows(rows) for name, rows in (op_placed_rows.ROWS | op_space_rows.ROWS | op_matrix_rows.ROWS).items()},
-    "LRN": _rows(op_image_rows.local),
-    "LRNGrad": _rows(op_image_rows.local_back),
+    **{
+        name: _rows(rows)
+        for name, rows in (
+            op_placed_rows.ROWS | op_image_rows.ROWS | op_linear_rows.ROWS | op_space_rows.ROWS | op_matrix_rows.ROWS
+        ).items()
+    },
     **dict.fromkeys(
         ("StatelessRandomUniform", "StatelessRandomNormal", "StatelessTruncatedNormal"),
         _rows(op_random_rows.seeded, FLOATS, attribute="dtype"),

@@ -1,6 +1,7 @@
 """Calls of ops on volumes, and of ops that move blocks of places, take patches, and turn sequences around."""
 
 import numpy as np
+import op_image_rows
 from op_values import ints, numbers
 
 from compiler.graph import AttributeList
@@ -183,6 +184,9 @@ def resized_back(element_type):
 
 
 ROWS = {
+    "MaxPoolV2": given_windows(op_image_rows.greatest),
+    "MaxPoolGradV2": given_windows(op_image_rows.greatest_back),
+    "MaxPoolGradGradV2": given_windows(op_image_rows.greatest_of_gradients),
     "AvgPool3DGrad": means_back,
     "MaxPool3DGrad": greatest_back(),
     "MaxPool3DGradGrad": greatest_back(is_of_gradient=True),
