@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 
-from compiler.graph.table import crc32c, masked
+from compiler.graph.checksum import crc32c, masked
 
 MAGIC = 0xDB4775248B80FB57
 

@@ -204,3 +204,15 @@ def local_back(element_type):
         near = sum(np.pad(wide, [(0, 0)] * 3 + [(radius, radius)])[..., k : k + 7] ** 2 for k in range(2 * radius + 1))
         y = (wide * (bias + alpha * near) ** -beta).astype(x.dtype)
         yield attributes, [numbers(element_type, 1, 2, 3, 7, seed=1), x, y]
+
+
+ROWS = {
+    "MaxPool": greatest,
+    "MaxPoolGrad": greatest_back,
+    "MaxPoolGradGrad": greatest_of_gradients,
+    "AvgPool": means,
+    "AvgPoolGrad": means_back,
+    "LRN": local,
+    "LRNGrad": local_back,
+}
+"""The calls of ops whose type is that of the attribute `T`, in all its types."""

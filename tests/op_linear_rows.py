@@ -42,3 +42,10 @@ def equations(element_type):
             a = _triangular(element_type, 3, 3, upper=not lower)
             yield {"lower": lower, "adjoint": adjoint}, [a, numbers(element_type, 3, 2, seed=1)]
     yield {}, [_triangular(element_type, 2, 2, 2), numbers(element_type, 2, 2, 3, seed=1)]
+
+
+ROWS = {
+    "Cholesky": positive,
+    "MatrixTriangularSolve": equations,
+}
+"""The calls of ops whose type is that of the attribute `T`, in all its types."""

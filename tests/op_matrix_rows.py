@@ -171,3 +171,26 @@ INT32, _COMPLEX, _REAL = (
     {32: BY_NAME["complex64"], 64: BY_NAME["complex128"]},
     {64: BY_NAME["float32"], 128: BY_NAME["float64"]},
 )
+
+
+ROWS = {
+    "MatrixInverse": inverses,
+    "MatrixSolve": solved,
+    "MatrixDeterminant": determinants,
+    "Qr": reflected,
+    "Diag": vectors,
+    "DiagPart": square,
+    "MatrixSetDiag": with_diagonals,
+    "Bincount": counted,
+    "DenseBincount": counted_by_rows,
+    "Bucketize": bounded,
+    "MatrixDiagPartV2": parts(is_aligned=False),
+    "MatrixDiagPartV3": parts(is_aligned=True),
+    "MatrixDiagV2": made(is_aligned=False),
+    "MatrixDiagV3": made(is_aligned=True),
+    "MatrixSetDiagV2": replaced(is_aligned=False),
+    "MatrixSetDiagV3": replaced(is_aligned=True),
+    "MatrixDiag": batches,
+    "MatrixDiagPart": batches,
+}
+"""The calls of ops whose type is that of the attribute `T`, in all its types."""

@@ -171,3 +171,22 @@ def bits(element_type):
             continue
         ratio = max(1, kind.bits // element_type.bits)
         yield {"type": target}, [x[:, :ratio]]
+
+
+ROWS = {
+    "ScatterNd": scatters,
+    "DynamicStitch": stitches,
+    "InvertPermutation": inverses,
+    "TopKV2": tops,
+    "InTopKV2": among,
+    "InTopK": stated_among,
+    "StridedSliceGrad": parts_back,
+    "MirrorPadGrad": mirrors_back,
+    "MatrixBandPart": bands,
+    "Roll": turns,
+    "EnsureShape": ensured,
+    "Complex": complexes,
+    "LeakyReluGrad": leaks_back,
+    "Bitcast": bits,
+}
+"""The calls of ops whose type is that of the attribute `T`, in all its types."""

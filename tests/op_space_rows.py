@@ -1,6 +1,7 @@
 """Calls of ops on volumes, and of ops that move blocks of places, take patches, and turn sequences around."""
 
 import numpy as np
+import op_image_rows
 from op_values import ints, numbers
 
 from compiler.graph import AttributeList
@@ -180,3 +181,32 @@ def resized_back(element_type):
     for image, size, attributes in _RESIZED:
         g = np.random.default_rng(1).integers(-8, 9, (image[0], *size, image[-1])).astype(np.float32) / 4
         yield attributes, [g, numbers(element_type, *image)]
+
+
+ROWS = {
+    "MaxPoolV2": given_windows(op_image_rows.greatest),
+    "MaxPoolGradV2": given_windows(op_image_rows.greatest_back),
+    "MaxPoolGradGradV2": given_windows(op_image_rows.greatest_of_gradients),
+    "AvgPool3DGrad": means_back,
+    "MaxPool3DGrad": greatest_back(),
+    "MaxPool3DGradGrad": greatest_back(is_of_gradient=True),
+    "SpaceToBatchND": to_batches,
+    "BatchToSpaceND": from_batches,
+    "SpaceToBatch": old_to_batches,
+    "BatchToSpace": old_from_batches,
+    "SpaceToDepth": to_channels,
+    "DepthToSpace": from_channels,
+    "ExtractImagePatches": patches,
+    "Reverse": reversals,
+    "ReverseSequence": sequences,
+    "ConjugateTranspose": orders,
+    "ResizeNearestNeighborGrad": nearest_back,
+    "ResizeNearestNeighbor": resized,
+    "ResizeBilinear": resized,
+    "ResizeBicubic": resized,
+    "ResizeBilinearGrad": resized_back,
+    "ResizeBicubicGrad": resized_back,
+    "MaxPool3D": pools,
+    "AvgPool3D": pools,
+}
+"""The calls of ops whose type is that of the attribute `T`, in all its types."""

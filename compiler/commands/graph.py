@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compiler.commands.files import json_option, output_option, write
-from compiler.graph import Graph, is_saved_model, parse_graph, read_graph, read_saved_model, to_binary, to_text
+from compiler.graph import (
+    Graph,
+    is_saved_model,
+    parse_graph,
+    read_graph,
+    read_saved_model,
+    to_binary,
+    to_text,
+    write_saved_model,
+)
 
 if TYPE_CHECKING:
     from compiler.graph.savedmodel import Port, SavedModel
@@ -21,11 +31,14 @@ FORMS: Mapping[str, Callable[[Graph], str | bytes]] = {
     "binary": to_binary,
 }
 """What a graph can be written as."""
+_MODEL = "saved-model"
 
 
 @click.command("graph")
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--form", type=click.Choice([*FORMS]), default="listing", show_default=True, help="What to write it as.")
+@click.option(
+    "--form", type=click.Choice([*FORMS, _MODEL]), default="listing", show_default=True, help="What to write it as."
+)
 @click.option("--tags", default="", metavar="A,B", help="Which graph of a SavedModel that has several.")
 @output_option
 @json_option
@@ -36,17 +49,21 @@ def command(file: Path, form: str, tags: str, output: Path | None, *, as_json: b
     SavedModel.  It needs the package protobuf (the extra `graphs`), and no TensorFlow.
 
     The listing has a line for each node, `name = Op(inputs) {attributes}`, then the functions; text and binary are
-    GraphDef in these forms.  Of a SavedModel the listing begins with its signatures and variables.
+    GraphDef in these forms.  Of a SavedModel the listing begins with its signatures and variables; with
+    `--form saved-model` it is written again into the new folder that --output names, as TensorFlow reads it.
 
     With --json: `nodes` and `functions` (how many), `ops` (how often each is used, with functions), of a SavedModel
     `signatures` and `variables`, and `text` (of binary `base64`), or `output`.
     """
+    if form == _MODEL:
+        _copy(file, _listed(tags), output, as_json=as_json)
+        return
     facts: dict[str, Any] = {}
     head = ""
     if str(file) == "-":
         graph = parse_graph(sys.stdin.buffer.read(), "<stdin>")
     elif is_saved_model(file):
-        model = read_saved_model(file, [tag.strip() for tag in tags.split(",") if tag.strip()])
+        model = read_saved_model(file, _listed(tags))
         graph, facts, head = model.graph, _facts(model), _head(model)
     else:
         graph = read_graph(file)
@@ -54,6 +71,24 @@ def command(file: Path, form: str, tags: str, output: Path | None, *, as_json: b
     content = head + written if isinstance(written, str) and form == "listing" else written
     counts = {"nodes": len(graph.nodes), "functions": len(graph.functions), "ops": dict(graph.counts())}
     write(output, content, {**counts, **facts} if as_json else None)
+
+
+def _listed(tags: str) -> list[str]:
+    return [tag.strip() for tag in tags.split(",") if tag.strip()]
+
+
+def _copy(file: Path, tags: list[str], output: Path | None, *, as_json: bool) -> None:
+    """Read a SavedModel and write it to a folder."""
+    if output is None or str(output) == "-":
+        raise click.UsageError("a SavedModel is a folder: give a new one by --output")
+    if not is_saved_model(file):
+        raise click.UsageError(f"{file} is no SavedModel: a graph alone has no signatures; write it as text or binary")
+    model = read_saved_model(file, tags)
+    write_saved_model(model, output)
+    counts = {"nodes": len(model.graph.nodes), "functions": len(model.graph.functions)}
+    if as_json:
+        facts = {**counts, "ops": dict(model.graph.counts()), **_facts(model), "output": str(output)}
+        write(None, json.dumps(facts) + "\n", None)
 
 
 def _facts(model: SavedModel) -> dict[str, Any]:

@@ -13,11 +13,13 @@ or a `VerifyError` that names the place.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
 
 from compiler.diagnostics import UnsupportedError
 from compiler.graph.attributes import (
@@ -61,6 +63,7 @@ __all__ = [
     "to_binary",
     "to_text",
     "verify",
+    "write_saved_model",
 ]
 
 
@@ -102,6 +105,22 @@ def read_saved_model(path: Path, tags: Sequence[str] = ()) -> SavedModel:
     require_protobuf(str(path))
     model: SavedModel = import_module("compiler.graph.savedmodel").read_saved_model(path, tags)
     return model
+
+
+def write_saved_model(model: SavedModel, folder: Path, values: Mapping[str, NDArray[Any]] | None = None) -> None:
+    """Write a model as a folder that TensorFlow reads; files beside graph and checkpoint (assets) are not copied.
+
+    Args:
+        model: as it was read, or changed.
+        folder: where; it must not be there, or be empty.
+        values: other values of variables, by the names of their nodes.
+
+    Raises:
+        InputError: it cannot be written, or a value is not of its variable's type and sizes.
+        UnsupportedError: the library `protobuf` is not installed, or the graph takes more than 2 GiB.
+    """
+    require_protobuf(str(folder))
+    import_module("compiler.graph.writing").write_saved_model(model, folder, values or {})
 
 
 def to_binary(graph: Graph) -> bytes:

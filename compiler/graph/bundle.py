@@ -91,6 +91,24 @@ class Bundle:
         data = self._read(entry.shard_id, entry.offset, wanted, where)
         return np.frombuffer(data, element_type.dtype).reshape(dims)
 
+    def place(self, key: str) -> tuple[int, int]:
+        """The file of a tensor and where in it the tensor is."""
+        entry = self._entry(key)
+        return entry.shard_id, entry.offset
+
+    def stored(self, key: str) -> tuple[Message, bytes]:
+        """The entry of a tensor and its bytes as they are stored, whatever its elements are.
+
+        Raises:
+            InputError: there is none of this key, or its file is missing or too short.
+        """
+        entry = type(self._entry(key))()
+        entry.CopyFrom(self._entry(key))
+        where = f"{self._index}, tensor {key!r}"
+        if entry.size > _LARGEST:
+            raise UnsupportedError(where, "this compiler", "it takes more than 4 GiB")
+        return entry, self._read(entry.shard_id, entry.offset, entry.size, where)
+
     def _entry(self, key: str) -> Message:
         entry = self._entries.get(key)
         if entry is None:

@@ -22,7 +22,7 @@ from compiler.graph.bundle import Bundle
 from compiler.graph.files import decoded
 from compiler.graph.graph import Graph, Node
 from compiler.graph.graphdef import graph_of
-from compiler.graph.messages import Message, from_bytes, from_text
+from compiler.graph.messages import Message, from_bytes, from_text, rest_of
 from compiler.graph.names import MODEL_FILES, endpoint
 from compiler.graph.shapes import PartialShape
 from compiler.graph.tensors import Tensor
@@ -44,11 +44,12 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What can be asked of a model under one name."""
+    """What can be asked of a model under one name; `rest` is what else the file says of it."""
 
     method: str
     inputs: Mapping[str, Port]
     outputs: Mapping[str, Port]
+    rest: bytes = b""
 
 
 @dataclass(slots=True)
@@ -62,6 +63,8 @@ class SavedModel:
         made_by: the release of TensorFlow that wrote it.
         bundle: the checkpoint, None where the model has no variables.
         keys: the checkpoint's key of each variable that is restored, by the name of its node.
+        rest: what else the file says of the graph: its objects, how it is saved and restored.
+        info_rest: what else it says of where the graph comes from.
     """
 
     graph: Graph
@@ -70,6 +73,8 @@ class SavedModel:
     made_by: str = ""
     bundle: Bundle | None = None
     keys: Mapping[str, str] = field(default_factory=dict)
+    rest: bytes = b""
+    info_rest: bytes = b""
 
     def variable(self, node: str) -> NDArray[Any]:
         """The value of a variable, by the name of its node.
@@ -114,7 +119,10 @@ def read_saved_model(path: Path, tags: Sequence[str] = ()) -> SavedModel:
     bundle = Bundle(prefix) if Path(f"{prefix}.index").exists() else None
     signatures = {name: _signature(chosen.signature_def[name], filename) for name in sorted(chosen.signature_def)}
     info = chosen.meta_info_def
-    return SavedModel(graph, signatures, tuple(info.tags), info.tensorflow_version, bundle, dict(restored(graph)))
+    rest = rest_of(chosen, "meta_info_def", "graph_def", "signature_def")
+    info_rest = rest_of(info, "tags", "tensorflow_version")
+    keys = dict(restored(graph))
+    return SavedModel(graph, signatures, tuple(info.tags), info.tensorflow_version, bundle, keys, rest, info_rest)
 
 
 def _chosen(graphs: Sequence[Message], tags: tuple[str, ...], filename: str) -> Message:
@@ -130,7 +138,8 @@ def _chosen(graphs: Sequence[Message], tags: tuple[str, ...], filename: str) -> 
 
 
 def _signature(read: Message, filename: str) -> Signature:
-    return Signature(read.method_name, _ports(read.inputs, filename), _ports(read.outputs, filename))
+    rest = rest_of(read, "method_name", "inputs", "outputs")
+    return Signature(read.method_name, _ports(read.inputs, filename), _ports(read.outputs, filename), rest)
 
 
 def _ports(read: Mapping[str, Message], filename: str) -> dict[str, Port]:

@@ -8,10 +8,11 @@ that are compressed (by Snappy) TensorFlow does not write, and they are refused.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from compiler.diagnostics import InputError, UnsupportedError
+from compiler.graph.checksum import crc32c, masked
 
 _FOOTER = 48
 _MAGIC = 0xDB4775248B80FB57
@@ -119,28 +120,81 @@ class _Reader:
         return InputError(f"{self._filename}: no table: at byte {at:,}, {said}; get the file again")
 
 
-def _polynomial() -> tuple[int, ...]:
-    """The checksum's step for each byte."""
-    steps = []
-    for byte in range(256):
-        rest = byte
-        for _ in range(8):
-            rest = rest >> 1 ^ (0x82F63B78 if rest & 1 else 0)
-        steps.append(rest)
-    return tuple(steps)
+def table_of(entries: Mapping[bytes, bytes]) -> bytes:
+    """A table of values by keys, byte for byte as TensorFlow writes it."""
+    data, index, block = b"", _Block(1), _Block(_RESTARTS)
+    keys = sorted(entries)
+    for number, key in enumerate(keys):
+        block.add(key, entries[key])
+        following = keys[number + 1] if number + 1 < len(keys) else None
+        if following is None or block.size >= _BLOCK_SIZE:
+            made = block.bytes()
+            index.add(_separator(key, following), _varint(len(data)) + _varint(len(made) - _TRAILER))
+            data += made
+            block = _Block(_RESTARTS)
+    nothing, directory = _Block(_RESTARTS).bytes(), index.bytes()
+    handles = [(len(data), len(nothing)), (len(data) + len(nothing), len(directory))]
+    footer = b"".join(_varint(offset) + _varint(size - _TRAILER) for offset, size in handles)
+    return data + nothing + directory + footer.ljust(_FOOTER - 8, b"\0") + struct.pack("<Q", _MAGIC)
 
 
-_STEPS = _polynomial()
+_RESTARTS = 16  # entries from one key that is stated whole to the next
+_BLOCK_SIZE = 1 << 18
 
 
-def crc32c(data: bytes) -> int:
-    """The cyclic redundancy check of Castagnoli's polynomial."""
-    rest = 0xFFFFFFFF
-    for byte in data:
-        rest = rest >> 8 ^ _STEPS[(rest ^ byte) & 255]
-    return rest ^ 0xFFFFFFFF
+class _Block:
+    """Entries that are written one after the other, with a whole key every so often."""
+
+    def __init__(self, interval: int) -> None:
+        self._interval = interval
+        self._body = bytearray()
+        self._restarts = [0]
+        self._count = 0
+        self._last = b""
+
+    @property
+    def size(self) -> int:
+        """How many bytes it takes, but for its trailer."""
+        return len(self._body) + 4 * len(self._restarts) + 4
+
+    def add(self, key: bytes, value: bytes) -> None:
+        """One more; keys ascend."""
+        shared = 0
+        if self._count == self._interval:
+            self._restarts.append(len(self._body))
+            self._count = 0
+        elif self._count:
+            shared = _in_common(self._last, key)
+        self._body += _varint(shared) + _varint(len(key) - shared) + _varint(len(value)) + key[shared:] + value
+        self._last = key
+        self._count += 1
+
+    def bytes(self) -> bytes:
+        """The block with its trailer, which says that nothing is compressed."""
+        made = bytes(self._body) + struct.pack(f"<{len(self._restarts) + 1}I", *self._restarts, len(self._restarts))
+        return made + b"\0" + struct.pack("<I", masked(crc32c(made + b"\0")))
 
 
-def masked(checksum: int) -> int:
-    """A checksum as it is stored, so that one of data with checksums in them is not weaker."""
-    return (checksum >> 15 | checksum << 17) + 0xA282EAD8 & 0xFFFFFFFF
+def _in_common(left: bytes, right: bytes) -> int:
+    """How many bytes at their beginnings are the same."""
+    length = min(len(left), len(right))
+    return next((number for number in range(length) if left[number] != right[number]), length)
+
+
+def _separator(key: bytes, following: bytes | None) -> bytes:
+    """A short key from one to before the next: of the last key one that is no less than it."""
+    if following is None:
+        at = next((number for number, byte in enumerate(key) if byte < 255), len(key))
+        return key[:at] + bytes([key[at] + 1]) if at < len(key) else key
+    at = _in_common(key, following)
+    if at < min(len(key), len(following)) and key[at] < 255 and key[at] + 1 < following[at]:
+        return key[:at] + bytes([key[at] + 1])
+    return key
+
+
+def _varint(number: int) -> bytes:
+    made = bytearray()
+    while number > 127:
+        made.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*made, number])

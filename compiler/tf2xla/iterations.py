@@ -95,5 +95,5 @@ def _evaluated(root: Instruction, state: Mapping[int, Array]) -> Array:
             values[one] = state[one.attributes["index"]]
         else:
             operands = [values[operand] for operand in one.operands]
-            values[one] = evaluate_instruction(one, operands)  # type: ignore[assignment, arg-type]  # no tuples
+            values[one] = evaluate_instruction(one, operands)  # type: ignore[assignment]  # no tuples
     return values[root]

@@ -154,7 +154,7 @@ def _bound(builder: Builder, built: Built, inputs: Sequence[Output]) -> Output:
             return found
     raise NoGradientError(
         f"No gradient defined for operation '{built.node.name}' (op type: {built.node.op}): nothing says how often it "
-        "iterations at most; let its condition compare a counter with a limit, or give maximum_iterations"
+        "iterates at most; let its condition compare a counter with a limit, or give maximum_iterations"
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,12 @@ def _solution(a: Expression, b: Expression) -> Expression:
     size = a.dims[1]
     whole, _, _ = lu(concatenate([a, b], 2))
     upper, right = matrices.cut(whole, 2, 0, size), matrices.cut(whole, 2, size, size + b.dims[2])
-    attributes = {"left_side": True, "lower": False, "unit_diagonal": False, "transpose_a": "NO_TRANSPOSE"}
+    attributes: dict[str, Any] = {
+        "left_side": True,
+        "lower": False,
+        "unit_diagonal": False,
+        "transpose_a": "NO_TRANSPOSE",
+    }
     operands = [upper.instruction, right.instruction]
     return Expression(build(a.instruction.computation, "triangular-solve", operands, **attributes))
 

@@ -8,6 +8,7 @@ matrices.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +55,8 @@ class _Along:
         at = (number + _F32(0.5) if self.is_centred else number) * self.scale
         # Halves are rounded away from zero, as roundf does.
         whole = np.floor(at + _F32(0.5)) if self.aligns else np.floor(at)
-        return np.clip(whole, 0, self.size - 1).astype(np.int32)
+        nearest: Integers = np.clip(whole, 0, self.size - 1).astype(np.int32)
+        return nearest
 
     def linear(self) -> tuple[Integers, Integers, Floats]:
         """The two elements that each lies between, and the weight of the second."""
@@ -174,7 +176,7 @@ def _back(kind: str) -> Lower:
         for axis, plan in enumerate(_plans(operation, image, g.dims[1:3]), 1):
             weights = operation.constant(_matrix(plan, kind).astype(wide.dtype), wide)
             operands = [x.instruction, weights.instruction]
-            dims = {"lhs_contracting_dims": (axis,), "rhs_contracting_dims": (0,)}
+            dims: dict[str, Any] = {"lhs_contracting_dims": (axis,), "rhs_contracting_dims": (0,)}
             product = Expression(build(operation.computation, "dot", operands, **dims))
             order = [*range(axis), 3, *range(axis, 3)]
             x = product.transpose(*order)

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import compiler
-from compiler.graph.table import crc32c, masked, read_table
+from compiler.graph.checksum import crc32c, masked
+from compiler.graph.table import read_table, table_of
 
 KEYS = {f"layer/{i // 7}/kernel_{i}".encode(): bytes([i % 251]) * (i % 40) for i in range(300)}
 ROWS = dict(sorted(KEYS.items()))
@@ -77,3 +78,18 @@ def test_changed_bytes_never_go_unnoticed(at, piece):
     except compiler.CompilerError:
         return
     assert read == ROWS
+
+
+def test_what_is_written_is_read():
+    """Keys that share beginnings, more than one block, and keys whose successor carries."""
+    rows = {f"layer/{n:04}".encode(): bytes([n % 251]) * 700 for n in range(800)} | {b"": b"x", b"\xff\xff": b"y"}
+    assert read_table(table_of(rows), "t") == dict(sorted(rows.items()))
+
+
+def test_a_table_is_the_one_that_tensorflow_writes():
+    """The index of a checkpoint with one variable, `v/.ATTRIBUTES/VARIABLE_VALUE`, in its layout."""
+    made = table_of({b"": b"\x08\x01", b"ab": b"1", b"ac": b"2"})
+    assert made[:3] == b"\x00\x00\x02"
+    assert made[5:12] == b"\x00\x02\x01ab1\x01"
+    assert made[-8:] == b"\x57\xfb\x80\x8b\x24\x75\x47\xdb"
+    assert b"\x00\x01\x02b\x00" in made  # the directory's key is the shortest one behind all others

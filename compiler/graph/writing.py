@@ -1,0 +1,120 @@
+"""SavedModels written: the folder with graph, signatures and checkpoint that TensorFlow reads.
+
+What was read and is not known here is written back as it was.  Of variables that have other values the checkpoint has
+these, with new checksums; strings, and whatever else has no meaning here, are copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.diagnostics import InputError, did_you_mean
+from compiler.graph.bundle import Bundle
+from compiler.graph.checksum import crc32c, masked
+from compiler.graph.graphdef import message_of
+from compiler.graph.messages import Message, started_from, to_bytes
+from compiler.graph.savedmodel import Port, SavedModel, Signature
+from compiler.graph.shapes import PartialShape
+from compiler.graph.table import table_of
+from compiler.graph.tensors import tensor_of
+
+_SCHEMA = 1
+
+
+def write_saved_model(model: SavedModel, folder: Path, values: Mapping[str, NDArray[Any]]) -> None:
+    """See `compiler.graph.write_saved_model`."""
+    changed = _by_key(model, values)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder}: it is there already: give a folder that is not, or is empty")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "saved_model.pb").write_bytes(to_bytes(_message(model)))
+        if model.bundle is not None:
+            (folder / "variables").mkdir()
+            _write_bundle(model.bundle, folder / "variables" / "variables", changed)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
+
+
+def _by_key(model: SavedModel, values: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The new values by the keys of the checkpoint."""
+    found: dict[str, NDArray[Any]] = {}
+    for node, value in values.items():
+        if model.bundle is None or node not in model.keys:
+            raise InputError(f"no value is restored for a variable {node!r}" + did_you_mean(node, model.keys))
+        key = model.keys[node]
+        array = np.asarray(value)
+        kind, dims = model.bundle.type(key), model.bundle.dims(key)
+        if tensor_of(array).type != kind or array.shape != dims:
+            raise InputError(f"variable {node!r} is {kind}{list(dims)}, not {array.dtype}{list(array.shape)}")
+        found[key] = array
+    return found
+
+
+def _message(model: SavedModel) -> Message:
+    made = started_from("SavedModel", b"", saved_model_schema_version=_SCHEMA)
+    graph = started_from("MetaGraphDef", model.rest)
+    info = started_from("MetaGraphDef.MetaInfoDef", model.info_rest, tensorflow_version=model.made_by)
+    info.tags.extend(model.tags)
+    graph.meta_info_def.CopyFrom(info)
+    graph.graph_def.CopyFrom(message_of(model.graph))
+    for name, signature in model.signatures.items():
+        graph.signature_def[name].CopyFrom(_signature(signature))
+    made.meta_graphs.append(graph)
+    return made
+
+
+def _signature(signature: Signature) -> Message:
+    made = started_from("SignatureDef", signature.rest, method_name=signature.method)
+    for side, ports in ((made.inputs, signature.inputs), (made.outputs, signature.outputs)):
+        for name, port in ports.items():
+            side[name].CopyFrom(_tensor_info(port))
+    return made
+
+
+def _tensor_info(port: Port) -> Message:
+    made = started_from("TensorInfo", b"", dtype=port.type.number)
+    if port.name:
+        made.name = port.name
+    _put_shape(made.tensor_shape, port.shape)
+    return made
+
+
+def _put_shape(made: Message, shape: PartialShape) -> None:
+    made.SetInParent()
+    if shape.dims is None:
+        made.unknown_rank = True
+    for size in shape.dims or ():
+        made.dim.add(size=-1 if size is None else size)
+
+
+def _write_bundle(bundle: Bundle, prefix: Path, changed: Mapping[str, NDArray[Any]]) -> None:
+    """One file of tensors in the order that they had, and the index."""
+    rows: dict[bytes, bytes] = {b"": to_bytes(_header())}
+    offset = 0
+    with prefix.with_name("variables.data-00000-of-00001").open("wb") as file:
+        for key in _in_order(bundle):
+            entry, data = bundle.stored(key)
+            if key in changed:
+                data = np.ascontiguousarray(changed[key]).tobytes()
+                entry.crc32c = masked(crc32c(data))
+            entry.shard_id, entry.offset = 0, offset
+            offset += file.write(data)
+            rows[key.encode("utf-8", "backslashreplace")] = to_bytes(entry)
+    prefix.with_name("variables.index").write_bytes(table_of(rows))
+
+
+def _in_order(bundle: Bundle) -> Iterable[str]:
+    return sorted(bundle, key=bundle.place)
+
+
+def _header() -> Message:
+    """One file; numbers with the lowest byte first; the version that TensorFlow writes."""
+    made = started_from("BundleHeaderProto", b"", num_shards=1)
+    made.version.producer = 1
+    return made

@@ -1,0 +1,123 @@
+"""Lists of tensors in loops, as TensorFlow 2 writes them: without sizes of elements, and without a greatest length."""
+
+import numpy as np
+import pytest
+from graph_nodes import BOOL, FLOAT, INT, X, const, function, node, placeholder, run, types
+
+import compiler
+from compiler.graph import BY_NAME, AttributeList, FunctionReference, Graph
+from compiler.ir.shape import ArrayShape
+from compiler.ir.types import S32
+from compiler.tf2xla import lower, must_be_known
+
+VARIANT = BY_NAME["variant"]
+KIND = {"element_dtype": FLOAT}
+SHAPED = {**KIND, "shape_type": INT}
+
+
+def loop(pushes, limit="n", *, made="EmptyTensorList", also=None, count=3):
+    """A graph whose loop counts to a limit and puts `x` times 2, 4, 8, ... into a list, which is stacked."""
+    body = [
+        const("one", 1),
+        node("next", "AddV2", "i", "one:output:0", T=INT),
+        node("twice", "AddV2", "x", "x", T=FLOAT),
+        *pushes,
+    ]
+    step = function(
+        "step",
+        {"i": INT, "n": INT, "x": FLOAT, "list": VARIANT},
+        {"i2": INT, "n2": INT, "x2": FLOAT, "list2": VARIANT},
+        body,
+        {"i2": "next:z:0", "n2": "n", "x2": "twice:z:0", "list2": "put:output_handle:0"},
+    )
+    goes = function(
+        "goes",
+        {"i": INT, "n": INT, "x": FLOAT, "list": VARIANT},
+        {"t": BOOL},
+        [const("five", 5), node("below", "Less", "i", "n" if limit == "n" else "five:output:0", T=INT), *(also or [])],
+        {"t": "both:z:0" if also else "below:z:0"},
+    )
+    nodes = [
+        const("zero", 0),
+        const("any", -1),
+        placeholder("n", INT) if count is None else const("n", count),
+        placeholder("x"),
+        node("list", made, "any", "any" if made == "EmptyTensorList" else "n", **SHAPED),
+        node(
+            "w",
+            "While",
+            *("zero", "n", "x", "list"),
+            T=types(INT, INT, FLOAT, VARIANT),
+            body=FunctionReference("step"),
+            cond=FunctionReference("goes"),
+            output_shapes=AttributeList("shape", ()),
+        ),
+        node("y", "TensorListStack", "w:3", "any", **KIND),
+        node("count", "TensorListLength", "w:3"),
+    ]
+    return Graph(nodes, [step, goes])
+
+
+PUSH = [node("put", "TensorListPushBack", "list", "twice:z:0", **KIND)]
+SET = [node("put", "TensorListSetItem", "list", "i", "twice:z:0", **KIND)]
+POWERS = np.array([2, 4, 8], np.float32)[:, None, None]
+
+
+def test_a_loop_makes_room_for_all_that_it_adds():
+    """How often it runs is counted, since its counter and limit are known."""
+    stacked, count = run(lower(loop(PUSH), {"x": X}, ["y", "count"]))
+    np.testing.assert_array_equal(stacked, POWERS * X)
+    assert count == 3
+
+
+def test_a_part_of_the_condition_is_a_bound():
+    small = [
+        const("hundred", 100, np.float32),
+        node("first", "Max", "x", "axes:output:0", T=FLOAT, Tidx=INT),
+        const("axes", [0, 1]),
+        node("low", "Less", "first:output:0", "hundred:output:0", T=FLOAT),
+        node("both", "LogicalAnd", "below:z:0", "low:z:0"),
+    ]
+    stacked, count = run(lower(loop(PUSH, "five", also=small), {"x": X}, ["y", "count"]))
+    largest = X.max()
+    wanted = next(number for number in range(6) if number == 5 or largest * 2**number >= 100)
+    assert (stacked.shape, count) == ((5, *X.shape), wanted)
+
+
+def test_the_first_element_says_the_sizes():
+    [stacked] = run(lower(loop(SET, made="TensorListReserve"), {"x": X}, ["y"]))
+    np.testing.assert_array_equal(stacked, POWERS * X)
+
+
+def test_a_list_without_a_bound_is_refused():
+    """The limit is an input of the program."""
+    with pytest.raises(compiler.UnsupportedError, match="nothing says how often it runs at most"):
+        lower(loop(PUSH, count=None), {"n": ArrayShape(S32, ()), "x": X}, ["y"])
+
+
+def test_what_must_be_known_follows_single_results_of_loops():
+    """The length of a list that a loop makes is asked for; what it puts in is not."""
+    graph = loop(PUSH)
+    graph.nodes.append(node("z", "Fill", "size", "v", T=FLOAT))
+    graph.nodes += [node("size", "Pack", "w:0", N=1, T=INT), const("v", 1, np.float32)]
+    assert must_be_known(graph, ["z"]) >= {"n"}
+    assert "x" not in must_be_known(graph, ["z"])
+
+
+def test_lists_are_passed_on_added_and_zeros():
+    nodes = [
+        placeholder("x"),
+        const("any", -1),
+        node("list", "TensorListFromTensor", "x", "any", **SHAPED),
+        node("same", "Identity", "list", T=VARIANT),
+        node("zeros", "ZerosLike", "same", T=VARIANT),
+        node("sum", "AddN", "same", "list", "zeros", T=VARIANT, N=3),
+        node("y", "TensorListStack", "sum", "any", **KIND),
+        node("count", "TensorListLength", "sum"),
+        node("filled", "Fill", "packed", "v", T=FLOAT),
+        node("packed", "Pack", "count", N=1, T=INT),
+        const("v", 1, np.float32),
+    ]
+    stacked, filled = run(lower(Graph(nodes), {"x": X}, ["y", "filled"]))
+    np.testing.assert_array_equal(stacked, 2 * X)
+    assert filled.shape == (len(X),)
