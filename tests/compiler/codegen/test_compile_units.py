@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.codegen import llvm, units
+from compiler.codegen import compile_units, llvm
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer, keep_rolled
 
 TARGET = llvm.Target.host()
@@ -40,7 +40,7 @@ def names(unit):
 
 
 def run(module, count=1000):
-    sources = [llvm.Source(unit.text, unit.has_loops) for unit in units.cut(module)]
+    sources = [llvm.Source(unit.text, unit.has_loops) for unit in compile_units.cut(module)]
     library = llvm.Library(llvm.compile_all(sources, TARGET, 2, threads=2), ["program"], TARGET, 2)
     array = (ctypes.c_int32 * count)()
     library.function("program", None, ctypes.c_void_p)(ctypes.addressof(array))
@@ -52,7 +52,7 @@ def test_only_loops_without_vectors_are_left_to_llvm():
     scalar, vector = add_loop(module, "scalar", vectors=False), add_loop(module, "vector", vectors=True)
     caller = add_caller(module, scalar, vector)
     assert (scalar.scalar_loops, vector.scalar_loops, caller.scalar_loops) == (1, 0, 0)
-    assert {unit.has_loops: names(unit) for unit in units.cut(module)} == {
+    assert {unit.has_loops: names(unit) for unit in compile_units.cut(module)} == {
         True: ["scalar"],
         False: ["vector", "program"],
     }
@@ -79,7 +79,7 @@ def test_parts_fill_up_and_call_one_another():
         add_loop(module, f"loop{n}", vectors=n % 2 == 0, trip_count=100 * n, value=str(n)) for n in range(9, 0, -1)
     ]
     add_caller(module, *loops)
-    cut = units.cut(module)
+    cut = compile_units.cut(module)
     assert len(cut) > 2
     assert sorted(name for unit in cut for name in names(unit)) == sorted(f.name for f in module.functions)
     assert [unit.cost for unit in cut] == sorted((unit.cost for unit in cut), reverse=True)
@@ -94,7 +94,7 @@ def test_equal_functions_are_compiled_once():
         callers[-1].attributes = "noinline nounwind"
     other = add_loop(module, "other", vectors=False, value="2")
     add_caller(module, other, *callers)
-    cut = units.cut(module)
+    cut = compile_units.cut(module)
     assert sorted(name for unit in cut for name in names(unit)) == ["caller0", "other", "program", "same0"]
     aliases = sorted(line for unit in cut for line in unit.text.splitlines() if " alias " in line)
     assert aliases == [
@@ -113,7 +113,7 @@ def test_functions_with_other_metadata_are_not_equal(metadata):
         with build.loop(integer(0), integer(100), metadata=chosen) as loop:
             build.store(loop.index, function.arguments[0])
         build.ret()
-    assert sum(len(unit.functions) for unit in units.cut(module)) == (2 if metadata else 1)
+    assert sum(len(unit.functions) for unit in compile_units.cut(module)) == (2 if metadata else 1)
 
 
 def test_what_may_be_inlined_goes_with_each_caller():
@@ -123,7 +123,7 @@ def test_what_may_be_inlined_goes_with_each_caller():
     for function in large:
         function.lines.insert(-1, f"  call void @{helper.name}(ptr %p)")
     add_caller(module, *large)
-    holders = [unit for unit in units.cut(module) if "helper" in names(unit)]
+    holders = [unit for unit in compile_units.cut(module) if "helper" in names(unit)]
     assert len(holders) > 1
     assert all("define internal void @helper" in unit.text for unit in holders)
     assert run(module) == [1] * 1000
@@ -139,7 +139,7 @@ def test_large_constants_are_defined_once(length, definitions):
         function.lines.insert(-1, f"  %read{function.scalar_loops} = load i8, ptr {table.name}")
         function.lines.insert(-1, f"  store i8 %read{function.scalar_loops}, ptr %p")
     add_caller(module, *readers)
-    texts = [unit.text for unit in units.cut(module)]
+    texts = [unit.text for unit in compile_units.cut(module)]
     assert sum(f"constant [{length} x i8]" in text for text in texts) == definitions
     assert run(module, 8)[:2] == [7, 1]
 
@@ -164,7 +164,7 @@ def test_a_state_is_shared():
 def test_every_level_compiles_and_can_be_looked_at(level):
     module = Module()
     add_caller(module, add_loop(module, "scalar", vectors=False))
-    unit = units.whole(module)
+    unit = compile_units.whole(module)
     source = llvm.Source(unit.text, unit.has_loops)
     assert (" x i32> " in llvm.optimised_text(source, TARGET, level)) == (level >= 2)
     assert "program" in llvm.assembly_text(source, TARGET, level)
