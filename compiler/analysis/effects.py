@@ -9,26 +9,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compiler.ir.calls import reached
-from compiler.ir.control import predecessors
+from compiler.ir.control import PREDECESSORS, predecessors
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ops import OPS, Trait, having
 
 _RANDOM = having(Trait.RANDOM)
+_QUIET = frozenset(OPS) - having(Trait.SIDE_EFFECT)
+_COMPUTING = _QUIET - _RANDOM - {"custom-call"}
+_HAS_EFFECT = "custom_call_has_side_effect"
 
 
 def has_effect(instruction: Instruction) -> bool:
     """Whether an instruction must stay although nothing uses it."""
-    return instruction.opcode == "parameter" or any(_acts(i) for i in _with_callees(instruction))
+    if instruction.opcode == "parameter" or _acts(instruction):
+        return True
+    return any(_acts(i) for i in _of_callees(instruction))
 
 
 def is_repeatable(instruction: Instruction) -> bool:
     """Whether an instruction does nothing but compute, and computes the same each time."""
-    return not any(_acts(i) or i.opcode in _RANDOM or i.opcode == "custom-call" for i in _with_callees(instruction))
+    if not _computes(instruction):
+        return False
+    return all(_computes(i) for i in _of_callees(instruction))
 
 
 def control_predecessors(computation: Computation) -> set[Instruction]:
     """The instructions that control dependencies name."""
-    return {p for i in computation.instructions for p in predecessors(i)}
+    return {p for i in computation.instructions if PREDECESSORS in i.attributes for p in predecessors(i)}
 
 
 def within_fusions(module: Module) -> set[Computation]:
@@ -37,14 +44,14 @@ def within_fusions(module: Module) -> set[Computation]:
 
 
 def _acts(instruction: Instruction) -> bool:
-    op = OPS.get(instruction.opcode)
-    return (
-        op is None or Trait.SIDE_EFFECT in op.traits or bool(instruction.attributes.get("custom_call_has_side_effect"))
-    )
+    return instruction.opcode not in _QUIET or bool(instruction.attributes.get(_HAS_EFFECT))
 
 
-def _with_callees(instruction: Instruction) -> Iterator[Instruction]:
-    """The instruction, and all of the computations that it calls, directly or not."""
-    yield instruction
+def _computes(instruction: Instruction) -> bool:
+    return instruction.opcode in _COMPUTING and not instruction.attributes.get(_HAS_EFFECT)
+
+
+def _of_callees(instruction: Instruction) -> Iterator[Instruction]:
+    """The instructions of all computations that an instruction calls, directly or not."""
     for computation in reached(instruction.called_computations()):
         yield from computation.instructions

@@ -25,7 +25,7 @@ from compiler.ir.shape import ArrayShape
 
 _MOST_RESULTS = 8
 _LARGEST = 256
-Homes = dict[Instruction, list[FusionGroup]]
+GroupsOf = dict[Instruction, list[FusionGroup]]
 
 
 Refuse = Callable[[Instruction, str], None]
@@ -33,7 +33,7 @@ Refuse = Callable[[Instruction, str], None]
 
 
 def merge(
-    groups: list[FusionGroup], of: Homes, allow: Callable[[Instruction], bool], refuse: Refuse
+    groups: list[FusionGroup], of: GroupsOf, allow: Callable[[Instruction], bool], refuse: Refuse
 ) -> list[FusionGroup]:
     """Join what can be joined; `allow` is asked before each, `refuse` told of what is left apart, and why.
 
@@ -130,7 +130,7 @@ def _walk(group: FusionGroup) -> Walk | None:
     return group.kind, dims, tuple(reduced)
 
 
-def _candidates(group: FusionGroup, merged: Collection[FusionGroup], of: Homes, order: _Order) -> list[FusionGroup]:
+def _candidates(group: FusionGroup, merged: Collection[FusionGroup], of: GroupsOf, order: _Order) -> list[FusionGroup]:
     """Groups that use the group's results, then those that read what it reads."""
     users = (user for root in group.roots for user in root.users)
     siblings = (user for operand in dict.fromkeys(_inputs(group, order)) for user in operand.users)
@@ -149,7 +149,7 @@ def _inputs(group: FusionGroup, order: _Order) -> Iterator[Instruction]:
                 yield operand
 
 
-def _fits(first: FusionGroup, second: FusionGroup, of: Homes, order: _Order) -> Decision:
+def _fits(first: FusionGroup, second: FusionGroup, of: GroupsOf, order: _Order) -> Decision:
     """Whether two groups may be one kernel."""
     if _walk(first) != _walk(second):
         return no("they walk over other dimensions, or in another way")
@@ -162,7 +162,7 @@ def _fits(first: FusionGroup, second: FusionGroup, of: Homes, order: _Order) -> 
     return _need_one_another(first, second, of, order)
 
 
-def _need_one_another(first: FusionGroup, second: FusionGroup, of: Homes, order: _Order) -> Decision:
+def _need_one_another(first: FusionGroup, second: FusionGroup, of: GroupsOf, order: _Order) -> Decision:
     """Whether two groups of one kernel would be computed at the same elements, and nothing else between them."""
     pairs = ((first, second), (second, first))
     if not all(_used_in_place(root, user) for maker, user in pairs for root in maker.roots):
@@ -176,7 +176,7 @@ def _used_in_place(root: Instruction, group: FusionGroup) -> bool:
     return all(is_elementwise(m) and m.array.dims == root.array.dims for m in group.depending_on(root))
 
 
-def _detour(start: FusionGroup, end: FusionGroup, of: Homes, order: _Order) -> bool:
+def _detour(start: FusionGroup, end: FusionGroup, of: GroupsOf, order: _Order) -> bool:
     """Whether a third party depends on `start` and is needed by `end`; what both have copies of makes it one."""
     last = order.last_before(end)
     reached: set[FusionGroup] = {start}
@@ -202,7 +202,7 @@ def _detour(start: FusionGroup, end: FusionGroup, of: Homes, order: _Order) -> b
     return False
 
 
-def _join(group: FusionGroup, other: FusionGroup, of: Homes) -> None:
+def _join(group: FusionGroup, other: FusionGroup, of: GroupsOf) -> None:
     group.roots += other.roots
     group.members |= other.members
     group.weights |= other.weights

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from compiler.codegen.llvm_ir import Builder, Value, integer
+from compiler.codegen.llvm_ir import I64, Builder, Value, integer
 
 
 @dataclass(slots=True, eq=False)
@@ -182,6 +182,14 @@ class Known:
     bounds: dict[Terms, tuple[int, int]] = field(default_factory=dict)
 
 
+_NARROW = 2**31
+"""Counters below are divided as 32 bits, of which vectors have products twice as long; of 64 they have not."""
+
+
+def _is_power_of_two(number: int) -> bool:
+    return number & (number - 1) == 0
+
+
 @dataclass(slots=True)
 class Emission:
     """Turns indices into LLVM values in the current block.
@@ -251,10 +259,12 @@ class Emission:
         cuts = self.cuts if len(self._scopes) == 1 else self.inner_cuts
         cuts.setdefault(variable, set()).update((digit.stride, digit.stride * digit.size))
         builder = self.builder
-        value = builder.binary("udiv", variable.value, integer(digit.stride))
+        narrow = variable.size <= _NARROW and not (_is_power_of_two(digit.stride) and _is_power_of_two(digit.size))
+        value = builder.cast("trunc", variable.value, "i32") if narrow else variable.value
+        value = builder.binary("udiv", value, integer(digit.stride, value.type))
         if digit.stride * digit.size < variable.size:
-            value = builder.binary("urem", value, integer(digit.size))
-        return value
+            value = builder.binary("urem", value, integer(digit.size, value.type))
+        return builder.cast("zext", value, I64) if narrow else value
 
     @property
     def may_be_fast(self) -> bool:

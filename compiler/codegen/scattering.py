@@ -34,12 +34,23 @@ def window_dimension(kernel: Kernel) -> int | None:
 
     Updates with different indices there go to different elements.
     """
+    return max((update for update, _ in _kept(kernel)), default=None)
+
+
+def window_stride(kernel: Kernel) -> int:
+    """How many elements of the operands lie from one place in that dimension to the next; 0 without one."""
+    _, dimension = max(_kept(kernel), default=(0, None))
+    return 0 if dimension is None else math.prod(kernel.outputs[0].dims[dimension + 1 :])
+
+
+def _kept(kernel: Kernel) -> list[tuple[int, int]]:
+    """Dimensions of the updates, and of the operands, that are the same, and not scattered."""
     attributes, rank = kernel.roots[0].attributes, kernel.outputs[0].rank
     skipped = {*attributes.get("inserted_window_dims", ()), *attributes.get("input_batching_dims", ())}
     window = [dimension for dimension in range(rank) if dimension not in skipped]
     scattered = attributes["scatter_dims_to_operand_dims"]
     pairs = zip(attributes.get("update_window_dims", ()), window, strict=True)
-    return max((update for update, dimension in pairs if dimension not in scattered), default=None)
+    return [(update, dimension) for update, dimension in pairs if dimension not in scattered]
 
 
 def row_dimension(kernel: Kernel) -> int | None:

@@ -102,6 +102,23 @@ def _divide_by_power_of_two(instruction: Instruction) -> Instruction | None:
     return build(computation, "multiply", [left, reciprocal], name=instruction.name)
 
 
+def _small_power(instruction: Instruction) -> Instruction | None:
+    """`x ** 1 -> x`, and of at most 32 bits `x ** 2 -> x * x` and `x ** -1 -> 1 / x`: an f64 between rounds nothing."""
+    base, exponent = instruction.operands
+    computation, element_type = instruction.computation, instruction.array.element_type
+    if not element_type.is_float:
+        return None
+    if _is(exponent, 1):
+        return base
+    if element_type.bits <= 32 and _is(exponent, 2):
+        return build(computation, "multiply", [base, base], name=instruction.name)
+    if 16 <= element_type.bits <= 32 and _is(exponent, -1):
+        one = constant(computation, Literal(base.array.with_dims(()), np.asarray(1, element_type.dtype)))
+        ones = build(computation, "broadcast", [one], shape=without_layout(base.shape), dimensions=())
+        return build(computation, "divide", [ones, base], name=instruction.name)
+    return None
+
+
 def _negate_negate(instruction: Instruction) -> Instruction | None:
     """`-(-x) -> x`, but of floats without a sign, of which every negative is NaN."""
     (operand,) = instruction.operands
@@ -319,6 +336,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "negate": (_negate_negate,),
     "not": (_not_not,),
     "or": (_same_operands, _identity, _absorber),
+    "power": (_small_power,),
     "reduce": (_reduce_nothing, _reduce_one),
     "select": (_select_constant, _select_same, _select_truth),
     "subtract": (_subtract_zero,),

@@ -86,15 +86,15 @@ def _groups(computation: Computation, fuel: Fuel) -> list[FusionGroup]:
         if instruction in awaited or is_ordered(instruction):
             fuel.refuse(INTO_USER, instruction, "it waits for others, or they for it")
             continue
-        homes = _homes(instruction, of)
-        if isinstance(homes, str):
-            fuel.refuse(INTO_USER, instruction, homes)
+        consumers = _consumers(instruction, of)
+        if isinstance(consumers, str):
+            fuel.refuse(INTO_USER, instruction, consumers)
         elif not fuel.spend(INTO_USER, instruction):
             fuel.refuse(INTO_USER, instruction, "no fuel is left")
         else:
-            for group in homes:
+            for group in consumers:
                 add_to(group, instruction)
-            of[instruction] = homes
+            of[instruction] = consumers
             continue
         kind = kind_of(instruction)
         if kind is not None:
@@ -104,21 +104,21 @@ def _groups(computation: Computation, fuel: Fuel) -> list[FusionGroup]:
     return merge(groups, of, partial(fuel.spend, _SEVERAL), partial(fuel.refuse, _SEVERAL))
 
 
-def _homes(instruction: Instruction, of: dict[Instruction, list[FusionGroup]]) -> list[FusionGroup] | str:
+def _consumers(instruction: Instruction, of: dict[Instruction, list[FusionGroup]]) -> list[FusionGroup] | str:
     """The groups that an instruction may join, those of all its users, or why it is in none."""
     if instruction.is_root or not instruction.users:
         return "it is the computation's result" if instruction.is_root else "nobody uses it"
     for user in instruction.users:
         if user not in of:
             return f"{user.name}, a {user.opcode}, takes it from memory"
-    homes = list(dict.fromkeys(group for user in instruction.users for group in of[user]))
-    if len(homes) > 1 and not may_copy(instruction, len(homes)):
-        return f"{len(homes)} kernels use it, and each would compute it again"
-    for group in homes:
+    consumers = list(dict.fromkeys(group for user in instruction.users for group in of[user]))
+    if len(consumers) > 1 and not may_copy(instruction, len(consumers)):
+        return f"{len(consumers)} kernels use it, and each would compute it again"
+    for group in consumers:
         joins = may_join(instruction, group)
         if not joins:
             return f"not into {group.root.name}: {joins.reason}"
-    return homes
+    return consumers
 
 
 def _outline(module: Module, group: FusionGroup, order: Mapping[Instruction, int]) -> None:

@@ -33,7 +33,7 @@ from compiler.ops.build import constant
 
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
-    return simplify_each(module, "while", lambda loop, calls, _held: _simplify(loop, calls, fuel))
+    return simplify_each(module, "while", lambda loop, calls, _awaited: _simplify(loop, calls, fuel))
 
 
 def _simplify(loop: Instruction, calls: Calls, fuel: Fuel) -> bool:

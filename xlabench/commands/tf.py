@@ -42,7 +42,7 @@ _FAILED = 1
 )
 @click.argument("script", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@click.option("--cpu", metavar="SPEC", help="The engine that runs ops on CPU:0, one by one.  [default: reference]")
+@click.option("--cpu", metavar="SPEC", help="The engine that runs ops on CPU:0, one by one.  [default: cpu]")
 @click.option("--gpu", metavar="SPEC", help="Have a GPU:0, whose ops and clusters this engine runs.")
 @click.option("--xla-cpu", metavar="SPEC", help="The engine of XLA_CPU:0, and of clusters on CPU:0.  [default: cpu]")
 @click.option("--xla-gpu", metavar="SPEC", help="The engine of XLA_GPU:0.  [default: nvptx:sim]")

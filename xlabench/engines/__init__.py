@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, cast
 
-from compiler import CompilerError, ExecutableInfo, InputError, UnsupportedError
+from compiler import CompilerError, ExecutableInfo, InputError, LaunchModel, UnsupportedError
 from xlabench.cases.inputs import aligned
 from xlabench.engines.spec import Array, Engine, EngineModule, Program, arrays_of, normal_form, read_options, split_spec
 from xlabench.errors import BenchError, CompileFailure, RunFailure, Undecidable, did_you_mean
@@ -35,6 +35,7 @@ __all__ = [
     "info_of",
     "is_foreign",
     "is_simulated",
+    "launch_models_of",
     "liberties",
     "nested",
 ]
@@ -158,6 +159,12 @@ def decisions_of(program: Program) -> str:
     """A digest of what was decided about a program; of engines that are not ours nothing is known."""
     digest: str = getattr(program, "decisions_digest", "")
     return digest
+
+
+def launch_models_of(program: Program) -> Sequence[LaunchModel]:
+    """What a GPU is expected to take for each launch of a program; of engines without a GPU nothing."""
+    models: Sequence[LaunchModel] = getattr(program, "launch_models", ())
+    return models
 
 
 def _load(name: str) -> EngineModule:

@@ -1,6 +1,7 @@
 """All that is decided about a program, before any of it is emitted: a plan for each kernel, memory, what threads share.
 
-A kernel whose result was given the memory of an operand is decided about knowing that.
+A kernel whose result was given the memory of an operand is decided about knowing that.  Equal kernels share a choice,
+and with it their functions.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from compiler.backends.cpu.machine import Machine
 from compiler.backends.cpu.sharing import alone
 from compiler.backends.decisions import Decided, Decisions, details_of, others_of, overwritten_of, placed
 from compiler.backends.strategy import Choice
+from compiler.codegen import alike
 from compiler.codegen.kernel import Kernel, callees, kernel_of, scheduled
+from compiler.ir.alike import Numbering
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Refusal, path_of
 
@@ -57,11 +60,26 @@ def plan(module: Module, machine: Machine, threads: int) -> ProgramPlan:
         kernel = kernels[instruction]
         in_place = tuple((number, kernel.inputs.index(operand)) for number, operand in pairs)
         kernels[instruction] = replace(kernel, in_place=in_place)
-    choices = {i: decide(kernel, machine, threads) for i, kernel in kernels.items()}
+    choices = _choices(kernels, machine, threads)
     plans = {i: choice.plan for i, choice in choices.items()}
     by_one = alone(module.entry, plans, threads)
     shared = any(plan.parallel and i not in by_one for i, plan in plans.items())
     return ProgramPlan(kernels, choices, assignment, by_one, threads if shared else 1)
+
+
+def _choices(
+    kernels: Mapping[Instruction, Kernel], machine: Machine, threads: int
+) -> dict[Instruction, Choice[Functions]]:
+    """What each kernel gets; of equal ones, as those of a model's equal layers are, the first is decided about."""
+    numbering, known = Numbering(), dict[int, Choice[Functions]]()
+    choices = {}
+    for instruction, kernel in kernels.items():
+        number = alike.number_of(kernel, numbering)
+        found = None if number is None else known.get(number)
+        choices[instruction] = chosen = found or decide(kernel, machine, threads)
+        if number is not None:
+            known[number] = chosen
+    return choices
 
 
 def _loops(computation: Computation) -> Iterator[Instruction]:
@@ -96,6 +114,7 @@ def decisions(found: ProgramPlan, module: Module, machine: str, refusals: Sequen
             strategy=choice.path,
             others=() if refusals is None else others_of(choice),
             cost_ns=choice.plan.cost_ns,
+            on="on one thread",
             workspace_bytes=choice.plan.workspace_bytes,
             shared=_shared(found, instruction),
             overwritten=overwritten_of(kernel),

@@ -18,6 +18,7 @@ from compiler.analysis.trip_count import counted_trip_count
 from compiler.backends.cpu.frame import lay_in_frame
 from compiler.backends.cpu.inline_kernels import Copies
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, parameters
+from compiler.backends.cpu.kernels.strategy import Functions
 from compiler.backends.cpu.machine import Machine
 from compiler.backends.cpu.phases import Phases, Step
 from compiler.backends.cpu.plan import ProgramPlan, plan
@@ -90,7 +91,7 @@ def build(module: HloModule, machine: Machine, threads: int) -> Program:
     """Emit a scheduled module as a program for up to that many threads of a machine."""
     decided = plan(module, machine, threads)
     ir, assignment = Module(machine.features, unrolls=True), decided.assignment
-    emitted = {i: _emit(ir, decided, i) for i in decided.kernels}
+    emitted = _emitted(ir, decided)
     went("cpu", [(one.kernel.kind.value, one.functions) for one in emitted.values()], ir.functions)
     lay_in_frame(module.entry, assignment, emitted, decided.threads)
     complete(assignment, {i: kernel.workspace_bytes for i, kernel in emitted.items()}, lend_results=True)
@@ -100,17 +101,23 @@ def build(module: HloModule, machine: Machine, threads: int) -> Program:
     return Program(ir, module, assignment, emitted, decided.threads, cost_ns, shared_ns, decided)
 
 
-def _emit(ir: Module, decided: ProgramPlan, instruction: Instruction) -> EmittedKernel:
-    """Write a kernel as it was decided."""
-    chosen = decided.choices[instruction].plan
-    return EmittedKernel(
-        kernel=decided.kernels[instruction],
-        functions=chosen.emit(ir),
-        workspace_bytes=chosen.workspace_bytes,
-        parallel=decided.shares(instruction),
-        cost_ns=chosen.cost_ns,
-        callback=chosen.keeps,
-    )
+def _emitted(ir: Module, decided: ProgramPlan) -> dict[Instruction, EmittedKernel]:
+    """Write the kernels as they were decided: those that share a choice share its functions."""
+    functions: dict[int, Functions] = {}
+    emitted = {}
+    for instruction, kernel in decided.kernels.items():
+        chosen = decided.choices[instruction].plan
+        if id(chosen) not in functions:
+            functions[id(chosen)] = chosen.emit(ir)
+        emitted[instruction] = EmittedKernel(
+            kernel=kernel,
+            functions=functions[id(chosen)],
+            workspace_bytes=chosen.workspace_bytes,
+            parallel=decided.shares(instruction),
+            cost_ns=chosen.cost_ns,
+            callback=chosen.keeps,
+        )
+    return emitted
 
 
 class _Driver:

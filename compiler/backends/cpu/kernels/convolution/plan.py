@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from compiler.backends.cpu.kernels.convolution.phases import Phase, copied, phases
-from compiler.backends.cpu.kernels.convolution.words import Narrowed
+from compiler.backends.cpu.kernels.convolution.vnni import Narrowed
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES
 from compiler.codegen import element
 from compiler.codegen.llvm_ir import FLOAT_TYPES

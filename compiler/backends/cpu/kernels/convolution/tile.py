@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.convolution.plan import Form, Step
 from compiler.backends.cpu.kernels.gemm.micro import load_lanes, multiply_add, store_lanes
-from compiler.backends.cpu.kernels.gemm.product import Words
-from compiler.backends.cpu.kernels.gemm.words import multiply_add_words
+from compiler.backends.cpu.kernels.gemm.product import VnniOperands
+from compiler.backends.cpu.kernels.gemm.vnni import multiply_add_words
 from compiler.codegen.llvm_ir import I1, I32, PTR, Builder, Module, Value, integer, keep_rolled, vector_type, zero
 
 
@@ -36,7 +36,7 @@ class Tile:
     masks_out: bool
     accumulates: bool
     starts: bool
-    words: Words | None = None
+    words: VnniOperands | None = None
 
     @property
     def factor(self) -> str:

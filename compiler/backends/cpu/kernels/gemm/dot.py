@@ -17,7 +17,7 @@ from compiler.codegen.llvm_ir import FLOAT_TYPES, PTR, Builder, Value, integer, 
 
 # Places for the sums of a group of rows.
 _SUMS = 32
-_CHAINS = 16
+_ACCUMULATORS = 16
 # Columns up to which code is written for each.
 _UNROLLED = 4
 
@@ -143,7 +143,7 @@ def _totals(b: Builder, gemm: Gemm, lanes: int, lines: list[Value], columns: lis
 
     # Several sums per row and column, so that none waits for itself.
     count = len(lines) * len(columns)
-    sets = 1 << (max(1, min(_CHAINS // count, gemm.k // lanes)).bit_length() - 1)
+    sets = 1 << (max(1, min(_ACCUMULATORS // count, gemm.k // lanes)).bit_length() - 1)
     width = sets * lanes
     whole = gemm.k - gemm.k % width
     start = [zero(vector_type(gemm.type, lanes))] * (sets * count)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Words
-from compiler.backends.cpu.kernels.gemm.words import multiply_add_words
+from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, VnniOperands
+from compiler.backends.cpu.kernels.gemm.vnni import multiply_add_words
 from compiler.codegen.llvm_ir import (
     FLOAT_TYPES,
     I1,
@@ -77,7 +77,7 @@ class Tile:
     partial_load: bool
     partial_store: bool
     accumulates: bool
-    words: Words | None = None
+    words: VnniOperands | None = None
     corrected: bool = False
     addend_row: int | None = None
 

@@ -18,7 +18,7 @@ from compiler.backends.cpu.kernels.gemm.plan import Plan
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Array
 from compiler.backends.cpu.kernels.gemm.share import Extent, Range, batches, blocks, share
 from compiler.backends.cpu.kernels.gemm.stream import stream_scratch
-from compiler.backends.cpu.kernels.gemm.words import FLIP
+from compiler.backends.cpu.kernels.gemm.vnni import FLIP
 from compiler.codegen.llvm_ir import I1, PTR, Builder, Value, integer, keep_rolled
 from compiler.codegen.workspace import whole_lines
 

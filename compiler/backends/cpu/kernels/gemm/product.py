@@ -105,7 +105,7 @@ def _exchanged(load: Load) -> Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class VnniOperands:
     """Factors packed as words of 32 bits, `group` elements along k in each; one instruction multiplies words and adds.
 
     `instruction` is `bf16` (two bf16), `u8s8` (four bytes, one factor's unsigned and the other's signed) or `s16`
@@ -144,7 +144,7 @@ class Gemm:
     out: Array | None = None
     exchanged: bool = False
     interleave: int = 0
-    words: Words | None = None
+    words: VnniOperands | None = None
     addend: Array | None = None
     accumulates: bool = False
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels.linear_algebra.applied import Applied
 from compiler.backends.cpu.kernels.linear_algebra.hessenberg import Hessenberg
 from compiler.backends.cpu.kernels.linear_algebra.implicit import Implicit
 from compiler.backends.cpu.kernels.linear_algebra.numbers import Numbers
+from compiler.backends.cpu.kernels.linear_algebra.ormqr import Ormqr
 from compiler.backends.cpu.kernels.linear_algebra.spectral import DOUBLE, of_numbers, ranked
 from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES
 from compiler.codegen.llvm_ir import I32, PTR, Builder, Value, floating, integer
@@ -32,9 +32,9 @@ class Hermitian:
         return Hessenberg(self.numbers)
 
     @property
-    def _product(self) -> Applied:
+    def _product(self) -> Ormqr:
         size = self.numbers.length
-        return Applied(self.numbers, size, size, max(1, size - 1), grows=True, offset=1)
+        return Ormqr(self.numbers, size, size, max(1, size - 1), grows=True, offset=1)
 
     @property
     def _iteration(self) -> Implicit:

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
-from compiler.backends.cpu.kernels.linear_algebra.applied import Applied
-from compiler.backends.cpu.kernels.linear_algebra.columns import Columns
+from compiler.backends.cpu.kernels.linear_algebra.complex_getrf import ComplexGetrf
 from compiler.backends.cpu.kernels.linear_algebra.eigen import Eigen
-from compiler.backends.cpu.kernels.linear_algebra.elimination import Elimination
+from compiler.backends.cpu.kernels.linear_algebra.geqp3 import Geqp3
 from compiler.backends.cpu.kernels.linear_algebra.hermitian import Hermitian
 from compiler.backends.cpu.kernels.linear_algebra.hessenberg import Hessenberg
 from compiler.backends.cpu.kernels.linear_algebra.lu import Lu
 from compiler.backends.cpu.kernels.linear_algebra.numbers import Numbers
+from compiler.backends.cpu.kernels.linear_algebra.ormqr import Ormqr
 from compiler.backends.cpu.kernels.linear_algebra.qr import Product, Qr
 from compiler.backends.cpu.kernels.linear_algebra.schur import Schur
 from compiler.backends.cpu.kernels.linear_algebra.tiles import Tiles
@@ -113,7 +113,7 @@ def _getrf(tiles: Tiles, call: Call) -> Method:
 def _elimination(tiles: Tiles, call: Call) -> Method:
     rows, columns = call.shapes[0].dims[-2:]
     n = _numbers(tiles, call.shapes[0])
-    form = Elimination(n, rows, columns)
+    form = ComplexGetrf(n, rows, columns)
 
     def run(builder: Builder, function: str, pointers: list[Value], workspace: Value) -> None:
         source, target, pivots, info = pointers
@@ -147,7 +147,7 @@ def _geqp3(tiles: Tiles, call: Call) -> Method:
 def _columns(tiles: Tiles, call: Call, *, pivoted: bool) -> Method:
     rows, columns = call.shapes[0].dims[-2:]
     extent, n = (rows, columns), _numbers(tiles, call.shapes[0])
-    form = Columns(n, rows, columns, pivoted)
+    form = Geqp3(n, rows, columns, pivoted)
 
     def run(builder: Builder, function: str, pointers: list[Value], workspace: Value) -> None:
         work, row = n.at(builder, workspace, integer(1)), n.at(builder, workspace, integer(1 + rows))
@@ -166,18 +166,18 @@ def _ormqr(tiles: Tiles, call: Call) -> Method:
     vectors, factors, matrix = (operand.array for operand in call.instruction.operands)
     rows, columns = matrix.dims[-2:]
     n = _numbers(tiles, vectors, matrix)
-    form = Applied(n, rows, columns, factors.dims[-1], adjoint=call.options["transpose"] == "true")
+    form = Ormqr(n, rows, columns, factors.dims[-1], adjoint=call.options["transpose"] == "true")
     return _applied(call, n, form, is_product=False)
 
 
 def _ungqr(tiles: Tiles, call: Call) -> Method:
     rows, columns = call.shapes[0].dims[-2:]
     n = _numbers(tiles, call.shapes[0])
-    form = Applied(n, rows, columns, call.instruction.operands[1].array.dims[-1], grows=True)
+    form = Ormqr(n, rows, columns, call.instruction.operands[1].array.dims[-1], grows=True)
     return _applied(call, n, form, is_product=True)
 
 
-def _applied(call: Call, n: Numbers, form: Applied, *, is_product: bool) -> Method:
+def _applied(call: Call, n: Numbers, form: Ormqr, *, is_product: bool) -> Method:
     rows, columns = call.instruction.operands[0].array.dims[-2:]
     extent = form.rows, form.columns
 

@@ -27,7 +27,7 @@ from compiler.codegen.llvm_ir import (
 )
 
 _GROUP = 4
-"""Columns that are multiplied by a vector together."""
+"""Geqp3 that are multiplied by a vector together."""
 _SAFE = {"float": (1e-30, 1e30, 2.0**90), "double": (1e-280, 1e280, 2.0**900)}
 """Sums of squares that have lost nothing, and what makes values too small (or too great) for that great (or small)."""
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels.linear_algebra.applied import Applied
 from compiler.backends.cpu.kernels.linear_algebra.francis import STATE, Francis
 from compiler.backends.cpu.kernels.linear_algebra.hessenberg import Hessenberg
 from compiler.backends.cpu.kernels.linear_algebra.numbers import Number, Numbers
+from compiler.backends.cpu.kernels.linear_algebra.ormqr import Ormqr
 from compiler.backends.cpu.kernels.linear_algebra.shifts import absolute, root
 from compiler.backends.cpu.kernels.linear_algebra.spectral import of_numbers
 from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES
@@ -28,9 +28,9 @@ class Schur:
     vectors: bool
 
     @property
-    def _product(self) -> Applied:
+    def _product(self) -> Ormqr:
         size = self.numbers.length
-        return Applied(self.numbers, size, size, size - 1, grows=True, offset=1)
+        return Ormqr(self.numbers, size, size, size - 1, grows=True, offset=1)
 
     @property
     def _reduction(self) -> Hessenberg:

@@ -20,7 +20,7 @@ _MOST_ROWS = 8
 class Sweep:
     """`A += sum of c_j r_j`, and with `left` `y += x A`, with `right` `u = A z` of the new A.
 
-    Columns c, rows r, the vectors x and z and the products y and u lie in rows of the same form.
+    Geqp3 c, rows r, the vectors x and z and the products y and u lie in rows of the same form.
     """
 
     numbers: Numbers

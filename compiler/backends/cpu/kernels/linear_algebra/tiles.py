@@ -18,11 +18,11 @@ from compiler.codegen.llvm_ir import I1, I64, PTR, Builder, Module, Value, integ
 
 ATTRIBUTES = "noinline nounwind"
 PANEL = 32
-"""Columns of a panel: deep enough for the tiles, and still few."""
+"""Geqp3 of a panel: deep enough for the tiles, and still few."""
 _BLOCK = 8
 """Rows and columns that are transposed in registers."""
 _COLUMNS = 4
-"""Columns of a panel that are changed together."""
+"""Geqp3 of a panel that are changed together."""
 _VECTORS = 2
 """Vectors across a strip; with them a tile has as many sums as hide the latency of multiply-add twice."""
 
@@ -67,7 +67,7 @@ class Tiles:
 
     @property
     def width(self) -> int:
-        """Columns of a strip."""
+        """Geqp3 of a strip."""
         return _VECTORS * self.lanes
 
     def pitch(self, rows: int) -> int:
@@ -176,7 +176,7 @@ class Tiles:
     ) -> None:
         """Take multiples of a panel's column from the columns behind it, several at a time.
 
-        Columns, and what they are multiplied by, lie as far apart as is said with them; `rows` are the first row, which
+        Geqp3, and what they are multiplied by, lie as far apart as is said with them; `rows` are the first row, which
         is the first column too, and where columns and rows end.
         """
         below, width, height = rows

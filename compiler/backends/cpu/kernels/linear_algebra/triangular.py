@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
-from compiler.backends.cpu.kernels.linear_algebra.factor import Factor
-from compiler.backends.cpu.kernels.linear_algebra.sides import Sides
+from compiler.backends.cpu.kernels.linear_algebra.potrf import Potrf
 from compiler.backends.cpu.kernels.linear_algebra.tiles import PANEL, Tiles
+from compiler.backends.cpu.kernels.linear_algebra.trsm import Trsm
 from compiler.backends.cpu.kernels.strategy import Functions, Given, Kind, Plan, Strategy
 from compiler.backends.strategy import Declined
 from compiler.codegen import element, nest
@@ -45,8 +45,8 @@ def _panels(given: Given) -> Plan:
     # Half precision is calculated in f32.
     type_ = "double" if form.element_type is F64 else "float"
 
-    def factor(module: Module) -> Factor:
-        return Factor(form, Tiles(module, kernel.name, type_, given.machine))
+    def factor(module: Module) -> Potrf:
+        return Potrf(form, Tiles(module, kernel.name, type_, given.machine))
 
     def emit(module: Module) -> Functions:
         mine = factor(module)
@@ -88,12 +88,12 @@ def _fill_with_nan(builder: Builder, target: Matrix, size: int) -> None:
 def _strips(given: Given) -> Plan | Declined:
     """The plan of strips of right-hand sides in register tiles."""
     kernel, form = given.kernel, Substitution(given.kernel)
-    suits = Sides.suits(form)
+    suits = Trsm.suits(form)
     if not suits:
         return Declined(suits.reason)
 
-    def sides(module: Module) -> Sides:
-        return Sides(form, Tiles(module, kernel.name, element.storage_type(form.element_type), given.machine))
+    def sides(module: Module) -> Trsm:
+        return Trsm(form, Tiles(module, kernel.name, element.storage_type(form.element_type), given.machine))
 
     def emit(module: Module) -> Functions:
         mine = sides(module)

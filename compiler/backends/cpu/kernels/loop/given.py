@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 
 from compiler.backends.cpu.kernels.emitted import parameters
-from compiler.backends.cpu.kernels.loop import tabulated
+from compiler.backends.cpu.kernels.loop import memory_table
 from compiler.backends.cpu.kernels.strategy import Given
 from compiler.backends.cpu.kernels.vectors.interleaving import SHORT
 from compiler.codegen import nest, scalar
@@ -20,8 +21,8 @@ from compiler.ir.shape import ArrayShape
 
 _FEW = 64
 """Elements of an array up to which it counts as a few numbers that others are drawn from."""
-_SHORT_ROWS = (4, 8, 16, 32)
-"""Lengths of rows of which edges are masked, not run apart; others would be found by division."""
+_SHORT_PIECE, _SHORT_ROW = 16, 32
+"""Elements between edges that make no vectors, or just one, and those of a row of which that is most."""
 
 
 class LoopGiven(Given):
@@ -38,11 +39,11 @@ class LoopGiven(Given):
         return nest.without_innermost(group) if _has_short_rows(kernel, group) else group
 
 
-def body_of(kernel: Kernel, tables: Sequence[tabulated.Table] = ()) -> nest.Body:
+def body_of(kernel: Kernel, tables: Sequence[memory_table.Table] = ()) -> nest.Body:
     """Computes and stores the results at a point, what has tables by looking it up."""
 
     def body(emission: Emission, linear: Sequence[Index]) -> None:
-        values = tabulated.looking_up(elemental_of(kernel, emission), tables)
+        values = memory_table.looking_up(elemental_of(kernel, emission), tables)
         store_roots(kernel, values, nest.coordinates(emission, linear[0], kernel.outputs[0].dims), linear[0])
 
     return body
@@ -56,11 +57,17 @@ def _is_drawn(kernel: Kernel) -> bool:
 
 def _has_short_rows(kernel: Kernel, group: nest.LoopNest) -> bool:
     """Whether rows that run in pieces leave little to be made vectors of, while neighbours lie behind one another."""
-    if len(group.loops) < 2 or group.loops[-1] not in _SHORT_ROWS or not group.breaks or any(group.moving):
+    if len(group.loops) < 2 or not group.breaks or any(group.moving):
         return False
     arrays = [leaf.array.dims for leaf, _ in kernel.leaves if isinstance(leaf.shape, ArrayShape) and leaf.array.rank]
     alike = all(dims == kernel.outputs[0].dims for dims in arrays)
-    return alike and bool(group.breaks[-1]) and not group.breaks[-2]
+    return alike and _is_short(group.loops[-1], group.breaks[-1]) and not group.breaks[-2]
+
+
+def _is_short(length: int, edges: Sequence[int]) -> bool:
+    """Whether edges are better masked than run apart; of rows no power of two they are found by a division."""
+    pieces = [end - start for start, end in pairwise((0, *edges, length))]
+    return bool(edges) and (length == _SHORT_ROW or (2 < length < _SHORT_ROW and max(pieces) < _SHORT_PIECE))
 
 
 def overwrites(kernel: Kernel) -> Pairs:

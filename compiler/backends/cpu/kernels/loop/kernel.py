@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler.backends.cpu.kernels.dot import complex_product
 from compiler.backends.cpu.kernels.emitted import begin
-from compiler.backends.cpu.kernels.loop import halves, lookup, plain, tiles
+from compiler.backends.cpu.kernels.loop import packed_bf16, plain, register_table, tiles
 from compiler.backends.cpu.kernels.loop.given import LoopGiven, overwrites
 from compiler.backends.cpu.kernels.strategy import Functions, Kind, Plan, Strategy
 from compiler.backends.strategy import Declined
@@ -28,10 +28,10 @@ def decide_nothing(given: LoopGiven) -> Plan | Declined:
 
 LOOPS: tuple[Strategy[LoopGiven, Functions], ...] = (
     Strategy("nothing", decide_nothing, in_place=True),
-    Strategy("tables in registers", lookup.decide),
+    Strategy("tables in registers", register_table.decide),
     Strategy("transposing tiles", tiles.decide),
     Strategy("tables in memory", plain.decide_tabulated, in_place=True),
-    Strategy("pairs of bf16", halves.decide),
+    Strategy("pairs of bf16", packed_bf16.decide),
     Strategy("loops", plain.decide, in_place=True),
 )
 """How elements are computed one by one."""

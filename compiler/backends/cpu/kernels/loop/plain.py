@@ -12,7 +12,7 @@ from functools import partial
 from math import prod
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin, parameters
-from compiler.backends.cpu.kernels.loop import tabulated
+from compiler.backends.cpu.kernels.loop import memory_table
 from compiler.backends.cpu.kernels.loop.given import LoopGiven, body_of, has_fast_path
 from compiler.backends.cpu.kernels.strategy import Functions, Plan
 from compiler.backends.cpu.kernels.vectors.interleaving import has_complex, interleave
@@ -37,13 +37,13 @@ def decide(given: LoopGiven) -> Plan:
 
 def decide_tabulated(given: LoopGiven) -> Plan | Declined:
     """The same where chains of functions are looked up in tables in memory."""
-    tables = tabulated.find(given.kernel)
+    tables = memory_table.find(given.kernel)
     if isinstance(tables, Declined):
         return tables
     return _plan(given, tables)
 
 
-def _plan(given: LoopGiven, tables: Sequence[tabulated.Table]) -> Plan:
+def _plan(given: LoopGiven, tables: Sequence[memory_table.Table]) -> Plan:
     kernel, work = given.kernel, given.cost_ns
     group = _jam(given.scratch, kernel, given.group)
     length = group.loops[group.innermost]
@@ -97,7 +97,7 @@ class _Loops:
 
     kernel: Kernel
     group: nest.LoopNest
-    tables: Sequence[tabulated.Table]
+    tables: Sequence[memory_table.Table]
     shared: _Shared
     parallel: bool
     interleave: int

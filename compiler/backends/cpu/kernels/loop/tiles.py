@@ -6,8 +6,8 @@ a buffer in L1; the kernel's body then runs over the tile and finds its elements
 once and whole, and the result is written in runs of several.  A block at an edge begins where it ends with the edge:
 what it shares with the one before is computed twice, to the same bits.
 
-Large results, whose lines come from far apart and go nowhere near, are streamed past the caches (`streaming`): the body
-leaves them in a second buffer, from which whole lines go.  What is only moved goes from the first.
+Large results, whose lines come from far apart and go nowhere near, are streamed past the caches (`nontemporal`): the
+body leaves them in a second buffer, from which whole lines go.  What is only moved goes from the first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin, parame
 from compiler.backends.cpu.kernels.gemm.pack import transpose
 from compiler.backends.cpu.kernels.loop.given import LoopGiven
 from compiler.backends.cpu.kernels.strategy import Functions, Plan
-from compiler.backends.cpu.kernels.vectors import streaming
+from compiler.backends.cpu.kernels.vectors import nontemporal
 from compiler.backends.cpu.machine import Machine
 from compiler.backends.strategy import Declined, Detail
 from compiler.codegen import nest, strided
@@ -42,6 +42,7 @@ _WORTH = 2.5
 """How much more than it has may be transposed of a tile."""
 _NARROW_BYTES = 4
 _VECTOR_BYTES = 64
+"""Bytes of the widest vector, AVX-512."""
 _WORD_BYTES = 8
 _TILE_BYTES = 256
 """A row of a tile: what is read, and written, of consecutive memory at a time."""
@@ -166,7 +167,7 @@ class _Tiling:
         counts = reads.group.loops
         rows, columns = counts[reads.loop], counts[-1]
         # What is streamed is whole lines.
-        streams = min(rows, columns) >= _SIDE and streaming.pays(machine, reads.kernel.outputs, columns)
+        streams = min(rows, columns) >= _SIDE and nontemporal.pays(machine, reads.kernel.outputs, columns)
         sides = [_SIDE if streams else _side(count, size) for count in (rows, columns)]
         return _Tiling(reads, _Blocks(rows, most, sides[0]), _Blocks(columns, most, sides[1]), streams)
 
@@ -190,7 +191,7 @@ class _Tiled:
         self.staged: list[Value] = []
         if self.streams:
             targets = arguments(tiling.kernel).outputs
-            self.aligned = streaming.is_aligned(builder, targets)
+            self.aligned = nontemporal.is_aligned(builder, targets)
             self.staged = self.buffers if moves else self._buffers([o.element_type.size_bytes for o in outputs])
 
     def _buffers(self, sizes: Sequence[int]) -> list[Value]:
@@ -218,7 +219,7 @@ class _Tiled:
             ) as tile:
                 self._tile(_Tile(counters, strip, tile.index))
         if self.streams:
-            streaming.finish(builder)
+            nontemporal.finish(builder)
 
     def _unit(self, emission: Emission, index: Value, outer: Sequence[int], units: int) -> tuple[list[Index], Value]:
         """The loop counters of a strip of tiles, and its number among those side by side."""
@@ -269,7 +270,7 @@ class _Tiled:
         for staged, output, target in zip(self.staged, kernel.outputs, arguments(kernel).outputs, strict=True):
             size = output.element_type.size_bytes
             source, goal = (builder.gep(f"i{8 * size}", p, i) for p, i in ((staged, place), (target, at)))
-            streaming.copy(builder, source, goal, self.columns.side * size, streamed=streamed)
+            nontemporal.copy(builder, source, goal, self.columns.side * size, streamed=streamed)
 
     def _blocks(self, count: Value) -> AbstractContextManager[Loop]:
         metadata = keep_rolled(self.builder.module)

@@ -24,7 +24,7 @@ from compiler.backends.cpu.kernels.loop.kernel import LOOPS
 from compiler.backends.cpu.kernels.reduce import columns, few_columns
 from compiler.backends.cpu.kernels.reduce.reduction_nest import ReductionNest, Walk
 from compiler.backends.cpu.kernels.strategy import Functions, Given, Kind, Plan, Strategy, first_of
-from compiler.backends.cpu.kernels.vectors.chains import Accumulators
+from compiler.backends.cpu.kernels.vectors.accumulators import Accumulators
 from compiler.backends.cpu.kernels.vectors.interleaving import SHORT
 from compiler.backends.cpu.kernels.vectors.lane_rules import fits
 from compiler.backends.cpu.kernels.vectors.lanes import Counters, Lanes, Lanewise, Loops, at_lane, in_lane, row_lane

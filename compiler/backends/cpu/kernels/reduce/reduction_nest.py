@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels.vectors.chains import Accumulators
+from compiler.backends.cpu.kernels.vectors.accumulators import Accumulators
 from compiler.codegen import nest
 from compiler.codegen.index import Emission, Index, Variable, linear, whole
 from compiler.codegen.llvm_ir import Value

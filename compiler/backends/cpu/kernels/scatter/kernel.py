@@ -32,6 +32,7 @@ from compiler.codegen.signature import arguments
 from compiler.ir import combiner
 
 _LINE_BYTES = 64
+"""Bytes of a cache line."""
 _PART_BYTES = 512
 """Bytes of a window's dimension from which on every thread gets whole cache lines of it."""
 _ENOUGH = 8
@@ -42,6 +43,8 @@ _FOUND = 256
 """Windows among which a thread finds its own before it applies them."""
 _MANY_ROWS = 64
 """Rows from which on each thread may be expected to get about as many windows as others."""
+_BLOCK_BYTES, _CACHED_BYTES = 16 << 10, 1 << 20
+"""Bytes that a block of windows that lie apart touches, and those up to which blocks gain nothing: caches hold them."""
 _SMALL_COPY = 100
 """Bytes of operands for each update up to which their copy stays with the one thread that applies the updates."""
 
@@ -64,6 +67,8 @@ class ScatterGiven(Given):
         shared unevenly only where windows are; so they come first where there are many.
         """
         kernel = self.kernel
+        if self.block:
+            return "within"
         updates, dimension = scattering.updates(kernel), scattering.window_dimension(kernel)
         window = updates.size // max(1, math.prod(scattering.batch_of(kernel)))
         enough = _ENOUGH if math.prod(scattering.batch_of(kernel)) < _MANY else _ENOUGH_OF_MANY
@@ -74,6 +79,19 @@ class ScatterGiven(Given):
         if dimension is not None and updates.dims[dimension] * _size_bytes(kernel) >= _PART_BYTES:
             return "within"
         return "row" if rows else None
+
+    @cached_property
+    def block(self) -> int:
+        """Places in that dimension at which all windows are applied before the next, where windows lie apart; or 0."""
+        updates, dimension = scattering.updates(self.kernel), scattering.window_dimension(self.kernel)
+        windows = math.prod(scattering.batch_of(self.kernel))
+        if dimension is None or updates.size != windows * updates.dims[dimension]:
+            return 0
+        apart, size = scattering.window_stride(self.kernel), _size_bytes(self.kernel)
+        whole_bytes = (apart + windows) * size * updates.dims[dimension]
+        if apart * size < _LINE_BYTES or windows * size < _LINE_BYTES or whole_bytes <= _CACHED_BYTES:
+            return 0
+        return max(1, _BLOCK_BYTES // ((apart + windows) * size))
 
     def updated(self, update: Callable[[Module], str], *, divisible: bool) -> Plan:
         """The plan of a copy, if the operands are still needed, and an update."""
@@ -131,7 +149,8 @@ def _within(given: ScatterGiven) -> Plan | Declined:
     size, align = scattering.updates(kernel).dims[dimension], max(1, _LINE_BYTES // _size_bytes(kernel))
 
     def part(builder: Builder) -> _Part:
-        return _Part(within=dimension, range=nest.share(builder, size, THREAD, THREADS, align=align))
+        part = nest.share(builder, size, THREAD, THREADS, align=align)
+        return _Part(within=dimension, range=part, block=given.block)
 
     return given.updated(partial(_update, kernel, part), divisible=True)
 
@@ -241,7 +260,7 @@ def _update(kernel: Kernel, part: Callable[[Builder], _Part] | None, module: Mod
     """The function that applies the updates: a thread its part, or one thread all."""
     builder = Builder(begin(module, kernel, ".update"))
     if scattering.updates(kernel).size and part:
-        _apply_all(module, kernel, builder, part(builder))
+        _apply_blocks(module, kernel, builder, part(builder))
     elif scattering.updates(kernel).size:
         with builder.when(builder.compare("eq", THREAD, integer(0)), "alone"):
             _apply_all(module, kernel, builder, _Part())
@@ -253,7 +272,7 @@ def _update(kernel: Kernel, part: Callable[[Builder], _Part] | None, module: Mod
 class _Part:
     """What a thread does: a `range` of dimension `within` of all windows, or the windows in a range of rows, or all.
 
-    Or those of a `chunk`, in an array at `target`.
+    Or those of a `chunk`, in an array at `target`.  Of a `block` of that many places all is done before the next.
     """
 
     within: int | None = None
@@ -261,6 +280,17 @@ class _Part:
     range: nest.Range | None = None
     chunk: Value | None = None
     target: Value | None = None
+    block: int = 0
+
+
+def _apply_blocks(module: Module, kernel: Kernel, builder: Builder, mine: _Part) -> None:
+    """Apply a thread's part of the updates, block by block where windows lie apart."""
+    if mine.range is None or not mine.block:
+        _apply_all(module, kernel, builder, mine)
+        return
+    with builder.loop(mine.range.start, mine.range.stop, step=mine.block, name="block") as block:
+        stop = builder.smin(builder.add(block.index, integer(mine.block)), mine.range.stop)
+        _apply_all(module, kernel, builder, replace(mine, range=nest.Range(block.index, stop)))
 
 
 def _apply_all(module: Module, kernel: Kernel, builder: Builder, mine: _Part) -> None:
@@ -323,7 +353,7 @@ def _apply(kernel: Kernel, builder: Builder, batch: Sequence[Index], start: tupl
         for d in kernel.roots[0].attributes.get("update_window_dims", ()):
             part = mine.range if d == mine.within else None
             # Left alone, LLVM writes the iterations of a short loop out before it could make vectors of them.
-            metadata = keep_rolled(builder.module) if dims[d] >= _ENOUGH else ""
+            metadata = keep_rolled(builder.module, scalar=mine.block > 0) if dims[d] >= _ENOUGH else ""
             loops = nest.loops(
                 builder, nest.LoopNest(dims[d], (dims[d],)), split=0 if part else -1, part=part, metadata=metadata
             )

@@ -1,1 +1,1 @@
-"""What kernels walk with that write vectors themselves: `lanes` along a loop, `chains` of accumulators, `streaming`."""
+"""What kernels that write vectors themselves walk with: `lanes` along a loop, `accumulators`, `nontemporal` stores."""

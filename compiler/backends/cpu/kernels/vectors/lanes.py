@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS
-from compiler.backends.cpu.kernels.vectors.chains import Accumulators
+from compiler.backends.cpu.kernels.vectors.accumulators import Accumulators
 from compiler.codegen import cost, nest
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Digit, Emission, Index, Lane, Variable, even_first, whole
@@ -28,12 +28,12 @@ from compiler.ir.shape import ArrayShape
 
 _LIGHT_NS = 0.042
 """Elements that cost less than that are done before an accumulator is."""
-_LIGHT_CHAINS = 4
+_LIGHT_ACCUMULATORS = 4
 """Accumulators of a reduction of such: as many as hide the latency of an addition."""
-_HEAVY_CHAINS = 2
+_HEAVY_ACCUMULATORS = 2
 """Vectors side by side of other elements: a polynomial waits for itself."""
 _VERY_HEAVY_NS = 0.167
-_VERY_HEAVY_CHAINS = 4
+_VERY_HEAVY_ACCUMULATORS = 4
 """And of those that are several polynomials, one behind the other."""
 _MANY_ROWS = 64
 _LONGEST_ROWS = {16: 16, 8: 16, 4: 1024, 2: 2048}
@@ -137,10 +137,10 @@ class Lanewise:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """Vectors of `width` elements, of which the even ones may come first; `chains` are accumulated side by side."""
+    """Vectors of `width` elements, of which the even ones may come first; `unroll` are summed side by side."""
 
     width: int
-    chains: int
+    unroll: int
     paired: bool = False
 
     @staticmethod
@@ -175,9 +175,9 @@ class Lanes:
     def chained(self, rows: int, count: int, computed: Iterable[Instruction]) -> Lanes:
         """These lanes for so many rows side by side and a loop of `count` iterations that computes instructions."""
         weight = _weight(computed)
-        heavy = _HEAVY_CHAINS if weight < _VERY_HEAVY_NS else _VERY_HEAVY_CHAINS
-        most = (_LIGHT_CHAINS if weight < _LIGHT_NS else heavy) // (2 if self.paired else 1)
-        return replace(self, chains=max(1, min(most // rows, count // self.width)))
+        heavy = _HEAVY_ACCUMULATORS if weight < _VERY_HEAVY_NS else _VERY_HEAVY_ACCUMULATORS
+        most = (_LIGHT_ACCUMULATORS if weight < _LIGHT_NS else heavy) // (2 if self.paired else 1)
+        return replace(self, unroll=max(1, min(most // rows, count // self.width)))
 
     def reduce(self, emission: Emission, loops: Loops, *reductions: Lanewise) -> list[list[Value]]:
         """Do several reductions in one go over loops; the values of each, start values included."""
@@ -188,12 +188,12 @@ class Lanes:
 
         if all(reduction.identities is not None for reduction in reductions):
             opened = [lifted(reduction.opened()) for reduction in reductions]
-            groups = [[value for values in opened for value in values]] * self.chains
+            groups = [[value for values in opened for value in values]] * self.unroll
         else:
             (reduction,), size = reductions, loops.counts[-1]
-            places = [self._lane(builder, integer(n * self.width), size, None) for n in range(self.chains)]
+            places = [self._lane(builder, integer(n * self.width), size, None) for n in range(self.unroll)]
             groups = opened = [lifted(self._within(emission, lane, reduction.first)) for lane in places]
-            loops = Loops([nest.Range(integer(self.chains * self.width), integer(size))], [size])
+            loops = Loops([nest.Range(integer(self.unroll * self.width), integer(size))], [size])
         sizes = [len(values) for values, _ in zip(opened, reductions, strict=False)]
 
         def step(counters: Counters, values: list[Value]) -> list[Value]:
@@ -204,9 +204,9 @@ class Lanes:
             return found if mask is None else list(map(builder.select, [mask] * len(found), found, values))
 
         groups = self._walk(emission, loops, groups, step)
-        chains = [_pieces(group, sizes) for group in groups]
+        accumulators = [_pieces(group, sizes) for group in groups]
         return [
-            reduction.values(emission, self._fold(emission, [chain[number] for chain in chains], reduction))
+            reduction.values(emission, self._fold(emission, [chain[number] for chain in accumulators], reduction))
             for number, reduction in enumerate(reductions)
         ]
 
@@ -217,7 +217,7 @@ class Lanes:
             body(counters)
             return []
 
-        self._walk(emission, loops, [[]] * self.chains, step)
+        self._walk(emission, loops, [[]] * self.unroll, step)
 
     def _walk(self, emission: Emission, loops: Loops, groups: Sequence[list[Value]], step: Step) -> list[list[Value]]:
         """Nested loops whose innermost goes by vectors, `groups` of carried values being advanced in turn."""
@@ -284,9 +284,9 @@ class Lanes:
         """All accumulators combined into one vector with a lane for each row, or two equal ones for a single row."""
         if not groups[0]:
             return []
-        chains = [cut(group, reduction.rows) for group in groups]
-        rows = list(chains[0])
-        for chain in chains[1:]:
+        accumulators = [cut(group, reduction.rows) for group in groups]
+        rows = list(accumulators[0])
+        for chain in accumulators[1:]:
             rows = [reduction.accumulators.merge(emission, a, b) for a, b in zip(rows, chain, strict=True)]
         lanes, segments = self.width, 1
         while len(rows) > 1:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.backends.cpu.kernels.vectors import streaming
+from compiler.backends.cpu.kernels.vectors import nontemporal
 
 TRANSPOSE = """HloModule m
 ENTRY e {{
@@ -68,7 +68,7 @@ def test_a_transpose_of_any_size_is_exact(shape, dtype, threads):
 @pytest.mark.parametrize("dtype", ["f32", "f64", "s8", "bf16", "pred", "c64", "c128"])
 def test_results_past_the_caches_are_exact(dtype, rows, monkeypatch):
     """One that is only moved, and three of different types that are computed together."""
-    monkeypatch.setattr(streaming, "_LEAST_BYTES", 0)
+    monkeypatch.setattr(nontemporal, "_LEAST_BYTES", 0)
     before, after = f"3,192,{rows}", f"3,{rows},192"
     moved = TRANSPOSE.format(type=dtype, dims=before, out=after, permutation="0,2,1")
     computed = f"""HloModule m
