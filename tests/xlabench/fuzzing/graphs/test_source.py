@@ -9,8 +9,10 @@ import compiler
 from compiler.tf2xla import RECORDS
 from xlabench.bundles import bundle
 from xlabench.diagnosis import probe
+from xlabench.engines import engine
 from xlabench.fuzzing import campaign, crew
 from xlabench.fuzzing.config import Config
+from xlabench.fuzzing.graphs import cases
 from xlabench.fuzzing.graphs.source import Graphs
 from xlabench.graphs.case import GraphCase
 from xlabench.tensorflow.runtime import programs
@@ -21,6 +23,12 @@ MUL = RECORDS["Mul"]
 def _adds_what_is_the_same(operation):
     x, y = operation["x"], operation["y"]
     return x + y if x.instruction is y.instruction else MUL.lower(operation)
+
+
+def _shows(case):
+    results = engine("ops").compile(case.module)(*case.inputs)
+    pairs = zip(results, compiler.interpret(case.module, *case.inputs), strict=True)
+    return any(one.tobytes() != other.tobytes() for one, other in pairs)
 
 
 @pytest.mark.slow
