@@ -38,8 +38,9 @@ def test_a_wrong_lowering_is_found_and_kept_as_a_graph(tmp_path, monkeypatch):
     monkeypatch.setattr(programs, "_PROGRAMS", {})
     monkeypatch.setattr(bundle, "_verify", lambda *_: "")
     monkeypatch.setitem(RECORDS, "Mul", replace(MUL, lower=_adds_what_is_the_same))
+    seed = next(seed for seed in range(200) if _shows(cases.draw_case(seed, 0, varied=False)))
     summary = campaign.run(
-        Config(engines=("ops",), seed=2, count=4, max_probes=40),
+        Config(engines=("ops",), seed=seed, count=1, max_probes=40),
         Graphs(varied=False),
         tmp_path,
         observe=lambda *_: None,
