@@ -26,7 +26,10 @@ def _adds_what_is_the_same(operation):
 
 
 def _shows(case):
-    results = engine("ops").compile(case.module)(*case.inputs)
+    try:
+        results = engine("ops").compile(case.module)(*case.inputs)
+    except compiler.UnsupportedError:
+        return False
     pairs = zip(results, compiler.interpret(case.module, *case.inputs), strict=True)
     return any(one.tobytes() != other.tobytes() for one, other in pairs)
 
