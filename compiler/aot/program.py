@@ -102,14 +102,14 @@ def read_program_of_graph(path: Path, sizes: Sizes = lambda: None) -> Module:
     """
     folder = path.parent if path.name in MODEL_FILES else path
     if _is_model(path):
-        graph, read = read_graph_and_config(path, None, SIGNATURE)
-        return _carrying(graph, _with_sizes(read, sizes), folder.absolute().name, starts_as_given=True)
-    config = _config_beside(path)
-    if not config.exists():
-        said = f"give {config.name} beside it, a message tensorflow.tf2xla.Config"
+        graph, config = read_graph_and_config(path, None, SIGNATURE)
+        return _carrying(graph, _with_sizes(config, sizes), folder.absolute().name, starts_as_given=True)
+    beside = _config_beside(path)
+    if not beside.exists():
+        said = f"give {beside.name} beside it, a message tensorflow.tf2xla.Config"
         raise InputError(f"{path}: a graph does not say what is fed and fetched: {said}")
-    graph, read = read_graph_and_config(path, config, SIGNATURE)
-    return _carrying(graph, _with_sizes(read, sizes), path.name.partition(".")[0])
+    graph, config = read_graph_and_config(path, beside, SIGNATURE)
+    return _carrying(graph, _with_sizes(config, sizes), path.name.partition(".")[0])
 
 
 def _with_sizes(config: Config, sizes: Sizes) -> Config:

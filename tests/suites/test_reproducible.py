@@ -8,6 +8,7 @@ import pytest
 
 import compiler
 from compiler.ir.module import Computation, Instruction
+from xlabench.cases import programs
 from xlabench.cases.suite import known_suites, load_suite
 
 PATHS = {program.name: program.path for name in known_suites() for program in load_suite(name).programs}
@@ -39,6 +40,6 @@ def artifacts(text, backend, numbered, monkeypatch):
 @pytest.mark.parametrize("backend", OPTIONS)
 @pytest.mark.parametrize("name", PATHS)
 def test_the_same_text_comes_to_the_same_code(name, backend, monkeypatch):
-    text = PATHS[name].read_text(encoding="utf-8")
+    text = programs.read_text(PATHS[name])
     one, other = (artifacts(text, backend, Numbered(upwards=upwards), monkeypatch) for upwards in (True, False))
     assert [name for name in one if one[name] != other[name]] == []

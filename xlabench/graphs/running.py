@@ -112,7 +112,8 @@ class _Runner:
         for name, value in zip(carried.reads, inputs[count:], strict=True):
             resources.variable(name).value = value
         try:
-            return executor.run(self._plan, [*inputs[:count], *self._given.values()])
+            with np.errstate(all="ignore"):  # special values are what graphs are run on, too
+                return executor.run(self._plan, [*inputs[:count], *self._given.values()])
         except OpError as error:
             _fail(self._engine, error)
 

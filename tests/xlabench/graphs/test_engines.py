@@ -60,9 +60,8 @@ def test_a_program_without_a_graph_is_not_supported():
 
 @pytest.mark.parametrize("damage", ["eJx+/ab==", "", "AAAA", "eJyLNoyNBQACiQEi"])
 def test_a_damaged_graph_is_bad_input(damage):
-    text = (
-        f'HloModule m, frontend_attributes={{tensorflow_graph="{damage}"}}\nENTRY e {{ ROOT x = f32[] parameter(0) }}'
-    )
+    header = f'HloModule m, frontend_attributes={{tensorflow_graph="{damage}"}}'
+    text = f"{header}\nENTRY main {{ ROOT x = f32[] parameter(0) }}"
     with pytest.raises(compiler.InputError, match="the graph that the program carries"):
         engine("clusters").compile(text)
 

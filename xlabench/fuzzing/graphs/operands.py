@@ -204,7 +204,7 @@ KNOWN: Mapping[str, Callable[[Generator, Dims], Any]] = {
     "delta": _number(1, 2),
     "stop": _number(3, LARGEST_DIM),
     "shift": _number(-2, 2),
-    "alg": _number(1, 2),
+    "alg": _number(1, 1),
     "num_elements": _number(1, LARGEST_DIM),
     "size_splits": lambda _rng, _dims: [1, -1],
     "SplitV.split_dim": lambda _rng, _dims: 0,

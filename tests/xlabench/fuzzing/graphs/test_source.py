@@ -9,8 +9,10 @@ import compiler
 from compiler.tf2xla import RECORDS
 from xlabench.bundles import bundle
 from xlabench.diagnosis import probe
+from xlabench.engines import engine
 from xlabench.fuzzing import campaign, crew
 from xlabench.fuzzing.config import Config
+from xlabench.fuzzing.graphs import cases
 from xlabench.fuzzing.graphs.source import Graphs
 from xlabench.graphs.case import GraphCase
 from xlabench.tensorflow.runtime import programs
@@ -23,6 +25,15 @@ def _adds_what_is_the_same(operation):
     return x + y if x.instruction is y.instruction else MUL.lower(operation)
 
 
+def _shows(case):
+    try:
+        results = engine("ops").compile(case.module)(*case.inputs)
+    except compiler.UnsupportedError:
+        return False
+    pairs = zip(results, compiler.interpret(case.module, *case.inputs), strict=True)
+    return any(one.tobytes() != other.tobytes() for one, other in pairs)
+
+
 @pytest.mark.slow
 def test_a_wrong_lowering_is_found_and_kept_as_a_graph(tmp_path, monkeypatch):
     for module in (probe, crew):
@@ -30,8 +41,9 @@ def test_a_wrong_lowering_is_found_and_kept_as_a_graph(tmp_path, monkeypatch):
     monkeypatch.setattr(programs, "_PROGRAMS", {})
     monkeypatch.setattr(bundle, "_verify", lambda *_: "")
     monkeypatch.setitem(RECORDS, "Mul", replace(MUL, lower=_adds_what_is_the_same))
+    seed = next(seed for seed in range(200) if _shows(cases.draw_case(seed, 0, varied=False)))
     summary = campaign.run(
-        Config(engines=("ops",), seed=2, count=4, max_probes=40),
+        Config(engines=("ops",), seed=seed, count=1, max_probes=40),
         Graphs(varied=False),
         tmp_path,
         observe=lambda *_: None,
