@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from compiler import edit, frontends, generate, mutation, ops
 from compiler.backends.cpu import limits
-from compiler.backends.executable import Executable, ExecutableInfo
+from compiler.backends.executable import Executable, ExecutableInfo, LaunchModel
 from compiler.codegen.llvm import version as llvm_version
 from compiler.custom_calls import load_custom_calls, register_custom_call
 from compiler.devices import Host, interpret_devices
@@ -60,6 +60,7 @@ __all__ = [
     "ExecutableInfo",
     "Host",
     "InputError",
+    "LaunchModel",
     "Module",
     "ParseError",
     "Trace",

@@ -17,6 +17,7 @@ from compiler.graph import (
     PartialShape,
     PlaceholderName,
     Tensor,
+    require_protobuf,
     tensor_of,
     to_binary,
     to_text,
@@ -24,8 +25,21 @@ from compiler.graph import (
 from compiler.interpreter import prepare
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import of_dtype as element_type_of
-from compiler.jit import Compiled, DeviceCompiler, Flags, Mode, Options, Progress, flags_of, for_execution, optimize
-from compiler.jit.signatures import output_names
+from compiler.jit import (
+    Compiled,
+    DeviceCompiler,
+    Flags,
+    Marking,
+    Mode,
+    Options,
+    Progress,
+    cluster,
+    cluster_of,
+    flags_of,
+    for_execution,
+    optimize,
+)
+from compiler.jit.signatures import input_types, output_names, output_types
 from compiler.tf2xla import RECORDS, Record, Resource, Trait, lower
 from compiler.tf2xla.builder import Builder
 from compiler.tf2xla.differentiation import gradients, is_continuous
@@ -52,6 +66,7 @@ __all__ = [
     "FunctionReference",
     "Graph",
     "IndexedSlices",
+    "Marking",
     "Mode",
     "NoGradientError",
     "Node",
@@ -66,15 +81,20 @@ __all__ = [
     "Signature",
     "Tensor",
     "Trait",
+    "cluster",
+    "cluster_of",
     "element_type_of",
     "flags_of",
     "for_execution",
     "gradients",
+    "input_types",
     "is_continuous",
     "lower",
     "optimize",
     "output_names",
+    "output_types",
     "prepare",
+    "require_protobuf",
     "tensor_of",
     "to_binary",
     "to_text",

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import op_image_rows
 import op_linear_rows
+import op_matrix_rows
 import op_placed_rows
 import op_random_rows
 import op_rows
+import op_space_rows
 import op_state_rows
 from op_values import numbers, specials
 
@@ -219,12 +221,27 @@ def _lists(name):
     takes = {
         "TensorListStack": [("same", "in2")],
         "TensorListLength": [("first",), ("less",), ("zeros",)],
+        "TensorListElementShape": [("first",), ("whole",)],
+        "TensorListGather": [("same", "in6", "in2")],
+        "TensorListConcatV2": [("same", "in2", "in7")],
         "TensorListGetItem": [("zeros", "in3", "in2"), ("same", "in3", "in2"), ("first", "in5", "in2")],
     }[name]
-    attributes = {} if name == "TensorListLength" else kind
-    given = [x, item, shape, one, most, np.array(0, np.int32)]
+    stated = {"TensorListLength": {}, "TensorListConcatV2": shaped, "TensorListElementShape": shaped}
+    attributes = stated.get(name, kind)
+    if name == "TensorListElementShape":
+        attributes = {"shape_type": BY_NAME["int32"]}
+    given = [x, item, shape, one, most, np.array(0, np.int32), np.array([2, 0], np.int32), np.array([1, 1, 1])]
     return [
-        Case(f"{name}/float32/{n}", name, attributes, given, known=(2, 3, 4, 5), before=tuple(made), takes=inputs)
+        Case(
+            f"{name}/float32/{n}",
+            name,
+            attributes,
+            given,
+            len(RECORDS[name].signature.outputs),
+            known=(2, 3, 4, 5, 6, 7),
+            before=tuple(made),
+            takes=inputs,
+        )
         for n, inputs in enumerate(takes)
     ]
 
@@ -250,7 +267,7 @@ CALLS = {
     "Cholesky": _rows(op_linear_rows.positive),
     "MatrixTriangularSolve": _rows(op_linear_rows.equations),
     **dict.fromkeys(("CheckNumerics", "CheckNumericsV2"), _rows(op_rows.checked)),
-    **dict.fromkeys(("TensorListStack", "TensorListLength", "TensorListGetItem"), _lists),
+    **{f"TensorList{name}": _lists for name in ("Stack", "Length", "GetItem", "ElementShape", "Gather", "ConcatV2")},
     "Const": _rows(op_rows.constants, attribute="dtype"),
     "PlaceholderWithDefault": _rows(op_rows.defaults, attribute="dtype"),
     "IdentityN": _rows(op_rows.many, [BY_NAME["float32"]], attribute=""),
@@ -336,6 +353,55 @@ CALLS = {
     "FusedBatchNormGrad": _rows(op_image_rows.normalised_back(2, None)),
     "FusedBatchNormGradV2": _rows(op_image_rows.normalised_back(2, FLOATS[0]), FLOATS[:1]),
     "FusedBatchNormGradV3": _rows(op_image_rows.normalised_back(3, FLOATS[0]), FLOATS[:1]),
+    **{name: _rows(op_space_rows.convolutions(name)) for name in convolution.RECORDS if name.startswith("Conv3D")},
+    "MaxPoolV2": _rows(op_space_rows.given_windows(op_image_rows.greatest)),
+    "MaxPoolGradV2": _rows(op_space_rows.given_windows(op_image_rows.greatest_back)),
+    "MaxPoolGradGradV2": _rows(op_space_rows.given_windows(op_image_rows.greatest_of_gradients)),
+    **dict.fromkeys(("MaxPool3D", "AvgPool3D"), _rows(op_space_rows.pools)),
+    "AvgPool3DGrad": _rows(op_space_rows.means_back),
+    "MaxPool3DGrad": _rows(op_space_rows.greatest_back()),
+    "MaxPool3DGradGrad": _rows(op_space_rows.greatest_back(is_of_gradient=True)),
+    "SpaceToBatchND": _rows(op_space_rows.to_batches),
+    "BatchToSpaceND": _rows(op_space_rows.from_batches),
+    "SpaceToBatch": _rows(op_space_rows.old_to_batches),
+    "BatchToSpace": _rows(op_space_rows.old_from_batches),
+    "SpaceToDepth": _rows(op_space_rows.to_channels),
+    "DepthToSpace": _rows(op_space_rows.from_channels),
+    "ExtractImagePatches": _rows(op_space_rows.patches),
+    "Reverse": _rows(op_space_rows.reversals),
+    "ReverseSequence": _rows(op_space_rows.sequences),
+    "ConjugateTranspose": _rows(op_space_rows.orders),
+    **dict.fromkeys(("ResizeNearestNeighbor", "ResizeBilinear", "ResizeBicubic"), _rows(op_space_rows.resized)),
+    "ResizeNearestNeighborGrad": _rows(op_space_rows.nearest_back),
+    **dict.fromkeys(("ResizeBilinearGrad", "ResizeBicubicGrad"), _rows(op_space_rows.resized_back)),
+    "MatrixInverse": _rows(op_matrix_rows.inverses),
+    "MatrixSolve": _rows(op_matrix_rows.solved),
+    "MatrixDeterminant": _rows(op_matrix_rows.determinants),
+    "Qr": _rows(op_matrix_rows.reflected),
+    "SelfAdjointEigV2": _rows(op_matrix_rows.spectra("compute_v")),
+    "Svd": _rows(op_matrix_rows.spectra("compute_uv")),
+    "Diag": _rows(op_matrix_rows.vectors),
+    "DiagPart": _rows(op_matrix_rows.square),
+    **dict.fromkeys(("MatrixDiag", "MatrixDiagPart"), _rows(op_matrix_rows.batches)),
+    "MatrixSetDiag": _rows(op_matrix_rows.with_diagonals),
+    **{f"MatrixDiagPart{one}": _rows(op_matrix_rows.parts(is_aligned=one == "V3")) for one in ("V2", "V3")},
+    **{f"MatrixDiag{one}": _rows(op_matrix_rows.made(is_aligned=one == "V3")) for one in ("V2", "V3")},
+    **{f"MatrixSetDiag{one}": _rows(op_matrix_rows.replaced(is_aligned=one == "V3")) for one in ("V2", "V3")},
+    **{
+        f"{kind}{suffix}": _rows(rows(count), attribute=attribute)
+        for count, suffix in ((1, ""), (2, "2D"), (3, "3D"))
+        for kind, rows, attribute in (
+            ("FFT", op_matrix_rows.transformed, "Tcomplex"),
+            ("IFFT", op_matrix_rows.transformed, "Tcomplex"),
+            ("RFFT", op_matrix_rows.of_real, "Treal"),
+            ("IRFFT", op_matrix_rows.to_real, "Tcomplex"),
+        )
+    },
+    "Bincount": _rows(op_matrix_rows.counted),
+    "DenseBincount": _rows(op_matrix_rows.counted_by_rows),
+    "Bucketize": _rows(op_matrix_rows.bounded),
+    **dict.fromkeys(("LowerBound", "UpperBound"), _rows(op_matrix_rows.among, FLOATS[:1])),
+    **{name: _rows(op_matrix_rows.segments) for name in RECORDS if name.startswith("Segment")},
     "LRN": _rows(op_image_rows.local),
     "LRNGrad": _rows(op_image_rows.local_back),
     **dict.fromkeys(

@@ -18,8 +18,9 @@ ONE_RESULT = {"SoftmaxCrossEntropyWithLogits", "FusedBatchNorm", "FusedBatchNorm
 GRID = 64
 """Numbers of f32 are multiples of its inverse, so that all that is done to them before the program is exact."""
 _DIFFERENTIATED_INPUTS = {"FusedBatchNorm": 3, "FusedBatchNormV2": 3, "FusedBatchNormV3": 3, "PadV2": 1}
+_DIFFERENTIATED_INPUTS |= dict.fromkeys(("MatrixDiagV2", "MatrixDiagV3", "MatrixDiagPartV2", "MatrixDiagPartV3"), 1)
 """Ops of which other inputs are constant to TensorFlow: so many have gradients."""
-_DEPENDENT = ("MaxPoolGrad", "MaxPoolGradGrad")
+_DEPENDENT = ("MaxPoolGrad", "MaxPoolGradGrad", "MaxPoolGradV2", "MaxPool3DGrad", "MaxPool3DGradGrad")
 """Ops of which one input follows from another."""
 _WITHOUT = ("PreventGradient", "Merge")
 DIFFERENTIATED = sorted(

@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 
 from xlabench import benchmarks
-from xlabench.results import Bundle, Kernel, Records, Run, Verdict
+from xlabench.results import Bundle, Kernel, Launch, Records, Run, Verdict
 
 _OF_RUN = ("run", "started_at")
 _OF_CASE = (*_OF_RUN, "program", "digest")
@@ -39,6 +39,7 @@ class Frames:
         canaries: the same of fixed work that was timed beside, by which a slower machine is told from a slower engine.
         bundles: a row per failure that was kept: its path, relative to the folder, and whether it showed again.
         kernels: a row per GPU kernel: registers of a thread, bytes of shared memory, of stack and of spills.
+        launches: a row per launch on a GPU: its time by a model, and what it keeps busy.
     """
 
     runs: pd.DataFrame
@@ -47,6 +48,7 @@ class Frames:
     canaries: pd.DataFrame
     bundles: pd.DataFrame
     kernels: pd.DataFrame
+    launches: pd.DataFrame
 
 
 def of_path(path: str | Path) -> Frames:
@@ -63,6 +65,7 @@ def of_path(path: str | Path) -> Frames:
         _frame(_samples(exports, "canaries", _OF_CANARY), (*_OF_CASE, *_OF_CANARY, *_OF_SAMPLE)),
         _frame(_owned(exports, "bundles"), (*_OF_CASE, *_names(Bundle))),
         _frame(_owned(exports, "kernels"), (*_OF_CASE, *_names(Kernel))),
+        _frame(_owned(exports, "launches"), (*_OF_CASE, *_names(Launch))),
     )
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 import compiler
 from xlabench.cases import inputs, programs
-from xlabench.engines import Program, call, decisions_of, info_of, liberties
+from xlabench.engines import Program, call, decisions_of, info_of, launch_models_of, liberties
 from xlabench.engines.spec import split_spec
 from xlabench.judging import bounds
 from xlabench.judging.excuses import Answer
@@ -50,8 +50,8 @@ ENDINGS: Mapping[str, str] = {"died": "crash", "timeout": "timeout"}
 def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     """Run a program once on an engine, and again where that is cheap; write the results of the first call.
 
-    What its kernels take of a GPU, and the digest of what the compiler decided, where these are known, are written to
-    `kernels` and `decisions`, if they are given, before it is run.
+    What its kernels take of a GPU, what a model says of their launches, and the digest of what the compiler decided,
+    where these are known, are written to `kernels`, `launches` and `decisions`, if they are given, before it is run.
 
     The answer says how long things took, what the engine says of how it `ran`, and what it did that no engine may:
     change its inputs, or answer the same question differently.  Of a program that cannot be run it says what is
@@ -70,6 +70,9 @@ def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
         Path(arguments["kernels"]).write_text(json.dumps([asdict(kernel) for kernel in facts.kernels]))
     if "decisions" in arguments:
         Path(arguments["decisions"]).write_text(decisions_of(program))
+    if "launches" in arguments:
+        models = [asdict(model) for model in launch_models_of(program)]
+        Path(arguments["launches"]).write_text(json.dumps(models))
     if facts.proven:
         return {"proven": facts.proven, "compile_s": compiled - begin}
     say("run")

@@ -24,7 +24,7 @@ from xlabench.cases.suite import Suite, SuiteProgram, Variant
 from xlabench.errors import BenchError, verdict_of
 from xlabench.judging import differ
 from xlabench.judging.judge import judged
-from xlabench.results import RIGHT, Bundle, Canary, Case, Decided, Kernel, Records, Run, Timing, Verdict
+from xlabench.results import RIGHT, Bundle, Canary, Case, Decided, Kernel, Launch, Records, Run, Timing, Verdict
 from xlabench.timing import change
 from xlabench.timing.measure import Plan
 from xlabench.worker import ENGINES, Outcome, Worker
@@ -213,6 +213,8 @@ class _Night:
             self._keep(program, case_id, subject, verdict, (expected or [], actual))
             for kernel in json.loads(self._kernels_path.read_text()) if self._kernels_path.exists() else ():
                 self.records.add(case_id, Kernel(engine, **kernel))
+            for launch in json.loads(self._launches_path.read_text()) if self._launches_path.exists() else ():
+                self.records.add(case_id, Launch(engine, **launch))
             digest = self._decisions_path.read_text() if self._decisions_path.exists() else ""
             if digest:
                 self.records.add(case_id, Decided(engine, digest))
@@ -250,11 +252,15 @@ class _Night:
         return self.scratch / "kernels"
 
     @property
+    def _launches_path(self) -> Path:
+        return self.scratch / "launches"
+
+    @property
     def _decisions_path(self) -> Path:
         return self.scratch / "decisions"
 
     def _evaluate(self, engine: str, variant: Variant) -> tuple[Outcome, list[Array] | None]:
-        for path in (self._kernels_path, self._decisions_path):
+        for path in (self._kernels_path, self._launches_path, self._decisions_path):
             path.unlink(missing_ok=True)
         arguments = {
             "factory": self.config.factory,
@@ -263,6 +269,7 @@ class _Night:
             "inputs": str(self._inputs_path),
             "results": str(self.scratch / "results"),
             "kernels": str(self._kernels_path),
+            "launches": str(self._launches_path),
             "decisions": str(self._decisions_path),
         }
         return jobs.evaluated(self.worker, arguments, timeout_s=self.config.timeout_s)

@@ -24,9 +24,9 @@ import sqlalchemy as sa
 
 from xlabench.errors import BenchError, RecordsLost
 
-SCHEMA_VERSION = 3
-READABLE_VERSIONS = (1, 2, 3)
-"""Version 1 has no canaries, 2 no decisions; all else is the same."""
+SCHEMA_VERSION = 4
+READABLE_VERSIONS = (1, 2, 3, 4)
+"""Version 1 has no canaries, 2 no decisions, 3 no launches; all else is the same."""
 DATABASE = "records.sqlite"
 """The name of the file in the folder of a nightly."""
 
@@ -138,6 +138,26 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
+class Launch:
+    """What a GPU is expected to do with one launch of a kernel (`compiler.LaunchModel`); times in nanoseconds."""
+
+    engine: str
+    name: str
+    time_ns: float
+    least_ns: float
+    limit: str
+    registers: int
+    occupancy: float
+    idle_lanes: float
+    sectors: int
+    least_sectors: int
+    shared_passes: int
+    least_shared_passes: int
+    atomics: int
+    atomic_passes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Decided:
     """A digest of all that an engine's compiler decided about a case: with another one it was compiled differently."""
 
@@ -146,12 +166,8 @@ class Decided:
 
 
 _METADATA = sa.MetaData()
-_TYPES: Mapping[str, type[sa.types.TypeEngine[Any]]] = {
-    "str": sa.String,
-    "int": sa.Integer,
-    "float": sa.Float,
-    "bool": sa.Boolean,
-}
+_SCALAR = type[sa.types.TypeEngine[Any]]
+_TYPES: Mapping[str, _SCALAR] = {"str": sa.String, "int": sa.Integer, "float": sa.Float, "bool": sa.Boolean}
 
 
 def _columns(record: type) -> list[sa.Column[Any]]:
@@ -199,6 +215,7 @@ _OF_CASE = {
     Canary: _of_case("canaries", Canary, "canary", "process"),
     Bundle: _of_case("bundles", Bundle, "path"),
     Kernel: _of_case("kernels", Kernel, "engine", "name"),
+    Launch: _of_case("launches", Launch, "engine", "name"),
     Decided: _of_case("decisions", Decided, "engine"),
 }
 
@@ -236,14 +253,11 @@ class Records:
 
     def start_case(self, run_id: int, case: Case) -> int:
         """Record that a case begins; what an earlier, unfinished attempt left is forgotten."""
-        self._execute(
-            sa.delete(_CASES).where(
-                _CASES.c.run_id == run_id, _CASES.c.name == case.name, _CASES.c.finished_at.is_(None)
-            )
-        )
+        same = sa.and_(_CASES.c.run_id == run_id, _CASES.c.name == case.name)
+        self._execute(sa.delete(_CASES).where(same, _CASES.c.finished_at.is_(None)))
         return self._insert(_CASES, {"run_id": run_id, **asdict(case), "started_at": _now()})
 
-    def add(self, case_id: int, record: Verdict | Timing | Canary | Bundle | Kernel | Decided) -> None:
+    def add(self, case_id: int, record: Verdict | Timing | Canary | Bundle | Kernel | Launch | Decided) -> None:
         """Record one fact about a case."""
         self._insert(_OF_CASE[type(record)], {"case_id": case_id, **asdict(record)})
 

@@ -6,21 +6,41 @@
 What is linked needs libc and libm, nothing of TensorFlow's.
 """
 
+from compiler.aot.carried import (
+    KEY,
+    MOST,
+    VALUE,
+    Carried,
+    carried_by,
+    carry,
+    lower_with_graph,
+    with_values,
+    without_graph,
+)
 from compiler.aot.config import Config, Feed, Fetch, Variable, parse_config, read_config, read_graph_and_config
 from compiler.aot.header import CppClass
 from compiler.aot.program import is_graph, read_program_of_graph
 from compiler.aot.tfcompile import tfcompile
 
 __all__ = [
+    "KEY",
+    "MOST",
+    "VALUE",
+    "Carried",
     "Config",
     "CppClass",
     "Feed",
     "Fetch",
     "Variable",
+    "carried_by",
+    "carry",
     "is_graph",
+    "lower_with_graph",
     "parse_config",
     "read_config",
     "read_graph_and_config",
     "read_program_of_graph",
     "tfcompile",
+    "with_values",
+    "without_graph",
 ]

@@ -6,14 +6,15 @@ Variables whose values are given are constants of the program.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.aot.carried import Carried, carry, with_values
 from compiler.aot.config import Config, Feed, Variable, read_graph_and_config
 from compiler.diagnostics import InputError
 from compiler.graph import MODEL_FILES, DataType, Graph, PartialShape
@@ -48,13 +49,15 @@ class Program:
     kept: Mapping[str, Variable]
 
 
-def program(graph: Graph, config: Config, name: str) -> Program:
+def program(graph: Graph, config: Config, name: str, *, starts_as_given: bool = False) -> Program:
     """The program of a graph.
 
     Args:
         graph: the graph.
         config: what is fed and fetched, and which variables the caller keeps.
         name: the module's.
+        starts_as_given: whether a variable whose value the config has may be written: it begins as that every time, and
+            what is written is a result.
 
     Raises:
         InputError: a feed, fetch or variable is not there, or its sizes are not known.
@@ -66,7 +69,8 @@ def program(graph: Graph, config: Config, name: str) -> Program:
     variables = {_variable(graph, one.node): one for one in config.variables}
     fixed = {name: one.value for name, one in variables.items() if one.value is not None}
     kept = {name: one for name, one in variables.items() if one.value is None}
-    _check_variables(lowered, kept, fixed)
+    fixed |= lowered.initial if starts_as_given else {}
+    _check_variables(lowered, kept, fixed, starts_as_given=starts_as_given)
     reads = _frozen(lowered, fixed)
     return Program(lowered.module, lowered.inputs, reads, lowered.writes, kept)
 
@@ -77,12 +81,19 @@ def is_graph(path: Path) -> bool:
     return _is_model(path) or name.endswith(".pbtxt") or (name.endswith(".pb") and _config_beside(path).exists())
 
 
-def read_program_of_graph(path: Path) -> Module:
-    """The program of a graph in a file.
+Sizes = Callable[[], Mapping[str, Sequence[int]] | None]
+"""The sizes of the arrays that a program is to run on, in order, by their names; None where nobody has said them."""
+
+
+def read_program_of_graph(path: Path, sizes: Sizes = lambda: None) -> Module:
+    """The program of a graph in a file, which carries the graph.
+
+    Variables of a model begin as the model has them; those that are written are results.
 
     Args:
         path: a GraphDef with what is fed and fetched of it beside it, `NAME.config.pbtxt` beside `NAME.pb`; or a
             SavedModel, of which it is the signature `serving_default`.
+        sizes: asked where the graph leaves sizes of feeds open.
 
     Raises:
         InputError: something cannot be read or makes no sense.
@@ -91,12 +102,48 @@ def read_program_of_graph(path: Path) -> Module:
     """
     folder = path.parent if path.name in MODEL_FILES else path
     if _is_model(path):
-        return program(*read_graph_and_config(path, None, SIGNATURE), folder.absolute().name).module
+        graph, read = read_graph_and_config(path, None, SIGNATURE)
+        return _carrying(graph, _with_sizes(read, sizes), folder.absolute().name, starts_as_given=True)
     config = _config_beside(path)
     if not config.exists():
         said = f"give {config.name} beside it, a message tensorflow.tf2xla.Config"
         raise InputError(f"{path}: a graph does not say what is fed and fetched: {said}")
-    return program(*read_graph_and_config(path, config, SIGNATURE), path.name.partition(".")[0]).module
+    graph, read = read_graph_and_config(path, config, SIGNATURE)
+    return _carrying(graph, _with_sizes(read, sizes), path.name.partition(".")[0])
+
+
+def _with_sizes(config: Config, sizes: Sizes) -> Config:
+    """The config with the sizes that are said where it leaves some open: by the names of feeds, else in order."""
+    if all(feed.shape.static is not None for feed in config.feeds):
+        return config
+    said = sizes()
+    if said is None:
+        return config
+    names = [feed.name for feed in config.feeds]
+    given = said if all(name in said for name in names) else dict(zip(names, said.values(), strict=False))
+    feeds = tuple(
+        replace(feed, shape=PartialShape(tuple(given[feed.name])))
+        if feed.name in given and feed.shape.static is None and _fits(feed.shape, given[feed.name])
+        else feed
+        for feed in config.feeds
+    )
+    return replace(config, feeds=feeds)
+
+
+def _fits(shape: PartialShape, sizes: Sequence[int]) -> bool:
+    """Whether sizes are some that a shape allows."""
+    if shape.dims is None:
+        return True
+    return len(shape.dims) == len(sizes) and all(a in (None, b) for a, b in zip(shape.dims, sizes, strict=True))
+
+
+def _carrying(graph: Graph, config: Config, name: str, *, starts_as_given: bool = False) -> Module:
+    """The program of a graph, with the graph, and the values of variables that are none of its parameters."""
+    made = program(graph, config, name, starts_as_given=starts_as_given)
+    fixed = {one.node: np.asarray(one.value) for one in config.variables if one.value is not None}
+    fetches = tuple(fetch.place for fetch in config.fetches)
+    carry(made.module, Carried(with_values(graph, fixed), made.feeds, made.reads, fetches, made.writes))
+    return made.module
 
 
 def _is_model(path: Path) -> bool:
@@ -120,7 +167,8 @@ def _shape(graph: Graph, feed: Feed) -> ArrayShape:
         sizes = stated.static
     if sizes is None:
         raise InputError(
-            f"feed {feed.place!r} has sizes {feed.shape}: give all of them, a program has arrays of fixed size"
+            f"feed {feed.place!r} has sizes {feed.shape}: give all of them, in the config or by inputs to run on; "
+            "a program has arrays of fixed size"
         )
     stated = node.attributes.get("dtype")
     dtype = feed.type or (stated if isinstance(stated, DataType) else None)
@@ -137,14 +185,18 @@ def _variable(graph: Graph, node: str) -> str:
     return name
 
 
-def _check_variables(lowered: Lowered, kept: Mapping[str, Variable], fixed: Mapping[str, NDArray[Any]]) -> None:
+def _check_variables(
+    lowered: Lowered, kept: Mapping[str, Variable], fixed: Mapping[str, NDArray[Any]], *, starts_as_given: bool
+) -> None:
     """See that the caller keeps what is written, and keeps or has given what is read."""
     for name in (*lowered.writes, *lowered.reads):
         is_written = name in lowered.writes
         if name not in kept and (is_written or name not in fixed):
+            if starts_as_given and (name in fixed or name not in lowered.reads):
+                continue
             said = "say in the config that the caller keeps it, `variable { node_name: ... }`"
             raise InputError(f"variable {name!r} is {'written' if is_written else 'read'}: {said}")
-        if is_written and kept[name].is_constant:
+        if is_written and name in kept and kept[name].is_constant:
             raise InputError(f"variable {name!r} is written, but the config says `readonly: true`")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from compiler.backends.strategy import Choice, Detail
@@ -45,22 +45,26 @@ class Decided:
         kind: how it walks over its data.
         strategy: the strategy that it gets, and what that chose in turn.
         others: why it gets no other one, by their names.
-        cost_ns: estimated nanoseconds on one thread; None where nobody estimates.
+        cost_ns: estimated nanoseconds.
+        on: where it takes so long, and what else there is to say of that, as the rest of a sentence.
         workspace_bytes: its scratch memory.
         shared: among what it is shared, or why one thread has it alone.
         overwritten: operands over which its results lie.
         details: sizes of tiles, numbers of chunks and the like.
+        modelled: by what its cost was estimated, where code was looked at: what each launch does, by names.
     """
 
     instruction: str
     kind: str
     strategy: str
     others: tuple[tuple[str, str], ...]
-    cost_ns: float | None
+    cost_ns: float
+    on: str
     workspace_bytes: int
     shared: str
     overwritten: tuple[str, ...]
     details: Mapping[str, Detail]
+    modelled: Mapping[str, Mapping[str, Detail]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +125,19 @@ def _place(placed: Placed) -> str:
 
 def _kernel_lines(kernel: Decided) -> Iterator[str]:
     yield f"kernel {kernel.instruction}: {kernel.kind}, {kernel.strategy}"
-    cost = "not estimated" if kernel.cost_ns is None else f"{kernel.cost_ns:,.0f} ns on one thread"
-    yield f"  cost: {cost}; {kernel.shared}; workspace {kernel.workspace_bytes:,} bytes"
+    yield f"  cost: {kernel.cost_ns:,.0f} ns {kernel.on}; {kernel.shared}; workspace {kernel.workspace_bytes:,} bytes"
     if kernel.overwritten:
         yield f"  over: {', '.join(kernel.overwritten)}"
     if kernel.details:
-        yield f"  plan: {', '.join(f'{name} {_spelled(value)}' for name, value in kernel.details.items())}"
+        yield f"  plan: {_listed(kernel.details)}"
+    for name, said in kernel.modelled.items():
+        yield f"  {name}: {_listed(said)}"
     for name, reason in kernel.others:
         yield f"  not {name}: {reason}"
+
+
+def _listed(details: Mapping[str, Detail]) -> str:
+    return ", ".join(f"{name} {_spelled(value)}" for name, value in details.items())
 
 
 def _spelled(value: Detail) -> str:

@@ -45,6 +45,41 @@ class KernelResources:
 
 
 @dataclass(frozen=True, slots=True)
+class LaunchModel:
+    """What a GPU is expected to do with one launch of a kernel; counts are of the blocks that stand for all.
+
+    Attributes:
+        name: the kernel's instruction, and which of its launches this is.
+        time_ns: nanoseconds by the model.
+        least_ns: nanoseconds that no code for the whole kernel could do without.
+        limit: the resource that takes longest.
+        registers: of a thread, estimated.
+        occupancy: the share of a multiprocessor's warps that its blocks fill.
+        idle_lanes: the share of lanes that stand by while others of their warps execute.
+        sectors: transactions of global memory.
+        least_sectors: how many would do, were each access coalesced.
+        shared_passes: passes of shared memory.
+        least_shared_passes: how many would do without bank conflicts.
+        atomics: updates of lanes.
+        atomic_passes: updates that come one after the other.
+    """
+
+    name: str
+    time_ns: float
+    least_ns: float
+    limit: str
+    registers: int
+    occupancy: float
+    idle_lanes: float
+    sectors: int
+    least_sectors: int
+    shared_passes: int
+    least_shared_passes: int
+    atomics: int
+    atomic_passes: int
+
+
+@dataclass(frozen=True, slots=True)
 class ExecutableInfo:
     """What is known of an executable besides its results, as far as there is something to say.
 
@@ -128,6 +163,10 @@ class Executable(Protocol):
     def decisions_digest(self) -> str:
         """A digest of all that was decided about it: with another one the module was compiled differently."""
 
+    @property
+    def launch_models(self) -> tuple[LaunchModel, ...]:
+        """What a GPU is expected to take for each launch; it takes the time of a compilation, and more, to find out."""
+
     def __call__(self, *inputs: object) -> list[NDArray[Any]]:
         """Run it on the entry parameters in order; returns the leaves of the root in order."""
 
@@ -156,3 +195,8 @@ class Wrapped:
     def decisions_digest(self) -> str:
         """A digest of all that was decided about it."""
         return self.inner.decisions_digest
+
+    @property
+    def launch_models(self) -> tuple[LaunchModel, ...]:
+        """What a GPU is expected to take for each launch."""
+        return self.inner.launch_models

@@ -36,7 +36,7 @@ class Plan(Generic[Emitted]):
 
     Attributes:
         emit: writes its code into a module.
-        cost_ns: estimated nanoseconds on one thread; 0 where nobody estimates.
+        cost_ns: estimated nanoseconds: of a CPU on one thread; of a GPU what no code could do without.
         workspace_bytes: scratch memory, for all threads together.
         parallel: whether the work is shared among threads.
         details: sizes of tiles, numbers of chunks and the like, by names.

@@ -94,10 +94,13 @@ def pays_threads(work_ns: float) -> bool:
 def nanoseconds(kernel: Kernel) -> float:
     """The expected time of a kernel on one thread."""
     compute = sum(_instruction_ns(instruction) for instruction in kernel.body())
-    traffic = sum(_read_bytes(kernel, number) for number in range(len(kernel.inputs)))
-    traffic += kernel.instruction.shape.size_bytes
     products = any(instruction.opcode in ("dot", "convolution") for instruction in kernel.body())
-    return compute + traffic / (_PRODUCT_BYTES_PER_NS if products else _BYTES_PER_NS)
+    return compute + moved_bytes(kernel) / (_PRODUCT_BYTES_PER_NS if products else _BYTES_PER_NS)
+
+
+def moved_bytes(kernel: Kernel) -> int:
+    """Bytes that a kernel moves where it reads every input once, and writes every result once."""
+    return sum(_read_bytes(kernel, n) for n in range(len(kernel.inputs))) + kernel.instruction.shape.size_bytes
 
 
 _PARTIAL = having(Trait.PARTIAL)

@@ -7,8 +7,8 @@ A kernel evaluates one instruction: a fusion, or a single op when nothing was fu
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from compiler.analysis.aliasing import overwritten
 from compiler.codegen import elemental, windows
@@ -87,23 +87,25 @@ class Kernel:
 
     def body(self) -> Iterator[Instruction]:
         """What is computed inside: everything the roots need down to the leaves, operands first."""
-        given = {leaf for leaf, _ in self.leaves}
-        seen: set[Instruction] = set()
-        stack: list[tuple[Instruction, bool]] = [(root, False) for root in reversed(self.roots)]
-        while stack:
-            instruction, ready = stack.pop()
-            if ready:
-                yield instruction
-                continue
-            if instruction in seen or instruction in given:
-                continue
-            seen.add(instruction)
-            stack.append((instruction, True))
-            stack.extend((operand, False) for operand in reversed(instruction.operands))
+        return computed(self.roots, (leaf for leaf, _ in self.leaves))
 
     def of_opcode(self, opcode: str) -> list[Instruction]:
         """The inner instructions of an opcode."""
         return [instruction for instruction in self.body() if instruction.opcode == opcode]
+
+
+def computed(roots: Sequence[Instruction], leaves: Iterable[Instruction]) -> Iterator[Instruction]:
+    """Everything that roots need down to the leaves, operands first."""
+    seen = set(leaves)
+    stack: list[tuple[Instruction, bool]] = [(root, False) for root in reversed(roots)]
+    while stack:
+        instruction, ready = stack.pop()
+        if ready:
+            yield instruction
+        elif instruction not in seen:
+            seen.add(instruction)
+            stack.append((instruction, True))
+            stack.extend((operand, False) for operand in reversed(instruction.operands))
 
 
 _FUSION_KINDS = {
@@ -188,26 +190,39 @@ def _roots(root: Instruction) -> tuple[Instruction, ...]:
 
 
 def _of_fusion(fusion: Instruction) -> Kernel:
-    kind = _FUSION_KINDS.get(fusion.attributes["kind"])
-    if overwritten(fusion) is not None:
-        kind = KernelKind.UPDATE
-    if kind is None:
-        raise UnsupportedError(f"fusion of kind {fusion.attributes['kind']}", "code generation", f"at {fusion.name}")
     body = fusion.attributes["calls"]
-    if body.root.opcode == "scatter":
-        kind = KernelKind.SCATTER
-    if any(instruction.opcode == "sort" for instruction in body.instructions):
-        kind = KernelKind.SORT
     inputs = tuple(dict.fromkeys(fusion.operands))
     numbered = tuple((p, inputs.index(fusion.operands[p.parameter_number])) for p in body.parameters)
-    kernel = Kernel(fusion, kind, inputs, numbered, _roots(body.root))
-    if kind is KernelKind.LOOP and kernel.of_opcode("while"):
-        return replace(kernel, kind=KernelKind.ITERATION)
-    convolutions = kernel.of_opcode("convolution") if kind is KernelKind.DOT else []
-    if convolutions:
-        product = KernelKind.CONVOLUTION if all(map(is_sum_of_products, convolutions)) else KernelKind.LOOP
-        kernel = replace(kernel, kind=product)
-    # An input program may bring fusions of its own making: they are lowered by what they hold.
-    if kind is KernelKind.LOOP and kernel.of_opcode("dot"):
+    return Kernel(fusion, _kind_of_fusion(fusion), inputs, numbered, _roots(body.root))
+
+
+def _kind_of_fusion(fusion: Instruction) -> KernelKind:
+    """How a fusion is computed: by what it holds where that decides alone, else by its own kind.
+
+    An input program may bring fusions of its own making, which are lowered in the same way.
+    """
+    body, stated = fusion.attributes["calls"], _FUSION_KINDS.get(fusion.attributes["kind"])
+    updates = overwritten(fusion) is not None
+    if stated is None and not updates:
+        raise UnsupportedError(f"fusion of kind {fusion.attributes['kind']}", "code generation", f"at {fusion.name}")
+    if any(instruction.opcode == "sort" for instruction in body.instructions):
+        return KernelKind.SORT
+    if body.root.opcode == "scatter":
+        return KernelKind.SCATTER
+    if updates:
+        return KernelKind.UPDATE
+    assert stated is not None
+    return _kind_of_loop_or_product(fusion, stated)
+
+
+def _kind_of_loop_or_product(fusion: Instruction, stated: KernelKind) -> KernelKind:
+    """What a loop fusion, or one around a product, is computed as; others as they say."""
+    held = list(computed(_roots(fusion.attributes["calls"].root), fusion.attributes["calls"].parameters))
+    convolutions = [instruction for instruction in held if instruction.opcode == "convolution"]
+    if stated is KernelKind.LOOP and any(instruction.opcode == "while" for instruction in held):
+        return KernelKind.ITERATION
+    if stated is KernelKind.DOT and convolutions:
+        stated = KernelKind.CONVOLUTION if all(map(is_sum_of_products, convolutions)) else KernelKind.LOOP
+    if stated is KernelKind.LOOP and any(instruction.opcode == "dot" for instruction in held):
         raise UnsupportedError("a loop fusion with a dot inside", "code generation", f"at {fusion.name}")
-    return kernel
+    return stated

@@ -1,11 +1,12 @@
 """A graph as one page that needs nothing else: neither a network, nor scripts, nor Graphviz.
 
 Resting the pointer on a node shows the whole instruction; what the operands of a fusion lead to is drawn inside it.
+The name of a frame that there is a text of leads to that text, which opens then: browsers open what a link leads into.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 
 from compiler.drawing.graph import Cluster, Edge, Graph, Kind, Node
@@ -17,6 +18,7 @@ svg text { font: 10px Helvetica, Arial, sans-serif; }
 svg .frame { fill: #90a4ae; fill-opacity: 0.12; stroke: #9e9e9e; }
 svg .edge { fill: none; stroke: #607d8b; }
 svg .broken { stroke-dasharray: 4 3; }
+svg a text { fill: #1565c0; text-decoration: underline; }
 svg .opcode { font-weight: bold; }
 .legend span { display: inline-block; padding: 2px 8px; margin-right: 4px; border: 1px solid; }
 """
@@ -42,13 +44,14 @@ def _lines(graph: Graph) -> Iterator[str]:
     yield '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="6" markerHeight="6" orient="auto">'
     yield '<path d="M0 0 8 4 0 8z" fill="#607d8b"/></marker></defs>'
     places: dict[str, tuple[float, float, Box]] = {}
-    drawn = [line for box in boxes for line in _box(box, _MARGIN, _MARGIN, places)]
+    links = {title: f"text_{number}" for number, title in enumerate(graph.texts)}
+    drawn = [line for box in boxes for line in _box(box, _MARGIN, _MARGIN, places, links)]
     for edge in graph.edges:
         yield _edge(edge, places)
     yield from drawn  # above the edges, which would strike out what nodes say
     yield "</svg>"
     for title, text in graph.texts.items():
-        yield f"<details><summary>{_shown(title)}</summary><pre>{escape(text)}</pre></details>"
+        yield f'<details><summary>{_shown(title)}</summary><pre id="{links[title]}">{escape(text)}</pre></details>'
     yield "</body>\n</html>"
 
 
@@ -57,15 +60,19 @@ def _legend(kind: Kind) -> str:
     return f'<span style="{style}">{_shown(kind.name)}</span>'
 
 
-def _box(box: Box, x: float, y: float, places: dict[str, tuple[float, float, Box]]) -> Iterator[str]:
+def _box(
+    box: Box, x: float, y: float, places: dict[str, tuple[float, float, Box]], links: Mapping[str, str]
+) -> Iterator[str]:
     x, y = x + box.x, y + box.y
     places[box.of.key] = (x, y, box)
     where = f'x="{x:.1f}" y="{y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}"'
     if isinstance(box.of, Cluster):
         yield f'<g><title>{_shown(box.of.tip)}</title><rect class="frame" rx="6" {where}/>'
-        yield f'<text x="{x + 8:.1f}" y="{y + _BASELINE:.1f}">{_shown(box.of.label)}</text></g>'
+        label = f'<text x="{x + 8:.1f}" y="{y + _BASELINE:.1f}">{_shown(box.of.label)}</text>'
+        link = links.get(box.of.label)
+        yield f'<a href="#{link}">{label}</a></g>' if link else f"{label}</g>"
         for inner in box.inner:
-            yield from _box(inner, x, y, places)
+            yield from _box(inner, x, y, places, links)
     else:
         yield from _node(box.of, x, y, box.width, where)
 

@@ -13,6 +13,11 @@ from compiler.ir.shape import without_layout
 from compiler.text.printer import to_text
 
 _NO_MEANING = NOTES | {"operand_precision", "algorithm", "result_accuracy", "indices_are_sorted", "unique_indices"}
+_MEANT = {
+    "custom-call": frozenset({"backend_config"}),
+    **dict.fromkeys(("rng", "rng-bit-generator"), frozenset({"algorithm"})),
+}
+"""What means something of an opcode after all: which routine is called with what."""
 
 
 def plain(module: Module) -> Edited:
@@ -20,9 +25,8 @@ def plain(module: Module) -> Edited:
     draft = Draft.of(module)
     for instruction in draft.module.instructions():
         instruction.shape = without_layout(instruction.shape)
-        for name in _NO_MEANING & instruction.attributes.keys():
-            if not (instruction.opcode.startswith("rng") and name == "algorithm"):
-                del instruction.attributes[name]
+        for name in _NO_MEANING & instruction.attributes.keys() - _MEANT.get(instruction.opcode, frozenset()):
+            del instruction.attributes[name]
     return draft.finish()
 
 

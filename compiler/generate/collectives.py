@@ -8,16 +8,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from compiler.generate.choices import chance, permutation, pick
 from compiler.generate.combining import ORDERED, combiner, combiners
+from compiler.generate.elementwise import spread
 from compiler.generate.recipe import NUMBERS, Recipe
 from compiler.generate.scope import Scope
 from compiler.ir.devices import ReplicaGroups
+from compiler.ir.literal import array_literal
 from compiler.ir.module import Instruction
-from compiler.ir.types import U32, ElementType
+from compiler.ir.shape import ArrayShape, TupleShape
+from compiler.ir.types import S32, U32, ElementType
+from compiler.ops.build import constant
 
 _GROUPED_PERCENT = 70
 _SENT_PERCENT = 75
+_MOST_ROWS = 4
 
 
 def _groups(scope: Scope, devices: int) -> tuple[tuple[int, ...], ...]:
@@ -28,6 +35,31 @@ def _groups(scope: Scope, devices: int) -> tuple[tuple[int, ...], ...]:
 
 
 def _draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+    drawn = _drawn(scope, opcode, element_type)
+    if drawn is None:
+        return None
+    value, shape, attributes = drawn
+    return scope.build(opcode, [value], shape=shape, **attributes)
+
+
+def _in_halves(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+    """What begins an exchange, and what ends it."""
+    whole = opcode.rpartition("-")[0]
+    drawn = _drawn(scope, whole, element_type)
+    if drawn is None:
+        return None
+    value, shape, attributes = drawn
+    number = ArrayShape(U32, ())
+    begun = {"all-reduce": shape, "all-gather": TupleShape((value.array, shape))}
+    carried = begun.get(whole, TupleShape((value.array, shape, number, number)))
+    start = scope.build(f"{whole}-start", [value], shape=carried, **attributes)
+    return scope.build(f"{whole}-done", [start])
+
+
+def _drawn(
+    scope: Scope, opcode: str, element_type: ElementType
+) -> tuple[Instruction, ArrayShape, dict[str, Any]] | None:
+    """What is exchanged, what comes of it, and how."""
     devices = scope.program.devices
     if devices > 1 and scope.depth:
         return None
@@ -51,9 +83,38 @@ def _draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction |
         return None
     dims[along] = dims[along] * size if opcode == "all-gather" else dims[along]
     dims[along] = dims[along] // size if opcode == "reduce-scatter" else dims[along]
-    if not scope.fits(dims):
+    return (value, value.array.with_dims(tuple(dims)), attributes) if scope.fits(dims) else None
+
+
+def _ragged(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+    """Each device sends as many rows as the receiver wants, from anywhere, to a place of its own at the receiver."""
+    devices, banned = scope.program.devices, scope.program.space.banned
+    if (devices > 1 and scope.depth) or ("replica-id", U32.name) in banned:
         return None
-    return scope.build(opcode, [value], shape=value.array.with_dims(tuple(dims)), **attributes)
+    value = scope.array(element_type, least_rank=1, most_rank=3)
+    rows, rest = value.array.dims[0], value.array.dims[1:]
+    sizes = [scope.choices.integer(0, min(rows, _MOST_ROWS)) for _ in range(devices)]
+    starts = [scope.choices.integer(0, rows - size) for size in sizes]
+    room = max(sizes) * devices + scope.choices.integer(0, 2)
+    if not scope.fits([room, *rest]):
+        return None
+    target = scope.like(ArrayShape(element_type, (room, *rest)))
+    order = permutation(scope.choices, devices)
+    number = scope.build("convert", [scope.build("replica-id")], shape=ArrayShape(S32, ()))
+    place = scope.build("multiply", [number, scope.constant(max(sizes), S32)])
+    wanted = scope.build(
+        "dynamic-slice",
+        [_table(scope, [sizes[order.index(device)] for device in range(devices)]), number],
+        dynamic_slice_sizes=(1,),
+    )
+    one = scope.build("reshape", [wanted], shape=ArrayShape(S32, ()))
+    offsets, received = (spread(scope, scalar, ArrayShape(S32, (devices,))) for scalar in (place, one))
+    operands = [value, target, _table(scope, starts), _table(scope, sizes), offsets, received]
+    return scope.build(opcode, operands, replica_groups=ReplicaGroups((tuple(order),)))
+
+
+def _table(scope: Scope, numbers: list[int]) -> Instruction:
+    return constant(scope.computation, array_literal(np.asarray(numbers, np.int32), S32))
 
 
 def _pairs(scope: Scope, devices: int) -> tuple[tuple[int, int], ...]:
@@ -73,6 +134,10 @@ RECIPES: dict[str, Recipe] = {
     "all-to-all": Recipe(NUMBERS, _draw),
     "collective-broadcast": Recipe(NUMBERS, _draw),
     "collective-permute": Recipe(NUMBERS, _draw),
+    **dict.fromkeys(("all-gather-start", "all-gather-done"), Recipe(NUMBERS, _in_halves)),
+    **dict.fromkeys(("all-reduce-start", "all-reduce-done"), Recipe(ORDERED, _in_halves)),
+    **dict.fromkeys(("collective-permute-start", "collective-permute-done"), Recipe(NUMBERS, _in_halves)),
+    "ragged-all-to-all": Recipe(NUMBERS, _ragged),
     "partition-id": Recipe((U32,), _number),
     "replica-id": Recipe((U32,), _number),
 }

@@ -156,7 +156,7 @@ def _running_window(scope: Scope, dims: Sequence[int]) -> Window:
 
 
 def _reduce_window(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
-    value = scope.array(element_type, least_rank=1, size=2048)
+    value = scope.array(element_type, least_rank=1, size=scope.at_most(2048))
     dims_of = value.array.dims
     window = _running_window(scope, dims_of) if chance(scope.choices, 20) else _window(scope, dims_of)
     dims = [output_size(n, part) for n, part in zip(value.array.dims, window, strict=True)]
@@ -177,7 +177,7 @@ def running(scope: Scope, value: Instruction) -> Instruction:
 
 
 def _select_and_scatter(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
-    value = scope.array(element_type, least_rank=1, size=1024)
+    value = scope.array(element_type, least_rank=1, size=scope.at_most(1024))
     window = tuple(replace(p, lhs_dilate=1, rhs_dilate=1) for p in _window(scope, value.array.dims))
     dims = tuple(output_size(n, part) for n, part in zip(value.array.dims, window, strict=True))
     if not scope.fits(dims) or 0 in value.array.dims or min(dims) < 1:
@@ -204,7 +204,7 @@ def _scatter(scope: Scope, opcode: str, element_type: ElementType) -> Instructio
     places = sorted(permutation(scope.choices, len(batch) + len(window))[: len(window)])
     sizes, outer = iter(window), iter(batch)
     dims = tuple(next(sizes) if d in places else next(outer) for d in range(len(batch) + len(window)))
-    indices = perhaps_of(scope, value, ArrayShape(scope.index_type(), (*batch, len(mapped))))
+    indices = perhaps_of(scope, value, ArrayShape(scope.index_type(value.array.dims), (*batch, len(mapped))))
     updates = perhaps_of(scope, value, ArrayShape(element_type, dims))
     return scope.build(
         opcode,
@@ -219,7 +219,7 @@ def _scatter(scope: Scope, opcode: str, element_type: ElementType) -> Instructio
 
 def _sort(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     """By one key; floats in the total order, which NaN does not upset, and stable where other operands go along."""
-    key = scope.array(element_type, least_rank=1, size=1024)
+    key = scope.array(element_type, least_rank=1, size=scope.at_most(1024))
     operands = [key]
     while scope.choices.more(len(operands), 3):
         other = scope.find(lambda shape: shape.dims == key.array.dims)
@@ -236,7 +236,7 @@ def _sort(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
 
 
 def _topk(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    value = scope.array(element_type, least_rank=1, size=1024)
+    value = scope.array(element_type, least_rank=1, size=scope.at_most(1024))
     done = scope.build(opcode, [value], k=scope.choices.integer(min(1, value.array.dims[-1]), value.array.dims[-1]))
     return _elements(scope, done)
 
@@ -250,7 +250,7 @@ def _elements(scope: Scope, done: Instruction) -> Instruction:
 
 def _scan(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     """A running combination along a dimension, with what is carried as second result."""
-    value = scope.array(element_type, least_rank=1, most_rank=2, size=512)
+    value = scope.array(element_type, least_rank=1, most_rank=2, size=scope.at_most(512))
     along = scope.choices.integer(0, value.array.rank - 1)
     rest = ArrayShape(element_type, value.array.dims[:along] + value.array.dims[along + 1 :])
     made = scope.program.computation("step")

@@ -1,4 +1,4 @@
-"""All small programs in a fixed order: one instruction in every form near the simplest, and two in a row.
+"""All small programs in a fixed order: one instruction in any form near the simplest, two in a row, three common ones.
 
 A form is the simplest outcome of every decision but one, on an array whose dimensions all differ or on one where they
 are all the same.  So the forms of an opcode on a type are counted by drawing it once, and any of them is drawn by its
@@ -24,6 +24,13 @@ _BESIDE = ((5,), (4, 3))
 _ALL_OF, _PERCENT = 6, 99
 _MOST_ELEMENTS, _BUDGET = 256, 1 << 20
 _EVERYTHING = frozenset(RECIPES)
+COMMON = (
+    "abs", "add", "and", "broadcast", "compare", "concatenate", "convert", "divide", "dot", "iota", "maximum",
+    "minimum", "multiply", "negate", "not", "or", "pad", "reduce", "reshape", "reverse", "select", "slice",
+    "subtract", "transpose", "while",
+)  # fmt: skip
+"""What comes three in a row, in any order: most rewrites look at that many."""
+_OF_THREE = ("f32", "s32")
 
 
 @dataclass(slots=True)
@@ -50,7 +57,7 @@ class Deviating:
 
 @dataclass(frozen=True, slots=True)
 class Small:
-    """A program of one instruction in a form, or with a second one in its simplest form behind it."""
+    """A program of one instruction in a form, or with others in their simplest forms behind it."""
 
     opcode: str
     element_type: str
@@ -58,6 +65,7 @@ class Small:
     at: int = -1
     value: int = 0
     second: str = ""
+    third: str = ""
 
 
 def _others(low: int, high: int) -> list[int]:
@@ -88,9 +96,10 @@ class Packing:
         element_type = TYPES[small.element_type]
         self._scope.values = self.given(element_type, small.base)
         made = self._drawn(small.opcode, element_type, Deviating(small.at, small.value))
-        if made is not None and small.second:
-            self._scope.values = [made]
-            made = self._drawn(small.second, made.array.element_type, Deviating())
+        for opcode in filter(None, (small.second, small.third)):
+            if made is not None:
+                self._scope.values = [made]
+                made = self._drawn(opcode, made.array.element_type, Deviating())
         if made is None:
             return False
         self._results.append(made)
@@ -154,7 +163,7 @@ def _decisions(opcode: str, element_type: str, base: tuple[int, ...]) -> tuple[t
 
 
 def small_programs(element_types: Sequence[str], banned: frozenset[tuple[str, str]] = frozenset()) -> Iterator[Small]:
-    """All small programs on some types, those of one instruction first."""
+    """All small programs on some types, those of one instruction first, then those of two and of three."""
     pairs = [
         (opcode, kind)
         for opcode in sorted(RECIPES)
@@ -168,3 +177,6 @@ def small_programs(element_types: Sequence[str], banned: frozenset[tuple[str, st
                 yield from (Small(opcode, kind, base, at, value) for value in _others(low, high))
     for opcode, kind in pairs:
         yield from (Small(opcode, kind, BASES[0], second=second) for second in sorted(RECIPES))
+    of_three = [(opcode, kind) for opcode, kind in pairs if opcode in COMMON and kind in _OF_THREE]
+    for opcode, kind in of_three:
+        yield from (Small(opcode, kind, BASES[0], second=one, third=other) for one in COMMON for other in COMMON)

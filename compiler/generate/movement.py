@@ -146,7 +146,7 @@ def _get_dimension_size(scope: Scope, opcode: str, element_type: ElementType) ->
 
 def _starts(scope: Scope, value: Instruction) -> list[Instruction]:
     """Start indices as scalars: small numbers, parameters, elements of whatever is there, and of the array itself."""
-    shape = ArrayShape(scope.index_type(), ())
+    shape = ArrayShape(scope.index_type(value.array.dims), ())
     return [
         scope.small_constant(shape.element_type) if chance(scope.choices, 20) else perhaps_of(scope, value, shape)
         for _ in range(value.array.rank)
@@ -198,7 +198,9 @@ def _gather(scope: Scope, opcode: str, element_type: ElementType) -> Instruction
         return None
     places = sorted(permutation(scope.choices, len(batch) + len(window))[: len(window)])
     at = scope.choices.integer(0, len(batch))
-    indices = perhaps_of(scope, value, ArrayShape(scope.index_type(), (*batch[:at], len(mapped), *batch[at:])))
+    indices = perhaps_of(
+        scope, value, ArrayShape(scope.index_type(value.array.dims), (*batch[:at], len(mapped), *batch[at:]))
+    )
     return scope.build(
         opcode,
         [value, indices],

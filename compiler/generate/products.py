@@ -14,7 +14,8 @@ from compiler.ir.types import C64, C128, F16, F32, F64, PRED, S32, TYPES, U32, U
 from compiler.ir.windows import output_size
 
 _PRODUCTS = tuple(t for t in NUMBERS if t is not PRED and t.bits >= 8)
-_MOST_PRODUCTS = 1 << 18
+_MOST_PRODUCTS, _MOST_OF_LARGE = 1 << 18, 1 << 23
+_MOST_ROWS, _MOST_COLUMNS, _LARGER = 9, 5, 8  # of factored matrices, and how many times as many of large ones
 
 
 def _size(scope: Scope, most: int) -> int:
@@ -29,9 +30,10 @@ def _dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | 
     # Batches of equal sizes may be paired crosswise, which shows in nothing but the values.
     batch = order[: scope.choices.integer(1 if cube else 0, min(3, lhs.array.rank - 1))]
     contracting = [d for d in order if d not in batch][: scope.choices.integer(1, 2)]
-    free = [_size(scope, 64) for _ in range(scope.choices.integer(0, 2))]
+    free = [_size(scope, 128 if scope.is_large else 64) for _ in range(scope.choices.integer(0, 2))]
     kept = [n for d, n in enumerate(dims) if d not in batch and d not in contracting]
-    if not scope.fits([*(dims[d] for d in batch), *kept, *free]) or lhs.array.size * _product(free) > _MOST_PRODUCTS:
+    most = _MOST_OF_LARGE if scope.is_large else _MOST_PRODUCTS
+    if not scope.fits([*(dims[d] for d in batch), *kept, *free]) or lhs.array.size * _product(free) > most:
         return None
     labelled = [*(("b", d) for d in batch), *(("c", d) for d in contracting), *(("f", k) for k in range(len(free)))]
     placed = [labelled[k] for k in permutation(scope.choices, len(labelled))]
@@ -71,7 +73,7 @@ def _product(sizes: Sequence[int]) -> int:
 
 
 def _ragged_dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
-    lhs = scope.array(element_type, least_rank=2, most_rank=2, size=2048)
+    lhs = scope.array(element_type, least_rank=2, most_rank=2, size=scope.at_most(2048))
     _, depth = lhs.array.dims
     groups, columns = scope.choices.integer(1, 4), _size(scope, 17)
     if not scope.fits([groups, depth, columns]):
@@ -90,7 +92,7 @@ def _ragged_dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruc
 
 
 def _scaled_dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
-    lhs = scope.array(element_type, least_rank=2, most_rank=2, size=2048)
+    lhs = scope.array(element_type, least_rank=2, most_rank=2, size=scope.at_most(2048))
     rows, depth = lhs.array.dims
     columns = _size(scope, 17)
     if not scope.fits([depth, columns]) or not rows * depth * columns:
@@ -155,6 +157,11 @@ def _batch_norm(scope: Scope, opcode: str, element_type: ElementType) -> Instruc
     return [scope.build("get-tuple-element", [done], index=k) for k in range(3)][-1]
 
 
+def _rows(scope: Scope, most: int) -> int:
+    """How many rows or columns a matrix has that is factored or solved."""
+    return scope.choices.integer(1, most * _LARGER if scope.is_large else most)
+
+
 def _positive_definite(scope: Scope, element_type: ElementType, size: int) -> Instruction:
     """A matrix times its adjoint, plus a multiple of the identity."""
     half = conjugate = scope.like(ArrayShape(element_type, (size, size)))
@@ -181,7 +188,7 @@ def _diagonal(scope: Scope, element_type: ElementType, size: int) -> Instruction
 
 
 def _cholesky(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    matrix = _positive_definite(scope, element_type, scope.choices.integer(1, 9))
+    matrix = _positive_definite(scope, element_type, _rows(scope, _MOST_ROWS))
     factor = scope.build(opcode, [matrix], lower=True)
     # What stands above the diagonal is left open by the language.
     zero = scope.build("subtract", [factor, factor])
@@ -192,7 +199,7 @@ def _cholesky(scope: Scope, opcode: str, element_type: ElementType) -> Instructi
 
 
 def _triangular_solve(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    size, columns = scope.choices.integer(1, 9), scope.choices.integer(1, 5)
+    size, columns = _rows(scope, _MOST_ROWS), _rows(scope, _MOST_COLUMNS)
     matrix = scope.build(
         "add", [scope.like(ArrayShape(element_type, (size, size))), _diagonal(scope, element_type, size)]
     )
@@ -213,7 +220,7 @@ _FFTS = {Kind.COMPLEX: ("FFT", "IFFT", "IRFFT"), Kind.FLOAT: ("RFFT",)}
 
 def _fft(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
     kind = pick(scope.choices, _FFTS[element_type.kind])
-    value = scope.array(element_type, least_rank=1, most_rank=2, size=1024)
+    value = scope.array(element_type, least_rank=1, most_rank=2, size=scope.at_most(1024))
     length = value.array.dims[-1]
     if kind == "IRFFT":
         length = 2 * (length - 1)

@@ -38,7 +38,7 @@ _SAME_PERCENT = 20
 _UNUSED_PERCENT = 60  # what nothing uses shows in no result
 _DIMENSIONS = 4
 _CUBIC, _SPREAD_PERCENT = 3, 35
-_OTHER_INDICES_PERCENT, _LEAST_INDEX_BITS = 35, 8
+_OTHER_INDICES_PERCENT, _NARROW_PERCENT, _LEAST_INDEX_BITS = 35, 50, 8
 _WITH_INFINITIES = 16  # bits; most narrower floats lack them, or zeros with signs
 
 
@@ -189,6 +189,15 @@ class Scope:
         found = None if chance(self.choices, 10) else self.find(fits)
         return found or self.fresh(ArrayShape(element_type, self.dims(least_rank, most_rank, size=size)))
 
+    @property
+    def is_large(self) -> bool:
+        """Whether there is room for arrays that are shared among threads, cut into tiles or looked up."""
+        return self.program.space.most_elements >= _LEAST_ROOM
+
+    def at_most(self, size: int) -> int:
+        """How many elements a value may have of which so many are enough: all of them among large ones."""
+        return self.program.space.most_elements if self.is_large else size
+
     def cube(self, element_type: ElementType, rank: int = _CUBIC) -> Instruction | None:
         """Now and then a value of so many dimensions or more, all of the same size."""
 
@@ -227,9 +236,15 @@ class Scope:
             return self.build("broadcast", [value], shape=ArrayShape(shape.element_type, shape.dims), dimensions=())
         return self.fresh(shape)
 
-    def index_type(self) -> ElementType:
-        """The type of indices: mostly s32, else any integers that the program may use."""
+    def index_type(self, dims: Sequence[int] = ()) -> ElementType:
+        """The type of indices into dimensions: mostly s32, else any integers that the program may use.
+
+        Often one that does not hold all indices: what widens them too late, or not at all, shows there.
+        """
         others = [t for t in self.program.element_types if t.is_integer and t.bits >= _LEAST_INDEX_BITS]
+        narrow = [t for t in others if max(dims, default=0) > integer_bounds(t)[1]]
+        if narrow and chance(self.choices, _NARROW_PERCENT):
+            return pick(self.choices, narrow)
         return pick(self.choices, others) if others and chance(self.choices, _OTHER_INDICES_PERCENT) else S32
 
     def unknown(self, shape: ArrayShape) -> Instruction:

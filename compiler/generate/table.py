@@ -32,18 +32,6 @@ NOT_DRAWN: dict[str, str] = {
     "domain": "needs the shardings of several devices",
     "custom-call": "its meaning lies outside of the program",
     "dynamic-reshape": "shapes known at run time only",
-    "ragged-all-to-all": "its sizes must agree among the devices",
-    **dict.fromkeys(
-        (
-            "all-gather-start",
-            "all-gather-done",
-            "all-reduce-start",
-            "all-reduce-done",
-            "collective-permute-start",
-            "collective-permute-done",
-        ),
-        "halves of what is drawn whole",
-    ),
 }
 """The opcodes that can be evaluated and yet are not drawn, with the reason."""
 

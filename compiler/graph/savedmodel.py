@@ -147,7 +147,27 @@ def _ports(read: Mapping[str, Message], filename: str) -> dict[str, Port]:
 
 
 def restored(graph: Graph) -> Iterator[tuple[str, str]]:
-    """The nodes of variables, each with the key of the tensor that the graph restores it from."""
+    """The nodes of variables, each with the key of the tensor that the graph restores it from.
+
+    Keras hands TensorFlow copies of its variables to save, each of which begins as what the variable holds, while
+    functions read the variable: then both have the copy's value.
+    """
+    found = dict(_restored(graph))
+    yield from found.items()
+    for copy, original in _copied(graph.nodes):
+        if copy in found and original not in found:
+            yield original, found[copy]
+
+
+def _copied(nodes: Sequence[Node]) -> Iterator[tuple[str, str]]:
+    """The nodes of variables that begin as what others hold, each with the other's."""
+    reads = {node.name: node.inputs[0] for node in nodes if node.op == "ReadVariableOp" and node.inputs}
+    for node in nodes:
+        if node.op == "AssignVariableOp" and len(node.data_inputs) > 1 and node.inputs[1] in reads:
+            yield node.inputs[0], reads[node.inputs[1]]
+
+
+def _restored(graph: Graph) -> Iterator[tuple[str, str]]:
     functions = {function.name: function for function in graph.functions}
     yield from _assigned(graph.nodes, in_function=False)
     for node in graph.nodes:

@@ -30,6 +30,8 @@ from compiler.jit.options import Options
 from compiler.jit.signatures import STRING, Library
 
 _FIRST_PRINTS = 1000
+_HOST = "/job:localhost/replica:0/task:0/device:CPU:0"
+"""Where values are printed, wherever the cluster runs."""
 
 
 def build_xla_ops(graph: Graph, flags: Flags, options: Options) -> Graph:
@@ -147,7 +149,7 @@ class _Builder:
 
     def _checked_input(self, number: int, text: str) -> str:
         data_type = self._function.inputs[len(self._inputs.constants) + number].type
-        said = f"CheckNumerics failed for input {number}({text}) into {self._function.name}"
+        said = f"CheckNumerics failed for input {number}({_named(text)}) into {self._function.name}"
         return self._checked(f"check_input_{number}", text, data_type, said)
 
     def _checked(self, name: str, text: str, data_type: DataType, said: str) -> str:
@@ -190,8 +192,9 @@ class _Builder:
             message = f"output {port} from {name} is ".encode()
             more = {"first_n": _FIRST_PRINTS, "summarize": -1, "U": AttributeList("type", (data_type,))}
             text = self._add(f"print_{port}", "Print", (text, text), T=data_type, message=message, **more)
+            self._made[-1] = replace(self._made[-1], device=_HOST)
         if self._flags.check_cluster_output_numerics:
-            said = f"CheckNumerics failed for output {port}({text}) from cluster {name}"
+            said = f"CheckNumerics failed for output {port}({_named(text)}) from cluster {name}"
             text = self._checked(f"check_output_{port}", text, data_type, said)
         return text
 
@@ -216,6 +219,11 @@ class _Builder:
 
 def _types(types: object) -> AttributeList:
     return AttributeList("type", tuple(types))  # type: ignore[arg-type]
+
+
+def _named(text: str) -> str:
+    """An output by its whole name, as messages have it."""
+    return text if ":" in text else f"{text}:0"
 
 
 def _at(node: str, port: int) -> str:

@@ -50,12 +50,14 @@ class Marking:
     Attributes:
         clusters: the name of each node's cluster.
         reasons: of the others, why they are in none.
+        candidates: the nodes that clusters were made of, in the order in which fuel is used up.
         refused: why an edge between two nodes does not join their clusters.
         notes: what a user should be told.
     """
 
     clusters: dict[str, str] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
+    candidates: list[str] = field(default_factory=list)
     refused: dict[tuple[str, str], str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -106,6 +108,7 @@ class _Marker:
         candidates = self._candidates()
         if not candidates:
             return self._marking
+        self._marking.candidates = [self._topology.nodes[number].name for number in candidates]
         cycles = cycle_graph(self._topology)
         if cycles is None:
             said = "frames of loops take from each other, so that cycles could not be told"

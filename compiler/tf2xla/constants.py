@@ -7,10 +7,10 @@ cluster's signature holds these values, and a graph whose feeds are among them i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from compiler.graph import Function, FunctionReference, Graph, Node
-from compiler.graph.names import endpoint
+from compiler.graph.names import Endpoint, endpoint
 from compiler.tf2xla.ops import RECORDS
 from compiler.tf2xla.record import Record, Trait
 
@@ -32,6 +32,7 @@ class _Analysis:
     def __init__(self, library: Mapping[str, Function]) -> None:
         self._library = library
         self._arguments: dict[str, frozenset[int]] = {}
+        self._of_results: dict[tuple[str, int], frozenset[int]] = {}
 
     def nodes(self, nodes: Sequence[Node], fetches: Sequence[str], *, in_function: bool) -> frozenset[str]:
         """The nodes, and arguments, that must be known."""
@@ -40,17 +41,57 @@ class _Analysis:
         stack = [
             node.inputs[number] for node in reached for number in self._asked(node) if number < len(node.data_inputs)
         ]
-        known: set[str] = set()
+        return self._followed(by_name, stack, in_function=in_function)
+
+    def _followed(self, by_name: Mapping[str, Node], wanted: Sequence[str], *, in_function: bool) -> frozenset[str]:
+        """The nodes, and arguments, whose values outputs follow from."""
+        stack, seen = list(wanted), set()
         while stack:
             place = endpoint(stack.pop(), in_function=in_function)
-            if place is None or place.node in known:
+            if place is None or place in seen:
                 continue
-            known.add(place.node)
+            seen.add(place)
             node = by_name.get(place.node)
-            if node is None or _asks_shape(node):
-                continue
-            stack += node.data_inputs
-        return frozenset(known)
+            if node is not None and not _asks_shape(node):
+                stack += [node.data_inputs[number] for number in self._sources(node, place)]
+        return frozenset(place.node for place in seen)
+
+    def _sources(self, node: Node, place: Endpoint) -> Iterable[int]:
+        """The numbers of the inputs that an output of a node follows from; of a node that runs functions, by these."""
+        every = range(len(node.data_inputs))
+        record = RECORDS.get(node.op)
+        called = list(_called(node)) if record is not None and Trait.CALLS in record.traits else []
+        if not called or any(name not in self._library for name in called):
+            return every
+        if node.op.endswith("While"):
+            return self._through_loop(node, place.port)
+        first = 0 if record is None or record.signature.inputs[0].is_list else 1
+        found = frozenset().union(*(self._results(name, place.port) for name in called))
+        return sorted({*range(first), *(first + number for number in found if first + number in every)})
+
+    def _through_loop(self, node: Node, port: int) -> Sequence[int]:
+        """What the condition asks for counts, too, since it says how often the body runs."""
+        body, condition = (getattr(node.attributes.get(key), "name", "") for key in ("body", "cond"))
+        found = {port, *self._results(condition, 0)}
+        stack = list(found)
+        while stack:
+            more = self._results(body, stack.pop()) - found
+            found |= more
+            stack += more
+        return sorted(number for number in found if number < len(node.data_inputs))
+
+    def _results(self, name: str, port: int) -> frozenset[int]:
+        """The arguments of a function that a result follows from; none of one that is under way already."""
+        called = self._library.get(name)
+        if called is None or port >= len(called.outputs):
+            return frozenset()
+        if (name, port) not in self._of_results:
+            self._of_results[name, port] = frozenset()
+            by_name = {node.name: node for node in called.nodes}
+            wanted = [called.returns[called.outputs[port].name]]
+            known = self._followed(by_name, wanted, in_function=True)
+            self._of_results[name, port] = frozenset(n for n, one in enumerate(called.inputs) if one.name in known)
+        return self._of_results[name, port]
 
     def arguments(self, name: str) -> frozenset[int]:
         """The arguments of a function that must be known; none of one that is under way already."""

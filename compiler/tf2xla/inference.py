@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from compiler.diagnostics import CompilerError, UnsupportedError
+from compiler.diagnostics import CompilerError, InputError, UnsupportedError
 from compiler.expansion.expression import Expression
 from compiler.graph import BY_NAME, DataType, Function, Graph, PartialShape
 from compiler.ir.literal import array_literal
@@ -78,7 +78,10 @@ class Inference:
             InputError: shapes are known, and the op refuses them.
         """
         if record is not None and record.shapes is not None:
-            return [(shape, trials_of(shape)) for shape in record.shapes(built)]
+            shapes = record.shapes(built)
+            if any(one is None for one in shapes):
+                raise InputError(f"node {built.node.name!r} ({built.node.op}): its attribute 'shape' is missing")
+            return [(shape, trials_of(shape)) for shape in shapes]
         nothing: list[Facts] = [(UNKNOWN, ())] * len(types)
         inputs = built.inputs
         if record is None or any(one.element_type is None for one in types):

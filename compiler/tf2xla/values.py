@@ -8,7 +8,10 @@ elements are may be said by the first that is put in.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from compiler.diagnostics import InputError
 from compiler.expansion.expression import Expression
@@ -49,12 +52,19 @@ class TensorList:
         most: how many there may be.
         buffer: [most, sizes of an element], None as long as nobody knows these sizes.
         count: s32, how many there are.
+        grows: whether nobody says how many there may be, so that one more makes room for itself.
+        is_full: whether there are as many as there may be, for all that is known.
+        each: what every element is that was put in, where it is the same known value; empty where nothing was put in,
+            None where elements differ or are not known.
     """
 
     type: ElementType
     most: int
     buffer: Expression | None
     count: Expression
+    grows: bool = False
+    is_full: bool = False
+    each: tuple[np.ndarray[Any, Any], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +74,15 @@ class ListType:
     type: ElementType
     most: int
     dims: tuple[int, ...]
+
+
+def same_each(
+    left: tuple[np.ndarray[Any, Any], ...] | None, right: tuple[np.ndarray[Any, Any], ...] | None
+) -> tuple[np.ndarray[Any, Any], ...] | None:
+    """What every element of two lists is, as `TensorList.each`."""
+    if not left or not right:
+        return None if left is None or right is None else left or right
+    return left if np.array_equal(left[0], right[0]) else None
 
 
 Value = Expression | Handle | TensorList
@@ -87,7 +106,7 @@ def rebuilt(like: Value, arrays: Iterator[Expression]) -> Value:
             return next(arrays)
         case TensorList():
             buffer = None if like.buffer is None else next(arrays)
-            return TensorList(like.type, like.most, buffer, next(arrays))
+            return replace(like, buffer=buffer, count=next(arrays))
         case Handle():
             return like
 

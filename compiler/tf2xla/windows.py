@@ -73,8 +73,8 @@ class Along:
 
 
 def numbers_of(operation: Operation, name: str, layout: Layout) -> tuple[int, ...]:
-    """An attribute's numbers for places; batch and channels must have 1."""
-    stated = operation.attribute(name)
+    """The numbers for places of an attribute, or of an input of that name; batch and channels must have 1."""
+    stated = operation.attribute(name) if name in operation.signature.attributes else operation.integers(name)
     rank = len(layout.spatial) + 2
     operation.require(len(stated) == rank, lambda: f"its {name} must be {rank} numbers, not {list(stated)}")
     operation.require(min(stated) > 0, lambda: f"its {name} must be positive: {list(stated)}")

@@ -23,7 +23,7 @@ from compiler.plan import HANDED_ON, check_inputs, check_module, check_one_devic
 from compiler.precision import unified
 from compiler.wide import control, elementwise, factors, movement, order, solvers, sums
 from compiler.wide.lifting import lift, lift_type
-from compiler.wide.numbers import Wide, certain, exact
+from compiler.wide.numbers import Wide, certain, exact, with_own_zeros
 from compiler.wide.rule import Context, Rule
 
 RULES: dict[str, Rule] = {
@@ -77,7 +77,8 @@ def interpret_wide(module: Module, *inputs: Any) -> list[WideResult]:
     check_module(lifted, copies=2, views=HANDED_ON)
 
     def around(instruction: Instruction, operands: Sequence[Any], _: object) -> Any:
-        return certain(RULES[instruction.opcode](instruction, operands, context))
+        made = certain(RULES[instruction.opcode](instruction, operands, context))
+        return with_own_zeros(made, originals[instruction].shape)
 
     context = Context(originals, Interpreter(around=around), Interpreter())
     with np.errstate(all="ignore"):

@@ -79,7 +79,15 @@ def _random_bits(instruction: Instruction, operands: Sequence[Wide], context: Co
     check_state(instruction)
     if not all(operand.is_exact for operand in operands):
         return _random(instruction, operands, context)
-    return context.evaluate(instruction, [operand.value for operand in operands])
+    # As many bits as the program's own type has, not as those that floats are lifted to.
+    own = context.evaluate(context.originals[instruction], [operand.value for operand in operands])
+    return _lifted(own, instruction.shape)
+
+
+def _lifted(value: Any, shape: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_lifted, value, shape.elements))
+    return exact(np.asarray(value).astype(shape.element_type.dtype))
 
 
 def _held_together(instruction: Instruction, operands: Sequence[Any], context: Context) -> Any:

@@ -19,6 +19,7 @@ import ml_dtypes
 import numpy as np
 
 from compiler.ir.numbers import Array, narrow
+from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ir.types import F32, F64, ElementType, Kind
 
 _finfo: Any = ml_dtypes.finfo  # knows NumPy's own floats as well; untyped
@@ -26,6 +27,8 @@ _WITHOUT_NAN = frozenset({"f4e2m1fn", "f6e2m3fn", "f6e3m2fn"})
 """What stands for a NaN in these types is open."""
 _WITHOUT_ZERO = "f8e8m0fnu"
 """What stands for zero and for negative numbers in this type is open."""
+_UNSIGNED_ZERO = frozenset({"f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz"})
+"""Types with one zero, which has no sign: what f64 would hold as -0 is 0 in them."""
 _COMPLEX_TERMS = 4.0
 _FLUSHED = frozenset({"f64", "f32", "bf16"})
 
@@ -89,6 +92,16 @@ def certain(value: WideValue | Array) -> WideValue:
     if isinstance(value, tuple):
         return tuple(certain(element) for element in value)
     return value if isinstance(value, Wide) else exact(value)
+
+
+def with_own_zeros(made: WideValue, shape: Shape) -> WideValue:
+    """A value, without signs of zeros where its own type has none."""
+    if isinstance(made, tuple):
+        kinds = shape.elements if isinstance(shape, TupleShape) else (shape,) * len(made)
+        return tuple(map(with_own_zeros, made, kinds))
+    if not isinstance(shape, ArrayShape) or shape.element_type.name not in _UNSIGNED_ZERO:
+        return made
+    return Wide(made.value + 0.0, made.error)
 
 
 def unknown(value: Any) -> Wide:

@@ -39,13 +39,21 @@ FOLDERS = (
 UNUSED = (
     "compiler/backends/cpu/ahead.py",
     "compiler/backends/cpu/c_names.py",
+    "compiler/backends/nvptx/cards.py",
     "compiler/backends/nvptx/cuda.py",
     "compiler/backends/nvptx/device.py",
+    "compiler/backends/nvptx/estimate.py",
     "compiler/backends/nvptx/ptxas.py",
+    "compiler/backends/nvptx/roofline.py",
+    "compiler/backends/nvptx/simulator/pipes.py",
+    "compiler/backends/nvptx/simulator/pressure.py",
+    "compiler/backends/nvptx/simulator/profile.py",
+    "compiler/backends/nvptx/simulator/traffic.py",
     "compiler/backends/nvptx/standalone.py",
     "compiler/backends/nvptx/streams.py",
+    "compiler/backends/nvptx/timing.py",
 )
-"""What no campaign runs: code for other machines, and what talks to a GPU or to NVIDIA's assembler."""
+"""What no campaign runs: code for other machines, what talks to a GPU or to NVIDIA's assembler, the model of time."""
 
 MARK = "__reached__"
 """The name by which mutated code says that it is run."""

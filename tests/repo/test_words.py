@@ -29,12 +29,13 @@ class Replaced:
         return [
             path
             for path in found
-            if not any(path.as_posix().endswith(f"/{e}") or f"/{e}/" in path.as_posix() for e in self.exceptions)
+            if not any(f"/{e}/" in f"{path.with_suffix('').as_posix()}/" for e in self.exceptions)
         ]
 
 
 def sources(place):
-    return [place] if place.suffix == ".py" else sorted(place.rglob("*.py"))
+    file = place.with_suffix(".py")
+    return [file] if file.is_file() else sorted(place.rglob("*.py"))
 
 
 def rows():
@@ -48,7 +49,7 @@ def rows():
             frozenset(words.split(", ")),
             instead,
             tuple(places.split(", ")),
-            tuple(word.strip("`;,:") for word in exceptions.split() if ".py" in word or word == "linear_algebra"),
+            tuple(re.sub(r" \(.*?\)", "", exceptions).split(", ")) if exceptions else (),
         )
         for words, instead, places, exceptions in cells[1:]
     ]

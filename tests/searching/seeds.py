@@ -2,9 +2,11 @@
 
     python tests/searching/seeds.py [--out suites/seeds/programs.hlo]
 
-Asked are the file tests, and the programs of every opcode and form (`op_programs`).  A seed may be planted in other
-programs, and the engines of a campaign agree about it on values of every kind; with values of its own it would be a
-test, and is one already.  Beside the programs is written what they come to (`reached.txt`).
+Asked are the file tests, and the programs of every opcode and form (`op_programs`).  File tests of passes, and of runs,
+are kept whatever they reach: each was written for a condition that no count of functions knows.  A seed may be planted
+in other programs, and the engines of a campaign agree about it on values of every kind; with values of its own it would
+be a test, and is one already.  Beside the programs is written what they come to (`reached.txt`), and by which rules
+each is rewritten (`rules.txt`, a line for each).
 """
 
 import argparse
@@ -29,22 +31,26 @@ from xlabench.judging.judge import judge
 
 ROOT = Path(compiler.__file__).resolve().parents[1]
 FILETESTS = Path(__file__).parents[1] / "filetests"
-_MOST_INSTRUCTIONS, _MOST_ELEMENTS, _MOST_S = 48, 1 << 13, 20.0
+_MOST_INSTRUCTIONS, _MOST_ELEMENTS, _MOST_S = 48, 1 << 13, 8.0
+_ALL_OF = ("passes", "run")
 _HUGE = re.compile(r"(?<![\d.])\d{6,}")  # windows and padding at the ends of what integers hold
 _KEY = "key "
+_RULE = f"{_KEY}rule "
 _SEPARATOR = "// -----\n"
 
 
 def programs():
-    """The programs that are asked, the smallest first."""
+    """The programs that are asked, the smallest first, and whether they are kept whatever they reach."""
     found = []
     for path in sorted(FILETESTS.rglob("*.hlo")):
-        if path.relative_to(FILETESTS).parts[0] not in ("error", "verify"):
-            found += re.split(r"^// expect:", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[:1]
-    found += [op_programs.program(opcode) for opcode in op_programs.EVALUATED]
-    found += list(op_programs.FORMS.values())
-    modules = [module for module in map(_read, found) if module is not None]
-    return sorted(modules, key=lambda module: (_count(module), compiler.to_text(module)))
+        kind = path.relative_to(FILETESTS).parts[0]
+        if kind not in ("error", "verify"):
+            text, *_ = re.split(r"^// expect:", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+            found.append((text, kind in _ALL_OF))
+    found += [(op_programs.program(opcode), False) for opcode in op_programs.EVALUATED]
+    found += [(text, False) for text in op_programs.FORMS.values()]
+    modules = [(module, is_kept) for text, is_kept in found if (module := _read(text)) is not None]
+    return sorted(modules, key=lambda one: (_count(one[0]), compiler.to_text(one[0])))
 
 
 def _read(text):
@@ -117,21 +123,23 @@ def main():
     """Keep each program by which something is reached that no smaller one reaches."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "suites" / "seeds" / "programs.hlo")
-    asked, known, kept = parser.parse_args(), set(), []
+    asked, known, kept, rules = parser.parse_args(), set(), [], []
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     for spec in ENGINES:
         engine(spec)
-    for module in programs():
+    for module, is_kept in programs():
         found = reached(module, asked.out.parent / ".stage")
-        if not found <= known:
+        if found and (is_kept or not found <= known):
             known |= found
             module.name = f"seed_{len(kept)}"
             kept.append(compiler.to_text(module))
+            rules.append("; ".join(sorted(key.removeprefix(_RULE) for key in found if key.startswith(_RULE))))
     for left in asked.out.parent.glob(".stage*"):
         left.unlink()
     asked.out.write_text(_SEPARATOR.join(kept), encoding="utf-8")
     keys = sorted(key.removeprefix(_KEY) for key in known if key.startswith(_KEY))
     asked.out.with_name("reached.txt").write_text("\n".join(keys) + "\n", encoding="utf-8")
+    asked.out.with_name("rules.txt").write_text("\n".join(rules) + "\n", encoding="utf-8")
     sys.stdout.write(f"{len(kept)} seeds reach {len(known)} functions and ways\n")
 
 

@@ -5,10 +5,10 @@ import pytest
 
 import compiler
 from xlabench.cases import inputs, programs
-from xlabench.cases.suite import known_suites, load_suite
+from xlabench.cases.suite import CONFIG, known_suites, load_suite
 
 SUITES = {name: load_suite(name).programs for name in known_suites()}
-PROGRAMS = {program.name: program for name in ("corpus", "smoke") for program in SUITES[name]}
+PROGRAMS = {program.name: program for name in ("corpus", "smoke", "graphs") for program in SUITES[name]}
 REDUCED = {name: variant.path for name, program in PROGRAMS.items() for variant in program.reduced.values()}
 
 
@@ -50,8 +50,9 @@ def test_no_file_of_a_suite_is_forgotten(name):
     folder = known_suites()[name]
     named = {program.path.resolve() for program in SUITES[name]}
     named |= {variant.path for program in SUITES[name] for variant in program.reduced.values()}
-    assert {*folder.glob("*.hlo")} == {path for path in named if path.parent == folder}
-    assert {path.with_suffix(".hlo") for path in folder.glob("*.json")} == {*folder.glob("*.hlo")}
+    graphs = {path for path in folder.glob("*.pbtxt") if not path.name.endswith(CONFIG)}
+    assert {*folder.glob("*.hlo"), *graphs} == {path for path in named if path.parent == folder}
+    assert {path.stem for path in folder.glob("*.json")} == {path.stem for path in (*folder.glob("*.hlo"), *graphs)}
 
 
 def test_every_suite_is_looked_at():

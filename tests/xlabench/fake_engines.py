@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-from compiler.backends.executable import ExecutableInfo, KernelResources
+from compiler.backends.executable import ExecutableInfo, KernelResources, LaunchModel
 
 
 class UnsupportedError(Exception):
@@ -54,6 +54,8 @@ class Fake:
             proven="1 kernel assembled" if f"assembled-by-{self.spec}" in text else "",
             ran="simulated 7 lane-instructions" if self.spec == "nvptx:sim" else "",
         )
+        if f"modelled-by-{self.spec}" in text:
+            run.launch_models = (LaunchModel("main/add 1", 2500.0, 2400.0, "memory", 16, 1.0, 0.0, 8, 8, 0, 0, 0, 0),)
         if f"decided-by-{self.spec}" in text:
             run.decisions_digest = "0123456789abcdef"
         return run

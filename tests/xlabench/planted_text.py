@@ -213,21 +213,25 @@ PATCHES = {
         "backends.nvptx.kernels.grid:for_each", "number, integer(count)", "number, integer(count - 1)", "kernel", PTX
     ),
     "merge_edge": Patch(
-        "backends.nvptx.kernels.merge_path:MergePath._next",
+        "backends.nvptx.kernels.sort.merge_path:MergePath._next",
         '"slt", from_right',
         '"sle", from_right',
         "kernel/sort",
         PTX,
     ),
     "tile_edge": Patch(
-        "backends.nvptx.kernels.matrix_product:inside",
+        "backends.nvptx.kernels.dot.matrix_product:inside",
         "integer(bound)",
         "integer(bound - 1)",
         "kernel/dot+convolution",
         PTX,
     ),
     "scan_warps": Patch(
-        "backends.nvptx.kernels.scan:_Tile._before", "distance *= 2", "distance *= 4", "kernel/reduce-window", PTX
+        "backends.nvptx.kernels.window.kernel:_Tile._before",
+        "distance *= 2",
+        "distance *= 4",
+        "kernel/reduce-window",
+        PTX,
     ),
     "blocks_rounded_down": Patch(
         "backends.nvptx.kernels.grid:blocks_for",

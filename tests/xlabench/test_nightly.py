@@ -110,13 +110,15 @@ def test_a_program_that_was_rewritten_is_another_and_not_timed_once_more(first_n
 @pytest.mark.slow
 @pytest.mark.parametrize("failing", ["", "crash-in-nvptx:sim"])
 def test_what_kernels_take_of_a_gpu_is_recorded_whether_they_run_or_not(suite_folder, tmp_path, failing):
-    add(suite_folder, "p", f"sum kernels-of-nvptx:sim decided-by-cpu {failing}")
+    add(suite_folder, "p", f"sum kernels-of-nvptx:sim modelled-by-nvptx:sim decided-by-cpu {failing}")
     exported, _ = run(suite_folder, tmp_path / "out", replace(QUICK, processes=0))
     kernels = exported["cases"][0]["kernels"]
     assert [(k["engine"], k["name"], k["registers"], k["spill_bytes"]) for k in kernels] == [
         ("nvptx:sim", "first", 40, 0),
         ("nvptx:sim", "second", 40, 8),
     ]
+    launches = exported["cases"][0]["launches"]
+    assert [(one["engine"], one["name"], one["limit"]) for one in launches] == [("nvptx:sim", "main/add 1", "memory")]
     assert exported["cases"][0]["decisions"] == [{"engine": "cpu", "digest": "0123456789abcdef"}]
     (simulated,) = (v["message"] for v in exported["cases"][0]["verdicts"] if v["engine"] == "nvptx:sim")
     assert ("simulated 7 lane-instructions" in simulated) is not bool(failing)

@@ -23,8 +23,14 @@ from xlabench.results import (
 
 FROZEN = {version: Path(__file__).parent / f"results_v{version}.sql" for version in READABLE_VERSIONS}
 RUN = Run("smoke", "", "reference", ["cpu"], 0, {"timed": ["a", "b"]}, {"cpu": None})
-CANARIES = {1: [], 2: ["compute", "memory", "threads"], 3: ["compute", "memory", "threads"]}
-DECISIONS = {1: [], 2: [], 3: ["cpu"]}
+CANARIES = {
+    1: [],
+    2: ["compute", "memory", "threads"],
+    3: ["compute", "memory", "threads"],
+    4: ["compute", "memory", "threads"],
+}
+DECISIONS = {1: [], 2: [], 3: ["cpu"], 4: ["cpu"]}
+LAUNCHES = {1: [], 2: [], 3: [], 4: ["main.1/add.3 1"]}
 """Those of the first case of the frozen files."""
 VERDICT = Verdict("cpu", "wrong", "1 of 2 elements are wrong", max_ulp=1.8e19)
 
@@ -93,6 +99,7 @@ def test_a_frozen_file_of_every_version_is_read_and_brought_up_to_the_latest(pat
     assert exported["cases"][0]["timings"][0]["samples"] == [0.002, 0.0021]
     assert [one["canary"] for one in exported["cases"][0]["canaries"]] == CANARIES[version]
     assert [one["engine"] for one in exported["cases"][0]["decisions"]] == DECISIONS[version]
+    assert [one["name"] for one in exported["cases"][0]["launches"]] == LAUNCHES[version]
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
 
@@ -114,8 +121,11 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(path, content):
 
 
 def _lose_pages(path):
-    whole = path.read_bytes()
-    path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+    with sqlite3.connect(path) as connection:
+        ((page,),) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'runs'")
+    with path.open("r+b") as file:
+        file.seek((page - 1) * 4096)
+        file.write(b"\xff" * 4096)
 
 
 def _lose_json(path):

@@ -2,6 +2,7 @@
 
     module.hlo  inputs.npz  expected.npz  actual.npz  manifest.json  repro.py
     bounds.npz                  how far off a right result may be, where those decide: values and errors by turns
+    graph.pbtxt                 the graph that the program carries, for people; its engine's spec says how it is run
     original.hlo  original.npz  the program and its inputs before they were reduced, where they were
 
 - The same failure gives the same bytes: no time, no path, no name of a machine.
@@ -29,7 +30,7 @@ from typing import Any
 import numpy as np
 
 import compiler
-from compiler import edit
+from compiler import aot, edit, tf
 from xlabench import atomic, custom_calls, environment, jobs, startup
 from xlabench.bundles import archive, placing
 from xlabench.bundles.files import ARRAY_FILES, FORMAT_VERSION, MAX_BYTES, holds_manifest, read
@@ -247,9 +248,19 @@ def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
     return {"verdict": verdict, "message": message}
 
 
+def graph_text(module_text: str) -> str:
+    """The graph that a program carries, as GraphDef; "" where there is none."""
+    if aot.KEY not in module_text:
+        return ""
+    carried = aot.carried_by(compiler.parse(module_text))
+    return "" if carried is None else tf.to_text(carried.graph)
+
+
 def _contents(failure: Failure) -> dict[str, bytes]:
     arrays = dict(zip(ARRAY_FILES, (failure.inputs, failure.expected, failure.actual), strict=True))
     files = {"module.hlo": programs.encoded(failure.module_text), "repro.py": _REPRO.encode()}
+    if graph := graph_text(failure.module_text):
+        files["graph.pbtxt"] = graph.encode()
     if failure.original is not None:
         files["original.hlo"] = programs.encoded(failure.original.module_text)
         arrays["original.npz"] = failure.original.inputs

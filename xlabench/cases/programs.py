@@ -5,7 +5,8 @@ jaxlib is not installed.  StableHLO may leave sizes open: they follow from the i
 `.npz` file that was given or the recipe beside the program.
 
 A graph of TensorFlow's is a program where it says what is fed and fetched: a SavedModel by its signature, a GraphDef by
-the config of tfcompile's that lies beside it (`NAME.config.pbtxt` beside `NAME.pb`).
+the config of tfcompile's that lies beside it (`NAME.config.pbtxt` beside `NAME.pb`).  Sizes that it leaves open, as the
+batch of a model is, follow from the inputs as well.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def read_text(path: Path, *, given: Path | None = None) -> str:
     """The program as HLO text, whatever form the file has."""
     try:
         if is_graph(path):
-            text: str = compiler.to_text(import_module("compiler.aot").read_program_of_graph(path))
+            read = import_module("compiler.aot").read_program_of_graph
+            text: str = compiler.to_text(read(path, lambda: _sizes(path, given)))
             return text
         data = compiler.frontends.read_program(path)
         return compiler.frontends.hlo_text(data, filename=str(path), shapes=lambda: _shapes(path, given))
@@ -68,6 +70,14 @@ def is_graph(path: Path) -> bool:
     """Whether a file, or the folder of a SavedModel, is a graph of TensorFlow's."""
     is_named_so = path.name.removesuffix(".gz").endswith((".pb", ".pbtxt"))
     return (is_named_so or any(path.glob("saved_model.pb*"))) and bool(import_module("compiler.aot").is_graph(path))
+
+
+def _sizes(path: Path, given: Path | None) -> dict[str, tuple[int, ...]] | None:
+    """The sizes of the inputs that a graph is to run on, by their names, where they are known before it is read."""
+    if given is not None:
+        return {name: array.shape for name, array in inputs.read_npz(given).items()}
+    recipe = inputs.recipe_beside(path)
+    return None if recipe is None else {str(n): one.shape for n, one in enumerate(recipe.parameters)}
 
 
 def _shapes(path: Path, given: Path | None) -> list[tuple[int, ...]] | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from xlabench.cases import inputs, programs
 from xlabench.cases.inputs import Array
-from xlabench.cases.suite import SuiteProgram, Variant
+from xlabench.cases.suite import CONFIG, SuiteProgram, Variant
 from xlabench.judging.tolerance import TolerancePolicy
 
 
@@ -42,11 +42,17 @@ def by_variant(program: SuiteProgram, engines: Sequence[str]) -> list[tuple[Vari
     return list(groups.values())
 
 
+def _beside(path: Path) -> list[Path]:
+    """The files that a graph consists of besides its own: its config, or of a SavedModel all of them."""
+    config = path.with_name(f"{path.name.removesuffix('.pbtxt').removesuffix('.pb')}{CONFIG}")
+    return [*([config] if config.is_file() else []), *sorted(one for one in path.rglob("*") if one.is_file())]
+
+
 def digest_of(program: SuiteProgram, engines: Sequence[str]) -> str:
     """Names the texts and recipes that a case is made of."""
     digest = hashlib.sha256()
     for path in sorted({program.path, *(program.variant(engine).path for engine in engines)}):
-        for part in (path, path.with_suffix(".json")):
+        for part in (path, path.with_suffix(".json"), *_beside(path)):
             try:
                 digest.update(part.read_bytes() if part.is_file() else b"")
             except OSError as error:  # what cannot be read is said when it is to be judged

@@ -21,6 +21,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from xlabench.cases import programs
 from xlabench.cases.recipe_keys import check_keys
 from xlabench.errors import BenchError
 
@@ -30,6 +31,10 @@ ENDINGS = (
 )
 """How the files of a folder end that are taken for programs; one that is named may be called anything."""
 
+CONFIG = ".config.pbtxt"
+"""How the file ends that says of a graph what is fed and fetched."""
+
+_OF_GRAPHS = (".pb", ".pbtxt")
 _MANIFEST = "suite.toml"
 
 KEYS: Mapping[str, str] = {
@@ -107,17 +112,27 @@ def _from_folder(name_or_path: str, folder: Path) -> Suite:
         raise BenchError(f"unknown suite {name_or_path!r}; known are: {known}; or give a folder of programs")
     if (folder / _MANIFEST).is_file():
         return _from_manifest(folder / _MANIFEST)
-    paths = sorted(path for path in folder.iterdir() if path.name.endswith(ENDINGS))
+    paths = sorted(path for path in folder.iterdir() if path.name.endswith(ENDINGS) or _is_graph(path))
     if not paths:
         raise BenchError(
             f"{folder}: no {_MANIFEST} and no program ({', '.join(ENDINGS)}); give a folder that has either"
         )
-    stems = [path.name.removesuffix(next(filter(path.name.endswith, ENDINGS))) for path in paths]
-    programs = tuple(
+    stems = [path.name.removesuffix(next(filter(path.name.endswith, (*ENDINGS, *_OF_GRAPHS)), "")) for path in paths]
+    found = tuple(
         SuiteProgram(stem if stems.count(stem) == 1 else path.name, path)
         for path, stem in zip(paths, stems, strict=True)
     )
-    return Suite(folder.resolve().name, "", programs)
+    return Suite(folder.resolve().name, "", found)
+
+
+def _is_graph(path: Path) -> bool:
+    """Whether it is a graph of TensorFlow's that says what is fed and fetched: a SavedModel, or one with its config."""
+    if path.name.endswith(CONFIG):
+        return False
+    if path.is_dir():
+        return programs.is_graph(path)
+    stem = path.name.removesuffix(".pbtxt").removesuffix(".pb")
+    return stem != path.name and path.with_name(f"{stem}{CONFIG}").is_file()
 
 
 def _from_manifest(path: Path) -> Suite:
@@ -131,12 +146,12 @@ def _from_manifest(path: Path) -> Suite:
     entries = content.get("program", [])
     if not isinstance(entries, list) or not entries:
         raise BenchError(f"{path}: no programs; add [[program]] with a name")
-    programs = tuple(_program(path, entry) for entry in entries)
-    names = [program.name for program in programs]
+    found = tuple(_program(path, entry) for entry in entries)
+    names = [program.name for program in found]
     for name in names:
         if names.count(name) > 1:
             raise BenchError(f"{path}: program {name!r} stands there twice; remove one")
-    return Suite(str(content.get("name", path.parent.name)), str(content.get("description", "")), programs)
+    return Suite(str(content.get("name", path.parent.name)), str(content.get("description", "")), found)
 
 
 def _program(manifest: Path, entry: Mapping[str, Any]) -> SuiteProgram:

@@ -17,7 +17,7 @@ from xlabench.bundles import bundle
 from xlabench.commands.examples import examples
 from xlabench.commands.progress import steps
 from xlabench.commands.target import Target, load, target_options
-from xlabench.diagnosis import blame
+from xlabench.diagnosis import graph_blame
 from xlabench.diagnosis.blame import Blame
 from xlabench.diagnosis.checks import settle
 from xlabench.diagnosis.probe import Judgement, Prober
@@ -25,7 +25,7 @@ from xlabench.diagnosis.probe import Judgement, Prober
 _OF_RUN = ("module", "fill_elided", "seed", "inputs", "reference", "timeout", "memory_limit")
 """The options that `xlabench run` has as well."""
 
-_GOOD, _BAD = "last_good", "first_bad"
+_GOOD, _BAD, _PART = "last_good", "first_bad", "part"
 
 _EXAMPLES = """
 xlabench bisect failure.zip
@@ -51,6 +51,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     Every module between passes is run on the reference, so that the first wrong one names the culprit; withholding the
     rewrites of that pass one half after the other names the rewrite.  If all are right, each kernel is run alone.
     The line of the user's source that the guilty instruction comes from is said where the program says it, as JAX's do.
+    Of a graph on `ops` or `clusters` it is an op's lowering, a decision of clustering, or what compiles; then --out
+    keeps the part that fails alone.
     For the engine xla the modules are those that XLA dumps after its passes; what cannot be evaluated is passed over.
     """
     target = load(options)
@@ -61,13 +63,20 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         say("the verdict, again")
         judgement = settle([prober], target.case)
         say("the passes")
-        found = blame.find(prober, target.case, judgement, report=lambda vote: say(f"{vote.witness}: {vote.verdict}"))
-    if out is not None and found.before:
-        _keep(found, target, judgement, out)
+        who = graph_blame.find(
+            prober, target.case, judgement, report=lambda vote: say(f"{vote.witness}: {vote.verdict}")
+        )
+        found = who.blame
+    part = target
+    if who.case is not target.case:
+        part, judgement = _of_part(target, who)
+    if out is not None:
+        _keep(found, part, judgement, out, is_part=part is not target)
     if options["as_json"]:
         click.echo(json.dumps({**asdict(found), "signature": found.signature, "file": str(target.path)}))
     else:
-        click.echo(describe(found, str(target.path), _commands(found, _again(ctx, target), out)))
+        again = _again(ctx, target) if part is target else _again_part(out)
+        click.echo(describe(found, str(target.path), _commands(found, again, out)))
     ctx.exit(0)
 
 
@@ -78,8 +87,23 @@ def _again(ctx: click.Context, target: Target) -> list[str]:
     return ["xlabench", "run", str(target.path), *options, "--engine"]
 
 
-def _keep(found: Blame, target: Target, judgement: Judgement, out: Path) -> None:
-    """Write the modules around a guilty pass as bundles of the reference, which are judged as the program itself is."""
+def _of_part(target: Target, who: graph_blame.Found) -> tuple[Target, Judgement]:
+    """What of a graph fails alone, as a program, with the engine that it fails on."""
+    part = replace(target, case=who.case, setup=replace(target.setup, engine=who.engine))
+    with Prober(part.setup) as prober:
+        return part, prober.judge(part.case)
+
+
+def _again_part(out: Path | None) -> list[str]:
+    """The words of the command that runs what of a graph fails alone; none where that is not kept."""
+    return [] if out is None else ["xlabench", "run", str(out / _PART), "--engine"]
+
+
+def _keep(found: Blame, target: Target, judgement: Judgement, out: Path, *, is_part: bool) -> None:
+    """Write what of a graph fails alone as a bundle, and the modules around a guilty pass as bundles of the reference.
+
+    Those are judged as the program itself is.
+    """
     believed = target.setup.reference
     failure = bundle.Failure(
         target.case.text(),
@@ -96,6 +120,11 @@ def _keep(found: Blame, target: Target, judgement: Judgement, out: Path) -> None
     timeout_s = target.setup.timeout_s
     failure = replace(failure, bounds=bundle.find_bounds(failure, timeout_s))
     atomic.new_folder(out)
+    if is_part:
+        shown = replace(failure, engine=target.setup.engine, verdict=judgement.verdict, message=judgement.message)
+        bundle.save(shown, out / _PART, timeout_s=timeout_s)
+    if not found.before:
+        return
     for name, text in ((_GOOD, found.before), (_BAD, found.after)):
         message = f"{name.replace('_', ' ')}: {found.summary}"
         bundle.save(replace(failure, module_text=text, message=message), out / name, timeout_s=timeout_s)
@@ -103,10 +132,10 @@ def _keep(found: Blame, target: Target, judgement: Judgement, out: Path) -> None
 
 def _commands(found: Blame, again: Sequence[str], out: Path | None) -> list[str]:
     """What shows the last good and the first bad: engines, or where none leaves the culprit out, modules."""
-    if found.last_good:
+    if found.last_good and again:
         good, bad = [*again, found.last_good], [*again, found.first_bad]
     elif not found.before:
-        return []
+        return [f"last good: {found.last_good}", f"first bad: {found.first_bad}"] if found.last_good else []
     elif out is None:
         return ["last good: the module before that, first bad: the one after it; --out DIR keeps both as bundles"]
     else:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+import compiler
+from compiler import aot
 from xlabench import atomic
 from xlabench.bundles import archive
 from xlabench.bundles import bundle as bundles
@@ -46,16 +48,24 @@ def show(folder: Path, *, as_json: bool) -> None:
     }
     fields = {name: getattr(failure, name) for name in ("verdict", "message", "engine", "reference", "seed")}
     fields["judged_by"] = "bounds" if failure.bounds is not None else "tolerance"
+    graph = bundles.graph_text(failure.module_text)
     if as_json:
         original = failure.original.module_text if failure.original else None
-        click.echo(json.dumps({**fields, **arrays, "module": failure.module_text, "original": original}))
+        click.echo(
+            json.dumps(
+                {**fields, **arrays, "module": failure.module_text, "original": original, "graph": graph or None}
+            )
+        )
         return
     for name, value in fields.items():
         if value is not None:  # of a reduced program no seed makes the inputs
             click.echo(f"{name}: {_visible(str(value))}")
     for name, shapes in arrays.items():
         click.echo(f"{name}: {', '.join(shapes) or 'none'}")
-    click.echo(f"\n{_visible(failure.module_text.rstrip())}")
+    text = compiler.to_text(aot.without_graph(compiler.parse(failure.module_text))) if graph else failure.module_text
+    click.echo(f"\n{_visible(text.rstrip())}")
+    if graph:
+        click.echo(f"\nlowered from\n\n{_visible(graph.rstrip())}")
     if failure.original is not None:
         click.echo(f"\nreduced from\n\n{_visible(failure.original.module_text.rstrip())}")
 

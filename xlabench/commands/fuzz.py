@@ -8,14 +8,18 @@ from typing import Any
 
 import click
 
+from compiler.tf import require_protobuf
 from xlabench.atomic import new_folder
 from xlabench.commands.campaign_options import campaign_options, engine_specs, run
 from xlabench.commands.engine_lists import engines_option
 from xlabench.commands.examples import examples
 from xlabench.errors import BenchError
 from xlabench.fuzzing import small
+from xlabench.fuzzing.campaign import Source
 from xlabench.fuzzing.fuzz import Exhaustive, Generated
 from xlabench.fuzzing.generate import PROFILES
+from xlabench.fuzzing.graphs import cases as graphs
+from xlabench.fuzzing.graphs.source import Graphs
 
 ENGINES = ("cpu", "cpu:fusion=off", "nvptx:sim")
 """Those of a campaign where none are given."""
@@ -27,6 +31,8 @@ xlabench fuzz --engines cpu,xla --profile discovery --count 1000 --seed 7 --out 
     a thousand programs, XLA among the suspects
 xlabench fuzz --budget 8h --workers 8 --corpus corpus --out tonight
     a night; what its programs came to first is a start for the next one
+xlabench fuzz --profile graphs --engines cpu --count 500 --out graphs
+    random graphs of TensorFlow's: op by op, in clusters, whole
 """
 
 
@@ -43,7 +49,9 @@ def _shard(text: str) -> tuple[int, int]:
     epilog=examples(_EXAMPLES),
 )
 @engines_option(ENGINES)
-@click.option("--profile", type=click.Choice([*PROFILES, small.NAME]), default="ratchet", show_default=True)
+@click.option(
+    "--profile", type=click.Choice([*PROFILES, small.NAME, graphs.NAME]), default="ratchet", show_default=True
+)
 @click.option(
     "--shard", metavar="K/N", default="1/1", show_default=True, help="Of the profile `exhaustive` the K-th of N parts."
 )
@@ -66,16 +74,20 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     Engines run in watched processes and are judged by the error bounds of the reference.  Each finding is reduced,
     blamed on a step and kept as a bundle, once for each cause.  Profile `ratchet` keeps to common types, `discovery`
     draws everything.  `exhaustive` is all programs of one instruction, and of two in a row, in a fixed order to the
-    end: give a `--budget` of hours, and call it again to go on.  Each program is called with inputs of several kinds:
-    tame, special, boundary indices and so on.
+    end: give a `--budget` of hours, and call it again to go on.  `graphs` are graphs of TensorFlow's, drawn from the
+    records of its ops, each run op by op, in clusters and whole on every engine.  Each program is called with inputs of
+    several kinds: tame, special, boundary indices and so on.
     The folder has index.html, results.json and, if there are any, findings/.
     Ctrl-C ends a campaign after the programs at hand (exit code 130); the same command goes on.
     A bug of xlabench's own in one program is a finding `error`, with its traceback: exit 70 at the end.
     """
     corpus = options["corpus"]
     kept = "" if corpus is None else str(new_folder(corpus).resolve())
+    specs = engine_specs(options["engines"])
+    source: Source = Generated(options["profile"], options["vary"], kept)
     if options["profile"] == small.NAME:
-        source: Generated = Exhaustive(varied=options["vary"], shard=_shard(options["shard"]))
-    else:
-        source = Generated(options["profile"], options["vary"], kept)
-    ctx.exit(run(options, engine_specs(options["engines"]), source, name="fuzzing"))
+        source = Exhaustive(varied=options["vary"], shard=_shard(options["shard"]))
+    elif options["profile"] == graphs.NAME:
+        require_protobuf("--profile graphs")
+        source, specs = Graphs(options["vary"]), graphs.engines_for(specs)
+    ctx.exit(run(options, specs, source, name="fuzzing"))

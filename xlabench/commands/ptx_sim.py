@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import zipfile
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -130,11 +131,39 @@ def _to_json(simulation: compiler.ptx.Simulation) -> dict[str, Any]:
         "lane_instructions": statistics and statistics.lane_instructions,
         "duration_s": statistics and statistics.duration_s,
         "rate_per_s": statistics and statistics.rate_per_s,
-        "shared_passes": statistics and statistics.shared_passes,
-        "least_shared_passes": statistics and statistics.least_shared_passes,
+        "profile": statistics and statistics.profile and asdict(statistics.profile),
+        "modelled": simulation.modelled and _modelled(simulation.modelled),
         "instructions": statistics and statistics.instructions,
         "results": {name: {"dtype": str(a.dtype), "shape": a.shape} for name, a in simulation.results.items()},
     }
+
+
+def _modelled(modelled: Any) -> dict[str, Any]:
+    names = ("ns", "limit", "roofs", "registers")
+    return {**{name: getattr(modelled, name) for name in names}, "occupancy": asdict(modelled.occupancy)}
+
+
+def _counts(simulation: compiler.ptx.Simulation) -> Iterator[str]:
+    """What the kernel keeps a GPU busy with, a line for each resource."""
+    modelled = simulation.modelled
+    assert modelled is not None
+    profile, occupancy = modelled.profile, modelled.occupancy
+    if profile.global_sectors:
+        yield f"global memory: {_beside(profile.global_sectors, profile.least_global_sectors, 'sectors')}"
+    if profile.shared_passes:
+        yield f"shared memory: {_beside(profile.shared_passes, profile.least_shared_passes, 'passes')}"
+    if profile.atomics:
+        yield f"atomics: {profile.atomics:,}, of which {profile.atomic_passes:,} come one after the other"
+    yield f"divergence: {profile.idle_share:.0%} of the lanes that execute are idle"
+    yield (
+        f"occupancy: {occupancy.share:.0%}, {occupancy.blocks} blocks of a multiprocessor by {occupancy.limit}, "
+        f"{modelled.registers} registers (estimated)"
+    )
+    yield f"time by a model: {modelled.ns:,.0f} ns, its launch included; most is {modelled.limit}"
+
+
+def _beside(count: int, least: int, unit: str) -> str:
+    return f"{count:,} {unit}, {count / least:.2f} times the least there could be"
 
 
 def _show(simulation: compiler.ptx.Simulation) -> None:
@@ -145,9 +174,8 @@ def _show(simulation: compiler.ptx.Simulation) -> None:
     assert statistics is not None
     rate = f"{statistics.rate_per_s / 1e6:.1f} million a second"
     click.echo(f"{simulation.kernel}: {statistics.lane_instructions:,} lane-instructions, {rate}")
-    if statistics.shared_passes:
-        share = statistics.shared_passes / statistics.least_shared_passes
-        click.echo(f"shared memory: {statistics.shared_passes:,} passes, {share:.2f} times the least there could be")
+    for line in _counts(simulation):
+        click.echo(line)
     for name, array in simulation.results.items():
         values = ", ".join(str(value) for value in array.reshape(-1)[:_MOST_SHOWN])
         more = ", ..." if array.size > _MOST_SHOWN else ""

@@ -18,7 +18,7 @@ from xlabench.bundles import bundle
 from xlabench.commands.examples import examples
 from xlabench.commands.interruption import interruptible
 from xlabench.commands.target import Target, load, target_options
-from xlabench.diagnosis import blame
+from xlabench.diagnosis import blame, graph_blame
 from xlabench.diagnosis.blame import Blame
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.checks import settle
@@ -26,7 +26,7 @@ from xlabench.diagnosis.moves import instruction_count
 from xlabench.diagnosis.probe import Judgement, Prober, require_failure
 from xlabench.diagnosis.reduce import Progress, Reduction, Watcher, reduce
 from xlabench.diagnosis.script import Script, script
-from xlabench.diagnosis.triage import shrink
+from xlabench.diagnosis.triage import shrink, shrink_graph
 from xlabench.errors import BenchError, ExitCode
 
 
@@ -156,8 +156,21 @@ def _by_engine(
 ) -> Result:
     judgement, prober = settle(probers, target.case), probers[0]
     require_failure(judgement)
-    found = None if options["any_cause"] else blame.find(prober, target.case, judgement, in_detail=False)
     watcher = _watcher(options, stack)
+    if graph_blame.is_of_graphs(prober.setup.engine):
+        who = graph_blame.find(prober, target.case, judgement, in_detail=False)
+        if who.is_about_graph:
+            most = options["max_probes"]
+            small = shrink_graph(prober, target.case, judgement, who.blame, max_probes=most, watcher=watcher)
+            settled = replace(target, setup=prober.setup)
+            return Result(
+                small.reduction, who.blame.signature, _failure(settled, small.reduction.case, small.final, who.blame)
+            )
+        target = replace(target, case=who.case)
+        for one in probers:
+            one.setup = replace(one.setup, engine=who.engine)
+        judgement = settle(probers, target.case)
+    found = None if options["any_cause"] else blame.find(prober, target.case, judgement, in_detail=False)
     small = shrink(probers, target.case, judgement, found, max_probes=options["max_probes"], watcher=watcher)
     kept = small.found.signature if small.found else judgement.verdict
     settled = replace(target, setup=prober.setup)

@@ -10,11 +10,13 @@ from typing import Any
 import click
 
 import compiler
+from compiler import aot
 from xlabench import environment, jobs
 from xlabench.bundles import bundle
 from xlabench.cases import inputs, programs
 from xlabench.commands.judging_options import custom_call_option, memory_option, require_nothing_given, timeout_option
 from xlabench.diagnosis.case import Case
+from xlabench.diagnosis.graph_blame import is_of_graphs
 from xlabench.diagnosis.probe import Setup
 from xlabench.engines import engine
 from xlabench.judging.tolerance import TolerancePolicy
@@ -72,6 +74,8 @@ def load(options: dict[str, Any], *, is_engine_asked: bool = True) -> Target:
     subject, reference = (
         (engine(spec or "cpu").spec, engine(believed or "reference").spec) if is_engine_asked else ("", "")
     )
+    if subject and not is_of_graphs(subject):
+        case = Case(aot.without_graph(case.module), case.inputs)
     limit = options["memory_limit"]
     memory_bytes = limit << 20 if limit else environment.memory_bytes()
     return Target(path, case, Setup(subject, reference, policy, timeout_s, jobs.ENGINES, memory_bytes), seed)

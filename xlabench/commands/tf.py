@@ -17,12 +17,12 @@ from pathlib import Path
 
 import click
 
-from compiler import environment_options
 from compiler.tf import flags_of
 from xlabench.commands.examples import examples
 from xlabench.engines import engine
 from xlabench.errors import BenchError, exit_code_of
 from xlabench.tensorflow import importing
+from xlabench.tensorflow.runtime.clustering import say_what_is_passed_over
 from xlabench.tensorflow.runtime.settings import VARIABLE, devices
 
 _EXAMPLES = """
@@ -42,7 +42,7 @@ _FAILED = 1
 )
 @click.argument("script", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@click.option("--cpu", metavar="SPEC", help="The engine that runs ops on CPU:0, one by one.  [default: reference]")
+@click.option("--cpu", metavar="SPEC", help="The engine that runs ops on CPU:0, one by one.  [default: cpu]")
 @click.option("--gpu", metavar="SPEC", help="Have a GPU:0, whose ops and clusters this engine runs.")
 @click.option("--xla-cpu", metavar="SPEC", help="The engine of XLA_CPU:0, and of clusters on CPU:0.  [default: cpu]")
 @click.option("--xla-gpu", metavar="SPEC", help="The engine of XLA_GPU:0.  [default: nvptx:sim]")
@@ -61,8 +61,7 @@ def command(script: Path, arguments: tuple[str, ...], *, as_json: bool, **specs:
         if spec is not None:
             os.environ[f"{VARIABLE}{kind.upper()}"] = engine(spec).spec
     flags_of(os.environ)  # a flag that nobody knows is said before anything runs
-    for note in environment_options(os.environ).notes:
-        click.echo(f"xlabench: {note}", err=True)
+    say_what_is_passed_over(os.environ.get("XLA_FLAGS", ""))
     importing.install()
     sys.argv = [str(script), *arguments]
     sys.path.insert(0, str(script.resolve().parent))

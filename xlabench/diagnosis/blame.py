@@ -188,7 +188,7 @@ class _Search:
         required = self._wrong_with(good, step)
         if required and self._wrong_with(good, step, required=True):
             return found
-        good, bad = _nearest(good, bad, lambda fuel: self._wrong_with(fuel, step, required=required))
+        good, bad = nearest(good, bad, lambda fuel: self._wrong_with(fuel, step, required=required))
         texts = [self._text_with(fuel, step, required=required) for fuel in (good, bad)]
         found = _between(self._by_rewrite(found, good, bad), texts[0], texts[1])
         return replace(found, last_good="") if required else found  # an engine has to do what is required
@@ -200,7 +200,7 @@ class _Search:
         good, bad = max((step.rewrites for step in self.passes.steps), default=0), len(self.passes.rewrites)
         if good >= bad or self._breaks_with(good):
             return found
-        return self._by_rewrite(found, *_nearest(good, bad, self._breaks_with))
+        return self._by_rewrite(found, *nearest(good, bad, self._breaks_with))
 
     def _by_rewrite(self, found: Blame, good: int, bad: int) -> Blame:
         _, _, rule, where = self.passes.rewrites[bad - 1]
@@ -259,7 +259,7 @@ class _Search:
         good, bad = 0, len(names)
         if not judgement.is_failure or self._with_llvm(good)[0].is_failure:
             return found
-        good, bad = _nearest(good, bad, lambda limit: self._with_llvm(limit)[0].is_failure)
+        good, bad = nearest(good, bad, lambda limit: self._with_llvm(limit)[0].is_failure)
         name, _, where = names[bad - 1].partition(" on ")
         self._vote(f"LLVM pass {bad} of {len(names)}: {names[bad - 1]}", self.judgement.verdict)
         engines = [with_options(spec, {"llvm_limit": limit}) for limit in (good, bad)]
@@ -312,7 +312,7 @@ class _Search:
         return judgement.is_failure
 
 
-def _nearest(good: int, bad: int, is_bad: Callable[[int], bool]) -> tuple[int, int]:
+def nearest(good: int, bad: int, is_bad: Callable[[int], bool]) -> tuple[int, int]:
     """Neighbours between a good and a bad number, the first of them good, the second bad."""
     while bad - good > 1:
         middle = (good + bad) // 2

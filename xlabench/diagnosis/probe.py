@@ -18,11 +18,13 @@ from types import TracebackType
 from typing import Any, Self
 
 import compiler
+from compiler import aot
 from xlabench import jobs
 from xlabench.diagnosis import pass_dumps
 from xlabench.diagnosis.case import Case, Recorded, recorded
 from xlabench.engines.spec import split_spec
 from xlabench.errors import BenchError, Undecidable
+from xlabench.graphs.running import values_of
 from xlabench.judging import judge as judging
 from xlabench.judging.tolerance import Array, TolerancePolicy
 from xlabench.worker import ENGINES, Outcome, Say, Worker
@@ -48,7 +50,10 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What came of one case; `actual` is empty where the engine gave no answer, and `stage` says where it was then."""
+    """What came of one case; `actual` is empty where the engine gave no answer, and `stage` says where it was then.
+
+    `wrong` are the numbers of the results that have wrong elements.
+    """
 
     verdict: str
     message: str
@@ -57,6 +62,7 @@ class Judgement:
     mismatches: int = 0
     max_ulps: int | None = None
     stage: str = ""
+    wrong: tuple[int, ...] = ()
 
     @property
     def is_failure(self) -> bool:
@@ -149,7 +155,15 @@ class Prober:
         judged, value = self._judged(case, expected, actual), outcome.value
         comparison = judged.comparison
         verdict, message = jobs.of_calls(value["changed_inputs"], value["flaky"], judged.verdict, judged.message)
-        return Judgement(verdict, message, expected, tuple(actual), comparison.mismatches, comparison.max_ulps)
+        return Judgement(
+            verdict,
+            message,
+            expected,
+            tuple(actual),
+            comparison.mismatches,
+            comparison.max_ulps,
+            wrong=judged.wrong_results,
+        )
 
     def judge_llvm(self, case: Case, expected: tuple[Array, ...], limit: int) -> tuple[Judgement, list[str]]:
         """The verdict with that many of LLVM's passes, and the names of those that ran; in a process of its own."""
@@ -213,6 +227,15 @@ class Prober:
             places[number]: array for number, array in zip(outcome.value["again"], arrays[len(places) :], strict=True)
         }
         return Recorded(first, {**first, **again})
+
+    def graph_values(self, case: Case, places: Sequence[str]) -> dict[str, Array]:
+        """What outputs of nodes are in the graph that a program carries, by the reference; dead ones are left out."""
+        arguments = self._arguments(case.text(), case.inputs) | {"places": list(places)}
+        job = "xlabench.diagnosis.probe:record_graph"
+        outcome = self._reference.run(job, arguments, timeout_s=self.setup.timeout_s)
+        if outcome.ending != "answered":
+            return {}
+        return dict(zip(outcome.value["places"], jobs.read_arrays(Path(arguments["results"])), strict=True))
 
     def passes(self, case: Case, *, engine: str = "", withhold_required: bool = False) -> Passes | None:
         """What the engine's passes make of the program; None where the engine does not show them."""
@@ -279,6 +302,16 @@ def record_values(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     again = [number for number, place in enumerate(places) if values.last[place] is not values.first[place]]
     jobs.write_arrays(Path(arguments["results"]), [*values.first.values(), *(values.last[places[n]] for n in again)])
     return {"places": places, "again": again}
+
+
+def record_graph(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+    """A job: run the graph that a program carries op by op and write what outputs of its nodes are, of those alive."""
+    say("record")
+    carried = aot.carried_by(compiler.parse(Path(arguments["program"]).read_text(encoding="utf-8")))
+    assert carried is not None, "only of graphs that carry one this is asked"
+    found = values_of(carried, arguments["places"], jobs.read_arrays(Path(arguments["inputs"])))
+    jobs.write_arrays(Path(arguments["results"]), list(found.values()))
+    return {"places": list(found)}
 
 
 def evaluate_listing_llvm(arguments: dict[str, Any], say: Say) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import compiler
-from xlabench.diagnosis import blame, witness
+from compiler import aot
+from xlabench.diagnosis import blame, graph_blame, graph_reduce, witness
 from xlabench.diagnosis.blame import Blame
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.checks import settle
@@ -41,6 +42,9 @@ def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probe
     It may fail otherwise here than where it was found: what reads or writes where it must not depends on what is there.
     """
     case = Case(compiler.parse(module_text), tuple(inputs))
+    if graph_blame.is_of_graphs(setup.engine):
+        return _of_graph(setup, case, max_probes)
+    case = Case(aot.without_graph(case.module), case.inputs)
     with Prober(setup) as prober:
         judgement = settle([prober], case)
         if not judgement.is_failure:
@@ -61,6 +65,46 @@ def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probe
             done.probes,
             small.found.source,
         )
+
+
+def _of_graph(setup: Setup, case: Case, max_probes: int) -> Triaged | None:
+    """Of what a graph shows op by op or in clusters: the graph where it is to blame, else what of it fails alone."""
+    with Prober(setup) as prober:
+        judgement = prober.judge(case)
+        if not judgement.is_failure:
+            return None
+        found = graph_blame.find(prober, case, judgement, in_detail=False)
+        if found.is_about_graph:
+            small = shrink_graph(prober, case, judgement, found.blame, max_probes=max_probes)
+            done, final = small.reduction, small.final
+            return Triaged(
+                setup.engine,
+                final.verdict,
+                done.case.text(),
+                done.case.inputs,
+                final.expected,
+                final.actual,
+                final.message,
+                found.blame.signature,
+                done.probes,
+            )
+    return triage(replace(setup, engine=found.engine), found.case.text(), found.case.inputs, max_probes=max_probes)
+
+
+def shrink_graph(
+    prober: Prober, case: Case, judgement: Judgement, found: Blame, *, max_probes: int, watcher: Watcher = NOBODY
+) -> Shrunk:
+    """Reduce a graph for as long as it fails alike for the same reason, or where nobody is blamed, with the verdict."""
+
+    def is_bad(candidate: Case) -> bool:
+        if found.stage == "engine":
+            return prober.judge(candidate).verdict == judgement.verdict
+        return graph_blame.same_cause(prober, candidate, found)
+
+    done = graph_reduce.reduce(
+        case, is_bad, partial(graph_blame.values_in, prober), max_probes=max_probes, watcher=watcher
+    )
+    return Shrunk(done, prober.judge(done.case), found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, cast
 
-from compiler import CompilerError, ExecutableInfo, InputError, UnsupportedError
+from compiler import CompilerError, ExecutableInfo, InputError, LaunchModel, UnsupportedError
 from xlabench.cases.inputs import aligned
 from xlabench.engines.spec import Array, Engine, EngineModule, Program, arrays_of, normal_form, read_options, split_spec
 from xlabench.errors import BenchError, CompileFailure, RunFailure, Undecidable, did_you_mean
@@ -21,6 +21,7 @@ from xlabench.judging.liberties import LIBERTIES
 
 __all__ = [
     "ENGINES",
+    "OF_GRAPHS",
     "Array",
     "Called",
     "Engine",
@@ -28,12 +29,15 @@ __all__ = [
     "apart",
     "build",
     "call",
+    "compiled_by",
     "engine",
     "execute",
     "info_of",
     "is_foreign",
     "is_simulated",
+    "launch_models_of",
     "liberties",
+    "nested",
 ]
 
 ENGINES: Mapping[str, str] = {
@@ -41,9 +45,15 @@ ENGINES: Mapping[str, str] = {
     "cpu": "xlabench.engines.cpu",
     "nvptx": "xlabench.engines.nvptx",
     "xla": "xlabench.engines.xla",
+    "ops": "xlabench.graphs.ops",
+    "clusters": "xlabench.graphs.clusters",
 }
 """The file of each engine, by the name that starts its spec."""
 
+OF_GRAPHS = frozenset({"ops", "clusters"})
+"""Engines that run the graph that a program was lowered from, by what another engine compiles of it (`on`)."""
+
+_REFERENCE = "reference"
 _FOREIGN = frozenset({"xla"})
 _SIMULATED = frozenset({("nvptx", "sim")})
 _LIBERTIES = {"xla": frozenset(LIBERTIES)}
@@ -61,14 +71,31 @@ def engine(spec: str, *, dump_to: str = "") -> Engine:
     return module.create(normal_form(name, written, module), options, dump_to=dump_to)
 
 
+def compiled_by(spec: str) -> str:
+    """The spec of the engine that compiles for that of a spec: its own, or of an engine of graphs what it runs `on`.
+
+    Within that spec `/` stands for the signs that spec is made of: `clusters:on=cpu/fusion=off/opt=0`.
+    """
+    name, options = split_spec(spec)
+    if name not in OF_GRAPHS:
+        return spec
+    inner, *others = options.get("on", _REFERENCE).split("/")
+    return f"{inner}:{','.join(others)}" if others else inner
+
+
+def nested(spec: str) -> str:
+    """A spec within another: what `on` says."""
+    return spec.replace(":", "/", 1).replace(",", "/")
+
+
 def is_foreign(spec: str) -> bool:
     """Whether an engine is others' code, whose threads may end a process long after a call."""
-    return split_spec(spec)[0] in _FOREIGN
+    return split_spec(compiled_by(spec))[0] in _FOREIGN
 
 
 def is_simulated(spec: str) -> bool:
     """Whether calls are run by a simulator, many times slower than on the machine."""
-    name, options = split_spec(spec)
+    name, options = split_spec(compiled_by(spec))
     return any((name, device) in _SIMULATED for device in options)
 
 
@@ -80,7 +107,7 @@ def apart(specs: Sequence[str]) -> list[tuple[str, ...]]:
 
 def liberties(spec: str) -> frozenset[str]:
     """The liberties that the engine of a spec takes, on purpose and whatever the program says."""
-    return _LIBERTIES.get(split_spec(spec)[0], frozenset())
+    return _LIBERTIES.get(split_spec(compiled_by(spec))[0], frozenset())
 
 
 def build(engine: Engine, module_or_text: Any) -> Program:
@@ -132,6 +159,12 @@ def decisions_of(program: Program) -> str:
     """A digest of what was decided about a program; of engines that are not ours nothing is known."""
     digest: str = getattr(program, "decisions_digest", "")
     return digest
+
+
+def launch_models_of(program: Program) -> Sequence[LaunchModel]:
+    """What a GPU is expected to take for each launch of a program; of engines without a GPU nothing."""
+    models: Sequence[LaunchModel] = getattr(program, "launch_models", ())
+    return models
 
 
 def _load(name: str) -> EngineModule:

@@ -21,7 +21,8 @@ def made_of(case: Case, drawing_s: float) -> dict[str, Any]:
     """What is known of a case before it is run."""
     return {
         "instructions": sum(len(c.instructions) for c in case.module.computations),
-        "pairs": sorted({f"{i.opcode} {kind}" for i in case.module.instructions() for kind in _types(i)}),
+        "pairs": sorted(case.ops)
+        or sorted({f"{i.opcode} {kind}" for i in case.module.instructions() for kind in _types(i)}),
         "changes": list(case.changes),
         "variants": sorted(
             f"{name} {key}={value}" for name, options in case.options.items() for key, value in options.items()

@@ -265,7 +265,9 @@ def signature_of(raw: Raw) -> tuple[str, ...]:
         return (raw.key, *sorted(_opcodes(module.instructions())))
     root = module.entry.root
     results = root.operands if root.opcode == "tuple" else (root,)
-    wrong = [results[int(number)] for number in raw.key.split(",") if number.isdigit()] or list(results)
+    # By leaves, and once more for each device.
+    owners = [result for result in results for _ in compiler.edit.leaves(result.shape)]
+    wrong = [owners[int(number) % len(owners)] for number in raw.key.split(",") if number.isdigit()] or list(results)
     slices: list[set[str]] = sorted((_opcodes_behind(result) for result in wrong), key=len)
     return tuple(sorted(slices[0]))
 

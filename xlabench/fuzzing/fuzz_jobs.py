@@ -28,7 +28,7 @@ from xlabench import atomic
 from xlabench.engines import Engine, Program, build, execute, is_simulated
 from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
-from xlabench.fuzzing import described, generate
+from xlabench.fuzzing import described, generate, patients
 from xlabench.fuzzing.generate import Case
 from xlabench.fuzzing.own_failures import kept_in
 from xlabench.fuzzing.reached import Keeper, keys_of
@@ -174,6 +174,9 @@ def _run_case(
         if answer.verdict not in FINE:
             say(f"{case.number} {US} keep")
             _keep(case, subject.spec, expected[answer.kind], answer, folder)
+    say(f"{case.number} {US} judge")
+    with _timed(spent, "judging"):
+        patients.examine(case)
     say(f"{case.number} {US} telling")
     with _timed(spent, "telling"):
         found = described.told(case, decided)
@@ -354,7 +357,7 @@ def _key(error: BaseException) -> str:
 
 def _name_of(number: int, spec: str) -> str:
     """A folder's name for what an engine did to a case; of a spec that says much, its beginning and its hash."""
-    name = spec.translate(str.maketrans(":,=", "---"))
+    name = spec.translate(str.maketrans(":,=/", "----"))
     if len(name) > _LONGEST_KEY:
         name = f"{name[:_LONGEST_KEY]}-{hashlib.sha256(spec.encode()).hexdigest()[:16]}"
     return f"{number}-{name}"

@@ -52,11 +52,19 @@ _FEW, _SEVERAL = (2, 6), (3, 14)  # opcodes of a family, or of the common ones
 _CUBE_PERCENTS = (10, 30, 60)
 _EDGE_PERCENTS = (0, 30, 80)
 _AGAIN_PERCENTS = (0, 10, 30)
-_PLANTED_PERCENT, _MOST_FRAGMENTS, _FRAGMENT_PERCENTS = 50, 2, (15, 30, 60)
+_PLANTED_PERCENT, _MOST_FRAGMENTS, _FRAGMENT_PERCENTS = 60, 3, (15, 30, 60)
 _FEATURED, _FEATURED_PERCENT = 2, 20
-_EXCHANGING = sorted(having(Trait.COLLECTIVE) - having(Trait.ASYNC) - {"ragged-all-to-all"})
-_LARGE_PERCENT, _LARGE = 3, (1 << 16, 1 << 19)
+_EXCHANGING = sorted(having(Trait.COLLECTIVE) - having(Trait.ASYNC))
+_NARROW_PERCENT, _NARROW = 20, ("s8", "u8")  # what counts and indexes in them comes to their ends
+_LARGE_PERCENT, _LARGE = 8, (1 << 14, 1 << 14, 1 << 16, 1 << 18)
 _FEW_LARGE = 3  # instructions of a program on large arrays
+_CUT = narrowing(
+    Trait.ACCUMULATES | Trait.SELECTS | Trait.PRODUCT | Trait.MOVES | Trait.EXACT,
+    "cholesky convolution dot fft gather reduce reduce-window scan scatter select-and-scatter sort topk transpose "
+    "triangular-solve",
+)
+"""What is done in other ways when it is large: shared among threads, in tiles, in several passes."""
+_CUT_PERCENT = 60
 _OTHER_CALLS = 5
 """With how many kinds of values a program is called beside the first; fewer would leave out most of the kinds."""
 _NO_CORPUS = Corpus()
@@ -85,6 +93,7 @@ class Case:
         note: what a reader is told of how it was made.
         others: further inputs, by the kinds of their values.
         options: what engines are to compile it with, by their names, unless their specs say it themselves.
+        ops: of a graph that it was lowered from, the ops.
     """
 
     number: int
@@ -95,6 +104,7 @@ class Case:
     note: str = ""
     others: Mapping[str, list[Array]] = field(default_factory=dict)
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    ops: tuple[str, ...] = ()
 
     @property
     def calls(self) -> list[tuple[str, list[Array]]]:
@@ -178,9 +188,10 @@ def planting(space: Space, corpus: Corpus, rng: np.random.Generator) -> Space:
 
 
 def featuring(space: Space, whole: Space, number: int, seed: int) -> Space:
-    """The space with opcodes whose turn it is: each has it equally often, however many are left out otherwise."""
+    """The space with its own opcodes featured, else those whose turn it is: each has it equally often."""
     turns = np.random.default_rng(seed).permutation(sorted(whole.opcodes))
     turn = [str(turns[(_FEATURED * number + k) % len(turns)]) for k in range(_FEATURED)]
+    turn = list(space.featured) or turn
     types = set(space.element_types)
     for place, opcode in enumerate(turn):
         able = sorted(kind for kind in whole.element_types if (opcode, kind) in PAIRS)
@@ -191,7 +202,7 @@ def featuring(space: Space, whole: Space, number: int, seed: int) -> Space:
         opcodes=space.opcodes | set(turn),
         element_types=frozenset(types),
         featured=tuple(turn),
-        featured_percent=_FEATURED_PERCENT,
+        featured_percent=space.featured_percent or _FEATURED_PERCENT,
     )
 
 
@@ -238,6 +249,8 @@ def swarm(space: Space, rng: np.random.Generator) -> Space:
     types, usual = sorted(space.element_types), sorted(_USUAL_TYPES & space.element_types)
     kept_types = {t for t in types if rng.random() < (keep**0.5 if t in _USUAL_TYPES else max(keep, 2 / len(types)))}
     kept_types.update(map(str, rng.choice(usual, min(1, len(usual)))))
+    if rng.integers(100) < _NARROW_PERCENT:
+        kept_types.add(str(rng.choice(_NARROW)))
     most = int(rng.integers(space.most_instructions // 3, space.most_instructions, endpoint=True))
     if space.devices_percent and rng.integers(100) < space.devices_percent:
         kept |= set(map(str, rng.choice(_EXCHANGING, 2))) & space.opcodes
@@ -259,8 +272,18 @@ def swarm(space: Space, rng: np.random.Generator) -> Space:
 
 def _large(space: Space, rng: np.random.Generator) -> Space:
     """The space with few instructions on large arrays: what threads share, and what is cut into blocks or looked up."""
-    most = int(rng.choice(_LARGE))
-    return replace(space, most_elements=most, budget=_FEW_LARGE * most, most_instructions=_FEW_LARGE, depth=1)
+    most, cut = int(rng.choice(_LARGE)), str(rng.choice(sorted(_CUT)))
+    return replace(
+        space,
+        opcodes=space.opcodes | {cut},
+        most_elements=most,
+        budget=_FEW_LARGE * most,
+        most_instructions=_FEW_LARGE,
+        depth=1,
+        most_parameters=space.most_parameters or 1,
+        featured=(cut,),
+        featured_percent=_CUT_PERCENT,
+    )
 
 
 def _close(opcodes: frozenset[str], rng: np.random.Generator) -> set[str]:

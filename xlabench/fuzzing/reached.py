@@ -24,6 +24,7 @@ import numpy as np
 
 import compiler
 from xlabench import atomic
+from xlabench.fuzzing import grafts
 from xlabench.fuzzing.own_failures import kept_in
 
 Module = Any  # the compiler's; the harness sees its data by attribute only
@@ -31,7 +32,7 @@ Module = Any  # the compiler's; the harness sees its data by attribute only
 _ENDING, _MARK = ".hlo", "// reaches "
 _MOST_TRIED = 6
 """Results by which a program is cut down."""
-_SEEDS_PERCENT = 40
+_SEEDS_PERCENT, _RULES_PERCENT, _GRAFTS_PERCENT = 40, 50, 15
 _MOST_INSTRUCTIONS = 64
 
 
@@ -53,6 +54,25 @@ def _shares() -> Any:
     counts = Counter(kind for found in kinds for kind in found)
     weights = np.asarray([sum(1 / counts[kind] for kind in found) for found in kinds])
     return weights / weights.sum()
+
+
+@cache
+def _by_rule() -> tuple[tuple[int, ...], ...]:
+    """For each rewrite rule the seeds in which it fires: every rule has its turn equally often."""
+    fired: dict[str, list[int]] = {}
+    for number, rules in enumerate(_ours("rules.txt").splitlines()):
+        for rule in filter(None, rules.split("; ")):
+            fired.setdefault(rule, []).append(number)
+    return tuple(tuple(fired[rule]) for rule in sorted(fired))
+
+
+def _seed(rng: np.random.Generator) -> Module:
+    """A seed: one of a rule whose turn it is, or any, those with what is rare the most often."""
+    if rng.integers(100) < _RULES_PERCENT:
+        rules = _by_rule()
+        numbers = rules[int(rng.integers(len(rules)))]
+        return seeds()[numbers[int(rng.integers(len(numbers)))]]
+    return seeds()[int(rng.choice(len(seeds()), p=_shares()))]
 
 
 @cache
@@ -87,10 +107,14 @@ class Corpus:
         return cls([module for module, _ in kept], [weight for _, weight in kept])
 
     def draw(self, rng: np.random.Generator) -> Module:
-        """One of the programs, those by which rare things are reached most often."""
+        """One of the programs, those by which rare things are reached most often; now and then a part of a real one."""
+        if rng.integers(100) < _GRAFTS_PERCENT:
+            made = grafts.graft(rng)
+            if made is not None:
+                return made
         whole = sum(self.weights)
         if not whole or rng.integers(100) < _SEEDS_PERCENT:
-            return seeds()[int(rng.choice(len(seeds()), p=_shares()))]
+            return _seed(rng)
         return self.modules[int(rng.choice(len(self.modules), p=np.asarray(self.weights) / whole))]
 
 

@@ -1,4 +1,4 @@
-"""All programs of one instruction and of two, packed: the profile `exhaustive`, which comes to an end.
+"""All programs of one instruction and of two, and of three common ones, packed: the profile `exhaustive`, with an end.
 
 The order is fixed, whatever the seed, and mixed, so that what is done by any time is of every kind.  The seed draws
 inputs and variants of engines.  Of a pack that fails the reduction leaves the program that does.

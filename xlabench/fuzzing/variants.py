@@ -17,6 +17,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from xlabench.diagnosis.probe import with_options
+from xlabench.engines import OF_GRAPHS, compiled_by, nested
 from xlabench.engines.spec import split_spec
 
 Options = Mapping[str, str]
@@ -68,7 +69,7 @@ _MOST_KEPT = 3
 
 def draw(rng: np.random.Generator) -> dict[str, dict[str, str]]:
     """Options by the names of engines; whatever an engine's programs are to be, the passes are the same for all."""
-    drawn = {name: {key: _one(rng, values) for key, values in choices.items()} for name, choices in CHOICES.items()}
+    drawn = {name: {key: one_of(rng, values) for key, values in choices.items()} for name, choices in CHOICES.items()}
     passes = "+".join(_disabled(rng))
     return {
         name: {key: value for key, value in {**options, "disable_passes": passes}.items() if value}
@@ -76,7 +77,8 @@ def draw(rng: np.random.Generator) -> dict[str, dict[str, str]]:
     }
 
 
-def _one(rng: np.random.Generator, values: Weighted) -> str:
+def one_of(rng: np.random.Generator, values: Weighted) -> str:
+    """One of several values, each as often as its percentage says."""
     at = int(rng.integers(sum(values.values())))
     for value, share in values.items():
         at -= share
@@ -99,6 +101,8 @@ def _disabled(rng: np.random.Generator) -> list[str]:
 def varied(spec: str, options: Mapping[str, Options]) -> str:
     """A spec with the options drawn for its engine, but for those that it gives itself."""
     name, written = split_spec(spec)
+    if name in OF_GRAPHS and (inner := compiled_by(spec)) != varied(inner, options):
+        return varied(with_options(spec, {"on": nested(varied(inner, options))}), {name: options.get(name, {})})
     more = {key: value for key, value in options.get(name, {}).items() if key not in written}
     return with_options(spec, more) if more else spec
 

@@ -20,7 +20,7 @@ from compiler.backends.cpu.runtime.arguments import Array, convert
 from compiler.backends.cpu.runtime.cores import available
 from compiler.backends.cpu.runtime.entry import Entry
 from compiler.backends.decisions import Decisions
-from compiler.backends.executable import Artifacts, ExecutableInfo, KernelTime, Phases, Serializer
+from compiler.backends.executable import Artifacts, ExecutableInfo, KernelTime, LaunchModel, Phases, Serializer
 from compiler.codegen import compile_units, cost, llvm
 from compiler.ir.module import Module
 from compiler.ir.rewrite import Refusal
@@ -163,6 +163,11 @@ class CpuExecutable:
     def module(self) -> Module:
         """The module as the back end was given it."""
         return self._lowering().module
+
+    @property
+    def launch_models(self) -> tuple[LaunchModel, ...]:
+        """None: it launches nothing."""
+        return ()
 
     @property
     def decisions_digest(self) -> str:

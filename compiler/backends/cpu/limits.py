@@ -24,6 +24,7 @@ _CHAINS = 12
 
 _WORK_NS = int(1e9 * _RUN_S)
 _LINE = 64
+"""Bytes of a cache line."""
 _OPT = 2
 
 _LOOP = """

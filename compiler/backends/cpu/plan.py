@@ -114,6 +114,7 @@ def decisions(found: ProgramPlan, module: Module, machine: str, refusals: Sequen
             strategy=choice.path,
             others=() if refusals is None else others_of(choice),
             cost_ns=choice.plan.cost_ns,
+            on="on one thread",
             workspace_bytes=choice.plan.workspace_bytes,
             shared=_shared(found, instruction),
             overwritten=overwritten_of(kernel),

@@ -30,6 +30,7 @@ except ImportError:
     driver = None
 
 _LOG_BYTES = 16 * 1024
+"""Bytes for what the driver says about PTX that it rejects."""
 _GRANULE = 512
 """Sizes of allocations are rounded up to a multiple of this many bytes, which makes equal ones of nearly equal ones."""
 _THREAD = threading.local()

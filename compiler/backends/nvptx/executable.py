@@ -11,11 +11,19 @@ import numpy as np
 
 from compiler.analysis.placing import Buffer
 from compiler.backends.decisions import Decisions
-from compiler.backends.executable import Artifacts, ExecutableInfo, KernelResources, KernelTime, Phases
+from compiler.backends.executable import (
+    Artifacts,
+    ExecutableInfo,
+    KernelResources,
+    KernelTime,
+    LaunchModel,
+    Phases,
+)
 from compiler.backends.nvptx import ptxas
 from compiler.backends.nvptx.call import Call
 from compiler.backends.nvptx.cuda import CudaDevice, capability
 from compiler.backends.nvptx.device import Array, Device, LoadedModule
+from compiler.backends.nvptx.estimate import estimates
 from compiler.backends.nvptx.kernels.grid import Gpu
 from compiler.backends.nvptx.program import Program, build, decisions
 from compiler.backends.nvptx.replay import Replay, replay
@@ -32,7 +40,7 @@ from compiler.codegen import llvm
 from compiler.diagnostics import InputError, UnsupportedError
 from compiler.interpreter import flatten
 from compiler.ir.module import Module
-from compiler.ir.rewrite import Refusal
+from compiler.ir.rewrite import Refusal, path_of
 from compiler.ir.shape import leaves
 from compiler.ir.types import TOKEN
 from compiler.options import CompileOptions
@@ -47,7 +55,8 @@ def decide_module(module: Module, options: CompileOptions, refusals: Sequence[Re
     target_of(arch)
     gpu = _gpu(arch, options)
     words = f"{arch}, {gpu.shared_bytes >> 10} KiB of shared memory{', atomics' if gpu.atomics else ''}"
-    return decisions(build(module, gpu), module, words, refusals)
+    program = build(module, gpu)
+    return decisions(program, module, words, refusals, estimates(program.emitted, gpu, target_of(arch), options.opt))
 
 
 def _architecture(options: CompileOptions) -> str:
@@ -135,7 +144,14 @@ class NvptxExecutable:
     @property
     def decisions_digest(self) -> str:
         """A digest of all that was decided about it."""
-        return decisions(self._program, self.module, "", None).digest
+        return decisions(self._program, self.module, "", None, {}).digest
+
+    @property
+    def launch_models(self) -> tuple[LaunchModel, ...]:
+        """What a GPU is expected to take for each launch, by some of its blocks in the simulator."""
+        gpu, opt = _gpu(self.arch, self.options), self.options.opt
+        found = estimates(self._program.emitted, gpu, target_of(self.arch), opt)
+        return tuple(model for i, estimate in found.items() for model in estimate.models(path_of(i)))
 
     def _connect(self, device: Device) -> None:
         self.device = device

@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from compiler.analysis.opcodes import PRODUCTS
+from compiler.backends.nvptx.cards import LAUNCH_NS
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import EmittedKernel
 from compiler.backends.nvptx.persistent_launch import MOST_THREADS, Emission, side_by_side
@@ -41,12 +42,15 @@ from compiler.codegen.cost import nanoseconds
 from compiler.codegen.kernel import KernelKind
 from compiler.codegen.llvm_ir import Function, Module
 
-LAUNCH_NS = 2000.0
 DECISION_NS = 10_000.0
+"""Nanoseconds in which the host reads a byte back and decides: two transfers over PCIe and a wait (estimated)."""
 _BLOCK_SHARE, _PRODUCT_SHARE = 12.0, 3.6
 _ROUND_NS = 700.0
+"""Nanoseconds from one block of a persistent launch to the next (estimated)."""
 _BYTES_PER_NS = 20.0
+"""What one multiprocessor copies of global memory (estimated; the port to the L2 cache is 64 bytes a cycle)."""
 _ITERATIONS = 8
+"""Iterations of a loop of which nobody knows how many there are."""
 _MOST_BUFFERS = 256
 """A launch has 4 KB of arguments."""
 _MOST_LINES = 20_000

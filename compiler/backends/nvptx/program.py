@@ -9,6 +9,7 @@ from compiler.analysis.buffers import Assignment, assign, branches, check_unique
 from compiler.analysis.placing import Buffer, Place
 from compiler.analysis.trip_count import known_trip_count
 from compiler.backends.decisions import Decided, Decisions, details_of, others_of, placed
+from compiler.backends.nvptx.estimate import Estimate
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu
 from compiler.backends.nvptx.kernels.strategy import Launches
 from compiler.backends.nvptx.kernels.table import KINDS
@@ -90,7 +91,13 @@ def _emit(ir: Module, kernel: Kernel, choice: Choice[Launches]) -> EmittedKernel
     return EmittedKernel(kernel, plan.emit(ir), plan.workspace_bytes, plan.emit)
 
 
-def decisions(program: Program, module: HloModule, gpu: str, refusals: Sequence[Refusal] | None) -> Decisions:
+def decisions(
+    program: Program,
+    module: HloModule,
+    gpu: str,
+    refusals: Sequence[Refusal] | None,
+    estimated: Mapping[Instruction, Estimate],
+) -> Decisions:
     """What was decided about a module, to be read.
 
     Args:
@@ -98,21 +105,25 @@ def decisions(program: Program, module: HloModule, gpu: str, refusals: Sequence[
         module: the module.
         gpu: what it was made for, in words.
         refusals: what fusion considered and did not do; where nobody knows, no reasons are asked for at all.
+        estimated: what kernels are expected to take, of those that were looked at; of others the plan says it.
     """
     kernels = []
     for instruction, choice in program.choices.items():
         launches = program.emitted[instruction].launches
         together = "launches" if len(launches) != 1 else "launch"
+        estimate, least = estimated.get(instruction), choice.plan.cost_ns
         decided = Decided(
             instruction=path_of(instruction),
             kind=program.emitted[instruction].kernel.kind.value,
             strategy=choice.path,
             others=() if refusals is None else others_of(choice),
-            cost_ns=None,
+            cost_ns=least if estimate is None else estimate.ns,
+            on="on a GPU at least" if estimate is None else f"on an {estimate.card} by a model, {least:,.0f} at least",
             workspace_bytes=choice.plan.workspace_bytes,
             shared=f"{len(launches)} {together}",
             overwritten=(),
             details={**details_of(choice), "grid": [f"{launch.blocks}*{launch.threads}" for launch in launches]},
+            modelled=dict(estimate.details()) if estimate is not None else {},
         )
         kernels.append(decided)
     return Decisions("nvptx", gpu, tuple(placed(module, program.choices, refusals or ())), tuple(kernels))

@@ -14,6 +14,7 @@ from compiler.backends.executable import KernelResources
 from compiler.diagnostics import UnsupportedError
 
 _TIMEOUT_S = 300
+"""Seconds after which the assembler is taken to hang."""
 
 
 @dataclass(frozen=True, slots=True)

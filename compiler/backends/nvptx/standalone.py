@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from compiler.backends.nvptx.cards import card_for
 from compiler.backends.nvptx.device import Array
 from compiler.backends.nvptx.simulator import (
     LaunchOptions,
@@ -16,6 +18,7 @@ from compiler.backends.nvptx.simulator import (
     SimulationError,
     parse_ptx,
 )
+from compiler.backends.nvptx.timing import Modelled, block_of, model
 from compiler.diagnostics import InputError
 
 Extent = tuple[int, int, int]
@@ -44,11 +47,12 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """What a launch did: the arrays as they are afterwards, or the fault that ended it."""
+    """What a launch did, and how long a GPU is expected to take: the arrays as they are afterwards, or the fault."""
 
     kernel: str
     results: Mapping[str, Array] = field(default_factory=dict)
     statistics: LaunchStatistics | None = None
+    modelled: Modelled | None = None
     fault: SimulationError | None = None
 
 
@@ -65,7 +69,7 @@ def simulate(text: str, launch: Launch, arguments: Mapping[str, Array], *, filen
     given = _by_parameter(kernel, parameters, arguments)
     machine = Machine()
     addresses, values = _place(machine, given, launch.uninitialised)
-    options = LaunchOptions(check_global_races=launch.check_global_races, count_bank_conflicts=True)
+    options = LaunchOptions(check_global_races=launch.check_global_races, profile=True)
     try:
         statistics = machine.launch(
             module, kernel, launch.grid, launch.block, values, shared_bytes=launch.shared_bytes, options=options
@@ -73,7 +77,15 @@ def simulate(text: str, launch: Launch, arguments: Mapping[str, Array], *, filen
     except SimulationError as fault:
         return Simulation(kernel, fault=fault)
     results = {name: _fetch(machine, addresses[name], array) for name, array in given.items() if name in addresses}
-    return Simulation(kernel, results, statistics)
+    return Simulation(kernel, results, statistics, _modelled(module, kernel, launch, statistics))
+
+
+def _modelled(module: PtxModule, kernel: str, launch: Launch, statistics: LaunchStatistics) -> Modelled:
+    """How long a GPU of the text's architecture, or the one that is known of those nearest to it, takes by a model."""
+    card = card_for(int("".join(filter(str.isdigit, module.target.partition(",")[0])) or 0))
+    block = block_of(module.kernels[kernel], math.prod(launch.block), statistics.shared_bytes, card)
+    assert statistics.profile is not None
+    return model(statistics.profile, math.prod(launch.grid), block, card)
 
 
 def _kernel(module: PtxModule, name: str) -> str:

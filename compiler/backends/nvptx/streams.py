@@ -18,9 +18,11 @@ from compiler.analysis.placing import Buffer
 from compiler.backends.nvptx.steps import ConditionalStep, CopyStep, RecordStep, Step, WaitStep, WhileStep, Work
 
 MOST_STREAMS = 4
+"""Streams beside each other: more add events and seldom find work."""
 LIGHT_BYTES = 64 * 1024
 """Steps that touch less and have few threads take no longer than the events of a stream of their own would."""
 _FEW_THREADS = 4096
+"""Threads below which a launch leaves most of a GPU to others: a warp for each multiprocessor of an H100."""
 
 
 class StreamRace(RuntimeError):

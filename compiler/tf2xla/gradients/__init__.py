@@ -6,6 +6,9 @@ goes through; what it leaves out at the end has none.
 
 from compiler.tf2xla.gradients import (
     activations,
+    blocks,
+    decompositions,
+    diagonals,
     elementwise,
     images,
     indexing,
@@ -15,6 +18,7 @@ from compiler.tf2xla.gradients import (
     products,
     random,
     reductions,
+    resizing,
     state,
     structure,
 )
@@ -35,6 +39,10 @@ GRADIENTS: dict[str, Differentiate] = {
         reductions,
         state,
         structure,
+        blocks,
+        decompositions,
+        diagonals,
+        resizing,
     )
     for name, formula in family.GRADIENTS.items()
 }

@@ -14,14 +14,14 @@ _POOLED = ("ksize", "strides", "padding", "explicit_paddings", "data_format")
 def _with(node: Built, op: str, *inputs: Output, among: Sequence[str]) -> Output:
     """An op with the same attributes, as far as it has them."""
     stated = {name: node.attribute(name) for name in among if name in node.signature.attributes}
-    if op == "MaxPoolGradGrad":
+    if op.endswith("GradGrad"):
         stated.pop("explicit_paddings", None)
     return node.add(op, *inputs, **stated)
 
 
-def _convolution(prefix: str) -> dict[str, Differentiate]:
+def _convolution(prefix: str, version: str = "") -> dict[str, Differentiate]:
     """A convolution, whose gradients are two others, and theirs, which are the same three again."""
-    to_image, to_filter = f"{prefix}BackpropInput", f"{prefix}BackpropFilter"
+    to_image, to_filter = f"{prefix}BackpropInput{version}", f"{prefix}BackpropFilter{version}"
 
     def made(node: Built, op: str, *inputs: Output) -> Output:
         return _with(node, op, *inputs, among=_CONVOLVED)
@@ -41,8 +41,11 @@ def _convolution(prefix: str) -> dict[str, Differentiate]:
     return {prefix: forward, to_image: of_image, to_filter: of_filter}
 
 
-def _greatest(node: Built, g: Output) -> Output:
-    return _with(node, "MaxPoolGrad", node["input"], node.output, g, among=_POOLED)
+def _greatest(op: str) -> Differentiate:
+    def formula(node: Built, g: Output) -> Output:
+        return _with(node, op, node["input"], node.output, g, among=_POOLED)
+
+    return formula
 
 
 def _greatest_back(op: str) -> Differentiate:
@@ -53,8 +56,27 @@ def _greatest_back(op: str) -> Differentiate:
     return formula
 
 
-def _mean(node: Built, g: Output) -> Output:
-    return _with(node, "AvgPoolGrad", node["value"].op("Shape"), g, among=_POOLED)
+def _greatest_of_given(node: Built, g: Output) -> Output:
+    given = (node["ksize"], node["strides"])
+    return _with(node, "MaxPoolGradV2", node["input"], node.output, g, *given, among=_POOLED)
+
+
+def _greatest_of_given_back(node: Built, g: Output) -> Sequence[Gradient]:
+    x, y = node["orig_input"], node["orig_output"]
+    given = (node["ksize"], node["strides"])
+    back = _with(node, "MaxPoolGradGradV2", x, y, g, *given, among=_POOLED)
+    return [x.op("ZerosLike"), y.op("ZerosLike"), back]
+
+
+def _mean(op: str) -> Differentiate:
+    def formula(node: Built, g: Output) -> Output:
+        return _with(node, op, node.inputs[0].op("Shape"), g, among=_POOLED)
+
+    return formula
+
+
+def _mean_back(op: str) -> Differentiate:
+    return lambda node, g: [None, _with(node, op, g, among=_POOLED)]
 
 
 def _normalised(version: str) -> Callable[..., Sequence[Gradient]]:
@@ -80,11 +102,19 @@ def _local(node: Built, g: Output) -> Output:
 GRADIENTS: dict[str, Differentiate] = {
     **_convolution("Conv2D"),
     **_convolution("DepthwiseConv2dNative"),
-    "MaxPool": _greatest,
+    **_convolution("Conv3D", "V2"),
+    "MaxPool": _greatest("MaxPoolGrad"),
+    "MaxPoolV2": _greatest_of_given,
+    "MaxPoolGradV2": _greatest_of_given_back,
+    "MaxPool3D": _greatest("MaxPool3DGrad"),
     "MaxPoolGrad": _greatest_back("MaxPoolGradGrad"),
     "MaxPoolGradGrad": _greatest_back("MaxPoolGrad"),
-    "AvgPool": _mean,
-    "AvgPoolGrad": lambda node, g: [None, _with(node, "AvgPool", g, among=_POOLED)],
+    "MaxPool3DGrad": _greatest_back("MaxPool3DGradGrad"),
+    "MaxPool3DGradGrad": _greatest_back("MaxPool3DGrad"),
+    "AvgPool": _mean("AvgPoolGrad"),
+    "AvgPool3D": _mean("AvgPool3DGrad"),
+    "AvgPoolGrad": _mean_back("AvgPool"),
+    "AvgPool3DGrad": _mean_back("AvgPool3D"),
     **{f"FusedBatchNorm{version}": _normalised(version) for version in ("", "V2", "V3")},
     "LRN": _local,
 }

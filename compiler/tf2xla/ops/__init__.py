@@ -5,11 +5,15 @@ from dataclasses import replace
 from compiler.tf2xla.gradients import GRADIENTS
 from compiler.tf2xla.ops import (
     binary,
+    blocks,
     calls,
     collective,
     complexes,
     control,
     convolution,
+    counting,
+    decompositions,
+    diagonals,
     indexing,
     linear,
     lists,
@@ -22,12 +26,14 @@ from compiler.tf2xla.ops import (
     products,
     random,
     reductions,
+    resizing,
     scatters,
     selection,
     shapes,
     state,
     structure,
     training,
+    transforms,
     unary,
 )
 from compiler.tf2xla.record import Record
@@ -58,6 +64,12 @@ _FAMILIES = (
     control,
     collective,
     linear,
+    decompositions,
+    blocks,
+    diagonals,
+    resizing,
+    counting,
+    transforms,
 )
 
 RECORDS: dict[str, Record] = {

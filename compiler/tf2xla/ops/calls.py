@@ -7,65 +7,27 @@ so that sizes may follow from them there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
 
-from compiler.expansion.expression import Expression, element
+from compiler.expansion.expression import Expression
 from compiler.graph import FunctionReference
-from compiler.ir.module import Instruction
 from compiler.ir.types import PRED, S32
 from compiler.ops.build import build
-from compiler.tf2xla.operation import Array, Operation
+from compiler.tf2xla.operation import Operation
+from compiler.tf2xla.ops.branches import known_of, state_of, taken, true
+from compiler.tf2xla.ops.loops import lower_while
 from compiler.tf2xla.record import Lower, Record, Trait, record, table, with_shapes
-from compiler.tf2xla.values import Traced, Value, all_parts, checked_same, no_handle, rebuilt
-
-_LARGEST_CONSTANT = 1 << 12  # elements of what is written into a computation again
+from compiler.tf2xla.values import TensorList, Value, checked_same, same_each
 
 
 def _call(operation: Operation) -> list[list[Value]]:
     return [operation.library.inline(operation.attribute("f"), operation.items("args"), operation)]
 
 
-def _known(operation: Operation, inputs: Sequence[Value], among: Collection[int]) -> dict[int, Array]:
-    """The inputs that are known when the graph is compiled."""
-    known: dict[int, Array] = {}
-    for number in among:
-        one = inputs[number]
-        value = operation.library.value(one) if isinstance(one, Expression) else None
-        if value is not None and value.size <= _LARGEST_CONSTANT:
-            known[number] = value
-    return known
-
-
-def _state(
-    operation: Operation, inputs: Sequence[Value], known: Mapping[int, Array], carried: Sequence[str]
-) -> Instruction:
-    arrays = all_parts([one for number, one in enumerate(inputs) if number not in known])
-    arrays += [operation.library.variables.read(name) for name in carried]
-    return build(operation.computation, "tuple", [one.instruction for one in arrays])
-
-
-def _taken(
-    operation: Operation, result: Instruction, like: Sequence[Value], carried: Sequence[str], changed: Collection[str]
-) -> list[Value]:
-    """The values in the tuple that a branch or loop has given; variables that it changed hold what it gives."""
-    count = len(all_parts(like))
-    arrays = iter([Expression(element(result, number)) for number in range(count)])
-    values = [rebuilt(one, arrays) for one in like]
-    for number, name in enumerate(carried, count):
-        if name in changed:
-            operation.library.variables.write(name, Expression(element(result, number)))
-    return values
-
-
-def _true(operation: Operation, condition: Expression) -> Expression:
-    """A condition as a pred: of a number whether it is not 0, of an array whether it has elements."""
-    if condition.dims:
-        return operation.constant(0 not in condition.dims, PRED)
-    return condition if condition.type is PRED else condition.compare("NE", 0)
-
-
 def _if(operation: Operation) -> list[list[Value]]:
-    condition = _true(operation, operation["cond"])
+    condition = true(operation, operation["cond"])
     branches = [operation.attribute("then_branch"), operation.attribute("else_branch")]
     value = operation.library.value(condition)
     if value is not None:
@@ -87,13 +49,13 @@ def _case(operation: Operation) -> list[list[Value]]:
 def _chosen(operation: Operation, selector: Expression, branches: Sequence[FunctionReference]) -> list[Value]:
     """One of several computations, chosen at run time."""
     inputs, tracer = operation.items("input"), operation.library.tracer
-    known = _known(operation, inputs, range(len(inputs)))
+    known = known_of(operation, inputs, range(len(inputs)))
     carried = tracer.carried(branches, inputs)
     made = [tracer.traced(branch, inputs, operation, known, carried) for branch in branches]
     for branch, traced in zip(branches[1:], made[1:], strict=True):
         same = checked_same(traced.results, made[0].results)
         operation.require(same, f"its branches {branches[0].name!r} and {branch.name!r} give different types or sizes")
-    state = _state(operation, inputs, known, carried)
+    state = state_of(operation, inputs, known, carried)
     computations = [traced.computation for traced in made]
     operands = [selector.instruction, *[state] * len(made)]
     if selector.type is PRED:
@@ -106,44 +68,18 @@ def _chosen(operation: Operation, selector: Expression, branches: Sequence[Funct
         operands[0] = index.instruction
         result = build(operation.computation, "conditional", operands, branch_computations=tuple(computations))
     changed = frozenset().union(*(traced.changed for traced in made))
-    return _taken(operation, result, made[0].results, carried, changed)
+    results = [_common(parts) for parts in zip(*(traced.results for traced in made), strict=True)]
+    return taken(operation, result, results, carried, changed)
 
 
-def _while(operation: Operation) -> list[list[Value]]:
-    inputs, tracer = list(operation.items("input")), operation.library.tracer
-    condition, body = operation.attribute("cond"), operation.attribute("body")
-    known = _known(operation, inputs, operation.library.passed_on(body, operation))
-    varying = [number for number in range(len(inputs)) if number not in known]
-    carried = tracer.carried([condition, body], inputs)
-    step = tracer.traced(body, inputs, operation, known, carried, varying)
-    for number, after in zip(varying, step.results, strict=True):
-        _require_same(operation, number, inputs[number], after)
-    test = tracer.traced(condition, inputs, operation, known, carried)
-    operation.require(not test.changed, "its condition changes variables")
-    _only_result(operation, test)
-    state = _state(operation, inputs, known, carried)
-    loop = build(operation.computation, "while", [state], condition=test.computation, body=step.computation)
-    found = iter(_taken(operation, loop, step.results, carried, step.changed))
-    return [[one if number in known else next(found) for number, one in enumerate(inputs)]]
-
-
-def _require_same(operation: Operation, number: int, before: Value, after: Value) -> None:
-    if not checked_same([before], [after]):
-        made, was = [", ".join(str(one.instruction.shape) for one in all_parts([v])) or str(v) for v in (after, before)]
-        raise operation.invalid(f"its body makes {made} of input {number}, which is {was}: sizes must stay")
-
-
-def _only_result(operation: Operation, traced: Traced) -> None:
-    """Let a computation of a tuple with a condition give the condition."""
-    results = traced.results
-    operation.require(len(results) == 1, f"its condition has {len(results)} results, not one")
-    test = traced.computation
-    root = test.root
-    test.root = _true(
-        Operation(operation.node, operation.signature, (), test, operation.library, checked=False),
-        no_handle(results[0], f"the condition of node {operation.node.name!r}"),
-    ).instruction
-    test.remove([root])
+def _common(values: Sequence[Value]) -> Value:
+    """What is known of a value that is one of several."""
+    first = values[0]
+    if not isinstance(first, TensorList):
+        return first
+    lists = [one for one in values if isinstance(one, TensorList)]
+    each = reduce(same_each, [one.each for one in lists])
+    return replace(first, is_full=all(one.is_full for one in lists), each=each)
 
 
 _FUNCTION = (
@@ -183,6 +119,6 @@ RECORDS = table(
     *_both("Case", _CASE, _case, "One of several functions, the last for an index out of range."),
     *(
         with_shapes(row, lambda node: [one.shape for one in node.inputs])  # sizes must stay
-        for row in _both("While", _WHILE, _while, "A function again and again, as long as another says so.")
+        for row in _both("While", _WHILE, lower_while, "A function again and again, as long as another says so.")
     ),
 )

@@ -117,7 +117,7 @@ Sizes = Callable[[Sequence[int]], tuple[int, ...]]
 
 
 def _family(
-    prefix: str, suffixes: tuple[str, str], types: tuple[str, str], more: str, as_groups: Sizes
+    prefix: str, suffixes: tuple[str, str], types: tuple[str, str], more: str, as_groups: Sizes, index: str = "int32"
 ) -> list[Record]:
     """A convolution and its two gradients."""
 
@@ -141,6 +141,7 @@ def _family(
         return found.reshape(*kernel)
 
     of_image, of_filter = suffixes
+    of_index = "" if index == "int32" else f"; {index}: {{index}} = int32"
     return [
         record(
             prefix,
@@ -150,7 +151,7 @@ def _family(
         ),
         record(
             f"{prefix}{of_image}",
-            f"input_sizes: int32, filter: T, out_backprop: T -> output: T; T: {{{types[0]}}}; {more}",
+            f"input_sizes: {index}, filter: T, out_backprop: T -> output: T; T: {{{types[0]}}}; {more}{of_index}",
             to_image,
             "The gradient of the images.",
             constants=("input_sizes",),
@@ -168,7 +169,9 @@ def _family(
 _EDGES = "strides: list(int); padding: string; explicit_paddings: list(int) = []; data_format: string = 'NHWC'"
 _APART = "dilations: list(int) = [1 1 1 1]"
 _BACK = ("BackpropInput", "BackpropFilter")
+_IN_SPACE = "strides: list(int); padding: string; data_format: string = 'NDHWC'; dilations: list(int) = [1 1 1 1 1]"
 RECORDS = table(
     *_family("Conv2D", _BACK, ("floats int32", "floats"), f"{_EDGES}; {_APART}; use_cudnn_on_gpu: bool = true", _plain),
+    *_family("Conv3D", ("BackpropInputV2", "BackpropFilterV2"), ("floats", "floats"), _IN_SPACE, _plain, "Tshape"),
     *_family("DepthwiseConv2dNative", _BACK, ("floats", "floats"), f"{_EDGES}; {_APART}", _by_channel),
 )

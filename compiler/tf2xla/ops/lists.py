@@ -6,14 +6,21 @@ first element that is put in does.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from compiler.expansion.expression import Expression
-from compiler.ir.types import S32
+from compiler.graph import BY_NAME
+from compiler.ir.types import S32, S64
 from compiler.ops.build import build
 from compiler.tf2xla.operation import Operation
-from compiler.tf2xla.record import Lower, Record, record, table
-from compiler.tf2xla.values import TensorList
+from compiler.tf2xla.ops.indexing import gathered
+from compiler.tf2xla.record import Lower, Record, Trait, record, table
+from compiler.tf2xla.values import TensorList, same_each
 
 _MOST = 1 << 24
+_SMALL = 64  # elements of an element that is kept in mind
 
 
 def _sizes(operation: Operation, name: str = "element_shape") -> tuple[int, ...] | None:
@@ -24,23 +31,23 @@ def _sizes(operation: Operation, name: str = "element_shape") -> tuple[int, ...]
     return tuple(int(one) for one in value)
 
 
-def _made(operation: Operation, most: int, count: int) -> TensorList:
+def _made(operation: Operation, most: int, count: int, *, grows: bool = False) -> TensorList:
     operation.require(0 <= most <= _MOST, f"a list of {most} tensors has no meaning")
+    if operation.node.attributes.get("element_dtype") == BY_NAME["variant"]:
+        raise operation.unsupported("a list of lists: keep what is in them in lists of their own")
     element_type, dims = operation.type("element_dtype"), _sizes(operation)
     buffer = None if dims is None else operation.full(0, element_type, (most, *dims))
-    return TensorList(element_type, most, buffer, operation.number(count, S32))
+    return TensorList(element_type, most, buffer, operation.number(count, S32), grows)
 
 
 def _empty(operation: Operation) -> TensorList:
     most = int(operation.value("max_num_elements"))
-    if most < 0:
-        raise operation.unsupported("a list must have a greatest length: set the max number of elements")
-    return _made(operation, most, 0)
+    return replace(_made(operation, max(most, 0), 0, grows=most < 0), each=())
 
 
 def _reserved(operation: Operation) -> TensorList:
     [count] = operation.integers("num_elements")
-    return _made(operation, count, count)
+    return replace(_made(operation, count, count), is_full=True)
 
 
 def _buffer(operation: Operation, given: TensorList, dims: tuple[int, ...]) -> Expression:
@@ -56,6 +63,16 @@ def _filled(operation: Operation, given: TensorList) -> Expression:
     if given.buffer is None:
         raise operation.invalid("its list is empty, and nobody says of which sizes its elements are")
     return given.buffer
+
+
+def grown(given: TensorList, more: int) -> TensorList:
+    """A list with room for more."""
+    if given.buffer is None:
+        return replace(given, most=given.most + more)
+    room = given.buffer.literal(0).spread((more, *given.buffer.dims[1:]), ())
+    operands = [given.buffer.instruction, room.instruction]
+    joined = build(room.instruction.computation, "concatenate", operands, dimensions=(0,))
+    return replace(given, most=given.most + more, buffer=Expression(joined))
 
 
 def _put(buffer: Expression, item: Expression, at: Expression) -> Expression:
@@ -78,15 +95,19 @@ def _taken(buffer: Expression, at: Expression) -> Expression:
 
 def _pushed(operation: Operation) -> TensorList:
     given, item = operation.tensor_list("input_handle"), operation["tensor"]
+    given = grown(given, 1) if given.grows else given
     buffer = _buffer(operation, given, item.dims)
-    return TensorList(given.type, given.most, _put(buffer, item, given.count), given.count + 1)
+    value = operation.library.value(item)
+    each = None if value is None or value.size > _SMALL else same_each(given.each, (value,))
+    return replace(given, buffer=_put(buffer, item, given.count), count=given.count + 1, is_full=False, each=each)
 
 
 def _popped(operation: Operation) -> list[Expression | TensorList]:
     given = operation.tensor_list("input_handle")
     left = given.count - 1
     buffer = _filled(operation, given)
-    return [TensorList(given.type, given.most, buffer, left), _taken(buffer, left)]
+    item = operation.constant(given.each[0], given.type) if given.each else _taken(buffer, left)
+    return [replace(given, buffer=buffer, count=left, is_full=False), item]
 
 
 def _got(operation: Operation) -> Expression:
@@ -96,7 +117,7 @@ def _got(operation: Operation) -> Expression:
 def _set(operation: Operation) -> TensorList:
     given, item = operation.tensor_list("input_handle"), operation["item"]
     buffer = _buffer(operation, given, item.dims)
-    return TensorList(given.type, given.most, _put(buffer, item, operation["index"]), given.count)
+    return replace(given, buffer=_put(buffer, item, operation["index"]), each=None)
 
 
 def _stacked(operation: Operation) -> Expression:
@@ -111,15 +132,40 @@ def _stacked(operation: Operation) -> Expression:
 def _unstacked(operation: Operation) -> TensorList:
     tensor = operation["tensor"]
     operation.require(tensor.dims, "it takes rows, not a scalar")
-    return TensorList(tensor.type, tensor.dims[0], tensor, operation.number(tensor.dims[0], S32))
+    most = tensor.dims[0]
+    return TensorList(tensor.type, most, tensor, operation.number(most, S32), is_full=True)
 
 
 def _length(operation: Operation) -> Expression:
-    return operation.tensor_list("input_handle").count
+    given = operation.tensor_list("input_handle")
+    return operation.number(given.most, S32) if given.is_full else given.count
+
+
+def _element_shape(operation: Operation) -> Expression:
+    """The sizes of its elements; those of a list into which nothing was put, and which says nothing, are a scalar's."""
+    buffer = operation.tensor_list("input_handle").buffer
+    element_type = operation.type("shape_type")
+    if buffer is None:
+        return operation.constant(np.array(-1, element_type.dtype), element_type)
+    return operation.constant(np.array(buffer.dims[1:], element_type.dtype), element_type)
+
+
+def _gathered(operation: Operation) -> Expression:
+    buffer, indices = _filled(operation, operation.tensor_list("input_handle")), operation["indices"]
+    return gathered(operation, buffer, indices, 0, 0)
+
+
+def _joined(operation: Operation) -> list[Expression]:
+    """All elements along their first dimension, and how many rows each has."""
+    buffer = _filled(operation, operation.tensor_list("input_handle"))
+    operation.require(len(buffer.dims) > 1, "the elements of its list are scalars, which cannot be joined")
+    count, rows, *rest = buffer.dims
+    return [buffer.reshape(count * rows, *rest), operation.full(rows, S64, (count,))]
 
 
 def _list(name: str, text: str, lower: Lower, doc: str, constants: tuple[str, ...] = ()) -> Record:
-    return record(f"TensorList{name}", text, lower, doc, constants)
+    traits = Trait.ASKS_SHAPE if name in ("Length", "ElementShape") else Trait.NONE
+    return record(f"TensorList{name}", text, lower, doc, constants, traits)
 
 
 _HANDLE = "input_handle: variant"
@@ -174,4 +220,22 @@ RECORDS = table(
         "A list of rows.",
     ),
     _list("Length", f"{_HANDLE} -> length: int32", _length, "How many there are."),
+    _list(
+        "ElementShape",
+        f"{_HANDLE} -> element_shape: shape_type; {_SHAPE}",
+        _element_shape,
+        "The sizes of its elements.",
+    ),
+    _list(
+        "Gather",
+        f"{_HANDLE}, indices: int32, element_shape: int32 -> values: element_dtype; {_KIND}",
+        _gathered,
+        "Elements of given numbers along a new dimension.",
+    ),
+    _list(
+        "ConcatV2",
+        f"{_HANDLE}, {_SHAPED}, leading_dims: int64 -> tensor: element_dtype, lengths: int64; {_KIND}; {_SHAPE}",
+        _joined,
+        "All elements along their first dimension.",
+    ),
 )

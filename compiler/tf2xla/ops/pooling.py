@@ -51,7 +51,7 @@ def _greatest(operation: Operation) -> Expression:
 
 
 def _mean(operation: Operation) -> Expression:
-    x = operation["value"]
+    x = operation[operation.signature.inputs[0].name]
     layout, plan = _planned(operation, x.dims)
     wide = x.to(in_f32(x.type))
     total = _reduced(wide, _window(layout, plan), "add", 0)
@@ -133,9 +133,14 @@ def _greatest_of_gradient(operation: Operation) -> Expression:
 
 
 _SIZES = "ksize: list(int); strides: list(int); padding: string"
+_GIVEN = "ksize: int32, strides: int32"
 _FORMAT = "data_format: string = 'NHWC'"
+_SPACE = "data_format: string = 'NDHWC'"
 _EXPLICIT = "explicit_paddings: list(int) = []"
-_TRIPLE = "orig_input: T, orig_output: T, grad: T -> output: T"
+_TRIPLE = "orig_input: T, orig_output: T, grad: T"
+_NARROW = "{float32 bfloat16 float16}"
+_MEANT = ("ksize", "strides")
+_GRADIENT = "The gradient of MaxPool"
 RECORDS = table(
     record(
         "MaxPool",
@@ -145,22 +150,66 @@ RECORDS = table(
     ),
     record(
         "MaxPoolGrad",
-        f"{_TRIPLE}; {_SIZES}; {_EXPLICIT}; {_FORMAT}; T: {{reals}} = float32",
+        f"{_TRIPLE} -> output: T; {_SIZES}; {_EXPLICIT}; {_FORMAT}; T: {{reals}} = float32",
         _greatest_back,
-        "The gradient of MaxPool.",
+        f"{_GRADIENT}.",
     ),
     record(
         "MaxPoolGradGrad",
-        f"{_TRIPLE}; {_SIZES}; {_FORMAT}; T: {{reals}}",
+        f"{_TRIPLE} -> output: T; {_SIZES}; {_FORMAT}; T: {{reals}}",
         _greatest_of_gradient,
-        "The gradient of MaxPoolGrad.",
+        f"{_GRADIENT}Grad.",
+    ),
+    record(
+        "MaxPoolV2",
+        f"input: T, {_GIVEN} -> output: T; T: {{floats ints uint8 uint16}} = float32; padding: string; {_FORMAT}",
+        _greatest,
+        "The greatest of each window.",
+        constants=_MEANT,
+    ),
+    record(
+        "MaxPoolGradV2",
+        f"{_TRIPLE}, {_GIVEN} -> output: T; padding: string; {_FORMAT}; T: {{reals}} = float32",
+        _greatest_back,
+        f"{_GRADIENT}V2.",
+        constants=_MEANT,
+    ),
+    record(
+        "MaxPoolGradGradV2",
+        f"{_TRIPLE}, {_GIVEN} -> output: T; padding: string; {_FORMAT}; T: {{reals}}",
+        _greatest_of_gradient,
+        f"{_GRADIENT}GradV2.",
+        constants=_MEANT,
+    ),
+    record(
+        "MaxPool3D",
+        f"input: T -> output: T; {_SIZES}; {_SPACE}; T: {_NARROW}",
+        _greatest,
+        "The greatest of each window.",
+    ),
+    record(
+        "MaxPool3DGrad",
+        f"orig_input: TInput, orig_output: TInput, grad: T -> output: T; {_SIZES}; {_SPACE}; T: {_NARROW} = float32; "
+        f"TInput: {_NARROW} = float32",
+        _greatest_back,
+        f"{_GRADIENT}3D.",
+    ),
+    record(
+        "MaxPool3DGradGrad",
+        f"{_TRIPLE} -> output: T; {_SIZES}; {_SPACE}; T: {{reals}}",
+        _greatest_of_gradient,
+        f"{_GRADIENT}3DGrad.",
     ),
     record("AvgPool", f"value: T -> output: T; {_SIZES}; {_FORMAT}; T: {{floats}}", _mean, "The mean of each window."),
-    record(
-        "AvgPoolGrad",
-        f"orig_input_shape: int32, grad: T -> output: T; {_SIZES}; {_FORMAT}; T: {{floats}}",
-        _mean_back,
-        "The gradient of AvgPool.",
-        constants=("orig_input_shape",),
+    record("AvgPool3D", f"input: T -> output: T; {_SIZES}; {_SPACE}; T: {{floats}}", _mean, "The mean of each window."),
+    *(
+        record(
+            f"AvgPool{suffix}Grad",
+            f"orig_input_shape: int32, grad: T -> output: T; {_SIZES}; {layout}; T: {{floats}}",
+            _mean_back,
+            f"The gradient of AvgPool{suffix}.",
+            constants=("orig_input_shape",),
+        )
+        for suffix, layout in (("", _FORMAT), ("3D", _SPACE))
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 
 from compiler.expansion.expression import Expression
@@ -9,6 +11,7 @@ from compiler.ir.types import PRED, TYPES, ElementType
 from compiler.tf2xla.broadcasting import together
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.record import record, table
+from compiler.tf2xla.values import TensorList, Value
 
 
 def _select(operation: Operation) -> Expression:
@@ -50,11 +53,24 @@ def cast(x: Expression, target: ElementType) -> Expression:
     return x.to(target)
 
 
-def _add_n(operation: Operation) -> Expression:
+def _add_n(operation: Operation) -> Value:
+    items = operation.items("inputs")
+    if isinstance(items[0], TensorList):
+        return _added_lists(operation, [one for one in items if isinstance(one, TensorList)])
     inputs = operation.list("inputs")
     same = all(one.dims == inputs[0].dims for one in inputs)
     operation.require(same, lambda: f"its inputs have different sizes: {', '.join(str(list(i.dims)) for i in inputs)}")
     return reduce(lambda left, right: left + right, inputs)
+
+
+def _added_lists(operation: Operation, lists: Sequence[TensorList]) -> TensorList:
+    """Element by element; a list whose elements nobody has seen is one of zeros."""
+    arrays = [one.buffer for one in lists if one.buffer is not None]
+    if not arrays:
+        return lists[0]
+    same = all(one.dims == arrays[0].dims for one in arrays)
+    operation.require(same, lambda: f"its lists differ: {', '.join(str(list(one.dims)) for one in arrays)}")
+    return replace(lists[0], buffer=reduce(lambda left, right: left + right, arrays), each=None)
 
 
 def _clip(operation: Operation) -> Expression:
@@ -76,7 +92,7 @@ RECORDS = table(
         _cast,
         "The same numbers in another type.",
     ),
-    record("AddN", "inputs: N*T -> sum: T; N: int; T: {numbers}", _add_n, "The sum of all inputs."),
+    record("AddN", "inputs: N*T -> sum: T; N: int; T: {numbers variant}", _add_n, "The sum of all inputs."),
     record(
         "ClipByValue",
         "t: T, clip_value_min: T, clip_value_max: T -> output: T; T: {numbers}",

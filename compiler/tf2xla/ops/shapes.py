@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from compiler.graph import PartialShape
 from compiler.ir.types import S32
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.record import Trait, record, table, with_shapes
+from compiler.tf2xla.values import TensorList, Value
 
 _LARGEST = 1 << 40  # elements: what is beyond cannot be meant
 _MOST_NUMBERS = 1 << 26
@@ -56,7 +58,12 @@ def _fill(operation: Operation) -> Expression:
     return value.spread(sizes(operation, "dims"), ())
 
 
-def _zeros_like(operation: Operation) -> Expression:
+def _zeros_like(operation: Operation) -> Value:
+    given = operation.items("x")[0]
+    if isinstance(given, TensorList):  # as many, all zeros
+        buffer = given.buffer
+        zeros = None if buffer is None else buffer.literal(0).spread(buffer.dims, ())
+        return replace(given, buffer=zeros, each=None)
     x = operation["x"]
     return operation.full(0, x.type, x.dims)
 

@@ -7,6 +7,7 @@ from compiler.graph import PartialShape, Tensor
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.record import Record, Trait, record, table, with_shapes
 from compiler.tf2xla.terms import Built
+from compiler.tf2xla.values import Value
 
 
 def _const(operation: Operation) -> Expression:
@@ -24,12 +25,12 @@ def _placeholder(operation: Operation) -> Expression:
     raise operation.invalid("it is not fed: give it a type and sizes, or a value")
 
 
-def _passed_on(operation: Operation) -> Expression:
-    return operation["input"]
+def _passed_on(operation: Operation) -> Value:
+    return operation.items("input")[0]
 
 
-def _passed_on_all(operation: Operation) -> list[list[Expression]]:
-    return [operation.list("input")]
+def _passed_on_all(operation: Operation) -> list[list[Value]]:
+    return [list(operation.items("input"))]
 
 
 def _nothing(_operation: Operation) -> None:

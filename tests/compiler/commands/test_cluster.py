@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -93,7 +94,38 @@ def test_it_is_printed_in_every_form(told):
         assert "cluster_0: 4 nodes" in text
         assert "op Wobble has no lowering" in text
     assert page.startswith("<!doctype html>")
-    assert "<summary>cluster_0</summary><pre>the sizes of b are not known</pre>" in page
+    assert '<summary>cluster_0</summary><pre id="text_0">the sizes of b are not known</pre>' in page
+
+
+class Page(HTMLParser):
+    """The elements of a page that are open, its ids, and where its links lead."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.links, self.tags = [], [], [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+        self.ids += [value for name, value in attributes if name == "id"]
+        self.links += [value for name, value in attributes if name == "href"]
+        self.open += [] if tag == "meta" else [tag]
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_a_page_is_whole_and_its_frames_lead_to_their_programs(told):
+    page = Page(told("--form", "html").stdout)
+    assert not page.open
+    assert len(page.ids) == len(set(page.ids))
+    assert page.links == ["#text_0"]
+    assert "text_0" in page.ids
+    assert page.tags.isdisjoint({"script", "img", "iframe"})
 
 
 def test_a_page_opens_the_program_of_a_cluster(tmp_path):
@@ -105,7 +137,7 @@ def test_a_page_opens_the_program_of_a_cluster(tmp_path):
     path = tmp_path / "g.pbtxt"
     path.write_text(to_text(graph), encoding="utf-8")
     page = CliRunner().invoke(cli, ["cluster", str(path), "--fetch", "c", "--form", "html"]).stdout
-    program = html.unescape(re.search("<pre>(HloModule cluster_0.*?)</pre>", page, re.DOTALL)[1])
+    program = html.unescape(re.search('<pre id="text_0">(HloModule cluster_0.*?)</pre>', page, re.DOTALL)[1])
     x, v = np.eye(2, dtype=np.float32), np.full((2, 2), 2, np.float32)
     np.testing.assert_allclose(compiler.interpret(program, x, v)[0], np.exp(-x) @ v, rtol=1e-6)
 

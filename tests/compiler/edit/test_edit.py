@@ -218,3 +218,18 @@ def test_calls_in_what_is_called_are_expanded_at_once():
     edited = edit.expand(compiler.parse(text), {("outer", "c"): 0, ("main", "c"): 0})
     compiler.verify(edited.module)
     assert [i.opcode for i in edited.module.entry.instructions] == ["parameter", "negate", "add"]
+
+
+@pytest.mark.parametrize(
+    ("call", "kept"),
+    [
+        ('f32[2,2] custom-call(x), custom_call_target="lapack_spotrf_ffi", backend_config="{uplo = 76 : ui8}"', "uplo"),
+        ("(u64[2], u32[2]) rng-bit-generator(s), algorithm=rng_philox", "rng_philox"),
+        ('f32[2,2] add(x, x), backend_config="a note"', ""),
+    ],
+)
+def test_a_plain_program_keeps_what_an_operation_is(call, kept):
+    text = f"ENTRY e {{ x = f32[2,2] parameter(0) s = u64[2] constant({{1, 2}}) ROOT r = {call} }}"
+    plain = compiler.to_text(edit.plain(compiler.parse(text)).module)
+    assert kept in plain
+    assert "a note" not in plain

@@ -127,6 +127,8 @@ def cases_of(op):
         kinds |= {str(one.element_type.dtype) for one in case.attributes.values() if is_narrow(one)}
         if case.name not in APART and len(kinds) == 1 and (kind := kinds.pop()) in found:
             found[kind].append(case)
+    if any(port.type == "float32" for port in RECORDS[op].signature.outputs):
+        return found["float32"][:MOST]  # what is rounded to f32 has no differences in f64
     found["float64"].sort(key=lambda case: case.name.split("/")[1] != "float64")
     if not found["float64"] and op != "Cast":
         return found["float32"][:MOST]
@@ -147,6 +149,7 @@ def widened(case):
     if (
         {str(one.dtype) for one in case.inputs if one.dtype.kind in "fc"} != {"float32"}
         or only_single
+        or any(port.type == "float32" for port in RECORDS[case.op].signature.outputs)
         or case.op == "Cast"
     ):
         return case

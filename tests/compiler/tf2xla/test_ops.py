@@ -38,6 +38,7 @@ ROUNDED = {
     "AvgPoolGrad": (2, 0.25, "the kernel adds in f16"),
     "LRN": (2, 0, "the kernel rounds every step of f16"),
     "LRNGrad": (8, 0, "the kernel rounds every step of f16"),
+    "Qr": (8, 2, "the kernel rounds every step of f16"),
     "RsqrtGrad": (2, 0, "the kernel rounds every product"),
 }
 """Ops whose kernels round more than their formulas: by how many units, of the result and of 1, and why."""
@@ -185,10 +186,11 @@ WITHOUT_MEANING = {"FloorDiv": (8, 18)}
 
 
 def _held(name, types):
-    """The types that HLO has, of those that are registered; strings where any type would do."""
+    """The types that HLO has, of those that are registered; strings where any type would do, and lists."""
     numbers = [one for one in types if one not in WITHOUT_MEANING.get(name, ())]
     kept = [one for one in numbers if DataType(one).element_type is not None]
-    return sorted([*kept, 7]) if name == "ReverseV2" and 7 in types else kept
+    more = {"ReverseV2": 7, "Reverse": 7, "AddN": 21}.get(name)
+    return sorted([*kept, more]) if more in types else kept
 
 
 def test_records_say_what_they_are():
@@ -205,6 +207,10 @@ NOT_DIFFERENTIATED = {
         (name for name in RECORDS if "TensorList" in name), "lists are there for gradients of loops, and have none"
     ),
     "Digamma": "its derivative is no row: the polygamma functions",
+    **dict.fromkeys(("Qr", "SelfAdjointEigV2", "Svd"), "derivatives of decompositions"),
+    **dict.fromkeys(("RFFT", "IRFFT", "RFFT2D", "IRFFT2D"), "half of a transform is differentiated as the whole"),
+    "ExtractImagePatches": "TensorFlow multiplies by a sparse matrix",
+    "SegmentProd": "TensorFlow looks for zeros in every segment",
     **dict.fromkeys(
         ("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"), "second derivatives of normalisation"
     ),

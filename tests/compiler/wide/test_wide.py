@@ -302,3 +302,24 @@ def test_results_of_any_bits_can_be_asked_about(kind: str) -> None:
     actual = (bits & ((1 << own.bits) - 1)).astype(np.uint8).view(own.dtype) if own.bits <= 8 else bits.view(own.dtype)
     (result,) = wide(f"ROOT x = {kind}[{actual.size}] parameter(0)", inputs=(actual,))
     assert result.allows(actual).all()
+
+
+@pytest.mark.parametrize("element_type", ["f8e5m2", "bf16", "f32", "f64", "u8", "s64"])
+def test_random_bits_are_those_of_the_programs_own_type(element_type):
+    module = compiler.parse(
+        f"ENTRY e {{ s = u64[2] constant({{1, 2}}) ROOT r = (u64[2], {element_type}[3,4]) rng-bit-generator(s), "
+        "algorithm=rng_three_fry }"
+    )
+    state, bits = compiler.interpret(module, wide=True)
+    assert legal([state, bits], compiler.interpret(module))
+    assert not bits.bound.any()
+
+
+@pytest.mark.parametrize("element_type", ["f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz", "f8e5m2", "bf16"])
+def test_zeros_have_a_sign_where_their_own_type_has_one(element_type):
+    module = compiler.parse(
+        f"ENTRY e {{ x = {element_type}[] parameter(0) z = {element_type}[] subtract(x, x) n = {element_type}[] "
+        "negate(z) f = f32[] convert(n) m = f32[] constant(-1) ROOT r = f32[] atan2(f, m) }"
+    )
+    one = np.asarray(1).astype(TYPES[element_type].dtype)
+    assert legal(compiler.interpret(module, one, wide=True), compiler.interpret(module, one))

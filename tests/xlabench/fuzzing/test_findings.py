@@ -7,7 +7,7 @@ import pytest
 import compiler
 from xlabench.bundles import bundle
 from xlabench.cases import inputs
-from xlabench.fuzzing.findings import Findings, Raw
+from xlabench.fuzzing.findings import Findings, Raw, signature_of
 
 _LARGE = """ENTRY main { x = f32[12,10] parameter(0) y = f32[12,10] parameter(1) s = f32[12,10] add(x, y)
   t = f32[12,10] tanh(s) u = f32[12,10] multiply(t, y) m = f32[12,10] negate(u) z = f32[12,10] negate(m)
@@ -56,3 +56,11 @@ def test_engines_that_fail_on_the_same_case_leave_a_bundle(tmp_path, monkeypatch
         (found,) = findings.all
         assert [tmp_path / found.bundle] == [place for place in (tmp_path / "findings").iterdir() if place.is_dir()]
     assert (Path(found.bundle).name, found.instructions) == ("000-wrong-by-2-again", 2)
+
+
+@pytest.mark.parametrize("number", ["1", "4"])
+def test_a_wrong_result_of_any_device_is_told_by_what_it_comes_of(number):
+    text = "ENTRY main { x = f32[4] parameter(0) y = f32[4] tanh(x) z = f32[4] abs(x) t = (f32[4], f32[4]) tuple(x, y)"
+    raw = _raw(1, f"{text} ROOT r = ((f32[4], f32[4]), f32[4]) tuple(t, z) }}")  # three arrays of each of two devices
+    raw = Raw(1, raw.engine, "wrong", "", number, raw.module_text, raw.inputs, raw.expected, [])
+    assert signature_of(raw) == ("tanh f32", "tuple")

@@ -93,7 +93,7 @@ def test_a_bug_is_found_bundled_and_counted_once(tmp_path, engine, verdict):
 
 @pytest.mark.slow
 def test_a_case_that_ends_its_process_counts_with_what_is_known_of_it(tmp_path):
-    config = replace(CONFIG, engines=("falls", "dies"), count=20, seed=1)
+    config = replace(CONFIG, engines=("falls", "dies"), count=20, seed=3)
     whole = run(replace(config, engines=("falls",)), tmp_path / "whole", Unprobed)
     summary = run(config, tmp_path / "dying", Unprobed)
     assert summary["cases"] == 20

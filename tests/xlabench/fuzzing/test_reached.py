@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from importlib.resources import files
 
 import numpy as np
+import pytest
 
 import compiler
 from xlabench.fuzzing.generate import PROFILES, draw_case
@@ -52,3 +54,16 @@ def test_without_a_corpus_seeds_are_planted_and_any_process_draws_the_same():
     first, again = ([compiler.to_text(draw_case(PROFILES["ratchet"], 3, n).module) for n in range(12)] for _ in "ab")
     assert first == again
     assert len(seeds()) > 100
+
+
+@pytest.mark.slow
+def test_every_rule_that_fires_in_a_seed_has_its_turn():
+    text = (files("suites") / "seeds" / "rules.txt").read_text(encoding="utf-8").splitlines()
+    assert len(text) == len(seeds())
+    rules = {
+        name: set(filter(None, line.split("; ")))
+        for name, line in zip(map(compiler.to_text, seeds()), text, strict=True)
+    }
+    corpus, rng = Corpus(), np.random.default_rng(0)
+    fired = Counter(rule for _ in range(1500) for rule in rules.get(compiler.to_text(corpus.draw(rng)), ()))
+    assert set().union(*rules.values()) == set(fired)

@@ -8,7 +8,7 @@ import pytest
 
 import compiler
 from compiler.generate import RECIPES, Packing, Small, space_of
-from compiler.generate.exhaustive import BASES
+from compiler.generate.exhaustive import BASES, COMMON
 from xlabench.fuzzing import small
 
 ALL = frozenset[tuple[str, str]]()
@@ -25,11 +25,24 @@ def test_every_program_is_in_one_pack_of_one_shard(shards):
 def test_every_opcode_comes_alone_and_behind_every_other():
     known, _ = small._order(ALL)
     assert {one.opcode for one in known if not one.second} == set(RECIPES)
-    behind = Counter(one.second for one in known if one.opcode == "transpose" and one.element_type == "f32")
+    behind = Counter(
+        one.second for one in known if one.opcode == "transpose" and one.element_type == "f32" and not one.third
+    )
     assert set(behind) - {""} == set(RECIPES)
     forms = [one for one in known if (one.opcode, one.element_type, one.second) == ("transpose", "f32", "")]
     assert len(forms) > 12
     assert {one.base for one in forms} == set(BASES)
+
+
+def test_common_opcodes_come_three_in_a_row_in_every_order():
+    known, _ = small._order(ALL)
+    rows = [(one.opcode, one.second, one.third) for one in known if one.third and one.element_type == "s32"]
+    assert len(rows) == len(set(rows)) == len(COMMON) ** 3
+    packing = Packing("m", space_of(("f32", "s32", "pred"), ALL))
+    assert packing.add(Small("broadcast", "f32", (2, 3, 4), second="transpose", third="reduce"))
+    module = packing.finish()
+    compiler.verify(module)
+    assert [i.opcode for i in module.entry.instructions if i.opcode in COMMON] == ["broadcast", "transpose", "reduce"]
 
 
 def test_packs_are_programs_and_the_same_whenever_they_are_drawn():

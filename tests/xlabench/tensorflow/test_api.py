@@ -10,6 +10,12 @@ from session_api import EXACT, VALUES, recorded
 RECORDED = json.loads((Path(__file__).parent / "api.json").read_text())
 
 
+@pytest.fixture(autouse=True)
+def interpreted(monkeypatch):
+    """Each expression runs once: to compile its ops would take longer than to interpret them."""
+    monkeypatch.setenv("XLABENCH_TF_CPU", "reference")
+
+
 def _close(found, expected):
     assert [one["dtype"] for one in found] == [one["dtype"] for one in expected]
     for one, other in zip(found, expected, strict=True):

@@ -8,13 +8,16 @@ TensorFlow has a key for it.  What `XLA_FLAGS` asks for is dumped of clusters al
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from compiler import environment_options
 from compiler.tf import (
     Compiled,
     DeviceCompiler,
+    Flags,
     FunctionReference,
     Graph,
     Mode,
@@ -31,7 +34,7 @@ from xlabench.tensorflow.runtime.plan import Around
 from xlabench.tensorflow.runtime.programs import compiled, shape_of
 from xlabench.tensorflow.runtime.resources import Variable
 
-_CALLED = "TF_DUMP_GRAPH_PREFIX"
+_CALLED, _XLA_FLAGS = "TF_DUMP_GRAPH_PREFIX", "XLA_FLAGS"
 _PROGRESS = Progress()
 """What the graphs of this process use up: fuel, numbers of clusters, numbers of dumps."""
 
@@ -39,15 +42,18 @@ _PROGRESS = Progress()
 class Clusters:
     """The clusters of one session."""
 
-    def __init__(self, config: ConfigProto, host: str) -> None:
+    def __init__(self, config: ConfigProto, host: str, flags: Flags | None = None) -> None:
+        """Cluster by given flags, for the only session there is, or by the environment's, for one of several."""
         options = config.graph_options.optimizer_options
-        self._flags = flags_of(os.environ)
+        self._flags = flags_of(os.environ) if flags is None else flags
+        if flags is None:
+            say_what_is_passed_over(os.environ.get(_XLA_FLAGS, ""))
         self._options = Options(
             global_jit_level=options.global_jit_level,
             cpu_global_jit=bool(options.cpu_global_jit),
             device=host,
             dump_to=os.environ.get(_CALLED, ""),
-            progress=_PROGRESS,
+            progress=_PROGRESS if flags is None else Progress(),
         )
         self._compilers: dict[str, DeviceCompiler] = {}
         self.kernels = {"_XlaCompile": self._compile, "_XlaRun": _run}
@@ -59,12 +65,26 @@ class Clusters:
     def _compiler(self, spec: str, graph: Graph) -> DeviceCompiler:
         if spec not in self._compilers:
             folder = "" if spec.startswith("reference") else environment_options(os.environ).options.dump_to
-            self._compilers[spec] = DeviceCompiler(graph, lambda module: compiled(spec, module, folder), self._flags)
+            self._compilers[spec] = DeviceCompiler(
+                graph, lambda module: compiled(spec, module, folder), self._flags, _say
+            )
         self._compilers[spec].add_functions(graph)
         return self._compilers[spec]
 
     def _compile(self, node: Node, graph: Graph, around: Around) -> Kernel:
         return _Compile(node, self._compiler(around.devices[node.device].cluster_spec, graph))
+
+
+@cache
+def say_what_is_passed_over(flags: str) -> None:
+    """Say once what XLA_FLAGS asks for that is not to be had here, and which flags nobody knows."""
+    for note in environment_options({_XLA_FLAGS: flags}).notes:
+        _say(f"xlabench: {note}")
+
+
+def _say(line: str) -> None:
+    """Tell which file was written, where TensorFlow's log goes."""
+    print(line, file=sys.stderr)  # noqa: T201 - as its log does
 
 
 class _Compile:

@@ -13,6 +13,7 @@ import numpy as np
 
 from compiler.tf import Node, PartialShape
 from xlabench.tensorflow import errors
+from xlabench.tensorflow.runtime.printing import summary
 from xlabench.tensorflow.runtime.resources import Resources, Variable
 
 Kernel = Callable[[Sequence[Any]], Sequence[Any]]
@@ -131,31 +132,21 @@ def _print(node: Node, _resources: Resources) -> Kernel:
     summarize: Any = node.attributes.get("summarize", 3)
 
     def kernel(inputs: Sequence[Any]) -> Sequence[Any]:
-        shown = "".join(f"[{_few(one, summarize)}]" for one in inputs[1:])
+        shown = "".join(f"[{summary(one, summarize)}]" for one in inputs[1:])
         print(f"{message.decode()}{shown}", file=sys.stderr)  # noqa: T201 - that is what the op is for
         return (inputs[0],)
 
     return kernel
 
 
-def _few(value: Any, count: int) -> str:
-    flat = np.asarray(value).reshape(-1)
-    return " ".join(str(one) for one in flat[:count]) + ("..." if flat.size > count else "")
-
-
 def _assert(node: Node, _resources: Resources) -> Kernel:
     def kernel(inputs: Sequence[Any]) -> Sequence[Any]:
         if not inputs[0]:
-            shown = " ".join(f"[{_few(_text(one), 3)}]" for one in inputs[1:])
+            shown = " ".join(f"[{summary(one, 3)}]" for one in inputs[1:])
             raise raised(errors.InvalidArgumentError, node, f"assertion failed: {shown}")
         return ()
 
     return kernel
-
-
-def _text(value: Any) -> Any:
-    array = np.asarray(value)
-    return np.array([one.decode() for one in array.reshape(-1)]) if array.dtype == object else array
 
 
 def _check_numerics(node: Node, _resources: Resources) -> Kernel:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from xlabench.tensorflow.framework.places import LOCAL, Place
 
 VARIABLE = "XLABENCH_TF_"
-DEFAULTS: Mapping[str, str] = {"CPU": "reference", "GPU": "", "XLA_CPU": "cpu", "XLA_GPU": "nvptx:sim"}
+DEFAULTS: Mapping[str, str] = {"CPU": "cpu", "GPU": "", "XLA_CPU": "cpu", "XLA_GPU": "nvptx:sim"}
 """The engine of each kind of device; there is none of a kind whose spec is empty."""
 CLUSTERS: Mapping[str, str] = {"CPU": "XLA_CPU", "XLA_CPU": "XLA_CPU", "XLA_GPU": "XLA_GPU"}
 """Whose engine compiles the clusters of a device; those of others are compiled by their own."""

@@ -21,6 +21,7 @@ from compiler.codegen import llvm
 
 RECYCLED_FROM_BYTES = 1 << 16
 _DEFAULT_LIMIT_BYTES = 1 << 30
+"""Bytes that are kept for later results at most."""
 
 # Places in the table of NumPy's C API, part of its stable binary interface.
 _ARRAY_TYPE, _NEW_FROM_DESCR, _SET_BASE_OBJECT = 2, 94, 282

@@ -29,6 +29,7 @@ from compiler.backends.cpu.runtime.threads import Pointers, pointers, pool
 from compiler.codegen import llvm
 
 _METH_FASTCALL = 0x80
+"""CPython's flag for functions that take an array of arguments (`methodobject.h`)."""
 
 
 class _MethodDef(ctypes.Structure):

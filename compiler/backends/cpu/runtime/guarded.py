@@ -22,6 +22,7 @@ from compiler.backends.cpu.runtime.threads import pointers, pool
 
 _PAGE = mmap.PAGESIZE
 _POISON = 0xA5
+"""The byte with which fresh memory is filled: no small number, no NaN of all ones."""
 _ALIGNMENT = 16  # what NumPy's own allocator gives at least, and generated code may rely on
 
 _libc = ctypes.CDLL(None, use_errno=True)

@@ -32,6 +32,7 @@ from compiler.diagnostics import InputError, UnsupportedError
 # An array of data pointers, or its address.
 Pointers: TypeAlias = int | ctypes.Array[ctypes.c_void_p]
 MOST_THREADS = 1024
+"""Threads of a call: more than any machine that was seen."""
 
 _SPIN_NS = 30_000
 """How long a wait spins before it sleeps."""

@@ -20,7 +20,9 @@ from compiler.codegen.llvm_ir import I32, I64, Builder, Module, Value, element_o
 from compiler.ir.types import ElementType
 
 BLOCK = 256
+"""Threads of a block: eight fill the 2048 of a multiprocessor."""
 WARP = 32
+"""Lanes of a warp."""
 OWN_SHARED_BYTES = 48 * 1024
 """The most shared memory that functions have arrays in; for more a launch has to ask."""
 Combine = Callable[[Emission, Sequence[Value], Sequence[Value]], list[Value]]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Generic, TypeAlias, TypeVar
 
 from compiler.backends import strategy
+from compiler.backends.nvptx.cards import card_for
 from compiler.backends.nvptx.kernels.grid import Gpu, Launch
+from compiler.backends.nvptx.roofline import bound_of
 from compiler.backends.strategy import Choice, Declined, Detail
 from compiler.backends.strategy import Strategy as Strategy
 from compiler.codegen.kernel import Kernel
@@ -38,7 +40,7 @@ class Given:
 
 
 def planned(emit: Emit, *, workspace_bytes: int = 0, details: Mapping[str, Detail] = _SILENT) -> Plan:
-    """A plan; what it costs nobody estimates, since strategies are told apart by shapes alone.
+    """A plan; its cost is put to it once it is chosen, since strategies are told apart by shapes alone.
 
     Args:
         emit: writes the functions and says how they are launched.
@@ -71,7 +73,9 @@ class Kind(Generic[G]):
 
     def decide(self, kernel: Kernel, gpu: Gpu) -> Choice[Launches]:
         """What a kernel gets on a GPU."""
-        return first_of(self.strategies, self.given(kernel, gpu))
+        found = first_of(self.strategies, self.given(kernel, gpu))
+        cost_ns = bound_of(kernel, card_for(gpu.capability)).ns
+        return replace(found, plan=replace(found.plan, cost_ns=cost_ns))
 
 
 def first_of(strategies: Sequence[Strategy[G, Launches]], given: G) -> Choice[Launches]:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from compiler.backends.nvptx.kernels.convolution import CONVOLUTION
-from compiler.backends.nvptx.kernels.dot import DOT
-from compiler.backends.nvptx.kernels.fft import FFT
-from compiler.backends.nvptx.kernels.iteration import ITERATION
-from compiler.backends.nvptx.kernels.loop import LOOP
-from compiler.backends.nvptx.kernels.reduce import REDUCE
-from compiler.backends.nvptx.kernels.row import ROW
-from compiler.backends.nvptx.kernels.scan import REDUCE_WINDOW
-from compiler.backends.nvptx.kernels.scatter import SCATTER
-from compiler.backends.nvptx.kernels.select_scatter import SELECT_AND_SCATTER
-from compiler.backends.nvptx.kernels.sort import SORT
+from compiler.backends.nvptx.kernels.convolution.kernel import CONVOLUTION
+from compiler.backends.nvptx.kernels.dot.kernel import DOT
+from compiler.backends.nvptx.kernels.fft.kernel import FFT
+from compiler.backends.nvptx.kernels.linear_algebra.triangular import CHOLESKY, TRIANGULAR_SOLVE
+from compiler.backends.nvptx.kernels.loop.iteration import ITERATION
+from compiler.backends.nvptx.kernels.loop.kernel import LOOP
+from compiler.backends.nvptx.kernels.loop.update import UPDATE
+from compiler.backends.nvptx.kernels.reduce.kernel import REDUCE
+from compiler.backends.nvptx.kernels.row.kernel import ROW
+from compiler.backends.nvptx.kernels.scatter.kernel import SCATTER
+from compiler.backends.nvptx.kernels.sort.kernel import SORT
 from compiler.backends.nvptx.kernels.strategy import Kind
-from compiler.backends.nvptx.kernels.triangular import CHOLESKY, TRIANGULAR_SOLVE
-from compiler.backends.nvptx.kernels.update import UPDATE
+from compiler.backends.nvptx.kernels.window.kernel import REDUCE_WINDOW
+from compiler.backends.nvptx.kernels.window.select_scatter import SELECT_AND_SCATTER
 from compiler.codegen.kernel import KernelKind
 
 KINDS: Mapping[KernelKind, Kind[Any]] = {

@@ -44,6 +44,8 @@ def load(
         index, is_complete = batch.arena.resolve(addresses, size, writes=False)
         if not is_complete:
             _check_initialised(batch.arena, index, size, space)
+        if batch.observer is not None and space == "global":
+            batch.observer.access_global(batch, addresses, size)
         if batch.global_races is not None and space == "global":
             observe = batch.global_races.peek if is_strong else batch.global_races.read
             observe(_byte_offsets(batch, index, size), size, batch.active)
@@ -65,16 +67,7 @@ def store(batch: Batch, space: str, addresses: Addresses, values: Array, *, is_s
         return
     size = values.dtype.itemsize * values.shape[1]
     if space in ARENA_SPACES:
-        index, _ = batch.arena.resolve(addresses, size, writes=True)
-        if batch.global_races is not None:
-            offsets = _byte_offsets(batch, index, size)
-            if is_strong:
-                batch.global_races.update(offsets, size, batch.active)
-            else:
-                batch.global_races.write(offsets, values, batch.active)
-        if addresses.size == 1:
-            values = values[-1:]
-        batch.arena.store(index, values)
+        _store_global(batch, addresses, values, is_strong=is_strong)
         return
     memory, lane_index = _resolve(batch, space, addresses, size)
     if batch.races is not None and space == "shared":
@@ -83,6 +76,22 @@ def store(batch: Batch, space: str, addresses: Addresses, values: Array, *, is_s
         else:
             batch.races.write(lane_index * size, values, batch.active)
     memory.store(lane_index, values)
+
+
+def _store_global(batch: Batch, addresses: Addresses, values: Array, *, is_strong: bool) -> None:
+    size = values.dtype.itemsize * values.shape[1]
+    index, _ = batch.arena.resolve(addresses, size, writes=True)
+    if batch.observer is not None:
+        batch.observer.access_global(batch, addresses, size)
+    if batch.global_races is not None:
+        offsets = _byte_offsets(batch, index, size)
+        if is_strong:
+            batch.global_races.update(offsets, size, batch.active)
+        else:
+            batch.global_races.write(offsets, values, batch.active)
+    if addresses.size == 1:
+        values = values[-1:]
+    batch.arena.store(index, values)
 
 
 def _store_part(batch: Batch, space: str, addresses: Addresses, values: Array, *, is_strong: bool) -> Array:
@@ -97,11 +106,16 @@ def locate(batch: Batch, space: str, addresses: Addresses, dtype: np.dtype[Any])
         index, _ = batch.arena.resolve(addresses, size, writes=True)
         _check_initialised(batch.arena, index, size, space)
         offsets = _byte_offsets(batch, index, size)
+        if batch.observer is not None:
+            batch.observer.access_global(batch, addresses, size)
+            batch.observer.update(batch, offsets)
         if batch.global_races is not None:
             batch.global_races.update(offsets, size, batch.active)
         return batch.arena, offsets // size
     memory, lane_index = _resolve(batch, space, addresses, size)
     _check_initialised(memory, lane_index, size, space)
+    if batch.observer is not None:
+        batch.observer.update(batch, lane_index)
     if batch.races is not None and space == "shared":
         batch.races.update(lane_index * size, size, batch.active)
     return memory, lane_index
@@ -125,9 +139,11 @@ def by_window(batch: Batch, space: str, addresses: Addresses, serve: Callable[[s
 def _resolve(batch: Batch, space: str, addresses: Addresses, size: int) -> tuple[LaneMemory, Lanes]:
     lanes = batch.active
     if space == "shared":
-        if batch.banks is not None:
-            batch.banks.count(addresses, size, batch.warp_of_lane[lanes], batch.lane_in_warp[lanes])
+        if batch.observer is not None:
+            batch.observer.access_shared(batch, addresses, size)
         return batch.shared, batch.shared.resolve(addresses, batch.block_of_lane[lanes], size)
+    if batch.observer is not None:
+        batch.observer.access_local()
     return batch.local, batch.local.resolve(addresses, lanes, size)
 
 

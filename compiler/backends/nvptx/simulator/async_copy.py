@@ -52,6 +52,9 @@ def _copy(operands: Operands) -> Action:
         targets = np.broadcast_to(destination(batch), (count,))
         values = _read_source(batch, sources, size, valid_size)
         index = batch.shared.resolve(targets, batch.block_of_lane[batch.active], size)
+        if batch.observer is not None:
+            batch.observer.access_shared(batch, targets, size)
+            batch.observer.copy_ahead()
         if batch.races is not None:
             batch.races.update(index * size, size, batch.active)
         batch.shared.mark(index, size, is_written=False)

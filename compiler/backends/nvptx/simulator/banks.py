@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 _BANKS = 32
+"""Of shared memory (CUDA C++ Programming Guide, compute capability 5.x and later)."""
 _WORD_BYTES = 4
+"""What lies in a bank in a line, in bytes."""
 _PASS_BYTES = _BANKS * _WORD_BYTES
 _GROUP_SHIFT = 32
 """Words of a block's memory have smaller numbers."""

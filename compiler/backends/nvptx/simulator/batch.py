@@ -13,12 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.backends.nvptx.simulator.banks import BankCounter
 from compiler.backends.nvptx.simulator.faults import Coordinates, Fault
 from compiler.backends.nvptx.simulator.memory import Arena, LaneMemory
 from compiler.backends.nvptx.simulator.races import RaceDetector
@@ -27,12 +26,36 @@ Array = NDArray[Any]
 Lanes = NDArray[np.int64]
 
 _MOST_KEPT = 64
+"""Repeated lists of lanes that are kept."""
 _MOST_GEOMETRIES = 8
+"""Numberings of lanes that are kept."""
 RESCHEDULE = -1
 """What a control instruction returns when its lanes no longer stand at one place."""
 
 Action = Callable[["Batch"], int | None]
 """One decoded instruction: executes for the active lanes and returns where they go, or None for the next one."""
+
+
+class Observer(Protocol):
+    """What is told of memory and barriers as lanes come to them."""
+
+    def access_global(self, batch: Batch, addresses: NDArray[np.uint64], size: int) -> None:
+        """The active lanes load or store so many bytes of global memory at these addresses, or all at one."""
+
+    def access_shared(self, batch: Batch, addresses: NDArray[np.uint64], size: int) -> None:
+        """The active lanes load or store so many bytes of shared memory at these addresses, or all at one."""
+
+    def access_local(self) -> None:
+        """The active lanes load or store local memory."""
+
+    def update(self, batch: Batch, places: Lanes) -> None:
+        """The active lanes update these places, one after the other where they meet."""
+
+    def copy_ahead(self) -> None:
+        """What the active lanes have just read of global memory lands later, with nobody waiting for it."""
+
+    def meet(self, batch: Batch, lanes: Lanes) -> None:
+        """These lanes have waited for each other, block by block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +147,7 @@ class Batch:
         self.is_alive: NDArray[np.bool_] = np.ones(geometry.lanes, np.bool_)
         self.races: RaceDetector | None = None
         self.global_races: RaceDetector | None = None
-        self.banks: BankCounter | None = None
+        self.observer: Observer | None = None
         self.pc = 0
         self.steps = 0
         self.pending: list[PendingCopy] = []
@@ -247,14 +270,16 @@ class Batch:
                 if waiting.pc >= 0:
                     self.put(waiting.pc + 1, released)
                 if released.size:
-                    self.races_pass(released)
+                    self.pass_barrier(released)
                 waiting.lanes = waiting.lanes[~goes]
             self._waiting = [w for w in self._waiting if w.lanes.size]
         if not progressed:
             self._deadlock()
 
-    def races_pass(self, lanes: Lanes) -> None:
-        """Tell the race detectors that the blocks of these lanes passed a barrier."""
+    def pass_barrier(self, lanes: Lanes) -> None:
+        """Tell who watches that the blocks of these lanes passed a barrier."""
+        if self.observer is not None:
+            self.observer.meet(self, lanes)
         for detector in (self.races, self.global_races):
             if detector is not None:
                 detector.pass_block_barrier(lanes)

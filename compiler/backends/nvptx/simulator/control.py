@@ -146,7 +146,7 @@ def decode_barrier(operands: Operands) -> Action:
 
     def act(batch: Batch) -> int | None:
         if batch.index is None and expected in (None, batch.geometry.threads) and not arrives and not batch.is_waiting:
-            batch.races_pass(batch.all_lanes)
+            batch.pass_barrier(batch.all_lanes)
             return None
         waiting = Waiting(number, batch.pc, batch.active, expected, is_aligned)
         if arrives:

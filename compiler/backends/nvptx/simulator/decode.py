@@ -66,6 +66,8 @@ class Program:
     """The actions once more, with straight lines where they begin."""
     slots: Slots
     variables: Mapping[str, Variable]
+    starts: frozenset[int]
+    """The instructions that are jumped to."""
     granule: int
     """The smallest element that the kernel moves to or from shared or global memory; what races are tracked by."""
 
@@ -76,9 +78,12 @@ def decode(module: PtxModule, kernel: Function) -> Program:
     slots = Slots()
     actions = tuple(_decode_instruction(placed, slots, flat) for placed in flat.placed)
     instructions = tuple(placed.instruction for placed in flat.placed)
-    together = straightened(actions, set(flat.labels.values()))
+    starts = frozenset(flat.labels.values())
+    together = straightened(actions, starts)
     names = tuple(instruction.name for instruction in instructions)
-    return Program(kernel, instructions, names, actions, together, slots, flat.variables, _granule(instructions))
+    return Program(
+        kernel, instructions, names, actions, together, slots, flat.variables, starts, _granule(instructions)
+    )
 
 
 def _granule(instructions: tuple[Instruction, ...]) -> int:

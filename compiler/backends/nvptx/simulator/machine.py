@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.backends.nvptx.simulator.banks import BankCounter
 from compiler.backends.nvptx.simulator.batch import Batch, Geometry
 from compiler.backends.nvptx.simulator.decode import Program, decode
 from compiler.backends.nvptx.simulator.faults import Coordinates, Fault, SimulationError
@@ -25,6 +24,7 @@ from compiler.backends.nvptx.simulator.image import Image, encode_arguments
 from compiler.backends.nvptx.simulator.layout import Layout, lay_out
 from compiler.backends.nvptx.simulator.memory import GLOBAL_BASE, Arena
 from compiler.backends.nvptx.simulator.parser import most_threads, required_threads
+from compiler.backends.nvptx.simulator.profile import Profile, Profiler
 from compiler.backends.nvptx.simulator.races import RaceDetector
 from compiler.backends.nvptx.simulator.special import special_value
 from compiler.backends.nvptx.simulator.straight import MOST_LANES, StraightLine
@@ -32,8 +32,11 @@ from compiler.backends.nvptx.simulator.syntax import Function, PtxModule
 from compiler.diagnostics import InputError
 
 _MOST_SHARED_BYTES = 227 * 1024
+"""Of a block on sm_90: 228 KiB less one that is the system's (CUDA C++ Programming Guide)."""
 DEFAULT_STEP_LIMIT = 10_000_000
+"""Instructions of a batch: far more than any kernel of the suites takes."""
 DEFAULT_LANES_PER_BATCH = 1 << 16
+"""Lanes that execute together, so that registers stay in a cache of 1 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +47,10 @@ class LaunchStatistics:
     duration_s: float
     instructions: dict[str, int] = field(default_factory=dict)
     """Executed lane-instructions by opcode with modifiers."""
-    shared_passes: int = 0
-    """What accesses of shared memory take, if that was counted: one pass serves a word of each bank."""
-    least_shared_passes: int = 0
-    """What they would take without bank conflicts."""
+    shared_bytes: int = 0
+    """Shared memory of each block."""
+    profile: Profile | None = None
+    """What else was counted, if that was asked for."""
 
     @property
     def rate_per_s(self) -> float:
@@ -63,8 +66,10 @@ class LaunchOptions:
     """Report data races in shared memory."""
     check_global_races: bool = False
     """Report data races in global memory; takes nine times the memory of the allocations, and time."""
-    count_bank_conflicts: bool = False
-    """Count how many passes accesses of shared memory take."""
+    profile: bool = False
+    """Count what a model of time needs (transactions, conflicts, divergence, waiting); takes several times longer."""
+    sample: Sequence[int] = ()
+    """Run these blocks only, by their numbers; all, where there are none."""
     step_limit: int = DEFAULT_STEP_LIMIT
     """The most instructions that one batch may issue before it counts as an endless loop."""
     lanes_per_batch: int = DEFAULT_LANES_PER_BATCH
@@ -183,6 +188,14 @@ def _check_shape(kernel: Function, grid: Coordinates, block: Coordinates) -> Non
         raise InputError(f"block {block}; {kernel.name} demands {required} by .reqntid")
 
 
+def _batches(sample: Sequence[int], blocks: int, most: int) -> Iterator[tuple[int, int]]:
+    """The first blocks of batches, and how many each holds."""
+    if sample:
+        yield from ((block, 1) for block in sample)
+    else:
+        yield from ((first, min(most, blocks - first)) for first in range(0, blocks, most))
+
+
 class _Launch:
     def __init__(
         self,
@@ -201,7 +214,10 @@ class _Launch:
         self.options = options
         self.counts = [0] * len(program.actions)
         self.counts_together = [0] * len(program.actions)
-        self.banks = BankCounter()
+        self.profiler = Profiler() if options.profile else None
+        self.actions, self.together = program.actions, program.together
+        if self.profiler is not None:
+            self.actions = self.together = self.profiler.wrapped(program.instructions, program.actions, program.starts)
         self.global_races: RaceDetector | None = None
         if options.check_global_races:
             size, granule = arena.used_bytes, program.granule
@@ -213,9 +229,8 @@ class _Launch:
         blocks = math.prod(self.grid)
         per_batch = max(1, self.options.lanes_per_batch // math.prod(self.block))
         with np.errstate(all="ignore"):
-            for first in range(0, blocks, per_batch):
-                geometry = Geometry(self.grid, self.block, first, min(per_batch, blocks - first))
-                self._run_batch(geometry, registers)
+            for first, count in _batches(self.options.sample, blocks, per_batch):
+                self._run_batch(Geometry(self.grid, self.block, first, count), registers)
         self._count_each()
         executed = Counter[str]()
         for name, count in zip(self.program.names, self.counts, strict=True):
@@ -223,7 +238,8 @@ class _Launch:
         # What stands in the text and was never reached has a count of 0.
         instructions = dict((+executed).most_common())
         duration_s = time.perf_counter() - begin
-        return LaunchStatistics(sum(self.counts), duration_s, instructions, self.banks.passes, self.banks.least)
+        profile = self.profiler.result() if self.profiler is not None else None
+        return LaunchStatistics(sum(self.counts), duration_s, instructions, self.layout.shared_bytes, profile)
 
     def _registers(self, parameters: bytes, parameter_address: int) -> list[NDArray[Any]]:
         slots = self.program.slots
@@ -243,13 +259,16 @@ class _Launch:
             batch.watch_races(self.program.granule)
         if self.global_races is not None:
             batch.watch_global_races(self.global_races)
-        if self.options.count_bank_conflicts:
-            batch.banks = self.banks
+        if self.profiler is not None:
+            batch.observer = self.profiler
+            self.profiler.begin(batch)
         batch.put(0, batch.all_lanes)
         try:
             self._execute(batch)
         except Fault as fault:
             raise self._diagnosis(batch, fault) from None
+        if self.profiler is not None:
+            self.profiler.end(batch)
 
     def _execute(self, batch: Batch) -> None:
         """Run groups of lanes, each until it meets the next one or parts."""
@@ -257,9 +276,9 @@ class _Launch:
         while (pc := batch.select()) is not None:
             limit = batch.next_group(end)
             active = batch.active_count
-            actions, counts = self.program.actions, self.counts
-            if active <= MOST_LANES and batch.banks is None:
-                actions, counts = self.program.together, self.counts_together
+            actions, counts = self.actions, self.counts
+            if active <= MOST_LANES:
+                actions, counts = self.together, self.counts_together
             while pc < limit:
                 batch.pc = pc
                 if batch.steps >= self.options.step_limit:
@@ -281,7 +300,7 @@ class _Launch:
 
     def _count_each(self) -> None:
         """What executed together counts for each of its instructions."""
-        for pc, (action, count) in enumerate(zip(self.program.together, self.counts_together, strict=True)):
+        for pc, (action, count) in enumerate(zip(self.together, self.counts_together, strict=True)):
             if count:
                 for at in range(pc, action.end) if isinstance(action, StraightLine) else (pc,):
                     self.counts[at] += count

@@ -25,6 +25,7 @@ SHARED_BASE = 0x0100_0000_0000
 LOCAL_BASE = 0x0200_0000_0000
 GLOBAL_BASE = 0x7F00_0000_0000
 WINDOW = 0x0100_0000_0000
+"""Bytes of generic addresses for each state space."""
 
 WHOLE = {size: np.dtype(kind) for size, kind in ((1, "u1"), (2, "u2"), (4, "u4"), (8, "u8"), (16, "c16"), (32, "V32"))}
 """Types of an access as a whole, by its bytes; they are moved and never computed with."""
@@ -35,8 +36,11 @@ MARKS = {
 """What stands beside the bytes of an access."""
 _WORD = np.dtype(np.uint64)
 _ALIGNMENT = 256
+"""Bytes; the driver's allocations are so aligned."""
 _GUARD = 256
+"""Bytes behind each allocation that belong to none."""
 _LONGEST_ACCESS = 32
+"""Bytes of the widest vector, `.v4.b64`."""
 
 
 def bytes_for(size_bytes: int) -> NDArray[np.uint8]:

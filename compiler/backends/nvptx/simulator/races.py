@@ -26,9 +26,12 @@ from compiler.backends.nvptx.simulator.memory import MARKS, WHOLE, bytes_for
 _Lanes = NDArray[np.int64]
 
 _NEVER = -1
+"""A time before all barriers."""
 _THREAD_BITS = 32
+"""Bits of a number that tell a thread; those above tell the time."""
 _THREAD = (1 << _THREAD_BITS) - 1
 _MOST_KEPT = 64
+"""Reads that are noted before they are entered."""
 _MOST_NOTED = 1 << 18
 """Reads by so many lanes are noted before they are entered."""
 

@@ -19,7 +19,9 @@ from compiler.backends.nvptx.simulator.syntax import TYPE_BITS, Immediate, Opera
 
 _ONE = np.uint32(1)
 _WARP = 32
+"""Lanes of a warp."""
 _EVERYBODY = 0xFFFF_FFFF
+"""The mask of all of them."""
 _Range = tuple[Lanes, NDArray[np.bool_]]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.backends.nvptx.kernels import tile
+from compiler.backends.nvptx.kernels.dot import tile
 from compiler.backends.nvptx.simulator import LaunchOptions
 
 ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }\n"

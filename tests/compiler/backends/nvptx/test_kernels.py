@@ -9,7 +9,7 @@ import pytest
 
 import compiler
 from compiler import inputs
-from compiler.backends.nvptx.kernels import scatter
+from compiler.backends.nvptx.kernels.scatter import kernel as scatter
 from xlabench.judging.differ import compare
 
 REDUCERS = """

@@ -11,9 +11,11 @@ import pytest
 
 import compiler
 from compiler import CompileOptions
-from compiler.backends.nvptx.kernels import grid, scatter, tile, tile_mma, tile_plain
-from compiler.backends.nvptx.kernels.tile_slice import Layout, Slice
-from compiler.backends.nvptx.kernels.tree import Block
+from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels.dot import tile, tile_mma, tile_plain
+from compiler.backends.nvptx.kernels.dot.tile_slice import Layout, Slice
+from compiler.backends.nvptx.kernels.scatter import kernel as scatter
+from compiler.backends.nvptx.kernels.teams.tree import Block
 from compiler.backends.nvptx.simulated import SimulatedDevice
 from compiler.backends.nvptx.simulator import LaunchOptions, SimulationError
 from compiler.codegen.index import Emission, Index

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.backends.nvptx.kernels import scatter
+from compiler.backends.nvptx.kernels.scatter import kernel as scatter
 
 # The operand, the indices and the updates, and how they belong together.
 FORMS = {

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.backends.nvptx.kernels import triangular
+from compiler.backends.nvptx.kernels.linear_algebra import triangular
 from compiler.ir.types import TYPES
 
 FORMS = list(itertools.product((True, False), (True, False), ("NO_TRANSPOSE", "TRANSPOSE")))

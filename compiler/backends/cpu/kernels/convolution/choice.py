@@ -28,10 +28,13 @@ _BAND_BYTES = 512 << 10
 _PANEL_BYTES = 512 << 10
 _CACHED_BYTES = 640 << 10
 _COLLISION = 2048
+"""Bytes at multiples of which rows lie in the same sets of the L1 cache."""
 _BANDS_PER_THREAD = 2
 _FEWEST_STEPS = 64
 _LOAD_CYCLES = 0.05
+"""Cycles for a load of a vector that a tile repeats, beside an FMA."""
 _MOST_VECTORS = 4
+"""Vectors of features that a tile holds side by side."""
 
 
 @dataclass(frozen=True, slots=True)

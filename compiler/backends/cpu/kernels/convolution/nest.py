@@ -56,6 +56,34 @@ class _Item:
     stop: Value
 
 
+@dataclass(frozen=True, slots=True)
+class _Corner:
+    """Where a register tile begins: the arguments of its function, and which of its borders are the last ones.
+
+    Attributes:
+        patch: the first element of the input under the window.
+        weights: the panel of weights, from the block's first input feature on.
+        starts: what the sums of the panel's features start with.
+        out: the first sum.
+        resumes: whether sums go on from what is there.
+        last_panel: whether there are no more features behind the panel; None where that is known.
+        last_box: whether there are fewer places left than a box has; None where there are not.
+    """
+
+    patch: Value
+    weights: Value
+    starts: Value
+    out: Value
+    resumes: Value
+    last_panel: Value | None
+    last_box: Value | None = None
+
+    @property
+    def arguments(self) -> list[Value]:
+        """What a tile's function is called with."""
+        return [self.patch, self.weights, self.starts, self.out, self.resumes]
+
+
 class _Nest:
     """Emits the loops of one phase, in the function of all."""
 
@@ -170,7 +198,7 @@ class _Nest:
             if shape.form == "lanes":
                 patch = b.gep(self.type, at[0], b.mul(panel.index, integer(plan.panel)))
             last = b.compare("eq", panel.index, integer(plan.panels - 1)) if plan.panels > 1 else None
-            self._places(item, 0, (patch, weights, starts, out, resumes), (last, None))
+            self._places(item, 0, _Corner(patch, weights, starts, out, resumes, last_panel=last))
 
     def _target(self, item: _Item, panel: Value) -> Value:
         b, plan, shape = self.b, self.plan, self.shape
@@ -185,37 +213,29 @@ class _Nest:
             offset = b.add(offset, b.mul(item.batch, integer(self.out_strides[shape.labels.output_batch])))
         return b.gep(self.type, self.given.outputs[0], offset)
 
-    def _places(
-        self,
-        item: _Item,
-        level: int,
-        at: tuple[Value, Value, Value, Value, Value],
-        lasts: tuple[Value | None, Value | None],
-    ) -> None:
-        """The loops over places; `lasts` say whether the panel and the box are the last, lower ones."""
+    def _places(self, item: _Item, level: int, at: _Corner) -> None:
+        """The loops over places."""
         b, plan = self.b, self.plan
         if level == len(plan.walks) - plan.flattened and self.shape.form == "places":
-            self._run(at, lasts[0])
+            self._run(at)
             return
         if level == len(plan.walks):
-            self._tile(at, lasts)
+            self._tile(at)
             return
         walk = plan.walks[level]
         stop = b.sub(item.stop, item.start) if level == plan.banded else integer(walk.count)
-        patch, weights, starts, out, resumes = at
         with b.loop(
             integer(0), stop, step=walk.box, name="place", nonempty=self._is_met(level), metadata=keep_rolled(b.module)
         ) as loop:
-            here = b.gep(self.type, patch, b.mul(loop.index, integer(walk.patch)))
-            there = b.gep(self.type, out, b.mul(loop.index, integer(self.walk_strides[level])))
-            last = lasts[1]
+            here = b.gep(self.type, at.patch, b.mul(loop.index, integer(walk.patch)))
+            there = b.gep(self.type, at.out, b.mul(loop.index, integer(self.walk_strides[level])))
+            last = at.last_box
             if walk.count % walk.box:
                 last = b.compare("sgt", b.add(loop.index, integer(walk.box)), stop)
-            self._places(item, level + 1, (here, weights, starts, there, resumes), (lasts[0], last))
+            self._places(item, level + 1, replace(at, patch=here, out=there, last_box=last))
 
-    def _run(self, at: tuple[Value, Value, Value, Value, Value], last: Value | None) -> None:
+    def _run(self, at: _Corner) -> None:
         b, plan = self.b, self.plan
-        patch, weights, starts, out, resumes = at
         with b.loop(
             integer(0),
             integer(plan.flat),
@@ -224,17 +244,16 @@ class _Nest:
             nonempty=True,
             metadata=keep_rolled(b.module),
         ) as loop:
-            here, there = b.gep(self.type, patch, loop.index), b.gep(self.type, out, loop.index)
-            self._tile((here, weights, starts, there, resumes), (last, None))
+            here, there = b.gep(self.type, at.patch, loop.index), b.gep(self.type, at.out, loop.index)
+            self._tile(replace(at, patch=here, out=there, last_box=None))
 
-    def _tile(self, at: tuple[Value, Value, Value, Value, Value], lasts: tuple[Value | None, Value | None]) -> None:
+    def _tile(self, at: _Corner) -> None:
         """Call the register tile: one of up to four, by whether this is the last panel and the last box."""
         b = self.b
-        last_panel, last_box = lasts
-        callee = self._by_panel(last_panel, edge=False)
-        if last_box is not None:
-            callee = b.select(last_box, self._by_panel(last_panel, edge=True), callee)
-        b.call(callee.name, "void", list(at))
+        callee = self._by_panel(at.last_panel, edge=False)
+        if at.last_box is not None:
+            callee = b.select(at.last_box, self._by_panel(at.last_panel, edge=True), callee)
+        b.call(callee.name, "void", at.arguments)
 
     def _by_panel(self, last: Value | None, *, edge: bool) -> Value:
         plan = self.plan

@@ -25,6 +25,7 @@ from compiler.ir.numbers import Array
 
 _RADICES = (4, 2, 3, 5, 7, 11, 13)
 _VECTOR_BYTES = 64
+"""Bytes of the widest vector, AVX-512."""
 _CONTRACT = "contract"
 
 

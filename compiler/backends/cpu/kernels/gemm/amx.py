@@ -23,9 +23,12 @@ from compiler.codegen.llvm_ir import I8, I32, I64, PTR, Builder, Module, Value, 
 
 # Rows and words per row of a tile register, and of the 2 x 2 of them that one step computes.
 _TILE = 16
+"""Rows of a tile register, and words of 4 bytes in each (Intel AMX: 16 rows of 64 bytes)."""
 _BLOCK = 2 * _TILE
 _WORD_BYTES = 4
+"""A word of a tile: two bf16 or four bytes."""
 _RIGHT_BYTES = 1 << 20
+"""Bytes of packed right panels that stay in the L2 cache, half of its 2 MiB on Sapphire Rapids."""
 _GROUP = {"bfloat": 2, "i8": 4}
 _BITS = {"bfloat": "i16", "i8": "i8"}
 _SMALLEST = 16

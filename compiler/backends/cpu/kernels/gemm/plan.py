@@ -32,6 +32,7 @@ _DISTANT_DEPTH_BYTES = 512
 _SHALLOW_DEPTH_BYTES = 128
 # Rows this far apart fall into the same sets of L1, which has room for fewer than a register tile has.
 _COLLISION = 4096
+"""Bytes at multiples of which rows lie in the same sets of the L1 cache."""
 _SAFE_ROWS = 12
 _MOST_ROWS = 16
 # What is read a few times only, or stays near, is not worth packing.  For the right factor: up to how many rows of the
@@ -56,7 +57,9 @@ _MOST_VECTORS = 7
 _LEAST_RUN = 4
 # Cycles that a cache line costs in which two threads write, and its bytes.
 _SHARED_LINE_CYCLES = 100
+"""Cycles in which a line that another core has written comes over."""
 _LINE = 64
+"""Bytes of a cache line."""
 # Sums along k: columns up to which they are looked at and, of how many registers there are, taken at a time; rows.
 _MOST_SUMMED = 24
 _SUM_SHARE = 4

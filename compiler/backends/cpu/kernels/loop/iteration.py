@@ -25,7 +25,9 @@ from compiler.codegen.signature import elemental_of, store
 from compiler.ir.module import Computation, Instruction
 
 _VECTOR_BYTES = 64
+"""Bytes of the widest vector, AVX-512."""
 _REGISTERS = 24
+"""Vector registers for state; of 32 some are left for what is computed."""
 _MOST_VECTORS = 4
 _ITERATIONS = 100
 """Iterations that a loop is expected to take."""

@@ -32,6 +32,7 @@ from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 
 _VECTOR_BYTES = 64
+"""Bytes of the widest vector, AVX-512."""
 _NEEDED = {1: ("avx512vbmi", "qi", "qi"), 2: ("avx512bw", "hi", "hi"), 4: ("avx512f", "si", "d")}
 """By the size of an element: the feature that has the instructions, and the ends of their names for one and two."""
 _LARGEST = 256

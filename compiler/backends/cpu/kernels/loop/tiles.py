@@ -42,6 +42,7 @@ _WORTH = 2.5
 """How much more than it has may be transposed of a tile."""
 _NARROW_BYTES = 4
 _VECTOR_BYTES = 64
+"""Bytes of the widest vector, AVX-512."""
 _WORD_BYTES = 8
 _TILE_BYTES = 256
 """A row of a tile: what is read, and written, of consecutive memory at a time."""

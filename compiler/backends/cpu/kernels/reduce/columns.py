@@ -22,6 +22,7 @@ WIDEST_TILE = 1024
 """As many at most, where threads share one row of results: they read longer pieces of memory then."""
 _LEAST_TILE = 256
 _LINE = 64
+"""Bytes of a cache line."""
 _UNROLL = 4
 """Steps of the innermost reduced loop between two visits of an accumulator."""
 

@@ -38,9 +38,11 @@ _MANY_STEPS = 32
 _SHORTEST = 2
 """Vectors in a row up to which there is no loop worth filling."""
 _L1_BYTES = 24 << 10
+"""Bytes of a row that stay in the L1 cache of 32 KiB beside what else is read."""
 _L2_BYTES = 96 << 10
 """What is read and written by a step, at most: what L1 holds, or a share of L2 where much is computed."""
 _LINE = 64
+"""Bytes of a cache line."""
 
 T = TypeVar("T")
 

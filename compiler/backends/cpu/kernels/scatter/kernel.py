@@ -32,6 +32,7 @@ from compiler.codegen.signature import arguments
 from compiler.ir import combiner
 
 _LINE_BYTES = 64
+"""Bytes of a cache line."""
 _PART_BYTES = 512
 """Bytes of a window's dimension from which on every thread gets whole cache lines of it."""
 _ENOUGH = 8

@@ -16,6 +16,7 @@ from compiler.codegen.llvm_ir import I1, I64, PTR, Builder, Module, Value, integ
 from compiler.codegen.workspace import whole_lines
 
 _COMPARISON_NS = 4.0
+"""Nanoseconds for each comparison and move on one core."""
 
 
 class Merging:

@@ -20,6 +20,7 @@ _L1_BYTES = 1 << 15
 _STRIDES = 3
 """Strides that one walk over memory deals with; more are no faster, and twice the code for each."""
 _OPERATION_NS = 0.12
+"""Nanoseconds for each compare-and-exchange of a vector's lanes on one core."""
 _NATIVE_64 = frozenset({"avx512f"})
 _NATIVE = frozenset({"avx512f", "avx2", "sse4.1", "neon"})
 """Features with which the lesser of two unsigned integers, of 64 bits or fewer, is one instruction."""

@@ -14,7 +14,9 @@ from compiler.codegen.sort_key import SortKey
 from compiler.codegen.workspace import whole_lines
 
 _RECORD_NS = 1.5
+"""Nanoseconds to move a record by one digit on one core."""
 _BUCKET_NS = 0.7
+"""Nanoseconds for each bucket of a digit: clearing, adding up."""
 _DIGITS = (4, 6, 8, 11)
 
 

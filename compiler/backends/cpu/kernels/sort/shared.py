@@ -30,6 +30,7 @@ _MEETING_NS = 1_000.0
 _MOVED_NS = 4.0
 """A vector that another core has worked on last."""
 _FLAG_BYTES = 64
+"""Bytes of a cache line, so that threads do not share one."""
 
 
 class Lined:

@@ -15,9 +15,11 @@ from compiler.codegen.llvm_ir import I64, Builder, Value, integer, vector_type
 from compiler.ir.shape import ArrayShape
 
 _LINE_BYTES = 64
+"""Bytes of a cache line."""
 _LEAST_BYTES = 8 << 20
 """Bytes of results from which on little of them would be in a cache when they are read."""
 _WORD_BYTES = 8
+"""Bytes of the narrowest non-temporal store."""
 
 
 def pays(machine: Machine, outputs: Sequence[ArrayShape], row: int) -> bool:

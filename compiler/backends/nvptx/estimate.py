@@ -1,0 +1,179 @@
+"""What kernels are expected to take on a GPU: some of their blocks run in the simulator, and stand for all.
+
+A kernel's launches run once more, alone, on memory of their own that holds made-up numbers.  Floats are uniform between
+-1 and 1, integers below the kernel's largest extent, since most are indices; so a gather goes everywhere, and few
+updates meet.  Of a grid a few blocks run, spread evenly, and what they count is scaled.  What an earlier launch leaves
+for a later one is complete only where all its blocks run; a later one whose control hangs on that (merges) is estimated
+on zeros.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from compiler.backends.executable import LaunchModel
+from compiler.backends.nvptx.cards import Card, card_for
+from compiler.backends.nvptx.device import Array
+from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu, Launch
+from compiler.backends.nvptx.roofline import Bound, bound_of
+from compiler.backends.nvptx.simulator import LaunchOptions, Machine, PtxModule, SimulationError, parse_ptx
+from compiler.backends.nvptx.timing import Modelled, block_of, model
+from compiler.backends.strategy import Detail
+from compiler.codegen import llvm
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm import Target
+from compiler.codegen.llvm_ir import Module
+from compiler.ir.module import Instruction
+from compiler.ir.shape import ArrayShape, leaves
+
+_SAMPLED_LANES = 1 << 9
+"""Threads of a launch that are simulated: enough for a few blocks, and every warp of the largest."""
+_STEPS = 60_000
+"""Instructions after which a block counts as endless: its loops hang on what nobody has computed."""
+_PERIOD = 1 << 16
+"""Made-up numbers, after which they begin anew: a prime number less, so that rows differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a kernel is expected to take.
+
+    Attributes:
+        card: the GPU's name.
+        bound: the least that it could.
+        launches: what each launch takes by the model.
+        unknown: why there is no model of some launch, empty where there is.
+    """
+
+    card: str
+    bound: Bound
+    launches: tuple[Modelled, ...]
+    unknown: str = ""
+
+    @property
+    def ns(self) -> float:
+        """Nanoseconds by the model; of what could not be modelled, the bound."""
+        return sum(launch.ns for launch in self.launches) + (self.bound.ns if self.unknown else 0.0)
+
+    def models(self, name: str) -> Iterator[LaunchModel]:
+        """The launches, to be recorded, of a kernel of that name."""
+        for number, launch in enumerate(self.launches):
+            profile = launch.profile
+            yield LaunchModel(
+                name=f"{name} {number + 1}",
+                time_ns=launch.ns,
+                least_ns=self.bound.ns,
+                limit=launch.limit,
+                registers=launch.registers,
+                occupancy=launch.occupancy.share,
+                idle_lanes=profile.idle_share,
+                sectors=profile.global_sectors,
+                least_sectors=profile.least_global_sectors,
+                shared_passes=profile.shared_passes,
+                least_shared_passes=profile.least_shared_passes,
+                atomics=profile.atomics,
+                atomic_passes=profile.atomic_passes,
+            )
+
+    def details(self) -> Iterator[tuple[str, dict[str, Detail]]]:
+        """What there is to say of each launch, by words: times in ns, shares of 1, counts of the blocks that ran."""
+        for number, launch in enumerate(self.launches):
+            yield f"launch {number + 1}", launch.details()
+        if self.unknown:
+            yield "no model", {"reason": self.unknown}
+
+
+def estimates(
+    kernels: Mapping[Instruction, EmittedKernel], gpu: Gpu, target: Target, opt: int
+) -> dict[Instruction, Estimate]:
+    """What each kernel is expected to take.
+
+    Args:
+        kernels: as they were emitted; they are emitted once more, so that those count that one launch does together.
+        gpu: what they were emitted for.
+        target: the architecture.
+        opt: how much LLVM optimises.
+    """
+    if not kernels:
+        return {}
+    ir, card = Module(), card_for(gpu.capability)
+    launches = {instruction: emitted.emit(ir) for instruction, emitted in kernels.items()}
+    module = llvm.parse(str(ir), target, opt)
+    llvm.optimise(module, target, opt)
+    ptx = parse_ptx(llvm.assembly(module, target, opt))
+    sampler = _Sampler(ptx, card)
+    return {i: sampler.estimate(emitted, launches[i]) for i, emitted in kernels.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Sampler:
+    """Runs some blocks of launches."""
+
+    module: PtxModule
+    card: Card
+
+    def estimate(self, emitted: EmittedKernel, launches: Sequence[Launch]) -> Estimate:
+        """What one kernel takes."""
+        kernel, machine = emitted.kernel, Machine()
+        shapes = [array for instruction in kernel.inputs for array in leaves(instruction.shape)]
+        addresses = [self._filled(machine, data) for data in made_up(kernel, shapes)]
+        results = [array.size_bytes for array in kernel.outputs]
+        addresses += [machine.allocate(-(-size // 16) * 16, initialised=True) for size in results]
+        workspace = machine.allocate(emitted.workspace_bytes, initialised=True) if emitted.workspace_bytes else 0
+        reachable = sum(array.size_bytes for array in shapes) + sum(results) + emitted.workspace_bytes
+        known, modelled = (self.card.name, bound_of(kernel, self.card)), []
+        try:
+            for launch in launches:
+                modelled.append(self._launch(machine, launch, [*addresses, workspace], reachable))
+        except SimulationError as fault:
+            return Estimate(*known, tuple(modelled), f"{launch.function}: {fault.kind}")
+        return Estimate(*known, tuple(modelled))
+
+    def _filled(self, machine: Machine, data: Array) -> int:
+        address = machine.allocate(-(-data.nbytes // 16) * 16, initialised=True)
+        if data.nbytes:
+            machine.write(address, data)
+        return address
+
+    def _launch(self, machine: Machine, launch: Launch, addresses: Sequence[int], reachable: int) -> Modelled:
+        sample = sampled(launch.blocks, max(1, _SAMPLED_LANES // launch.threads))
+        options = LaunchOptions(check_races=False, profile=True, sample=sample, step_limit=_STEPS)
+        statistics = machine.launch(
+            self.module,
+            launch.function,
+            (launch.blocks, 1, 1),
+            (launch.threads, 1, 1),
+            [*addresses, *launch.numbers],
+            shared_bytes=launch.shared_bytes,
+            options=options,
+        )
+        profile, kernel = statistics.profile, self.module.kernels[launch.function]
+        assert profile is not None
+        block = block_of(kernel, launch.threads, statistics.shared_bytes, self.card)
+        return model(profile, launch.blocks, block, self.card, reachable)
+
+
+def sampled(blocks: int, most: int) -> tuple[int, ...]:
+    """The numbers of blocks that stand for all: the middle ones of so many equal runs."""
+    if blocks <= most:
+        return tuple(range(blocks))
+    return tuple((2 * place + 1) * blocks // (2 * most) for place in range(most))
+
+
+def made_up(kernel: Kernel, shapes: Iterable[ArrayShape]) -> Iterator[Array]:
+    """Numbers for the inputs of a kernel that nobody has computed."""
+    every = [array.dims for i in (*kernel.inputs, *kernel.body()) for array in leaves(i.shape)]
+    extent = max((dim for dims in every for dim in dims), default=1)
+    generator = np.random.default_rng(0)
+    period = _PERIOD - 15
+    floats = generator.uniform(-1, 1, period)
+    numbers = generator.integers(0, max(extent, 1), period)
+    for shape in shapes:
+        dtype = shape.element_type.dtype
+        most = 2 if dtype == np.bool_ else 1 << (min(shape.element_type.bits, 32) - 1)
+        of_type = (floats if shape.element_type.is_float else numbers % most).astype(dtype)
+        yield np.resize(of_type, math.prod(shape.dims))

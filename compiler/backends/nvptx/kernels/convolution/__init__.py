@@ -1,0 +1,1 @@
+"""Convolutions as products of patches that are never made: `kernel`."""

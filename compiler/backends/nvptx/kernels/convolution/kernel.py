@@ -1,0 +1,237 @@
+"""Convolution kernels: a batch of matrix products whose left operand is never made, or a thread for each element.
+
+A result is a place and an output feature, a term a tap of the window and an input feature; so the places are rows, the
+output features columns and the terms the depth of a product of the window's patches and the weights.  Which element of
+the input a patch holds is index arithmetic where slices are loaded (`tile_slice`); what lies in the padding is zero.
+Groups of features are the batch.  Groups too narrow for a tile, as in depthwise convolutions, are summed directly, a
+few long sums by warps, and so are groups of the batch.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from compiler.analysis.decision import Decision, unless
+from compiler.backends.nvptx.kernels.dot import kernel as dot
+from compiler.backends.nvptx.kernels.dot import tile
+from compiler.backends.nvptx.kernels.dot.matrix_product import Place, Product, of_dot, run_of, taken_apart
+from compiler.backends.nvptx.kernels.loop import kernel as loop
+from compiler.backends.nvptx.kernels.strategy import Given, Kind, Plan, Strategy
+from compiler.backends.strategy import Declined
+from compiler.codegen.index import Emission, Index
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import Value
+from compiler.codegen.movement import Indices, Values
+from compiler.codegen.product import Factor, pointwise
+from compiler.codegen.windows import covered
+from compiler.diagnostics import UnsupportedError
+from compiler.ir.attributes import ConvolutionDimensions, Window
+from compiler.ir.module import Instruction
+from compiler.ir.windows import window_of
+
+_LEAST = 16
+"""Places, output features and terms of each group from which on tiles are not mostly empty."""
+_FEW, _LONG_SUM = 4096, 512
+"""Fewer elements than that do not keep a GPU busy with a thread each, where their sums are long."""
+
+
+class ConvolutionGiven(Given):
+    """A kernel around a convolution."""
+
+    @cached_property
+    def convolution(self) -> Instruction:
+        """The convolution."""
+        found = self.kernel.of_opcode("convolution")
+        if len(found) != 1 or len(self.kernel.roots) != 1 or self.kernel.roots[0].array.dims != found[0].array.dims:
+            raise UnsupportedError("a fusion of this form around convolution", "the NVPTX back end", self.kernel.name)
+        return found[0]
+
+    @cached_property
+    def product(self) -> Product:
+        """The product that it amounts to, of patches and weights."""
+        return _Geometry(self.convolution).product(self.kernel)
+
+    @property
+    def has_product(self) -> Decision:
+        """Whether it is computed as that."""
+        grouped = self.convolution.attributes.get("batch_group_count", 1) > 1
+        return unless(grouped, "the batch is cut into groups")
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the product fills tiles."""
+        return min(self.product.rows, self.product.columns, self.product.depth) >= _LEAST
+
+
+def _pointwise(given: ConvolutionGiven) -> Plan | Declined:
+    """The plan where a window of single elements makes a product of matrices."""
+    factors = pointwise(given.convolution)
+    if factors is None:
+        return Declined("windows have more elements than one")
+    product = of_dot(given.kernel, given.convolution, _without_window(given.convolution, *factors))
+    return dot.plan_of(given, product)
+
+
+def _tiles(given: ConvolutionGiven) -> Plan | Declined:
+    """The plan of tiles of patches and weights."""
+    if not given.has_product or not given.is_large:
+        return Declined(given.has_product.reason or f"fewer than {_LEAST} rows, columns or terms")
+    return tile.plan(given.product, given.gpu)
+
+
+def _warps(given: ConvolutionGiven) -> Plan | Declined:
+    """The plan of a warp for each element."""
+    if not given.has_product or given.product.size >= _FEW or given.product.depth < _LONG_SUM:
+        return Declined(given.has_product.reason or f"{_FEW} elements or more, or sums of fewer than {_LONG_SUM} terms")
+    return dot.warp_per_element(given.product)
+
+
+CONVOLUTION = Kind(
+    (
+        Strategy("matrix product", _pointwise),
+        Strategy("tiles", _tiles),
+        Strategy("a warp for each element", _warps),
+        Strategy("element by element", loop.plan_of),
+    ),
+    ConvolutionGiven,
+)
+"""Convolution kernels."""
+
+
+def _without_window(convolution: Instruction, left: Factor, right: Factor) -> tuple[Factor, Factor]:
+    """Factors, the weights without the window's dimensions, of one element each, which the result does not have.
+
+    Of weights that come first the other factor has the batch; the operand does not tell, it may be the same twice.
+    """
+    labels: ConvolutionDimensions = convolution.attributes["dim_labels"]
+    free = (labels.kernel_output_feature,)
+    return (replace(left, free=free), right) if right.batch else (left, replace(right, free=free))
+
+
+class _Geometry:
+    """The dimensions of a convolution by the part that they play in the product."""
+
+    def __init__(self, convolution: Instruction) -> None:
+        self.instruction = convolution
+        self.labels: ConvolutionDimensions = convolution.attributes["dim_labels"]
+        self.window: Window = window_of(convolution, len(self.labels.input_spatial))
+        self.input, self.weights = convolution.operands[:2]
+        self.groups: int = convolution.attributes.get("feature_group_count", 1)
+        labels, dims = self.labels, convolution.array.dims
+        self.features: int = dims[labels.output_feature] // self.groups
+        self.places = tuple(d for d in range(len(dims)) if d != labels.output_feature)
+        self.place_sizes = [dims[d] for d in self.places]
+        # Terms in the order in which the larger operand has them side by side, if it does.
+        is_last = labels.input_feature == self.input.array.rank - 1
+        taps = [*labels.kernel_spatial, labels.kernel_input_feature]
+        self.terms = taps if is_last else sorted(taps)
+        self.term_sizes = [self.weights.array.dims[d] for d in self.terms]
+
+    def product(self, kernel: Kernel) -> Product:
+        """The convolution as a batch of products: rows are what lies further apart in the result."""
+        patches, weights = _Patches(self), _Weights(self)
+        is_last = self.labels.output_feature == self.instruction.array.rank - 1
+
+        def place(emission: Emission, at: Place) -> Indices:
+            group, row, column = at
+            places, feature = (row, column) if is_last else (column, row)
+            found = dict(zip(self.places, taken_apart(emission, places, self.place_sizes), strict=True))
+            found[self.labels.output_feature] = group.times(self.features) + feature
+            return tuple(found[d] for d in range(len(found)))
+
+        sides = (patches, weights) if is_last else (weights, patches)
+        return Product(kernel, self.instruction, sides, self.groups, math.prod(self.term_sizes), place)
+
+    def terms_at(self, emission: Emission, depth: Index) -> dict[int, Index]:
+        """The tap and the input feature of a term, by dimension of the weights."""
+        parts = taken_apart(emission, depth, self.term_sizes)
+        bounded = (
+            emission.opaque(emission.value(part), size) for part, size in zip(parts, self.term_sizes, strict=True)
+        )
+        return dict(zip(self.terms, bounded, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Patches:
+    """The elements of the input under the window at every place."""
+
+    geometry: _Geometry
+
+    @property
+    def instruction(self) -> Instruction:
+        """The input."""
+        return self.geometry.input
+
+    @property
+    def count(self) -> int:
+        """Places of the window."""
+        return math.prod(self.geometry.place_sizes)
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether input features lie side by side."""
+        return self.geometry.labels.input_feature == self.instruction.array.rank - 1
+
+    @property
+    def run(self) -> int:
+        """How many terms lie side by side: places overlap, wherever they begin."""
+        geometry = self.geometry
+        return run_of(geometry.weights.array.dims[geometry.labels.kernel_input_feature]) if self.is_deep else 1
+
+    def at(self, values: Values, place: Place) -> tuple[Indices, list[Value | None]]:
+        """The element of the input, and whether it is not padding."""
+        geometry, labels, (group, free, depth) = self.geometry, self.geometry.labels, place
+        emission = values.emission
+        parts = taken_apart(emission, free, geometry.place_sizes)
+        where = {
+            d: emission.opaque(emission.value(part), size)
+            for d, part, size in zip(geometry.places, parts, geometry.place_sizes, strict=True)
+        }
+        terms = geometry.terms_at(emission, depth)
+        sizes = [self.instruction.array.dims[d] for d in labels.input_spatial]
+        places = [where[d] for d in labels.output_spatial]
+        source, conditions = covered(values, geometry.window, sizes, places, [terms[d] for d in labels.kernel_spatial])
+        found = dict(zip(labels.input_spatial, source, strict=True))
+        inputs = geometry.weights.array.dims[labels.kernel_input_feature]
+        found[labels.input_batch] = where[labels.output_batch]
+        found[labels.input_feature] = group.times(inputs) + terms[labels.kernel_input_feature]
+        return tuple(found[d] for d in range(len(found))), conditions
+
+
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    """The weights of every output feature."""
+
+    geometry: _Geometry
+
+    @property
+    def instruction(self) -> Instruction:
+        """The weights."""
+        return self.geometry.weights
+
+    @property
+    def count(self) -> int:
+        """Output features of a group."""
+        return self.geometry.features
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether terms lie side by side, and not output features."""
+        return self.geometry.labels.kernel_output_feature != self.instruction.array.rank - 1
+
+    @property
+    def run(self) -> int:
+        """How many of them lie side by side, aligned."""
+        last = self.instruction.array.rank - 1
+        if not self.is_deep:
+            return run_of(self.geometry.features)
+        return run_of(self.instruction.array.dims[last]) if self.geometry.terms[-1] == last else 1
+
+    def at(self, values: Values, place: Place) -> tuple[Indices, list[Value | None]]:
+        """The indices of a weight."""
+        labels, (group, free, depth) = self.geometry.labels, place
+        found = self.geometry.terms_at(values.emission, depth)
+        found[labels.kernel_output_feature] = group.times(self.geometry.features) + free
+        return tuple(found[d] for d in range(len(found))), []

@@ -1,0 +1,280 @@
+"""Product kernels in tiles: slices of both operands stream through shared memory while those before are multiplied.
+
+Each block makes one tile of the result, on tensor cores where `mma` has a form for the product, else by ordinary
+arithmetic.  Shared memory holds a slice for each of several stages: while one is multiplied the next ones are on their
+way (`tile_slice`), so that one barrier for each slice does: behind it nobody reads the stage that is filled next.
+
+Prologues are evaluated where operands are loaded, the epilogue where an element is stored.  Sums are made in the order
+of the depth, those of a few long ones in parts (`split`): results depend on the operands alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels.dot import mma, split, tile_mma, tile_plain
+from compiler.backends.nvptx.kernels.dot.matrix_product import Product, all_of, inside
+from compiler.backends.nvptx.kernels.dot.tile_slice import Layout, Slice
+from compiler.backends.nvptx.kernels.grid import Gpu, Launch
+from compiler.backends.nvptx.kernels.strategy import Launches, Plan, planned
+from compiler.backends.nvptx.kernels.teams.tree import power_of_two
+from compiler.backends.strategy import Detail
+from compiler.codegen.index import Emission, Index, Variable, constant, reshape, whole
+from compiler.codegen.llvm_ir import I32, Builder, Module, Value, integer
+
+_MOST_STAGES = 4
+"""Slices in shared memory at once: three on their way cover the 479 cycles of memory (H100, arXiv:2402.13499)."""
+_MANY_SLICES = 2 * _MOST_STAGES
+"""Slices from which on it pays to ask for shared memory for all stages."""
+_AT_ONCE = 2
+"""Blocks that there is still to be room for on a multiprocessor."""
+_TAKEN_BYTES = 1024
+"""Shared memory of each block that is the system's."""
+_MANY_BLOCKS = 128
+"""Blocks from which on a larger tile keeps a GPU busy too."""
+_LONG_BODY = 40
+"""Instructions beside the product beyond which large tiles would spill registers."""
+_WIDE_BYTES = 8
+"""Bytes of the types whose sums take two registers each."""
+_LEAST_SLICES = 8
+"""Slices that a part of a sum has at least."""
+_LONG_SLICES = 32
+"""Slices from which on a sum is worth parts: to put them together takes a launch, and that as long as some ten."""
+
+Multiplier = tile_mma.TensorTile | tile_plain.PlainTile
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A tile that a product may be made in: `form` and `shape` on tensor cores, None by ordinary arithmetic."""
+
+    rows: int
+    columns: int
+    threads: int
+    layouts: tuple[Layout, Layout]
+    form: mma.Mma | None = None
+    shape: tile_mma.Shape | None = None
+
+    @property
+    def depth(self) -> int:
+        """Terms of the sums that a stage holds."""
+        return self.layouts[0].depth
+
+    def blocks(self, product: Product) -> int:
+        """How many tiles a product has."""
+        return product.batch * -(-product.rows // self.rows) * -(-product.columns // self.columns)
+
+    def parts(self, product: Product) -> tuple[int, int]:
+        """How many parts sums are made in, and how many slices each has."""
+        slices = -(-product.depth // self.depth)
+        least = _LEAST_SLICES if slices >= _LONG_SLICES else slices
+        return split.parts(self.blocks(product), _MANY_BLOCKS, slices, least)
+
+    @property
+    def stage_bytes(self) -> int:
+        """Shared memory of one stage."""
+        return sum(layout.size * layout.type.size_bytes for layout in self.layouts)
+
+    def multiplier(self, emission: Emission, product: Product) -> Multiplier:
+        """The arithmetic."""
+        if self.form is not None and self.shape is not None:
+            return tile_mma.TensorTile(emission, self.form, self.shape, self.layouts)
+        return tile_plain.PlainTile(emission, product, self.layouts)
+
+
+def _plans(product: Product, form: mma.Mma | None) -> Iterator[_Plan]:
+    """What may be chosen, the largest tile first."""
+    if form is None:
+        # A square of 8 by 8 sums of two registers each would leave none for anything else.
+        for side in tile_plain.SIDES if product.type.size_bytes < 8 else tile_plain.SIDES[1:]:
+            yield _Plan(side, side, tile_plain.THREADS, tile_plain.layouts(product, side))
+        return
+    for shape in tile_mma.shapes(form):
+        layouts = tile_mma.layouts(form, product, shape)
+        yield _Plan(shape.rows, shape.columns, shape.threads, layouts, form, shape)
+
+
+def _choose(product: Product, form: mma.Mma | None) -> _Plan:
+    """The largest tile of which there are enough to keep a GPU busy, where long sums are made in parts by several.
+
+    Smaller ones read more of shared memory for each term than arithmetic takes.
+    """
+    *plans, smallest = (plan for plan in _plans(product, form) if 2 * plan.stage_bytes <= grid.OWN_SHARED_BYTES)
+    for plan in plans:
+        if plan.blocks(product) * plan.parts(product)[0] >= _MANY_BLOCKS and not _is_long(product):
+            return plan
+    return smallest
+
+
+def _is_long(product: Product) -> bool:
+    """Whether what is computed beside the product wants many registers."""
+    return sum(1 for _ in product.kernel.body()) > _LONG_BODY
+
+
+def _resident(product: Product, plan: _Plan) -> int:
+    """How many blocks are to fit into a multiprocessor: of two the one multiplies while the other waits at a barrier.
+
+    On tensor cores the largest tiles need no more than half of the registers, but take a few more unless asked not to.
+    """
+    return 1 if plan.form is None or _is_long(product) or product.type.size_bytes >= _WIDE_BYTES else 2
+
+
+def plan(product: Product, gpu: Gpu) -> Plan:
+    """The plan of a product in tiles."""
+    tile = _choose(product, mma.find(product, gpu.capability))
+    parts, _ = tile.parts(product)
+    details: dict[str, Detail] = {
+        "tile": [tile.rows, tile.columns, tile.depth],
+        "threads": tile.threads,
+        "parts": parts,
+        "tensor_cores": tile.form is not None,
+    }
+    return planned(
+        lambda module: _emit(module, product, tile, gpu),
+        workspace_bytes=split.partial_bytes(product, parts),
+        details=details,
+    )
+
+
+def _emit(module: Module, product: Product, plan: _Plan, gpu: Gpu) -> Launches:
+    builder = grid.begin(module, product.kernel, plan.threads, resident=_resident(product, plan))
+    kernel = _TileKernel(builder, product, plan, gpu)
+    kernel.store(kernel.sums())
+    builder.ret()
+    blocks = kernel.parts * kernel.blocks
+    launch = Launch(builder.function.name, blocks, plan.threads, shared_bytes=kernel.asked_bytes)
+    return split.finished(module, product, launch, kernel.parts)
+
+
+class _TileKernel:
+    """One block's work."""
+
+    def __init__(self, builder: Builder, product: Product, plan: _Plan, gpu: Gpu) -> None:
+        self.product = product
+        self.plan = plan
+        self.emission = emission = Emission(builder)
+        sizes = (product.batch, -(-product.rows // plan.rows), -(-product.columns // plan.columns))
+        self.blocks = plan.blocks(product)
+        self.tile = plan.multiplier(emission, product)
+        self.parts, self.count = plan.parts(product)
+        block, all_sizes = self.parts * self.blocks, (self.parts, *sizes)
+        found = reshape(emission, (emission.opaque(grid.block(builder), block),), (block,), all_sizes)
+        self.part, self.batch, row, column = (
+            emission.opaque(emission.value(index), size) for index, size in zip(found, all_sizes, strict=True)
+        )
+        self.start = row.times(plan.rows), column.times(plan.columns)
+        self.slices = [
+            Slice(product, side, layout, plan.threads, gpu.capability)
+            for side, layout in zip(product.sides, plan.layouts, strict=True)
+        ]
+        self.is_asynchronous = any(part.is_asynchronous for part in self.slices)
+        self.stages = self._stages(gpu.shared_bytes)
+        shared_bytes = self.stages * plan.stage_bytes
+        self.asked_bytes = shared_bytes if shared_bytes > grid.OWN_SHARED_BYTES else 0
+        self.shared = self._asked(builder) if self.asked_bytes else self._own(builder)
+
+    def _stages(self, multiprocessor_bytes: int) -> int:
+        """How many slices of each operand shared memory holds: where copies go by themselves, more than two."""
+        if not self.is_asynchronous:
+            return 2
+        room = grid.OWN_SHARED_BYTES
+        if self.count >= _MANY_SLICES:
+            room = max(room, multiprocessor_bytes // _AT_ONCE - _TAKEN_BYTES)
+        return power_of_two(min(_MOST_STAGES, room // self.plan.stage_bytes))
+
+    def _own(self, builder: Builder) -> list[Value]:
+        """Arrays of the function for the slices of both operands."""
+        return [
+            grid.shared_array(builder, f"{self.product.kernel.name}.{name}", layout.type, self.stages * layout.size)
+            for name, layout in zip(("lhs", "rhs"), self.plan.layouts, strict=True)
+        ]
+
+    def _asked(self, builder: Builder) -> list[Value]:
+        """The same in memory that the launch asks for."""
+        start, (left, _) = grid.asked_memory(builder.module), self.plan.layouts
+        return [start, builder.gep(left.stored, start, integer(self.stages * left.size))]
+
+    def sums(self) -> list[Value]:
+        """The thread's sums, slice by slice."""
+        emission, builder = self.emission, self.emission.builder
+        ahead = self.stages - 1
+        for number in range(ahead):
+            emission.enter()
+            self._put(integer(number), self._fetch(integer(number)))
+            emission.leave()
+        start = self.tile.start()
+        with builder.loop(integer(0), integer(self.count), carried=start, name="slice", nonempty=True) as loop:
+            emission.enter()
+            self._asynchronous("wait.group", integer(ahead - 1, I32))
+            grid.barrier(builder)
+            following = builder.add(loop.index, integer(ahead))
+            registers = self._fetch(following)
+            totals = self.tile.multiply(emission, self._stage(loop.index), loop.carried)
+            self._put(following, registers)
+            loop.carry(*totals)
+            emission.leave()
+        return loop.results
+
+    def _fetch(self, number: Value) -> list[list[Value]]:
+        """Start to bring in a slice of each operand; what goes by registers is returned."""
+        # Slices behind the last one have nothing inside the operands; those behind a part's are not multiplied.
+        last = self.count + self.stages
+        first = whole(Variable(number, last)) if number.literal is None else constant(number.literal)
+        depth, stages = (self.part.times(self.count) + first).times(self.tile.depth), self._stage(number)
+        registers = [
+            part.fetch(self.emission, (self.batch, start, depth), stage)
+            for part, start, stage in zip(self.slices, self.start, stages, strict=True)
+        ]
+        self._asynchronous("commit.group")
+        return registers
+
+    def _put(self, number: Value, registers: Sequence[list[Value]]) -> None:
+        for part, values, stage in zip(self.slices, registers, self._stage(number), strict=True):
+            part.put(self.emission, values, stage)
+
+    def _stage(self, number: Value) -> list[Value]:
+        """Where the slices of that number lie in shared memory."""
+        builder = self.emission.builder
+        stage = builder.binary("and", number, integer(self.stages - 1))
+        return [
+            builder.gep(layout.stored, shared, builder.mul(stage, integer(layout.size)))
+            for layout, shared in zip(self.plan.layouts, self.shared, strict=True)
+        ]
+
+    def _asynchronous(self, name: str, *arguments: Value) -> None:
+        """Close a group of `cp.async`, or wait for all groups but the last few, where there are any."""
+        if self.is_asynchronous:
+            builder = self.emission.builder
+            callee = builder.module.declare(f"llvm.nvvm.cp.async.{name}", "void", [value.type for value in arguments])
+            builder.call(callee, "void", arguments)
+
+    def store(self, totals: Sequence[Value]) -> None:
+        """Store the thread's sums, but for what lies beyond the result's edges."""
+        for row, column, values in self.tile.results(totals):
+            at = self.start[0] + row, self.start[1] + column
+            if self.product.columns % len(values):
+                for number, value in enumerate(values):
+                    self._store_run((at[0], at[1].plus(number)), [value])
+            else:
+                self._store_run(at, values)
+
+    def _store_run(self, at: tuple[Index, Index], values: Sequence[Value]) -> None:
+        """Store neighbours of which all or none are inside."""
+        emission, product = self.emission, self.product
+        condition = all_of(emission.builder, inside(emission, [(at[0], product.rows), (at[1], product.columns)]))
+        with emission.builder.when(condition, "inside") if condition else nullcontext():
+            emission.enter()
+            row, column = (
+                emission.opaque(emission.value(index), bound)
+                for index, bound in zip(at, (product.rows, product.columns), strict=True)
+            )
+            for number, value in enumerate(values):
+                place = self.batch, row, column.plus(number)
+                if self.parts > 1:
+                    split.store(product, emission, value, self.part, place)
+                else:
+                    product.store(emission, value, place)
+            emission.leave()

@@ -1,0 +1,164 @@
+"""Multiplying slices on tensor cores: a warp's part of a tile in fragments of one form of `mma.sync`.
+
+Fragments of 32-bit registers come by `ldmatrix`, four at a time: the rows of 16 bytes that it hands round are `4 * per`
+elements along the depth, or, where elements of 16 bits lie across it, the same turned over.  What it cannot turn is
+loaded register by register.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels.dot.matrix_product import Operand, Product
+from compiler.backends.nvptx.kernels.dot.mma import Mma
+from compiler.backends.nvptx.kernels.dot.tile_slice import Layout
+from compiler.codegen.index import Emission, Index, reshape
+from compiler.codegen.llvm_ir import I32, Builder, Value, zero
+from compiler.ir.types import ElementType
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A block's tile of the result, and how its warps lie on it."""
+
+    rows: int
+    columns: int
+    down: int
+    across: int
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.down * self.across * grid.WARP
+
+
+_SHAPES = (Shape(128, 128, 2, 4), Shape(64, 64, 2, 2), Shape(32, 32, 2, 2))
+_WIDE_SHAPES = (Shape(64, 64, 2, 4), Shape(32, 32, 2, 2))
+_SLICE_BYTES = 64
+"""Bytes of a line of a slice: four words of 16 bytes, which `cp.async` copies and `ldmatrix` reads."""
+_LONG_SLICE_BYTES = 128
+"""The same of f64, of which a form multiplies four terms."""
+_FOUR = "{ i32, i32, i32, i32 }"
+
+
+def shapes(form: Mma) -> tuple[Shape, ...]:
+    """Tiles to choose from, the largest first; sums of two registers each leave room for half as many."""
+    return _WIDE_SHAPES if form.result == "double" else _SHAPES
+
+
+def layouts(form: Mma, product: Product, shape: Shape) -> tuple[Layout, Layout]:
+    """How the slices of both operands lie in shared memory."""
+    left, right = (
+        _layout(form, side, type_, width)
+        for side, type_, width in zip(product.sides, form.types, (shape.rows, shape.columns), strict=True)
+    )
+    return left, right
+
+
+def _layout(form: Mma, side: Operand, type_: ElementType, width: int) -> Layout:
+    size = type_.size_bytes
+    depth = (_LONG_SLICE_BYTES if size == 8 else _SLICE_BYTES) // size
+    is_deep = side.is_deep or form.per > 2
+    # So much that lanes of a warp, or the rows that `ldmatrix` fetches at once, begin in different banks.
+    pad = 4 if size == 8 else 8 if not is_deep else 16 // size
+    return Layout(type_, width, depth, is_deep, pad)
+
+
+class TensorTile:
+    """A thread's share of a block's tile, and the arithmetic on it."""
+
+    def __init__(self, emission: Emission, form: Mma, shape: Shape, both: tuple[Layout, Layout]) -> None:
+        self.form = form
+        self.layouts = both
+        self.depth = both[0].depth
+        self._down = shape.rows // shape.down // form.rows
+        self._across = shape.columns // shape.across // 8
+        thread = emission.opaque(grid.thread(emission.builder), shape.threads)
+        sizes = (shape.down, shape.across, grid.WARP)
+        found = reshape(emission, (thread,), (shape.threads,), sizes)
+        row, column, lane = (emission.opaque(emission.value(i), size) for i, size in zip(found, sizes, strict=True))
+        self._start = row.times(shape.rows // shape.down), column.times(shape.columns // shape.across)
+        self._group, self._pair = emission.divide(lane, 4)
+        self._quarter = reshape(emission, (lane,), (grid.WARP,), (2, 2, 8))
+
+    def start(self) -> list[Value]:
+        """The sums before the first slice."""
+        return [zero(self.form.result)] * (self.form.results * self._down * self._across)
+
+    def multiply(self, emission: Emission, stages: Sequence[Value], totals: Sequence[Value]) -> list[Value]:
+        """Add the products of the slices at `stages`, left and right, to the sums."""
+        count, totals = self.form.results, list(totals)
+        for depth in range(0, self.depth, self.form.depth):
+            left = [self._left(emission, stages[0], block, depth) for block in range(self._down)]
+            for pair in range(0, self._across, 2):
+                for column, right in enumerate(self._right(emission, stages[1], pair, depth), pair):
+                    for row, fragment in enumerate(left):
+                        at = slice(count * (row * self._across + column), count * (row * self._across + column + 1))
+                        totals[at] = self.form.multiply(emission.builder, fragment, right, totals[at])
+        return totals
+
+    def results(self, totals: Sequence[Value]) -> Iterator[tuple[Index, Index, list[Value]]]:
+        """The sums with their places in the tile: row, first column, and neighbours along the row."""
+        for number in range(0, len(totals), 2):
+            block, place = divmod(number, self.form.results)
+            row, column = divmod(block, self._across)
+            at = self._start[0].plus(self.form.rows * row + 4 * place) + self._group
+            yield at, self._start[1].plus(8 * column) + self._pair.times(2), list(totals[number : number + 2])
+
+    def _left(self, emission: Emission, stage: Value, block: int, depth: int) -> list[Value]:
+        """The fragment of some rows: registers 8 rows down, then further along the depth."""
+        start = self._start[0].plus(self.form.rows * block)
+        if self._is_handed_round(0):
+            far, down, _ = self._quarter
+            return self._load_matrices(emission, 0, stage, (start, down, far), depth)
+        return [
+            self._load(emission, 0, stage, start.plus(8 * down), depth + 4 * self.form.per * far)
+            for far in range(self.form.far)
+            for down in range(self.form.down)
+        ]
+
+    def _right(self, emission: Emission, stage: Value, pair: int, depth: int) -> list[list[Value]]:
+        """The fragments of two times 8 columns."""
+        start = self._start[1].plus(8 * pair)
+        if self._is_handed_round(1):
+            down, far, _ = self._quarter
+            found = self._load_matrices(emission, 1, stage, (start, down, far), depth)
+            return [found[:2], found[2:]]
+        return [
+            [
+                self._load(emission, 1, stage, start.plus(8 * column), depth + 4 * self.form.per * far)
+                for far in range(self.form.far)
+            ]
+            for column in range(2)
+        ]
+
+    def _is_handed_round(self, number: int) -> bool:
+        """Whether `ldmatrix` can load an operand's fragments."""
+        return self.form.per > 1 or (self.form.register == I32 and self.layouts[number].is_deep)
+
+    def _load_matrices(
+        self, emission: Emission, number: int, stage: Value, at: tuple[Index, Index, Index], depth: int
+    ) -> list[Value]:
+        """Four registers: each quarter of the lanes names the rows of one matrix, 8 down or further along the depth."""
+        builder, layout, (start, down, far) = emission.builder, self.layouts[number], at
+        position, along, row = start + down.times(8), far.times(4 * self.form.per).plus(depth), self._quarter[2]
+        position, along = (position + row, along) if layout.is_deep else (position, along + row)
+        address = builder.gep(layout.stored, stage, emission.value(layout.place(position, along)))
+        turned = "" if layout.is_deep else ".trans"
+        name = f"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4{turned}.b16.p3"
+        callee = builder.module.declare(name, _FOUR, [address.type])
+        found = builder.call(callee, _FOUR, [address], attributes="convergent")
+        return [self._register(builder, builder.emit(I32, f"extractvalue {found}, {n}")) for n in range(4)]
+
+    def _load(self, emission: Emission, number: int, stage: Value, start: Index, depth: int) -> Value:
+        """One register from where it lies."""
+        builder, layout = emission.builder, self.layouts[number]
+        along = self._pair.times(self.form.per).plus(depth)
+        address = builder.gep(layout.stored, stage, emission.value(layout.place(start + self._group, along)))
+        type_ = self.form.register
+        return self._register(builder, builder.load(type_, address, align=8 if type_ == "double" else 4))
+
+    def _register(self, builder: Builder, value: Value) -> Value:
+        return self.form.rounded(builder, builder.cast("bitcast", value, self.form.register))

@@ -1,0 +1,161 @@
+"""Kernels for triangular matrices: a block for each to be factored, a block or a thread for each right-hand side.
+
+The factor is made column by column, each by all threads: first what is left of the column, in f64 in the workspace,
+then, behind a barrier that makes the pivot known to all, its quotients.
+"""
+
+from __future__ import annotations
+
+import math
+
+from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels.grid import Launch
+from compiler.backends.nvptx.kernels.linear_algebra import blocked_cholesky
+from compiler.backends.nvptx.kernels.strategy import NOTHING, Given, Kind, Plan, Strategy, planned
+from compiler.backends.nvptx.kernels.teams.tree import power_of_two
+from compiler.backends.strategy import Declined
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import I1, Builder, Module, Value, floating, integer
+from compiler.codegen.signature import arguments
+from compiler.codegen.triangular import SUM, Factorisation, Matrix, Substitution, rest
+from compiler.ir.types import F64
+
+_ZERO = floating(0.0, "double")
+_NAN = floating(math.nan, "double")
+_LARGE, _MANY_MATRICES = 192, 128
+"""Rows from which on one block takes too long for a matrix, unless there are so many matrices."""
+_MANY_SIDES = 8192
+"""Right-hand sides from which on a thread each keeps a GPU busy."""
+
+
+def _panels(given: Given) -> Plan | Declined:
+    """The plan of panels, whose rest all blocks share."""
+    form = Factorisation(given.kernel)
+    if form.size < _LARGE or form.batch >= _MANY_MATRICES:
+        return Declined("matrices are small, or enough of them to keep a GPU busy")
+    return blocked_cholesky.plan(given.kernel, form)
+
+
+def _blocks(given: Given) -> Plan:
+    """The plan of a block for each matrix."""
+    form = Factorisation(given.kernel)
+    return planned(
+        lambda module: (_factor_by_blocks(module, given.kernel, form),),
+        workspace_bytes=8 * form.batch * form.size,
+        details={"batch": form.batch, "size": form.size},
+    )
+
+
+CHOLESKY = Kind((NOTHING, Strategy("panels", _panels), Strategy("a block for each matrix", _blocks)), Given)
+"""Cholesky kernels."""
+
+
+def _factor_by_blocks(module: Module, kernel: Kernel, form: Factorisation) -> Launch:
+    threads = min(grid.BLOCK, -(-form.size // grid.WARP) * grid.WARP)
+    builder = grid.begin(module, kernel, threads, talks=True)
+    number, size = grid.block(builder), integer(form.size)
+    matrices = form.matrices(builder, number)
+    left = builder.gep("double", arguments(kernel).workspace, builder.mul(number, size))
+    with builder.loop(integer(0), size, carried=[Value(I1, "false")], name="column", nonempty=True) as column:
+        bad = _column(builder, matrices, left, column.index, (form.size, threads))
+        column.carry(builder.binary("or", column.carried[0], bad))
+    # As XLA has it: a matrix that is not positive definite has no factor, so the whole result is NaN.
+    with (
+        builder.when(column.results[0], "failed"),
+        grid.strided(builder, integer(0), size, threads) as row,
+        builder.loop(integer(0), size, name="nan") as across,
+    ):
+        matrices[1].store(row, across.index, _NAN)
+    builder.ret()
+    return Launch(builder.function.name, form.batch, threads)
+
+
+def _column(
+    builder: Builder, matrices: tuple[Matrix, Matrix], left: Value, column: Value, extent: tuple[int, int]
+) -> Value:
+    """Compute a column of the factor and zeros above it; returns whether its pivot is NaN."""
+    (source, target), (size, threads) = matrices, extent
+    with grid.strided(builder, column, integer(size), threads) as row:
+        value = rest(source.load(row, column), target, row, column)
+        builder.store(value, builder.gep("double", left, row), align=8)
+    grid.barrier(builder)
+    pivot = builder.intrinsic("sqrt.f64", [builder.load("double", builder.gep("double", left, column), align=8)])
+    with grid.strided(builder, column, integer(size), threads) as row:
+        value = builder.load("double", builder.gep("double", left, row), align=8)
+        is_pivot = builder.compare("eq", row, column)
+        target.store(row, column, builder.select(is_pivot, pivot, builder.binary("fdiv", value, pivot)))
+    with grid.strided(builder, integer(0), column, threads) as row:
+        target.store(row, column, _ZERO)
+    grid.barrier(builder)
+    return builder.compare("uno", pivot, pivot)
+
+
+def _side_by_thread(given: Given) -> Plan | Declined:
+    """The plan of a thread for each right-hand side."""
+    form = Substitution(given.kernel)
+    if form.sides < _MANY_SIDES and form.size > grid.WARP:
+        return Declined("there are few right-hand sides, of many unknowns")
+    return planned(
+        lambda module: (grid.for_each(module, given.kernel, form.sides, form.solve),),
+        details={"sides": form.sides, "size": form.size},
+    )
+
+
+def _side_by_block(given: Given) -> Plan:
+    """The plan of a block for each right-hand side."""
+    form = Substitution(given.kernel)
+    return planned(
+        lambda module: (_solve_by_blocks(module, given.kernel, form),),
+        workspace_bytes=8 * form.sides * form.size,
+        details={"sides": form.sides, "size": form.size},
+    )
+
+
+TRIANGULAR_SOLVE = Kind(
+    (
+        NOTHING,
+        Strategy("a thread for each side", _side_by_thread),
+        Strategy("a block for each side", _side_by_block),
+    ),
+    Given,
+)
+"""Triangular-solve kernels."""
+
+
+def _solve_by_blocks(module: Module, kernel: Kernel, form: Substitution) -> Launch:
+    """A block for each right-hand side: what is left of it, in f64, lies in the workspace, each row with one thread.
+
+    Unknown by unknown, the thread that has the row divides; behind a barrier all take it out of the rows that are left.
+    """
+    threads = min(grid.BLOCK, 2 * power_of_two(form.size - 1))
+    builder = grid.begin(module, kernel, threads, talks=True)
+    side, mine, size = grid.block(builder), grid.thread(builder), integer(form.size)
+    number, column = builder.udivrem(side, integer(form.columns))
+    factor, right, solution = form.matrices(builder, number)
+    left = builder.gep("double", arguments(kernel).workspace, builder.mul(side, size))
+    found = grid.shared_array(builder, f"found.{kernel.name}", F64, 2)
+    with grid.strided(builder, integer(0), size, threads) as row:
+        builder.store(right.load(row, column), builder.gep("double", left, row), align=8)
+    with builder.loop(integer(0), size, name="unknown", nonempty=True) as step:
+        row = step.index if form.is_lower else builder.sub(integer(form.size - 1), step.index)
+        # Two places in turn: one barrier keeps the next unknown from those who still read this one.
+        place = builder.gep("double", found, builder.binary("and", step.index, integer(1)))
+        owner = builder.binary("and", row, integer(threads - 1))
+        with builder.when(builder.compare("eq", owner, mine), "owner"):
+            value = builder.load("double", builder.gep("double", left, row), align=8)
+            if not form.unit_diagonal:
+                value = builder.binary("fdiv", value, factor.load(row, row))
+            solution.store(row, column, value)
+            builder.store(solution.load(row, column), place, align=8)
+        grid.barrier(builder)
+        unknown = builder.load("double", place, align=8)
+        following = builder.add(row, integer(1))
+        ahead = builder.binary("and", builder.sub(mine, following), integer(threads - 1))
+        known = (builder.add(following, ahead), size) if form.is_lower else (mine, row)
+        with builder.loop(*known, step=threads, name="row") as other:
+            address = builder.gep("double", left, other.index)
+            product = builder.binary("fmul", factor.load(other.index, row), unknown, SUM)
+            rest_ = builder.binary("fsub", builder.load("double", address, align=8), product, SUM)
+            builder.store(rest_, address, align=8)
+    builder.ret()
+    return Launch(builder.function.name, form.sides, threads)

@@ -1,0 +1,1 @@
+"""Reductions of rows that are broadcast back over them: `kernel`."""

@@ -1,0 +1,1 @@
+"""Updates of an array at computed places: `kernel`."""

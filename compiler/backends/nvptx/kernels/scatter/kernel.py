@@ -1,0 +1,246 @@
+"""Scatter kernels, by default without atomics: the result is that of a sequential program, the same every time.
+
+Updates may hit the same element, and the combiner need not commute.  Where they lie in the order of the elements that
+they are for, as a pass puts many of them, a thread for each element of the result finds its own.  Of a few dozen, a
+thread for each element asks all windows of updates in order whether they cover it.  Else a launch copies the operands
+and another applies the updates: those that could meet are one thread's, in order; those that differ along a dimension
+which leads to different elements in any case, such as the columns of rows that are added up, are different threads'.
+
+Where the order is given up on request, each update is a thread's and an atomic operation, if there is one for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property, partial
+
+from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels.grid import Launch
+from compiler.backends.nvptx.kernels.strategy import NOTHING, Given, Kind, Launches, Plan, Strategy, planned
+from compiler.backends.strategy import Declined
+from compiler.codegen import nest, scattering
+from compiler.codegen.index import Emission, Index, reshape
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer
+from compiler.codegen.signature import arguments, elemental_of, store
+from compiler.ir.combiner import binary_opcode
+
+_ATOMIC: dict[str, dict[str, str]] = {
+    "add": {"float": "fadd", "signed": "add", "unsigned": "add"},
+    "maximum": {"signed": "max", "unsigned": "umax"},
+    "minimum": {"signed": "min", "unsigned": "umin"},
+    **{opcode: {"signed": opcode, "unsigned": opcode} for opcode in ("and", "or", "xor")},
+}
+"""LLVM's operation for an opcode on a kind of numbers."""
+_ATOMIC_BITS = (32, 64)
+"""Bits of the types that updates are atomic of; others are never combined in any order."""
+_MANY_WINDOWS = 16
+"""Windows of updates from which on a bisection takes fewer steps than asking all."""
+_MOST_ASKING = 1 << 24
+"""Elements of a result at most that each look for their own updates."""
+_MOST_ASKED = 1 << 34
+"""Elements that ask, and questions in all, up to which asking is faster: updates in order wait for memory each time."""
+
+
+class ScatterGiven(Given):
+    """A scatter kernel, with the atomic operation of its combiner, where the GPU may use it."""
+
+    @cached_property
+    def write(self) -> scattering.Write | None:
+        """The operation."""
+        return _atomic(self.kernel) if self.gpu.atomics else None
+
+
+def _finding(given: ScatterGiven) -> Plan | Declined:
+    """The plan where each element finds its own windows, which are in the order of the elements."""
+    if given.write is not None:
+        return Declined("atomic operations are asked for, and there is one for the combiner")
+    if not _is_sorted(given.kernel):
+        return Declined("the windows are not in the order of the elements that they are for")
+    return planned(lambda module: (_find(module, given.kernel),))
+
+
+def _asking(given: ScatterGiven) -> Plan | Declined:
+    """The plan where each element asks all windows for what they have for it."""
+    if given.write is not None:
+        return Declined("atomic operations are asked for, and there is one for the combiner")
+    if not _asks(given.kernel):
+        return Declined("updates do not meet, or to ask all windows takes longer than to apply them in order")
+    return planned(lambda module: (_gather(module, given.kernel),))
+
+
+def _atomically(given: ScatterGiven) -> Plan | Declined:
+    """The plan of a copy, and updates in any order by atomic operations."""
+    if given.write is None:
+        return Declined("no atomic operation is allowed, or there is none for the combiner")
+    return planned(partial(_copy_and_update, given.kernel, given.write))
+
+
+def _in_order(given: ScatterGiven) -> Plan:
+    """The plan of a copy, and updates in the order of a sequential program where they may meet."""
+    return planned(partial(_copy_and_update, given.kernel, None))
+
+
+SCATTER = Kind(
+    (
+        NOTHING,
+        Strategy("elements find their windows", _finding),
+        Strategy("elements ask windows", _asking),
+        Strategy("updates by atomic operations", _atomically),
+        Strategy("updates in order", _in_order),
+    ),
+    ScatterGiven,
+)
+"""Scatter kernels."""
+
+
+def _copy_and_update(kernel: Kernel, write: scattering.Write | None, module: Module) -> Launches:
+    size = kernel.outputs[0].size
+
+    def copy(builder: Builder, number: Value) -> None:
+        emission = Emission(builder)
+        scattering.copy_element(kernel, emission, emission.opaque(number, size))
+
+    copied = grid.for_each(module, kernel, size, copy, "_copy")
+    return (copied, _update(module, kernel, write)) if scattering.updates(kernel).size else (copied,)
+
+
+def _asks(kernel: Kernel) -> bool:
+    """Whether it takes less time to ask all windows for each element than to apply them one after the other."""
+    windows, rank = math.prod(scattering.batch_of(kernel)), scattering.updates(kernel).rank
+    is_ordered = not all(_is_parallel(kernel, d) for d in range(rank))
+    fits = kernel.outputs[0].size <= _MOST_ASKING and windows * kernel.outputs[0].size <= _MOST_ASKED
+    return is_ordered and len(kernel.outputs) == 1 and windows >= _MANY_WINDOWS and fits
+
+
+def _gather(module: Module, kernel: Kernel) -> Launch:
+    """Each thread combines one element with all updates that are for it."""
+    shape, windows = kernel.outputs[0], math.prod(scattering.batch_of(kernel))
+    operand = kernel.roots[0].operands[0]
+
+    def ask(builder: Builder, number: Value) -> None:
+        emission = Emission(builder)
+        linear = emission.opaque(number, shape.size)
+        at = tuple(nest.coordinates(emission, linear, shape.dims))
+        start = elemental_of(kernel, emission).value(operand, at)
+        with builder.loop(integer(0), integer(windows), carried=[start], name="window", nonempty=True) as loop:
+            emission.enter()
+            window = emission.opaque(loop.index, windows)
+            loop.carry(scattering.combined(kernel, emission, at, window)(loop.carried[0]))
+            emission.leave()
+        store(emission, shape, loop.results[0], arguments(kernel).outputs[0], linear)
+
+    return grid.for_each(module, kernel, shape.size, ask)
+
+
+def _is_sorted(kernel: Kernel) -> bool:
+    """Whether windows lie in the order of the elements of the first dimension, which each of them is one of."""
+    attributes = kernel.roots[0].attributes
+    numbers = attributes["scatter_dims_to_operand_dims"] == (0,) == tuple(attributes.get("inserted_window_dims", ()))
+    one = len(scattering.batch_of(kernel)) == 1 and not attributes.get("input_batching_dims", ())
+    return bool(attributes.get("indices_are_sorted", False)) and numbers and one and len(kernel.outputs) == 1
+
+
+def _find(module: Module, kernel: Kernel) -> Launch:
+    """Each thread finds the windows of one element by bisection, and combines it with these in order."""
+    shape, (windows,) = kernel.outputs[0], scattering.batch_of(kernel)
+    operand = kernel.roots[0].operands[0]
+
+    def find(builder: Builder, number: Value) -> None:
+        emission = Emission(builder)
+        linear = emission.opaque(number, shape.size)
+        at = tuple(nest.coordinates(emission, linear, shape.dims))
+        start = elemental_of(kernel, emission).value(operand, at)
+        row = emission.value(at[0])
+        first = _first_from(kernel, emission, row, windows)
+        last = _first_from(kernel, emission, builder.add(row, integer(1)), windows)
+        with builder.loop(first, last, carried=[start], name="window") as loop:
+            emission.enter()
+            window = emission.opaque(loop.index, windows)
+            loop.carry(scattering.combined(kernel, emission, at, window)(loop.carried[0]))
+            emission.leave()
+        store(emission, shape, loop.results[0], arguments(kernel).outputs[0], linear)
+
+    return grid.for_each(module, kernel, shape.size, find)
+
+
+def _first_from(kernel: Kernel, emission: Emission, row: Value, windows: int) -> Value:
+    """The number of the first window of that element of the first dimension or a later one."""
+    builder, steps = emission.builder, integer(windows.bit_length())
+    with builder.loop(integer(0), steps, carried=[integer(0), integer(windows)], name="search", nonempty=True) as loop:
+        low, high = loop.carried
+        middle = builder.binary("lshr", builder.add(low, high), integer(1))
+        is_open = builder.compare("slt", low, high)
+
+        def is_before() -> Value:
+            emission.enter()
+            index = scattering.index_of(kernel, emission, emission.opaque(middle, windows))
+            emission.leave()
+            return builder.compare("slt", index, row)
+
+        before = builder.choose(is_open, is_before, lambda: Value(I1, "false"))
+        loop.carry(
+            builder.select(before, builder.add(middle, integer(1)), low),
+            builder.select(
+                builder.binary("and", is_open, builder.binary("xor", before, Value(I1, "true"))), middle, high
+            ),
+        )
+    return loop.results[0]
+
+
+def _atomic(kernel: Kernel) -> scattering.Write | None:
+    """How an element is updated at once; None where it cannot be."""
+    (scatter,) = kernel.roots
+    type_ = scatter.operands[0].array.element_type
+    kind = "float" if type_.is_float else "signed" if type_.is_signed else "unsigned"
+    operation = _ATOMIC.get(binary_opcode(scatter.attributes["to_apply"]) or "", {}).get(kind)
+    if operation is None or len(kernel.outputs) != 1 or type_.bits not in _ATOMIC_BITS:
+        return None
+
+    def write(emission: Emission, addresses: Sequence[Value], new: Sequence[Value]) -> None:
+        order = f'syncscope("device") monotonic, align {type_.size_bytes}'
+        emission.builder.emit(new[0].type, f"atomicrmw {operation} {addresses[0]}, {new[0]} {order}")
+
+    return write
+
+
+def _update(module: Module, kernel: Kernel, write: scattering.Write | None) -> Launch:
+    dims = scattering.updates(kernel).dims
+    parallel = [d for d in range(len(dims)) if write is not None or _is_parallel(kernel, d)]
+    window: Sequence[int] = kernel.roots[0].attributes.get("update_window_dims", ())
+    # Window by window, whatever order the updates lie in.
+    ordered = sorted((d for d in range(len(dims)) if d not in parallel), key=lambda d: (d in window, d))
+    threads, trip_count = (math.prod(dims[d] for d in part) for part in (parallel, ordered))
+
+    def update(builder: Builder, number: Value) -> None:
+        emission = Emission(builder)
+
+        def step(counters: list[Value], _: list[Value]) -> list[Value]:
+            at: dict[int, Index] = {}
+            for part, value, count in ((parallel, number, threads), (ordered, counters[0], trip_count)):
+                sizes = [dims[d] for d in part]
+                at.update(zip(part, reshape(emission, (emission.opaque(value, count),), (count,), sizes), strict=True))
+            scattering.apply_update(kernel, emission, tuple(at[d] for d in range(len(dims))), write)
+            return []
+
+        nest.nested(emission, [nest.all_of(trip_count)], [], step)
+
+    return grid.for_each(module, kernel, threads, update, "_update")
+
+
+def _is_parallel(kernel: Kernel, dimension: int) -> bool:
+    """Whether updates that differ along a dimension of theirs never hit the same element."""
+    attributes = kernel.roots[0].attributes
+    if attributes.get("unique_indices", False):
+        return True
+    window: Sequence[int] = attributes.get("update_window_dims", ())
+    if dimension in window:
+        skipped = {*attributes.get("inserted_window_dims", ()), *attributes.get("input_batching_dims", ())}
+        rank = kernel.outputs[0].rank
+        operand_dims = [d for d in range(rank) if d not in skipped]
+        # Where the window starts at an index, windows may overlap.
+        return operand_dims[window.index(dimension)] not in attributes["scatter_dims_to_operand_dims"]
+    batch = [d for d in range(scattering.updates(kernel).rank) if d not in window].index(dimension)
+    indices_dim = batch + (batch >= attributes["index_vector_dim"])
+    return indices_dim in attributes.get("scatter_indices_batching_dims", ())

@@ -1,0 +1,1 @@
+"""Windows over arrays: scans (`kernel`), and the way back (`select_scatter`)."""

@@ -1,0 +1,330 @@
+"""Scan kernels (cumulative sums and their like): a block for each line, or for each part of a long one.
+
+A block takes a line tile by tile.  Every thread scans a few neighbours, a warp the threads' totals by shuffles, and
+through shared memory every warp learns what the warps before it come to; what the tile comes to is carried to the next.
+Where few lines are long, a first launch finds what each part of a line comes to, a second one scans those, and a third
+scans the parts from there.  Many lines that lie side by side are a thread's each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+
+from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels.grid import WARP, Launch
+from compiler.backends.nvptx.kernels.loop import kernel as loop
+from compiler.backends.nvptx.kernels.strategy import Given, Kind, Launches, Plan, Strategy, planned
+from compiler.backends.nvptx.kernels.teams.tree import power_of_two
+from compiler.backends.strategy import Declined
+from compiler.codegen import element
+from compiler.codegen.elemental import Elemental
+from compiler.codegen.index import Emission, Index, linear, reshape
+from compiler.codegen.kernel import Kernel
+from compiler.codegen.llvm_ir import Builder, Module, Value, integer
+from compiler.codegen.scanning import Direction, direction
+from compiler.codegen.signature import arguments, elemental_of, store
+from compiler.codegen.windows import combiner_of
+
+_NEIGHBOURS = 4
+"""Elements of a line that a thread scans by itself: a word of 16 bytes of f32."""
+_SIDE_BY_SIDE = 32
+"""Lines side by side from which on the threads of a warp, one for each, read whole sectors."""
+_MANY_LINES = 4096
+"""Lines from which on a thread for each keeps a GPU busy (a warp for each multiprocessor of an H100), and so many
+parts are made at most."""
+_PART = 4096
+"""Elements of a part at least, of which a block makes one in the first of three launches."""
+_MOST_PARTS = 1024
+"""Parts of a line at most: a block scans their totals, a thread for each."""
+
+Load = Callable[[Emission, Value], Value]
+"""The element at a step of a line."""
+Save = Callable[[Emission, Value, Value], None]
+"""Stores what the elements up to a step come to."""
+
+
+class WindowGiven(Given):
+    """A reduce-window kernel, with what emits it as a scan where it is one."""
+
+    @cached_property
+    def way(self) -> Direction | None:
+        """The direction of the scan."""
+        return direction(self.kernel.roots[0])
+
+    def scan(self, module: Module) -> _Scan | None:
+        """What emits the scan into a module."""
+        return None if self.way is None else _Scan(module, self.kernel, self.way)
+
+    @cached_property
+    def seen(self) -> _Scan | None:
+        """The same, to be looked at."""
+        return self.scan(self.scratch)
+
+    def plan(self, emit: Callable[[_Scan], Launches], *, parts: int = 1) -> Plan:
+        """The plan of a form of a scan."""
+        scan = self.seen
+        assert scan is not None
+        workspace = 2 * scan.lines * parts * scan.type.size_bytes if parts > 1 else 0
+        details = {"lines": scan.lines, "length": scan.length, "parts": parts}
+        return planned(
+            lambda module: emit(_Scan(module, self.kernel, scan.way)), workspace_bytes=workspace, details=details
+        )
+
+
+_NO_SCAN = "windows do not hold everything from one end of a dimension on"
+
+
+def _threads(given: WindowGiven) -> Plan | Declined:
+    """The plan of a thread for each line."""
+    scan = given.seen
+    if scan is None:
+        return Declined(_NO_SCAN)
+    if scan.inner < _SIDE_BY_SIDE or scan.lines < _MANY_LINES:
+        return Declined("lines are few, or do not lie side by side")
+    return given.plan(lambda scan: (scan.thread_per_line(),))
+
+
+def _parts(given: WindowGiven) -> Plan | Declined:
+    """The plan of a block for each part of a line."""
+    scan = given.seen
+    if scan is None:
+        return Declined(_NO_SCAN)
+    parts = min(_MOST_PARTS, scan.length // _PART)
+    if parts <= 1 or scan.lines * parts > _MANY_LINES:
+        return Declined("lines are short, or enough of them to keep a GPU busy")
+
+    def launches(scan: _Scan) -> Launches:
+        return scan.part_totals(parts), scan.totals(parts), scan.block_per_part(parts)
+
+    return given.plan(launches, parts=parts)
+
+
+def _blocks(given: WindowGiven) -> Plan | Declined:
+    """The plan of a block for each line."""
+    if given.seen is None:
+        return Declined(_NO_SCAN)
+    return given.plan(lambda scan: (scan.block_per_line(),))
+
+
+REDUCE_WINDOW = Kind(
+    (
+        Strategy("scan, a thread for each line", _threads),
+        Strategy("scan, a block for each part of a line", _parts),
+        Strategy("scan, a block for each line", _blocks),
+        Strategy("windows element by element", loop.plan_of),
+    ),
+    WindowGiven,
+)
+"""reduce-window kernels."""
+
+
+class _Scan:
+    """Emits the functions of one scan; the array is seen as (outer, length, inner), and every (outer, inner) a line."""
+
+    def __init__(self, module: Module, kernel: Kernel, way: Direction) -> None:
+        (instruction,) = kernel.roots
+        self.module = module
+        self.kernel = kernel
+        self.way = way
+        self.array, self.initial = instruction.operands
+        self.dims = self.array.array.dims
+        self.combiner = combiner_of(instruction)
+        self.type = self.combiner.types[0]
+        self.length = self.dims[way.dim]
+        self.inner = math.prod(self.dims[way.dim + 1 :])
+        self.lines = math.prod(self.dims) // self.length
+
+    def thread_per_line(self) -> Launch:
+        """Each thread scans a line; neighbouring threads have neighbouring lines."""
+
+        def line(builder: Builder, number: Value) -> None:
+            at = Emission(builder)
+            start, load, save = self._line(at, at.opaque(number, self.lines))
+            with builder.loop(integer(0), integer(self.length), carried=[start], name="step", nonempty=True) as loop:
+                emission = Emission(builder)
+                total = self._combine(emission, loop.carried[0], load(emission, loop.index))
+                save(emission, loop.index, total)
+                loop.carry(total)
+
+        return grid.for_each(self.module, self.kernel, self.lines, line)
+
+    def block_per_line(self) -> Launch:
+        """Each block scans a line."""
+        tile = _Tile(self, self.length, "")
+        emission = tile.emission
+        start, load, save = self._line(emission, emission.opaque(grid.block(tile.builder), self.lines))
+        tile.scan((integer(0), integer(self.length)), start, load, save)
+        return tile.launch(self.lines)
+
+    def part_totals(self, parts: int) -> Launch:
+        """Each block finds what a part of a line comes to, without the initial value."""
+        size = -(-self.length // parts)
+        tile = _Tile(self, size, "_totals")
+        line, part, bounds = self._part(tile, parts, size)
+        _, load, _ = self._line(tile.emission, line)
+        builder = tile.builder
+        last = builder.sub(bounds[1], integer(1))
+        # The first element starts the sum; what follows is added to it.
+        start = load(tile.emission, bounds[0])
+        at = self._total(tile.emission, line, part, parts, 0)
+
+        def save(emission: Emission, step: Value, total: Value) -> None:
+            with builder.when(builder.compare("eq", step, last), "last"):
+                element.store(emission.builder, self.type, total, at)
+
+        following = builder.add(bounds[0], integer(1))
+        with (
+            builder.when(builder.compare("eq", following, bounds[1]), "single"),
+            builder.when(builder.compare("eq", grid.thread(builder), integer(0)), "first"),
+        ):
+            element.store(builder, self.type, start, at)
+        tile.scan((following, bounds[1]), start, load, save)
+        return tile.launch(self.lines * parts)
+
+    def totals(self, parts: int) -> Launch:
+        """Each block scans what the parts of a line come to: behind the initial value, what is before each part."""
+        tile = _Tile(self, parts, "_between")
+        emission = tile.emission
+        line = emission.opaque(grid.block(tile.builder), self.lines)
+        start, _, _ = self._line(emission, line)
+
+        def load(emission: Emission, part: Value) -> Value:
+            # What lies before a part is the total of the one before it; before the first there is nothing to add.
+            before = emission.builder.smax(emission.builder.sub(part, integer(1)), integer(0))
+            address = self._total(emission, line, emission.opaque(before, parts), parts, 0)
+            return element.load(emission.builder, self.type, address)
+
+        def save(emission: Emission, part: Value, total: Value) -> None:
+            address = self._total(emission, line, emission.opaque(part, parts), parts, 1)
+            element.store(emission.builder, self.type, total, address)
+
+        builder = tile.builder
+        with builder.when(builder.compare("eq", grid.thread(builder), integer(0)), "first"):
+            save(Emission(builder), integer(0), start)
+        tile.scan((integer(1), integer(parts)), start, load, save)
+        return tile.launch(self.lines)
+
+    def block_per_part(self, parts: int) -> Launch:
+        """Each block scans a part of a line from what is before it."""
+        size = -(-self.length // parts)
+        tile = _Tile(self, size, "_parts")
+        line, part, bounds = self._part(tile, parts, size)
+        _, load, save = self._line(tile.emission, line)
+        start = element.load(tile.builder, self.type, self._total(tile.emission, line, part, parts, 1))
+        tile.scan(bounds, start, load, save)
+        return tile.launch(self.lines * parts)
+
+    # -- pieces -------------------------------------------------------------------------------------------------
+    def _part(self, tile: _Tile, parts: int, size: int) -> tuple[Index, Index, tuple[Value, Value]]:
+        """The line and the part of a block, and the part's steps."""
+        emission, builder = tile.emission, tile.builder
+        line, part = emission.divide(emission.opaque(grid.block(builder), self.lines * parts), parts)
+        first = builder.smin(emission.value(part.times(size)), integer(self.length - 1))
+        end = builder.smin(builder.add(first, integer(size)), integer(self.length))
+        return line, part, (first, end)
+
+    def _total(self, emission: Emission, line: Index, part: Index, parts: int, half: int) -> Value:
+        """Where what a part comes to lies in the workspace (0), and what is before it (1)."""
+        at = emission.value((line.times(parts) + part).plus(half * self.lines * parts))
+        stored = element.storage_type(self.type)
+        return emission.builder.gep(stored, arguments(self.kernel).workspace, at)
+
+    def _line(self, emission: Emission, line: Index) -> tuple[Value, Load, Save]:
+        """The initial value, and how a line's elements are read and its results stored."""
+        outer, inner = emission.divide(line, self.inner)
+        start = elemental_of(self.kernel, emission).value(self.initial, ())
+
+        def at(emission: Emission, step: Value) -> tuple[Index, ...]:
+            if self.way.backwards:
+                step = emission.builder.sub(integer(self.length - 1), step)
+            position = emission.opaque(step, self.length)
+            before, after = self.dims[: self.way.dim], self.dims[self.way.dim + 1 :]
+            return (
+                *reshape(emission, (outer,), (math.prod(before),), before),
+                position,
+                *reshape(emission, (inner,), (self.inner,), after),
+            )
+
+        def load(emission: Emission, step: Value) -> Value:
+            return elemental_of(self.kernel, emission).value(self.array, at(emission, step))
+
+        def save(emission: Emission, step: Value, total: Value) -> None:
+            values = Elemental(emission, {})
+            (result,) = self.combiner.finish(values, [total])
+            shape, output = self.kernel.outputs[0], arguments(self.kernel).outputs[0]
+            store(emission, shape, result, output, linear(at(emission, step), self.dims))
+
+        return start, load, save
+
+    def _combine(self, emission: Emission, left: Value, right: Value) -> Value:
+        return self.combiner.combine(Elemental(emission, {}), [left], [right], flags="")[0]
+
+
+class _Tile:
+    """One block's way through a line."""
+
+    def __init__(self, scan: _Scan, length: int, suffix: str) -> None:
+        self.scan_ = scan
+        most = -(-length // (_NEIGHBOURS * WARP)) * WARP
+        self.threads = max(WARP, power_of_two(min(grid.BLOCK, most)))
+        self.builder = grid.begin(scan.module, scan.kernel, self.threads, suffix, talks=True)
+        self.emission = Emission(self.builder)
+        self.stored = element.storage_type(scan.type)
+        name = f"warps.{scan.kernel.name}{suffix}"
+        self.shared = grid.shared_array(self.builder, name, scan.type, self.threads // WARP)
+
+    def launch(self, blocks: int) -> Launch:
+        """End the function."""
+        self.builder.ret()
+        return Launch(self.builder.function.name, blocks, self.threads)
+
+    def scan(self, bounds: tuple[Value, Value], start: Value, load: Load, save: Save) -> None:
+        """Scan the steps between the bounds from a value on, a tile at a time."""
+        builder, width = self.builder, self.threads * _NEIGHBOURS
+        with builder.loop(bounds[0], bounds[1], step=width, carried=[start], name="tile") as loop:
+            first = builder.add(loop.index, builder.mul(grid.thread(builder), integer(_NEIGHBOURS)))
+            steps = [builder.add(first, integer(number)) for number in range(_NEIGHBOURS)]
+            emission = Emission(builder)
+            # Beyond the end are the last element's copies, whose sums nobody needs.
+            last = builder.sub(bounds[1], integer(1))
+            found = [load(emission, builder.smin(step, last)) for step in steps]
+            sums = found[:1]
+            for value in found[1:]:
+                sums.append(self._combine(emission, sums[-1], value))
+            before, after = self._before(emission, sums[-1], loop.carried[0])
+            for step, total in zip(steps, sums, strict=True):
+                with builder.when(builder.compare("slt", step, bounds[1]), "inside"):
+                    inner = Emission(builder)
+                    save(inner, step, self._combine(inner, before, total))
+            loop.carry(after)
+
+    def _before(self, emission: Emission, total: Value, carried: Value) -> tuple[Value, Value]:
+        """What is before a thread's elements, carried value and all, and what the tile comes to."""
+        builder, type_ = self.builder, self.scan_.type
+        thread = grid.thread(builder)
+        lane = builder.binary("and", thread, integer(WARP - 1))
+        warp = builder.binary("lshr", thread, integer(5))
+        distance = 1
+        while distance < WARP:
+            other = grid.shuffle_up(builder, total, distance)
+            more = self._combine(emission, other, total)
+            total = builder.select(builder.compare("sge", lane, integer(distance)), more, total)
+            distance *= 2
+        in_warp = grid.shuffle_up(builder, total, 1)
+        with builder.when(builder.compare("eq", lane, integer(WARP - 1)), "last"):
+            element.store(builder, type_, total, builder.gep(self.stored, self.shared, warp))
+        grid.barrier(builder)
+        mine = carried
+        for number in range(self.threads // WARP):
+            mine = builder.select(builder.compare("eq", warp, integer(number)), carried, mine) if number else carried
+            there = element.load(builder, type_, builder.gep(self.stored, self.shared, integer(number)))
+            carried = self._combine(emission, carried, there)
+        # The next tile's totals go where these are.
+        grid.barrier(builder)
+        both = self._combine(emission, mine, in_warp)
+        return builder.select(builder.compare("eq", lane, integer(0)), mine, both), carried
+
+    def _combine(self, emission: Emission, left: Value, right: Value) -> Value:
+        return self.scan_.combiner.combine(Elemental(emission, {}), [left], [right], flags="")[0]

@@ -1,0 +1,78 @@
+"""Equations and determinants of matrices, Fourier transforms, and rows combined by sorted numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.tf2xla.gradients.spreading import conj, rank_of, sizes
+from compiler.tf2xla.record import Differentiate
+from compiler.tf2xla.terms import Built, Gradient, Output
+
+
+def _product(x: Output, y: Output, *, adj_x: bool = False, adj_y: bool = False) -> Output:
+    return x.op("BatchMatMulV2", y, adj_x=adj_x, adj_y=adj_y)
+
+
+def _inverse(node: Built, g: Output) -> Output:
+    found = node.output
+    if node.attribute("adjoint"):  # of the adjoint's inverse the gradient of the adjoint, turned back
+        return -_product(found, _product(g, found, adj_x=True))
+    return -_product(found, _product(g, found, adj_y=True), adj_x=True)
+
+
+def _solved(node: Built, g: Output) -> Sequence[Gradient]:
+    a, x, adjoint = node["matrix"], node.output, node.attribute("adjoint")
+    of_b = a.op("MatrixSolve", g, adjoint=not adjoint)
+    return [-_product(x, of_b, adj_y=True) if adjoint else -_product(of_b, x, adj_y=True), of_b]
+
+
+def _determinant(node: Built, g: Output) -> Output:
+    back = node["input"].op("MatrixInverse", adjoint=True)
+    scale = g * conj(node.output)
+    return back * scale.op("ExpandDims", -1).op("ExpandDims", -1)
+
+
+def _transform(inverse: str, count: int, *, is_forward: bool) -> Differentiate:
+    def formula(node: Built, g: Output) -> Output:
+        rank = rank_of(node, node["input"])
+        own = sizes(node["input"]).op("StridedSlice", [rank - count], [rank], [1])
+        number = own.op("Prod", [0]).op("Cast", DstT=g.type.base)
+        back = g.op(inverse)
+        return back * number if is_forward else back / number
+
+    return formula
+
+
+def _rows(node: Built, g: Output) -> Output:
+    return g.op("GatherV2", node["segment_ids"], 0)
+
+
+def _mean_of_rows(node: Built, g: Output) -> Output:
+    ids, data = node["segment_ids"], node["data"]
+    ones = ids.op("OnesLike").op("Cast", DstT=g.type.base).op("SegmentSum", ids)
+    for _ in range(rank_of(node, data) - 1):
+        ones = ones.op("ExpandDims", -1)
+    return (g / ones).op("GatherV2", ids, 0)
+
+
+def _extreme_of_rows(node: Built, g: Output) -> Output:
+    """Equal parts to all elements that are the greatest, or the least, of their segment."""
+    ids, data = node["segment_ids"], node["data"]
+    chosen = data.op("Equal", node.output.op("GatherV2", ids, 0)).op("Cast", DstT=g.type.base)
+    parts = g / chosen.op("SegmentSum", ids)
+    rows = parts.op("GatherV2", ids, 0)
+    return chosen.op("Greater", chosen.op("ZerosLike")).op("SelectV2", rows, rows.op("ZerosLike"))
+
+
+_DIMENSIONS = {1: "", 2: "2D", 3: "3D"}
+GRADIENTS: dict[str, Differentiate] = {
+    "MatrixInverse": _inverse,
+    "MatrixSolve": _solved,
+    "MatrixDeterminant": _determinant,
+    **{f"FFT{suffix}": _transform(f"IFFT{suffix}", n, is_forward=True) for n, suffix in _DIMENSIONS.items()},
+    **{f"IFFT{suffix}": _transform(f"FFT{suffix}", n, is_forward=False) for n, suffix in _DIMENSIONS.items()},
+    "SegmentSum": _rows,
+    "SegmentMean": _mean_of_rows,
+    "SegmentMax": _extreme_of_rows,
+    "SegmentMin": _extreme_of_rows,
+}

@@ -1,0 +1,28 @@
+"""Images in other sizes: each op has one for its gradient."""
+
+from __future__ import annotations
+
+from compiler.tf2xla.gradients.spreading import sizes
+from compiler.tf2xla.record import Differentiate, no_gradient
+from compiler.tf2xla.terms import Built, Output
+
+
+def _stated(node: Built) -> dict[str, object]:
+    return {name: node.attribute(name) for name in ("align_corners", "half_pixel_centers")}
+
+
+def _nearest(node: Built, g: Output) -> Output:
+    places = sizes(node["images"]).op("StridedSlice", [1], [3], [1])
+    return g.op("ResizeNearestNeighborGrad", places, **_stated(node))
+
+
+def _of_image(op: str) -> Differentiate:
+    return lambda node, g: g.op(op, node["images"], **_stated(node))
+
+
+GRADIENTS: dict[str, Differentiate] = {
+    "ResizeNearestNeighbor": _nearest,
+    "ResizeBilinear": _of_image("ResizeBilinearGrad"),
+    "ResizeBilinearGrad": no_gradient,
+    "ResizeBicubic": _of_image("ResizeBicubicGrad"),
+}

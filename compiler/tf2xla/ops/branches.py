@@ -1,0 +1,67 @@
+"""What branches and loops have in common: the tuple that their computations take, and what these give."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from compiler.expansion.expression import Expression, element
+from compiler.ir.module import Instruction
+from compiler.ir.types import PRED
+from compiler.ops.build import build
+from compiler.tf2xla.operation import Array, Operation
+from compiler.tf2xla.values import Traced, Value, all_parts, no_handle, rebuilt
+
+_LARGEST_CONSTANT = 1 << 12  # elements of what is written into a computation again
+
+
+def known_of(operation: Operation, inputs: Sequence[Value], among: Collection[int]) -> dict[int, Array]:
+    """The inputs that are known when the graph is compiled."""
+    known: dict[int, Array] = {}
+    for number in among:
+        one = inputs[number]
+        value = operation.library.value(one) if isinstance(one, Expression) else None
+        if value is not None and value.size <= _LARGEST_CONSTANT:
+            known[number] = value
+    return known
+
+
+def state_of(
+    operation: Operation, inputs: Sequence[Value], known: Mapping[int, Array], carried: Sequence[str]
+) -> Instruction:
+    """The tuple that computations take: the inputs that are not known, and the variables."""
+    arrays = all_parts([one for number, one in enumerate(inputs) if number not in known])
+    arrays += [operation.library.variables.read(name) for name in carried]
+    return build(operation.computation, "tuple", [one.instruction for one in arrays])
+
+
+def taken(
+    operation: Operation, result: Instruction, like: Sequence[Value], carried: Sequence[str], changed: Collection[str]
+) -> list[Value]:
+    """The values in the tuple that a branch or loop has given; variables that it changed hold what it gives."""
+    count = len(all_parts(like))
+    arrays = iter([Expression(element(result, number)) for number in range(count)])
+    values = [rebuilt(one, arrays) for one in like]
+    for number, name in enumerate(carried, count):
+        if name in changed:
+            operation.library.variables.write(name, Expression(element(result, number)))
+    return values
+
+
+def true(operation: Operation, condition: Expression) -> Expression:
+    """A condition as a pred: of a number whether it is not 0, of an array whether it has elements."""
+    if condition.dims:
+        return operation.constant(0 not in condition.dims, PRED)
+    return condition if condition.type is PRED else condition.compare("NE", 0)
+
+
+def require_one_result(operation: Operation, traced: Traced) -> None:
+    """Let a computation of a tuple with a condition give the condition."""
+    results = traced.results
+    operation.require(len(results) == 1, f"its condition has {len(results)} results, not one")
+    test = traced.computation
+    root = test.root
+    test.root = true(
+        Operation(operation.node, operation.signature, (), test, operation.library, checked=False),
+        no_handle(results[0], f"the condition of node {operation.node.name!r}"),
+    ).instruction
+    test.remove([root])

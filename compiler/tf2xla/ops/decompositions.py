@@ -1,0 +1,146 @@
+"""Equations and decompositions of matrices, by the algorithms that passes write LAPACK's routines in.
+
+A matrix that has no inverse makes infinities and NaN, as compiled code cannot stop where a kernel does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from compiler.expansion import matrices
+from compiler.expansion.elimination import lu
+from compiler.expansion.expression import Expression, concatenate, iota
+from compiler.expansion.reflections import householder, householder_product
+from compiler.expansion.rotations import eigen, singular
+from compiler.ir.types import S32
+from compiler.ops.build import build
+from compiler.tf2xla.operation import Operation
+from compiler.tf2xla.record import record, table
+from compiler.tf2xla.reducing import in_f32, reduced
+
+
+def _batched(operation: Operation, name: str, *, is_square: bool = True) -> tuple[Expression, tuple[int, ...]]:
+    """Matrices as [batch, rows, columns], and the sizes of the batch."""
+    x = operation[name]
+    fits = len(x.dims) >= 2 and (not is_square or x.dims[-1] == x.dims[-2])
+    kind = "square matrices" if is_square else "matrices"
+    operation.require(fits, lambda: f"it takes {kind}, not arrays of the sizes {list(x.dims)}")
+    outer = x.dims[:-2]
+    return x.to(in_f32(x.type)).reshape(math.prod(outer), *x.dims[-2:]), outer
+
+
+def _solution(a: Expression, b: Expression) -> Expression:
+    """X with A X = B: what elimination makes of B beside A, then the triangle."""
+    size = a.dims[1]
+    whole, _, _ = lu(concatenate([a, b], 2))
+    upper, right = matrices.cut(whole, 2, 0, size), matrices.cut(whole, 2, size, size + b.dims[2])
+    attributes = {"left_side": True, "lower": False, "unit_diagonal": False, "transpose_a": "NO_TRANSPOSE"}
+    operands = [upper.instruction, right.instruction]
+    return Expression(build(a.instruction.computation, "triangular-solve", operands, **attributes))
+
+
+def _solved(operation: Operation) -> Expression:
+    (a, outer), (b, own) = _batched(operation, "matrix"), _batched(operation, "rhs", is_square=False)
+    fits = outer == own and a.dims[2] == b.dims[1]
+    operation.require(fits, lambda: f"matrices of {list(a.dims)} and right sides of {list(b.dims)} do not go together")
+    x = operation["rhs"]
+    if 0 in x.dims:
+        return x
+    a = matrices.adjoint(a) if operation.attribute("adjoint") else a
+    return _solution(a, b).reshape(*x.dims).to(x.type)
+
+
+def _inverse(operation: Operation) -> Expression:
+    x, (a, _) = operation["input"], _batched(operation, "input")
+    if 0 in x.dims:
+        return x
+    a = matrices.adjoint(a) if operation.attribute("adjoint") else a
+    return _solution(a, matrices.on_diagonal(a).to(a.type)).reshape(*x.dims).to(x.type)
+
+
+def _determinant(operation: Operation) -> Expression:
+    """The product of the pivots, its sign turned by every exchange of rows."""
+    x, (a, outer) = operation["input"], _batched(operation, "input")
+    if 0 in x.dims:
+        return operation.full(1, x.type, outer)
+    whole, pivots, _ = lu(a)
+    place = iota(operation.computation, S32, pivots.dims, 1) + 1
+    one = a.literal(1).spread(pivots.dims, ())
+    signs = pivots.compare("EQ", place).where(one, -one)
+    return reduced(matrices.diagonal(whole) * signs, "multiply", 1, (1,)).reshape(*outer).to(x.type)
+
+
+def _qr(operation: Operation) -> Sequence[Expression]:
+    x, (a, outer) = operation["input"], _batched(operation, "input", is_square=False)
+    rows, columns = x.dims[-2:]
+    inner = rows if operation.attribute("full_matrices") else min(rows, columns)
+    if 0 in x.dims:
+        raise operation.unsupported("matrices without elements have no decomposition here")
+    packed, factors = householder(a)
+    upper = matrices.place(packed, 1).compare("LE", matrices.place(packed, 2))
+    r = upper.where(packed, packed.literal(0).spread(packed.dims, ()))
+    vectors = matrices.cut(packed, 2, 0, min(rows, columns))
+    if inner > vectors.dims[2]:
+        vectors = matrices.padded(vectors, rows, inner)
+    q = householder_product(vectors, factors)
+    r = matrices.corner(r, inner, columns)
+    return q.reshape(*outer, rows, inner).to(x.type), r.reshape(*outer, inner, columns).to(x.type)
+
+
+def _eigen(operation: Operation) -> Sequence[Expression]:
+    """Of the lower triangle; real eigenvalues as numbers of the input's type."""
+    x, (a, outer) = operation["input"], _batched(operation, "input")
+    size = x.dims[-1]
+    nothing = operation.constant(np.zeros((0,), x.type.dtype), x.type)
+    if 0 in x.dims:
+        raise operation.unsupported("matrices without elements have no decomposition here")
+    vectors, values = eigen(a, lower=True)
+    found = matrices.alike(values, a).reshape(*outer, size).to(x.type)
+    return found, vectors.reshape(*x.dims).to(x.type) if operation.attribute("compute_v") else nothing
+
+
+def _singular(operation: Operation) -> Sequence[Expression]:
+    x, (a, outer) = operation["input"], _batched(operation, "input", is_square=False)
+    if 0 in x.dims:
+        raise operation.unsupported("matrices without elements have no decomposition here")
+    left, values, right = singular(a, full=operation.attribute("full_matrices"))
+    found = matrices.alike(values, a).reshape(*outer, values.dims[1]).to(x.type)
+    if not operation.attribute("compute_uv"):
+        nothing = operation.constant(np.zeros((0,), x.type.dtype), x.type)
+        return found, nothing, nothing
+    right = matrices.adjoint(right)
+    return found, *(one.reshape(*outer, *one.dims[1:]).to(x.type) for one in (left, right))
+
+
+_TYPES = "T: {complexes float32 float64 float16}"
+RECORDS = table(
+    record("MatrixInverse", f"input: T -> output: T; adjoint: bool = false; {_TYPES}", _inverse, "The inverse."),
+    record(
+        "MatrixSolve",
+        f"matrix: T, rhs: T -> output: T; adjoint: bool = false; {_TYPES}",
+        _solved,
+        "The solution of equations.",
+    ),
+    record("MatrixDeterminant", f"input: T -> output: T; {_TYPES}", _determinant, "The determinant."),
+    record(
+        "Qr",
+        f"input: T -> q: T, r: T; full_matrices: bool = false; {_TYPES}",
+        _qr,
+        "A unitary matrix times a triangular one.",
+    ),
+    record(
+        "SelfAdjointEigV2",
+        f"input: T -> e: T, v: T; compute_v: bool = true; {_TYPES}",
+        _eigen,
+        "Eigenvalues in ascending order, and eigenvectors, of Hermitian matrices.",
+    ),
+    record(
+        "Svd",
+        f"input: T -> s: T, u: T, v: T; compute_uv: bool = true; full_matrices: bool = false; {_TYPES}",
+        _singular,
+        "Singular values in descending order, and singular vectors.",
+    ),
+)

@@ -1,0 +1,36 @@
+"""The least that kernels take: bytes and operations by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+import compiler
+from compiler.backends.nvptx.cards import H100, LAUNCH_NS
+from compiler.backends.nvptx.roofline import bound_of
+from compiler.codegen.kernel import kernel_of
+
+ROWS = 4096
+PROGRAMS = {
+    "y = f32[4096,4096] add(x, x)": (2 * ROWS**2 * 4, ROWS**2),
+    "y = f32[4096,4096] transpose(x), dimensions={1,0}": (2 * ROWS**2 * 4, 0),
+    "y = f32[4,4096] slice(x), slice={[0:4], [0:4096]}": (2 * 4 * ROWS * 4, 0),
+    "y = f32[4096,4096] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}": (2 * ROWS**2 * 4, ROWS**3),
+}
+
+
+@pytest.mark.parametrize("line", PROGRAMS)
+def test_bytes_and_operations_are_those_that_nobody_can_leave_out(line: str) -> None:
+    module = compiler.parse(f"ENTRY e {{ x = f32[4096,4096] parameter(0)  ROOT {line} }}")
+    found = bound_of(kernel_of(module.entry.root), H100)
+    assert (found.bytes, found.operations) == PROGRAMS[line]
+    assert found.ns == pytest.approx(LAUNCH_NS + max(found.bytes / 3350, found.operations / (128 * 132 * 1.83)))
+
+
+def test_products_of_narrow_types_are_bounded_by_tensor_cores() -> None:
+    product = "dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    text = f"ENTRY e {{ x = TYPE[4096,4096] parameter(0)  ROOT y = TYPE[4096,4096] {product} }}"
+    wide, narrow = (
+        bound_of(kernel_of(compiler.parse(text.replace("TYPE", type_)).entry.root), H100).ns
+        for type_ in ("f32", "bf16")
+    )
+    assert wide > 14 * narrow

@@ -1,0 +1,173 @@
+"""Calls of ops on diagonals, of decompositions, of Fourier transforms, and of ops that count."""
+
+import numpy as np
+from op_values import ints, numbers, scalar
+
+from compiler.graph import BY_NAME, AttributeList
+
+
+def _wide(element_type, *dims, seed=0):
+    kind = np.complex128 if element_type.is_complex else np.float64
+    return numbers(element_type, *dims, seed=seed).astype(kind)
+
+
+def _regular(element_type, *dims, seed=0):
+    return (_wide(element_type, *dims, seed=seed) / 4 + 3 * np.eye(dims[-2], dims[-1])).astype(element_type.dtype)
+
+
+def inverses(element_type):
+    yield {}, [_regular(element_type, 3, 3)]
+    yield {"adjoint": True}, [_regular(element_type, 2, 2, 2)]
+    yield {}, [numbers(element_type, 3, 3, seed=4) + np.eye(3, dtype=element_type.dtype)[::-1] * 20]
+
+
+def solved(element_type):
+    yield {}, [_regular(element_type, 3, 3), numbers(element_type, 3, 2, seed=1)]
+    yield {"adjoint": True}, [_regular(element_type, 2, 2, 2), numbers(element_type, 2, 2, 3, seed=1)]
+
+
+def determinants(element_type):
+    yield {}, [_regular(element_type, 3, 3)]
+    yield {}, [_regular(element_type, 2, 2, 2)[..., ::-1].copy()]
+
+
+def reflected(element_type):
+    yield {}, [_regular(element_type, 4, 3)]
+    yield {"full_matrices": True}, [_regular(element_type, 4, 2)]
+    yield {}, [_regular(element_type, 2, 2, 3)]
+
+
+def spectra(name):
+    """Matrices whose vectors are known up to nothing, and values alone, beside which kernels leave memory as it was."""
+
+    def rows(element_type):
+        for values in ([1, 2, 3], [2, 5]):
+            given = values if name == "compute_v" else values[::-1]
+            yield {}, [np.diag(np.array(given)).astype(element_type.dtype)]
+        x = _regular(element_type, 3, 3)
+        yield {name: False}, [((x + x.conj().T) / 2).astype(element_type.dtype)], 1
+
+    return rows
+
+
+def vectors(element_type):
+    yield {}, [numbers(element_type, 3)]
+    yield {}, [numbers(element_type, 2, 3)]
+
+
+def square(element_type):
+    yield {}, [numbers(element_type, 3, 3)]
+    yield {}, [numbers(element_type, 2, 3, 2, 3)]
+
+
+def batches(element_type):
+    yield {}, [numbers(element_type, 3, 4)]
+    yield {}, [numbers(element_type, 2, 3, 2)]
+
+
+def with_diagonals(element_type):
+    yield {}, [numbers(element_type, 2, 3, 4), numbers(element_type, 2, 3, seed=1)]
+
+
+_ALIGNED = (b"RIGHT_LEFT", b"LEFT_RIGHT", b"LEFT_LEFT", b"RIGHT_RIGHT")
+
+
+def _aligned(is_aligned, number):
+    return {"align": _ALIGNED[number % 4]} if is_aligned else {}
+
+
+def parts(*, is_aligned):
+    def rows(element_type):
+        x = numbers(element_type, 2, 4, 3)
+        for number, k in enumerate(((0,), (-2, 1), (1,), (-1, 1), (-3, -1))):
+            yield _aligned(is_aligned, number), [x, ints(*k), np.array(7, element_type.dtype)]
+
+    return rows
+
+
+_MADE = (((0,), (2, 3), -1, -1), ((1,), (2,), -1, -1), ((-1, 1), (3, 3), -1, -1), ((-1, 0), (2, 3), 4, 3))
+
+
+def made(*, is_aligned):
+    def rows(element_type):
+        for number, (k, dims, height, width) in enumerate(_MADE):
+            given = [ints(*k), scalar(height), scalar(width), np.array(7, element_type.dtype)]
+            yield _aligned(is_aligned, number), [numbers(element_type, *dims), *given]
+
+    return rows
+
+
+def replaced(*, is_aligned):
+    def rows(element_type):
+        x = numbers(element_type, 2, 4, 3)
+        for number, (k, dims) in enumerate(
+            (((0,), (2, 3)), ((-2, 1), (2, 4, 3)), ((2,), (2, 1)), ((-1, 1), (2, 3, 3)))
+        ):
+            yield _aligned(is_aligned, number), [x, numbers(element_type, *dims, seed=1), ints(*k)]
+
+    return rows
+
+
+def transformed(count):
+    def rows(element_type):
+        yield {}, [numbers(element_type, *(4, 3, 2)[3 - count :])]
+        yield {}, [numbers(element_type, 2, *(2, 2, 5)[3 - count :])]
+
+    return rows
+
+
+def of_real(count):
+    def rows(element_type):
+        kind = {"Tcomplex": _COMPLEX[element_type.bits]}
+        yield kind, [numbers(element_type, 2, *(2, 3, 6)[3 - count :]), ints(*(2, 3, 6)[3 - count :])]
+        yield kind, [numbers(element_type, *(2, 4, 5)[3 - count :]), ints(*(3, 2, 7)[3 - count :])]
+
+    return rows
+
+
+def to_real(count):
+    def rows(element_type):
+        kind = {"Treal": _REAL[element_type.bits]}
+        yield kind, [numbers(element_type, 2, *(2, 3, 4)[3 - count :]), ints(*(2, 3, 6)[3 - count :])]
+        yield kind, [numbers(element_type, *(2, 4, 5)[3 - count :]), ints(*(2, 2, 7)[3 - count :])]
+
+    return rows
+
+
+def counted(element_type):
+    arr = ints(1, 3, 1, 0, 4)
+    yield {}, [arr, scalar(4), np.zeros(0, element_type.dtype)]
+    yield {}, [arr, scalar(6), numbers(element_type, 5)]
+
+
+def counted_by_rows(element_type):
+    arr = np.array([[1, 3, 1], [0, 4, 1]], np.int32)
+    nothing = np.zeros(0, element_type.dtype)
+    kind = {"Tidx": INT32}
+    yield kind, [arr, scalar(4), nothing]
+    yield kind, [arr, scalar(5), numbers(element_type, 2, 3)]
+    yield {**kind, "binary_output": True}, [arr, scalar(5), nothing]
+    yield kind, [arr[0], scalar(4), numbers(element_type, 3)]
+
+
+def bounded(element_type):
+    values = [-1, 0, 1, 2, 5, 9] + ([0.5, np.inf, np.nan] if element_type.is_float else [])
+    yield {"boundaries": AttributeList("f", (0.0, 0.5, 2.0, 5.0))}, [np.array(values).astype(element_type.dtype)]
+
+
+def among(element_type):
+    values = np.array([[0, 1, 2, 2, 5], [1, 1, 1, 3, 4]]).astype(element_type.dtype)
+    yield {}, [values, np.array([[2, 1, 7], [1, 0, 4]]).astype(element_type.dtype)]
+
+
+def segments(element_type):
+    kind = {"Tindices": INT32}
+    yield kind, [numbers(element_type, 5, 2), ints(0, 0, 1, 3, 3)]
+    yield kind, [numbers(element_type, 4), ints(0, 1, 1, 2)]
+
+
+INT32, _COMPLEX, _REAL = (
+    BY_NAME["int32"],
+    {32: BY_NAME["complex64"], 64: BY_NAME["complex128"]},
+    {64: BY_NAME["float32"], 128: BY_NAME["float64"]},
+)

@@ -1,0 +1,66 @@
+"""Graphs of campaigns: the same for the same seed, and what they hold."""
+
+import pytest
+
+import compiler
+from compiler import aot
+from compiler.graph import PartialShape
+from xlabench.engines import build, engine, execute
+from xlabench.fuzzing.graphs import cases
+from xlabench.fuzzing.graphs.drawing import PLAIN
+from xlabench.judging.judge import judge
+
+DRAWN = [cases.draw_case(5, number) for number in range(14)]
+GRAPHS = [aot.carried_by(case.module).graph for case in DRAWN]
+
+
+def _ops():
+    return {op for graph in GRAPHS for op in graph.counts()}
+
+
+def test_a_seed_and_a_number_give_the_same_case():
+    again = cases.draw_case(5, 3)
+    assert compiler.to_text(again.module) == compiler.to_text(DRAWN[3].module)
+    assert [one.tobytes() for one in again.inputs] == [one.tobytes() for one in DRAWN[3].inputs]
+    assert compiler.to_text(cases.draw_case(1, 3).module) != compiler.to_text(DRAWN[3].module)
+
+
+def test_graphs_hold_more_than_ops():
+    assert {"VarHandleOp", "Switch", "Merge"} <= _ops()
+    assert _ops() & {"If", "StatelessIf", "While", "StatelessWhile", "StatelessCase", "PartitionedCall"}
+    assert any(text.startswith("^") for graph in GRAPHS for node in graph.nodes for text in node.inputs)
+    assert any(aot.VALUE in node.attributes for graph in GRAPHS for node in graph.nodes)
+    shapes = [node.attributes["shape"] for graph in GRAPHS for node in graph.nodes if node.op == "Placeholder"]
+    assert any(shape.static is None for shape in shapes if isinstance(shape, PartialShape))
+
+
+def test_each_op_has_its_turn():
+    turn = {PLAIN[number % len(PLAIN)] for number in range(len(PLAIN))}
+    assert turn == set(PLAIN)
+
+
+@pytest.mark.parametrize("spec", ["ops", "clusters"])
+def test_on_the_reference_graphs_are_what_the_whole_is_to_the_bit(spec):
+    for case in DRAWN:
+        subject = engine(case.on(spec))
+        for _, inputs in case.calls[:1]:
+            results = execute(subject, build(subject, case.module), inputs).results
+            judged = judge(case.module, inputs, compiler.interpret(case.module, *inputs), results)
+            assert judged.verdict == "bitwise", case.number
+
+
+def test_every_engine_runs_graphs_in_three_ways():
+    assert cases.engines_for(("cpu:opt=0,fusion=off", "reference")) == (
+        "ops",
+        "ops:on=cpu/opt=0/fusion=off",
+        "clusters:on=cpu/opt=0/fusion=off",
+        "cpu:opt=0,fusion=off",
+        "clusters:on=reference",
+    )
+
+
+def test_engines_of_graphs_are_varied_with_what_they_run_on():
+    case = DRAWN[0]
+    varied = case.on("clusters:on=cpu")
+    assert varied.startswith("clusters:on=cpu/")
+    assert set(case.options["cpu"]) <= {word.partition("=")[0] for word in varied.replace(",", "/").split("/")}

@@ -1,0 +1,90 @@
+"""A judge that overlooks something is noticed, and one that does not is left in peace."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import compiler
+from xlabench.fuzzing import patients
+from xlabench.fuzzing.values import make_inputs
+from xlabench.judging import bounds, differ, self_check
+from xlabench.judging.bounds import Bounds
+from xlabench.judging.self_check import JudgeError, check
+
+_allows, _compare, _wide = Bounds.allows, differ.compare, compiler.interpret
+
+
+def _swallows_nan(self, actual):
+    return _allows(self, actual) | np.isnan(actual)
+
+
+def _swallows_signs(self, actual):
+    return _allows(self, actual) | _allows(self, -actual)
+
+
+def _wide_bounds(module, *inputs, wide=False, **kept):
+    results = _wide(module, *inputs, wide=wide, **kept)
+    return (
+        [bounds.compiler.WideResult(r.value, r.bound * 1e9, r.undecided, r.element_type) for r in results]
+        if wide
+        else results
+    )
+
+
+def _wrong_reference(module, *inputs, wide=False, **kept):
+    results = _wide(module, *inputs, wide=wide, **kept)
+    return results if wide else [result + 1 for result in results]
+
+
+WRONG = {
+    "bounds that swallow a NaN": (Bounds, "allows", _swallows_nan),
+    "bounds that swallow a sign": (Bounds, "allows", _swallows_signs),
+    "bounds that allow everything": (Bounds, "allows", lambda _, actual: np.ones(actual.shape, np.bool_)),
+    "bounds that allow nothing": (Bounds, "allows", lambda _, actual: np.zeros(actual.shape, np.bool_)),
+    "wide bounds": (compiler, "interpret", _wide_bounds),
+    "a wrong reference": (compiler, "interpret", _wrong_reference),
+    "a tolerance that takes every number": (
+        differ._Differing, "wrong", lambda self, *_: np.zeros(self.expected.shape, np.bool_),
+    ),
+}  # fmt: skip
+
+
+def _asked(times: int) -> None:
+    module = compiler.parse("ENTRY e { x = f32[8] parameter(0) ROOT r = f32[8] tanh(x) }")
+    for number in range(times):
+        rng = np.random.default_rng(number)
+        check(module, make_inputs(module, rng), rng, is_tame=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_a_judge_overlooks_is_noticed(monkeypatch, wrong):
+    _asked(4)
+    monkeypatch.setattr(*WRONG[wrong])
+    with pytest.raises(JudgeError):
+        _asked(4)
+
+
+@pytest.mark.parametrize("change", self_check.CHANGES)
+def test_every_change_is_made_of_some_operation(monkeypatch, change):
+    made = self_check.CHANGES[change].make
+    elements = [
+        self_check.Element(np.asarray(own).astype(kind)[()], own, error, 1.0)
+        for own, error in ((1.0, 0.25), (np.nan, 0.0))
+        for kind in ("f4", "f8", "i4", "?")
+        if kind[0] == "f" or own == own
+    ]
+    assert any(made(element) is not None for element in elements)
+
+
+@pytest.mark.slow
+def test_operations_come_by_turns_and_the_judge_is_right_about_them():
+    opcodes = set()
+    for number in range(90):
+        module = patients.operation(number)
+        if module is not None:
+            opcodes |= {instruction.opcode for instruction in module.instructions()}
+            rng = np.random.default_rng(number)
+            check(module, make_inputs(module, rng), rng, is_tame=True)
+    assert len(opcodes) > 40

@@ -1,0 +1,266 @@
+"""Who is to blame where a graph fails op by op or in clusters: a lowering, a decision of clustering, or what compiles.
+
+From the reference outwards, each step believed only when the one before is right:
+
+1. `tf2xla/OP`: every array of the graph, op by op on the reference, is held against the same of the whole program.  The
+   first that differs, behind inputs that do not, is that of an op that is lowered to another thing among others than
+   alone; a function that it calls is looked into in the same way.
+2. `clustering/OP`: not even on the reference is the graph with clusters right.  Fuel names the node with which that
+   begins.  A cluster that is wrong on what it gets comes back to 1.
+3. Else the clusters mean the same: the first op, or cluster, that is wrong alone on the engine is a program like any
+   other, and `blame` says which pass, rewrite or kernel of it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from compiler import CompilerError, aot
+from xlabench.diagnosis import blame
+from xlabench.diagnosis.blame import Blame, Vote, nearest
+from xlabench.diagnosis.case import Case
+from xlabench.diagnosis.probe import FAILURES, Judgement, Prober, require_failure, with_options
+from xlabench.engines import OF_GRAPHS, compiled_by
+from xlabench.engines.spec import split_spec
+from xlabench.graphs.case import GraphCase, in_order
+from xlabench.graphs.clustered import Clustered, clustered
+from xlabench.graphs.clusters import flags_of
+from xlabench.judging.tolerance import Array
+from xlabench.judging.wrongness import kind_of
+
+_REFERENCE, _OPS = "reference", "ops"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Who is to blame; `case` and `engine` show it: those that were asked about, or a part and what compiled that."""
+
+    blame: Blame
+    case: Case
+    engine: str
+
+    @property
+    def is_about_graph(self) -> bool:
+        """Whether what is to blame is there before anything is compiled."""
+        return split_spec(self.engine)[0] in OF_GRAPHS
+
+
+def is_of_graphs(engine: str) -> bool:
+    """Whether an engine runs the graph that a program carries."""
+    return split_spec(engine)[0] in OF_GRAPHS
+
+
+def find(
+    prober: Prober,
+    case: Case,
+    judgement: Judgement | None = None,
+    *,
+    in_detail: bool = True,
+    report: Callable[[Vote], None] = lambda _: None,
+) -> Found:
+    """Find who is to blame for what a case shows on any engine; as `blame.find` does of programs."""
+    judgement = judgement or prober.judge(case)
+    require_failure(judgement)
+    engine = prober.setup.engine
+    graph = GraphCase.of(case.module, case.inputs) if is_of_graphs(engine) else None
+    if graph is None:
+        return Found(blame.find(prober, case, judgement, in_detail=in_detail, report=report), case, engine)
+    search = _Search(prober, case, graph, judgement, in_detail, report)
+    found = search.found()
+    kind = kind_of(judgement.expected, judgement.actual) if judgement.verdict == "wrong" else ""
+    return replace(found, blame=replace(found.blame, votes=(*search.votes, *found.blame.votes), kind=kind))
+
+
+@dataclass(slots=True)
+class _Search:
+    prober: Prober
+    case: Case
+    graph: GraphCase
+    judgement: Judgement
+    in_detail: bool
+    report: Callable[[Vote], None]
+    votes: list[Vote] = field(default_factory=list)
+
+    @property
+    def engine(self) -> str:
+        return self.prober.setup.engine
+
+    def found(self) -> Found:
+        """The steps in order."""
+        lowering = self._in_lowering(self.graph)
+        if lowering is not None:
+            return self._of_graph(lowering)
+        if split_spec(self.engine)[0] == _OPS:
+            return self._in_ops(self.graph) or self._unknown("no op is wrong alone")
+        alone = with_options(self.engine, {"on": _REFERENCE})
+        verdict = self._ask(f"clusters on {_REFERENCE}", self.case, alone)
+        return self._in_clustering(alone) if verdict.is_failure else self._in_clusters()
+
+    def _ask(self, witness: str, case: Case, engine: str) -> Judgement:
+        judgement = self.prober.judge(case, engine=engine)
+        self._vote(witness, judgement.verdict)
+        return judgement
+
+    def _vote(self, witness: str, verdict: str) -> None:
+        self.votes.append(Vote(witness, verdict))
+        self.report(self.votes[-1])
+
+    def _of_graph(self, found: Blame) -> Found:
+        return Found(found, self.case, self.engine)
+
+    def _unknown(self, said: str) -> Found:
+        return self._of_graph(Blame("engine", f"{self.engine}: {said}", self.judgement.verdict))
+
+    def _in_lowering(self, graph: GraphCase) -> Blame | None:
+        """The first op that is lowered to another thing in the whole than alone."""
+        graph = graph.pruned()
+        opened = graph.opened()
+        case = _program_of(opened)
+        if case is None:
+            return None
+        judgement = self._ask(f"every op of {len(opened.fetches)} on {_REFERENCE}", case, _OPS)
+        if not judgement.is_failure:
+            return None
+        if not judgement.wrong:
+            return self._raising(opened, judgement)
+        place = opened.fetches[judgement.wrong[0]]
+        node, found = graph.graph.node(place.partition(":")[0]), self._found(graph)
+        if node.op == "Merge" and (way := self._on_a_way(graph, found)) is not None:
+            return way
+        inner = graph.body(node, found)
+        inside = self._in_lowering(inner) if inner is not None else None
+        if inside is not None:
+            return replace(inside, where=f"{node.name}/{inside.where}")
+        return Blame("tf2xla", node.op, self.judgement.verdict, where=node.name, diff=str(node))
+
+    def _on_a_way(self, graph: GraphCase, found: Mapping[str, Array]) -> Blame | None:
+        """The first op on one side of a `Switch` that is lowered to another thing on what it gets there than alone."""
+        for name, part in self._alone(graph, found):
+            if name in graph.may_be_dead and self._ask(f"{name} alone, on {_REFERENCE}", part, _OPS).is_failure:
+                node = graph.graph.node(name)
+                return Blame("tf2xla", node.op, self.judgement.verdict, where=name, diff=str(node))
+        return None
+
+    def _raising(self, opened: GraphCase, judgement: Judgement) -> Blame | None:
+        """Of a graph that gives nothing op by op the first op that gives nothing alone."""
+        for node, part in self._alone(opened, self._found(opened)):
+            if self._ask(f"{node} alone, on {_REFERENCE}", part, _OPS).is_failure:
+                op = opened.graph.node(node).op
+                return Blame("tf2xla", op, self.judgement.verdict, where=node, diff=judgement.message)
+        return None
+
+    def _found(self, graph: GraphCase) -> Mapping[str, Array]:
+        """What stands at every place of a graph."""
+        return values_in(self.prober, graph)
+
+    def _alone(self, graph: GraphCase, found: Mapping[str, Array]) -> Iterator[tuple[str, Case]]:
+        """Every node alone on what it gets."""
+        for node in in_order(graph.graph.nodes):
+            is_given = any(text.partition(":")[0] == node.name for text in graph.values)
+            if node.op in ("Const", "NoOp") or is_given:
+                continue
+            part = _program_of(graph.part([node.name], found))
+            if part is not None:
+                yield node.name, part
+
+    def _in_ops(self, graph: GraphCase) -> Found | None:
+        """The first op that is wrong alone on the engine."""
+        found = self._found(graph)
+        inner = compiled_by(self.engine)
+        for node, part in self._alone(graph, found):
+            judgement = self._ask(f"{node} ({graph.graph.node(node).op}) alone on {inner}", part, inner)
+            if judgement.is_failure:
+                return self._handed(part, inner)
+            body = graph.body(graph.graph.node(node), found)
+            inside = self._in_ops(body) if body is not None else None
+            if inside is not None:
+                return inside
+        return None
+
+    def _in_clustering(self, engine: str) -> Found:
+        """The node with which clusters begin to be wrong."""
+        whole = clustered(self.graph, flags_of(self.engine))
+        bad = len(whole.marking.candidates)
+
+        def is_bad(fuel: int) -> bool:
+            asked = with_options(engine, {"fuel": fuel})
+            return self._ask(f"clusters of {fuel} nodes", self.case, asked).is_failure
+
+        if is_bad(0):
+            return self._unknown("it fails without clusters")
+        good, bad = nearest(0, bad, is_bad)
+        before, after = (clustered(self.graph, replace(flags_of(self.engine), clustering_fuel=n)) for n in (good, bad))
+        for name, nodes in after.members.items():
+            part = after.case.part(nodes, self._found_in(after))
+            lowering = self._in_lowering(part) if part is not None and not part.variables else None
+            if lowering is not None:
+                return self._of_graph(replace(lowering, where=f"{name}/{lowering.where}"))
+        node = whole.marking.candidates[bad - 1]
+        lines = _changed(before, after)
+        engines = [with_options(self.engine, {"fuel": fuel}) for fuel in (good, bad)]
+        return self._of_graph(
+            Blame(
+                "clustering",
+                after.case.graph.node(node).op,
+                self.judgement.verdict,
+                where=node,
+                rewrite=bad,
+                last_good=engines[0],
+                first_bad=engines[1],
+                diff=lines,
+            )
+        )
+
+    def _found_in(self, made: Clustered) -> Mapping[str, Array]:
+        """What stands at every place of the graph that runs."""
+        return {**self._found(self.graph), **made.case.values}
+
+    def _in_clusters(self) -> Found:
+        """The first cluster that is wrong alone on the engine."""
+        made, inner = clustered(self.graph, flags_of(self.engine)), compiled_by(self.engine)
+        found = self._found_in(made)
+        for name, nodes in made.members.items():
+            part = _program_of(made.case.part(nodes, found))
+            if part is not None and self._ask(f"{name} alone on {inner}", part, inner).is_failure:
+                return self._handed(part, inner)
+        return self._unknown("every cluster is right alone")
+
+    def _handed(self, part: Case, inner: str) -> Found:
+        """Who is to blame for what a part shows, as a program."""
+        program = Case(aot.without_graph(part.module), part.inputs)
+        with Prober(replace(self.prober.setup, engine=inner)) as prober:
+            found = blame.find(prober, program, in_detail=self.in_detail, report=self.report)
+        return Found(found, program, inner)
+
+
+def values_in(prober: Prober, graph: GraphCase) -> Mapping[str, Array]:
+    """What stands at every place of a graph, op by op on the reference, of what is dead nothing."""
+    case = _program_of(graph)
+    known = {**graph.constants, **graph.values}
+    return known if case is None else {**known, **prober.graph_values(case, graph.places)}
+
+
+def _changed(before: Clustered, after: Clustered) -> str:
+    """The lines of the clusters' listing that differ."""
+    first, second = (one.listing.splitlines() for one in (before, after))
+    return "\n".join(difflib.unified_diff(first, second, "before", "after", n=2, lineterm=""))
+
+
+def _program_of(part: GraphCase | None) -> Case | None:
+    """A part as a program, None where it is none."""
+    if part is None or not part.fetches:
+        return None
+    try:
+        return Case(*part.program())
+    except CompilerError:
+        return None
+
+
+def same_cause(prober: Prober, case: Case, wanted: Blame) -> bool:
+    """Whether a graph fails in the same way for the same reason."""
+    judgement = prober.judge(case)
+    if judgement.verdict not in FAILURES or judgement.verdict != wanted.verdict:
+        return False
+    return find(prober, case, judgement, in_detail=False).blame.signature == wanted.signature

@@ -1,0 +1,235 @@
+"""What ops take that is not just any array: shapes that go together, values that must be compile-time constants.
+
+An op that stands in no table here takes arrays of one shape, or such as spread over each other; of what the record
+refuses then another draw is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Generator = np.random.Generator
+Dims = tuple[int, ...]
+
+LARGEST_DIM = 5
+_MOST_RANK = 3
+
+SHAPES: Mapping[str, str] = {
+    "MatMul": "mk kn",
+    "BatchMatMul": "bmk bkn",
+    "BatchMatMulV2": "bmk bkn",
+    "BiasAdd": "bmc c",
+    "BiasAddV1": "mc c",
+    "Conv2D": "bhwc yxco",
+    "DepthwiseConv2dNative": "bhwc yxco",
+    "MaxPool": "bhwc",
+    "AvgPool": "bhwc",
+    "LRN": "bhwc",
+    "FusedBatchNorm": "bhwc c c c c",
+    "FusedBatchNormV2": "bhwc c c c c",
+    "FusedBatchNormV3": "bhwc c c c c",
+    "Softmax": "bc",
+    "LogSoftmax": "bc",
+    "SoftmaxCrossEntropyWithLogits": "bc bc",
+    "SparseSoftmaxCrossEntropyWithLogits": "bc b",
+    "MatrixTriangularSolve": "nn nm",
+    "Cholesky": "nn",
+    "MatrixBandPart": "mn  ",
+    "InTopK": "bc b",
+    "InTopKV2": "bc b ",
+    "Gather": "bc m",
+    "GatherV2": "bc m",
+    "GatherNd": "bc m1",
+    "TensorScatterUpdate": "bc m1 mc",
+    "TensorScatterAdd": "bc m1 mc",
+    "TensorScatterSub": "bc m1 mc",
+    "TensorScatterMax": "bc m1 mc",
+    "TensorScatterMin": "bc m1 mc",
+    "ScatterNd": "m1 mc",
+    "UnsortedSegmentSum": "bc b",
+    "UnsortedSegmentProd": "bc b",
+    "UnsortedSegmentMax": "bc b",
+    "UnsortedSegmentMin": "bc b",
+    "ClipByValue": "bc  ",
+    "TopKV2": "bc",
+    "MirrorPad": "bc",
+    "SplitV": "bc",
+    "Fill": "",
+    "PadV2": "bc ",
+    "OneHot": "bc  ",
+    "Slice": "bc 2",
+    "DynamicStitch": "bc",
+    "ParallelDynamicStitch": "bc",
+    "InvertPermutation": "n",
+    "FusedBatchNormGrad": "bhwc bhwc c c c",
+    "FusedBatchNormGradV2": "bhwc bhwc c c c",
+    "FusedBatchNormGradV3": "bhwc bhwc c c c c",
+    "LRNGrad": "bhwc bhwc bhwc",
+    "MaxPoolGrad": "bhwc bhwc bhwc",
+    "MaxPoolGradGrad": "bhwc bhwc bhwc",
+    "StatelessRandomUniform": "2",
+    "StatelessRandomNormal": "2",
+    "StatelessTruncatedNormal": "2",
+    "StatelessRandomUniformInt": "2  ",
+    "StatelessRandomUniformFullInt": "2",
+    "StatelessRandomUniformV2": "1 ",
+    "StatelessRandomNormalV2": "1 ",
+    "StatelessTruncatedNormalV2": "1 ",
+    "StatelessRandomUniformIntV2": "1   ",
+    "StatelessRandomUniformFullIntV2": "1 ",
+    "StatelessRandomGetKeyCounter": "2",
+    "StatelessRandomGetKeyCounterAlg": "2",
+}
+"""The dimensions of an op's inputs, a letter each and the same letter the same size, digits themselves."""
+
+EQUATIONS = ("ij,jk->ik", "bij,bjk->bik", "ij->ji", "ij,ij->i", "i,j->ij", "ijk->k", "ij,j->")
+"""Of `Einsum`; their inputs have the dimensions that they say."""
+
+TEXTS: Mapping[str, tuple[str, ...]] = {
+    "padding": ("SAME", "VALID"),
+    "data_format": ("NHWC",),
+    "mode": ("REFLECT", "SYMMETRIC"),
+    "equation": EQUATIONS,
+}
+"""Values of attributes that are texts."""
+
+
+def sizes(text: str, rng: Generator) -> list[Dims]:
+    """Dimensions for each input of an op in `SHAPES`."""
+    drawn: dict[str, int] = {}
+    found = []
+    for word in text.split(" "):
+        dims = [int(one) if one.isdigit() else drawn.setdefault(one, _size(one, rng)) for one in word]
+        found.append(tuple(dims))
+    return found
+
+
+def _size(letter: str, rng: Generator) -> int:
+    low, high = (1, 2) if letter in "yxo" else (2, LARGEST_DIM)
+    return int(rng.integers(low, high, endpoint=True))
+
+
+def some_dims(rng: Generator) -> Dims:
+    """Dimensions of an array."""
+    rank = int(rng.integers(_MOST_RANK, endpoint=True))
+    return tuple(int(rng.integers(1, LARGEST_DIM)) for _ in range(rank))
+
+
+def _shape_like(rng: Generator, dims: Dims) -> Any:
+    """The same elements otherwise: dimensions whose product is that of some."""
+    count = int(np.prod(dims))
+    divisors = [one for one in range(1, count + 1) if count % one == 0]
+    first = int(rng.choice(divisors))
+    return [(first, count // first), (count,), (1, *dims), (first, 1, -1)][int(rng.integers(4))]
+
+
+def _axis(rng: Generator, dims: Dims) -> Any:
+    return int(rng.integers(-len(dims), len(dims))) if dims else 0
+
+
+def _axes(rng: Generator, dims: Dims) -> Any:
+    count = int(rng.integers(len(dims), endpoint=True))
+    chosen = rng.permutation(len(dims))[:count]
+    return [int(one) - (len(dims) if rng.random() < 0.3 else 0) for one in chosen]
+
+
+def _permutation(rng: Generator, dims: Dims) -> Any:
+    return [int(one) for one in rng.permutation(len(dims))]
+
+
+def _per_dim(low: int, high: int) -> Callable[[Generator, Dims], Any]:
+    return lambda rng, dims: [int(one) for one in rng.integers(low, high, len(dims), endpoint=True)]
+
+
+def _paddings(rng: Generator, dims: Dims) -> Any:
+    return rng.integers(0, 2, (len(dims), 2)).tolist()
+
+
+def _part_sizes(rng: Generator, dims: Dims) -> Any:
+    return [int(rng.integers(1, size, endpoint=True)) if rng.random() < 0.7 else -1 for size in dims]
+
+
+def _broader(rng: Generator, dims: Dims) -> Any:
+    wide = [int(rng.integers(1, LARGEST_DIM)) if size == 1 else size for size in dims]
+    return [2, *wide] if rng.random() < 0.3 else wide
+
+
+def _number(low: int, high: int) -> Callable[[Generator, Dims], Any]:
+    return lambda rng, _dims: int(rng.integers(low, high, endpoint=True))
+
+
+def _new_dims(rng: Generator, _dims: Dims) -> Any:
+    return list(some_dims(rng))
+
+
+KNOWN: Mapping[str, Callable[[Generator, Dims], Any]] = {
+    "reduction_indices": _axes,
+    "axis": _axis,
+    "dimension": _axis,
+    "dim": _axis,
+    "split_dim": _axis,
+    "concat_dim": _axis,
+    "ReverseV2.axis": _axes,
+    "shape": _shape_like,
+    "BroadcastTo.shape": _broader,
+    "ScatterNd.shape": lambda _rng, _dims: [LARGEST_DIM, LARGEST_DIM],
+    "dims": _new_dims,
+    "StatelessRandomUniform.shape": _new_dims,
+    "StatelessRandomNormal.shape": _new_dims,
+    "StatelessTruncatedNormal.shape": _new_dims,
+    "StatelessRandomUniformInt.shape": _new_dims,
+    "StatelessRandomUniformFullInt.shape": _new_dims,
+    "StatelessRandomUniformV2.shape": _new_dims,
+    "StatelessRandomNormalV2.shape": _new_dims,
+    "StatelessTruncatedNormalV2.shape": _new_dims,
+    "StatelessRandomUniformIntV2.shape": _new_dims,
+    "StatelessRandomUniformFullIntV2.shape": _new_dims,
+    "perm": _permutation,
+    "begin": _per_dim(0, 1),
+    "end": _per_dim(-1, LARGEST_DIM),
+    "strides": _per_dim(1, 2),
+    "size": _part_sizes,
+    "paddings": _paddings,
+    "multiples": _per_dim(1, 2),
+    "depth": _number(1, LARGEST_DIM),
+    "k": _number(1, 2),
+    "num_segments": _number(1, LARGEST_DIM),
+    "num": _number(1, LARGEST_DIM),
+    "start": _number(-2, 2),
+    "limit": _number(3, LARGEST_DIM),
+    "delta": _number(1, 2),
+    "stop": _number(3, LARGEST_DIM),
+    "shift": _number(-2, 2),
+    "alg": _number(1, 2),
+    "num_elements": _number(1, LARGEST_DIM),
+    "size_splits": lambda _rng, _dims: [1, -1],
+    "SplitV.split_dim": lambda _rng, _dims: 0,
+    "indices": lambda rng, dims: [int(one) for one in rng.permutation(dims[0] if dims else 1)],
+    "s0": _new_dims,
+    "s1": _new_dims,
+}
+"""Values for inputs that must be compile-time constants, by the input's name, or the op's and that; what they are
+about is the dimensions of the op's first array."""
+
+
+def known_value(op: str, port: str, rng: Generator, dims: Dims) -> Any:
+    """A value for an input that must be known; None where nothing here says which."""
+    draw = KNOWN.get(f"{op}.{port}", KNOWN.get(port))
+    return None if draw is None else draw(rng, dims)
+
+
+def window(op: str, rng: Generator) -> Mapping[str, Any]:
+    """Attributes of ops that look at windows: all that have no default."""
+    if op in ("SplitV", "Unpack"):
+        return {"num_split": 2} if op == "SplitV" else {}
+    if "Pool" not in op and "Conv" not in op:
+        return {}
+    along = int(rng.integers(1, 2, endpoint=True))
+    found: dict[str, Any] = {"strides": [1, along, along, 1]}
+    if "Pool" in op:
+        found["ksize"] = [1, *(int(one) for one in rng.integers(1, 2, 2, endpoint=True)), 1]
+    return found

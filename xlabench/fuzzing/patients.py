@@ -1,0 +1,72 @@
+"""What the judge is tried on in a campaign: single operations by turns, and the programs that engines were judged on.
+
+An engine that is wrong is found because the judge says so; a judge that is wrong says nothing.  So with each case it
+is asked about a few operations on tame and on special numbers (`xlabench.judging.self_check`), which takes some
+milliseconds, and about the case itself on one of its inputs.  What it gets wrong is a failure of our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import compiler
+from compiler.generate import PAIRS, RandomChoices, Space
+from xlabench.cases.inputs import DTYPES
+from xlabench.fuzzing.generate import Case
+from xlabench.fuzzing.values import KINDS, make_inputs
+from xlabench.judging import self_check
+
+OPERATIONS, CASES_EVERY = 3, 3
+"""How many the judge is asked about with each case, and about one of how many cases."""
+_ALWAYS = frozenset({"pred", "s32"})
+_SPREAD = 611_953  # a prime, so that neighbours are of different kinds
+_MOST_ELEMENTS, _MOST_OF_CASE = 64, 1 << 16
+
+
+@cache
+def _pairs() -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(pair for pair in PAIRS if pair[1] in DTYPES))
+
+
+def operation(number: int) -> Any:
+    """A program of about one operation; None where it cannot be drawn alone."""
+    opcode, kind = _pairs()[number * _SPREAD % len(_pairs())]
+    others = frozenset((opcode, other) for other in _ALWAYS if other != kind)
+    space = Space(
+        frozenset({opcode}), _ALWAYS | {kind}, banned=others, most_instructions=1, most_elements=_MOST_ELEMENTS
+    )
+    module = compiler.generate.program(RandomChoices(number), space, name="patient")
+    return module if any(instruction.opcode == opcode for instruction in module.instructions()) else None
+
+
+def examine(case: Case) -> None:
+    """Try the judge on a case, and on operations whose turn it is.
+
+    Raises:
+        JudgeError: it is wrong about one.
+    """
+    for module, inputs, is_tame in _patients(case):
+        self_check.check(module, inputs, np.random.default_rng(case.number), is_tame=is_tame)
+
+
+def _patients(case: Case) -> Iterator[tuple[Any, list[Any], bool]]:
+    """Programs with inputs, and whether they are single operations on tame numbers."""
+    is_asked = not case.number % CASES_EVERY and compiler.device_count(case.module) == 1
+    if is_asked and _elements(case.module) <= _MOST_OF_CASE:
+        _, inputs = case.calls[case.number % len(case.calls)]
+        yield case.module, inputs, False
+    kinds = list(KINDS)
+    for turn in range(OPERATIONS):
+        number = case.number * OPERATIONS + turn
+        module = operation(number)
+        if module is not None:
+            kind = "tame" if number % 2 else kinds[number // 2 % len(kinds)]
+            yield module, make_inputs(module, np.random.default_rng(number), kind), kind == "tame"
+
+
+def _elements(module: Any) -> int:
+    return sum(leaf.size for i in module.instructions() for leaf in compiler.edit.leaves(i.shape))

@@ -1,0 +1,1 @@
+"""TensorFlow's graphs as programs of the harness: run op by op, in clusters, and whole, and cut into parts."""

@@ -1,0 +1,278 @@
+"""The judge as a patient: what it must say of results that are known to be right or wrong.
+
+A bound that is too wide, or swallows a NaN, hides every bug behind it, and no engine ever complains.  So the judge is
+asked about the reference's own results with one element changed, where no judgement is needed to know what that is: a
+NaN for a number, another sign, a number beyond what the bound itself allows, or one within it.
+
+The bounds are a second computation, and the reference must lie within them.  Of programs without floats they are 0, and
+of single operations on tame numbers no more than a stated multiple of what one rounding does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import compiler
+from xlabench.judging.bounds import Basis, Bounds, basis_of
+from xlabench.judging.judge import Standard, judge
+from xlabench.judging.perturb import leaves_specials_open, rounds
+from xlabench.judging.tolerance import Array, finfo, is_inexact, real_dtype
+
+TIGHT = 2.0**12
+"""How many times as far as one rounding moves the largest number a bound may reach, in the median of a result."""
+ILL_CONDITIONED = frozenset({"batch-norm-grad", "batch-norm-training", "cholesky", "custom-call", "triangular-solve"})
+"""Opcodes whose bounds may be wide on tame numbers as well."""
+_HELD = frozenset({"float32", "float64", "complex64", "complex128"})
+"""Types in which a sum of some hundred terms keeps most of its digits."""
+_UNKNOWN = ("not supported by wide mode", "wide mode takes")
+_FINE = frozenset({"bitwise", "within", "undecided"})
+_WRONG = frozenset({"wrong"})
+_FAR, _BEYOND, _WITHIN, _SURELY = 1e3, 1.01, 0.5, 0.75
+_TRIALS_EVERY = 8  # some fifty runs of the reference
+_BY_TOLERANCE = Standard(wide=False)
+
+
+class JudgeError(Exception):
+    """The judge says of results what is known not to be so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An element of a result: the reference's own number, the true one, how far off a right one may be."""
+
+    own: Any
+    value: Any
+    error: float
+    largest: float
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it is one of the types that round."""
+        return is_inexact(self.own.dtype)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether it is a number at all."""
+        return not self.is_float or bool(np.isfinite(self.own) and np.isfinite(self.value))
+
+    def cast(self, number: Any) -> Any:
+        """A number in the element's own type."""
+        return np.asarray(number).astype(self.own.dtype)[()]
+
+    def beyond(self, number: Any) -> Any:
+        """A number in the element's own type if it surely lies beyond the bound, else None."""
+        other = self.cast(number)
+        return other if np.isfinite(other) and self._distance(other) > self.error * _BEYOND else None
+
+    def within(self, number: Any) -> Any:
+        """A number in the element's own type if it surely lies within the bound and is another one, else None."""
+        other = self.cast(number)
+        is_inside = np.isfinite(other) and self._distance(other) <= self.error * _SURELY
+        return other if is_inside and other != self.own else None
+
+    def _distance(self, other: Any) -> float:
+        return float(abs(complex(other) - complex(self.value)))
+
+
+def _not_a_number(element: Element) -> Any:
+    if not element.is_float or np.isnan(element.own):
+        return None
+    other = element.cast(np.nan)
+    return other if np.isnan(other) else None
+
+
+def _infinite(element: Element) -> Any:
+    if not element.is_float or not element.is_finite or element.own.dtype.kind == "c":
+        return None
+    other = element.cast(np.inf)
+    return other if np.isinf(other) else None
+
+
+def _number_for_none(element: Element) -> Any:
+    return element.cast(1) if element.is_float and np.isnan(element.own) else None
+
+
+def _opposite(element: Element) -> Any:
+    return element.beyond(-element.own) if element.is_float and element.is_finite else None
+
+
+def _just_beyond(element: Element) -> Any:
+    if not element.is_float or not element.is_finite:
+        return None
+    steps = 4 * float(finfo(real_dtype(element.own.dtype)).eps) * abs(complex(element.value))
+    return element.beyond(element.value + (2 * element.error + steps))
+
+
+def _far_off(element: Element) -> Any:
+    if element.own.dtype.name not in _HELD or not element.is_finite:
+        return None
+    return element.beyond(element.value + (_FAR * (element.largest + 1) + 2 * element.error))
+
+
+def _another(element: Element) -> Any:
+    if element.is_float:
+        return None
+    return ~element.own if element.own.dtype.kind == "b" else element.cast(int(element.own) ^ 1)
+
+
+def _inside(element: Element) -> Any:
+    if not element.is_float or not element.is_finite:
+        return None
+    return element.within(element.value + _WITHIN * element.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Another element, None where there is none of the kind; what must be said of it; whether a tolerance tells."""
+
+    make: Callable[[Element], Any]
+    verdicts: frozenset[str] = _WRONG
+    by_tolerance: bool = True
+
+
+CHANGES: Mapping[str, Change] = {
+    "NaN": Change(_not_a_number),
+    "an infinity": Change(_infinite),
+    "a number for NaN": Change(_number_for_none),
+    "another integer": Change(_another),
+    "a number far off": Change(_far_off),
+    "the other sign": Change(_opposite, by_tolerance=False),
+    "a number just beyond its bound": Change(_just_beyond, by_tolerance=False),
+    "a number within its bound": Change(_inside, _FINE, by_tolerance=False),
+}
+"""How one element is changed, in words."""
+
+
+def check(module: Any, inputs: Sequence[Array], rng: np.random.Generator, *, is_tame: bool = False) -> None:
+    """Hold the judge to what is known of a program; `is_tame` says that it is one operation on tame numbers.
+
+    Raises:
+        JudgeError: it says something else.
+    """
+    expected = compiler.interpret(module, *inputs)
+    basis = basis_of(module, inputs, expected)
+    if basis.bounds is not None:
+        check_sizes(module, inputs, expected, basis.bounds, is_tame=is_tame)
+    elif not any(words in basis.reason for words in _UNKNOWN):
+        raise JudgeError(basis.reason)
+    if not any(array.size for array in expected):
+        return
+    patient = _Patient(module, inputs, expected, basis, rng)
+    patient.ask("nothing", {}, _FINE, Standard())
+    patient.ask_about_changes()
+    if is_tame and not leaves_specials_open(module) and not rng.integers(_TRIALS_EVERY):
+        patient.ask_about_trials()
+
+
+def check_sizes(
+    module: Any, inputs: Sequence[Array], expected: Sequence[Array], bounds: Sequence[Bounds], *, is_tame: bool
+) -> None:
+    """Hold bounds to what is known of them without any computation.
+
+    Raises:
+        JudgeError: some are too wide.
+    """
+    if not any(map(_has_floats, module.instructions())):
+        if any(bound.error.any() for bound in bounds):
+            raise JudgeError("bounds are not 0 where there are no floats")
+        return
+    if not is_tame or not ILL_CONDITIONED.isdisjoint(i.opcode for i in module.instructions()):
+        return
+    given = max((_largest(array) for array in inputs), default=0.0)
+    for bound, array in zip(bounds, expected, strict=True):
+        if array.dtype.name not in _HELD or not array.size:
+            continue
+        info = finfo(real_dtype(array.dtype))
+        whole = float(info.eps) * max(_largest(array), given, 1.0) + float(info.tiny)
+        finite = np.isfinite(array)
+        if finite.any() and float(np.median(bound.error[finite])) > TIGHT * whole:
+            raise JudgeError("bounds are wider than a single operation is on tame numbers")
+
+
+def _has_floats(instruction: Any) -> bool:
+    return any(
+        is_inexact(leaf.element_type.dtype)
+        for leaf in compiler.edit.leaves(instruction.shape)
+        if leaf.element_type.bits
+    )
+
+
+def _largest(array: Array) -> float:
+    if array.dtype.kind == "b" or not array.size:
+        return 0.0
+    with np.errstate(all="ignore"):
+        sizes: NDArray[np.float64] = np.abs(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64))
+    return float(np.max(sizes, where=np.isfinite(sizes), initial=0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Patient:
+    """A program with its results, one element of which is changed."""
+
+    module: Any
+    inputs: Sequence[Array]
+    expected: Sequence[Array]
+    basis: Basis
+    rng: np.random.Generator
+
+    def ask_about_changes(self) -> None:
+        """What is said of each change, by the bounds where they say anything of the element, and by tolerance."""
+        number, at = self._place()
+        own = self.expected[number].reshape(-1)[at]
+        largest, bounds = _largest(self.expected[number]), self.basis.bounds
+        if bounds is not None and np.isfinite(error := float(bounds[number].error.reshape(-1)[at])):
+            element = Element(own, bounds[number].value.reshape(-1)[at], error, largest)
+            for name, change in CHANGES.items():
+                if element.is_float or not error:
+                    self._ask_about(name, change, element, (number, at), Standard())
+        element = Element(own, own if is_inexact(own.dtype) else 0, 0.0, largest)
+        for name, change in CHANGES.items():
+            if change.by_tolerance:
+                self._ask_about(name, change, element, (number, at), _BY_TOLERANCE)
+
+    def ask_about_trials(self) -> None:
+        """A NaN that no rounding brings about is excused by no trial either, where there are no bounds."""
+        number, at = self._place()
+        own = self.expected[number].reshape(-1)[at]
+        other = _not_a_number(Element(own, own, 0.0, 0.0))
+        if other is not None and np.isfinite(own) and rounds(self.module):
+            self.ask("NaN, by trials", {(number, at): other}, _WRONG, Standard(), Basis())
+
+    def _place(self) -> tuple[int, int]:
+        """A result, and an element of it, one that its bounds say something about if there is any."""
+        numbers = [number for number, array in enumerate(self.expected) if array.size]
+        number = numbers[int(self.rng.integers(len(numbers)))]
+        known = np.arange(self.expected[number].size)
+        if self.basis.bounds is not None and np.isfinite(error := self.basis.bounds[number].error.reshape(-1)).any():
+            known = np.flatnonzero(np.isfinite(error))
+        return number, int(known[int(self.rng.integers(len(known)))])
+
+    def _ask_about(
+        self, name: str, change: Change, element: Element, place: tuple[int, int], standard: Standard
+    ) -> None:
+        with np.errstate(all="ignore"):
+            other = change.make(element)
+        if other is not None:
+            self.ask(name, {place: other}, change.verdicts, standard)
+
+    def ask(
+        self,
+        name: str,
+        changed: Mapping[tuple[int, int], Any],
+        verdicts: frozenset[str],
+        standard: Standard,
+        basis: Basis | None = None,
+    ) -> None:
+        """Ask about results with some elements changed; whatever else is said than these verdicts is an error."""
+        actual = [np.array(array) for array in self.expected]
+        for (number, at), other in changed.items():
+            actual[number].reshape(-1)[at] = other
+        found = judge(self.module, self.inputs, self.expected, actual, standard, basis=basis or self.basis)
+        if found.verdict not in verdicts:
+            way = "tolerance" if not standard.wide else "bounds"
+            raise JudgeError(f"by {way}, {name} in the reference's own results is {found.verdict}")

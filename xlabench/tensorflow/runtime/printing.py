@@ -1,0 +1,63 @@
+"""How TensorFlow writes a tensor into a line of a log: its first elements, nested as its dimensions are.
+
+Floats have as many digits as tell them from others of their type, six or nine (of doubles fifteen or seventeen); what
+is left out is dots.  Complex numbers are question marks.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+_DIGITS = {8: (15, 17)}
+_FEW_DIGITS = (6, 9)
+
+
+def summary(value: Any, most: int) -> str:
+    """The first elements of a tensor, all of them where `most` is negative."""
+    array = np.asarray(value)
+    limit = array.size if most < 0 else min(most, array.size)
+    words = [_word(one) for one in array.reshape(-1)[:limit]]
+    if not array.ndim:
+        return "".join(words) + ("..." if array.size > limit else "")
+    text, _ = _nested(array.shape, words, is_outermost=True)
+    return text + ("..." if array.size > limit else "")
+
+
+def _nested(dims: tuple[int, ...], words: list[str], *, is_outermost: bool) -> tuple[str, list[str]]:
+    """A dimension with what is in it, and the words that are left."""
+    if not words:
+        return "", words
+    if len(dims) == 1:
+        shown, left = words[: dims[0]], words[dims[0] :]
+        return " ".join(shown) + ("" if is_outermost or len(shown) == dims[0] else "..."), left
+    parts = []
+    for _ in range(dims[0]):
+        if not words:
+            break
+        text, words = _nested(dims[1:], words, is_outermost=False)
+        parts.append(f"[{text}]")
+    return "".join(parts), words
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, str | bytes):
+        return value.decode(errors="replace") if isinstance(value, bytes) else value
+    if isinstance(value, bool | np.bool_):
+        return str(int(value))
+    if isinstance(value, complex | np.complexfloating):
+        return "?"  # as TensorFlow has it
+    return _real(value) if np.asarray(value).dtype.kind not in "iu" else str(int(value))
+
+
+def _real(value: Any) -> str:
+    number = float(value)
+    if math.isnan(number):
+        return "-nan" if np.signbit(value) else "nan"
+    few, many = _DIGITS.get(np.asarray(value).itemsize, _FEW_DIGITS)
+    text = f"{number:.{few}g}"
+    is_enough = np.asarray(float(text)).astype(np.float64 if few > _FEW_DIGITS[0] else np.float32) == number
+    return text if is_enough else f"{number:.{many}g}"
