@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from compiler.analysis.opcodes import FUNCTIONS, MOVES, PRODUCTS, SELECTS
-from compiler.analysis.places import Places
+from compiler.analysis.places import Places, common
 from compiler.analysis.updates import is_elementwise, is_update_in_place
 from compiler.ir.graph import reachable
 from compiler.ir.module import Instruction
@@ -132,7 +132,7 @@ def add_to(group: FusionGroup, instruction: Instruction) -> None:
 
 def depth_of(instruction: Instruction, group: FusionGroup) -> int:
     """How deep emission is in calls when it gets to an instruction; elementwise chains it takes in a loop."""
-    above = max((group.depths.get(user, 0) for user in instruction.users), default=0)
+    above = max((group.depths[user] for user in common(instruction.users, group.depths)), default=0)
     return above if is_elementwise(instruction) else above + _FRAMES.get(instruction.opcode, 3)
 
 

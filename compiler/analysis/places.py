@@ -8,10 +8,16 @@ time that it is asked: of ten sums of an array with itself moved by one, the fir
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from compiler.analysis.updates import is_elementwise
 from compiler.ir.module import Instruction
+
+
+def common(users: Mapping[Instruction, object], members: Mapping[Instruction, object]) -> list[Instruction]:
+    """The users that are members, by way of the fewer: a number such as 0 has thousands of users in a large program."""
+    fewer, more = (users, members) if len(users) <= len(members) else (members, users)
+    return [instruction for instruction in fewer if instruction in more]
 
 
 class Places:
@@ -36,6 +42,6 @@ class Places:
 
     def _asked_by(self, value: Instruction) -> frozenset[Instruction | None]:
         """The members whose places a value is asked for at, None for a root's own."""
-        users = [user for user in value.users if user in self._askers]
+        users = common(value.users, self._askers)
         asked = [self._askers[user] if is_elementwise(user) else frozenset((user,)) for user in users]
         return frozenset().union(*asked)

@@ -33,7 +33,7 @@ UNARY = (
     "tan",
     "tanh",
 )
-BINARY = ("add", "and", "divide", "maximum", "minimum", "multiply", "or", "subtract", "xor")
+BINARY = ("add", "and", "divide", "maximum", "minimum", "multiply", "or", "power", "subtract", "xor")
 REDUCED = ("add", "and", "multiply", "or", "xor")  # NumPy leaves open which zero is the greatest of several
 CONSTANTS = ("0", "-0", "1", "-1", "2", "nan", "inf", "-inf", "true", "false")
 OTHERS = {"compare", "convert", "reduce", "select"}
