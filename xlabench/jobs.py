@@ -30,7 +30,7 @@ from xlabench.judging.judge import Here, Standard
 from xlabench.judging.tolerance import TolerancePolicy
 from xlabench.timing import measure
 from xlabench.timing.stats import share_interval
-from xlabench.worker import Outcome, Say, Worker
+from xlabench.worker import OnStage, Outcome, Worker
 
 Array = NDArray[Any]
 
@@ -47,7 +47,7 @@ ENDINGS: Mapping[str, str] = {"died": "crash", "timeout": "timeout"}
 """The verdicts on what somebody else had to end."""
 
 
-def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+def evaluate(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     """Run a program once on an engine, and again where that is cheap; write the results of the first call.
 
     What its kernels take of a GPU, what a model says of their launches, and the digest of what the compiler decided,
@@ -57,9 +57,9 @@ def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     change its inputs, or answer the same question differently.  Of a program that cannot be run it says what is
     `proven`, and there are no results.
     """
-    say("load")
+    on_stage("load")
     text, made = _load(arguments)
-    say("compile")
+    on_stage("compile")
     begin = time.perf_counter()
     dump_to = arguments.get("dump_to", "")
     options = {"dump_to": dump_to} if dump_to else {}
@@ -75,7 +75,7 @@ def evaluate(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
         Path(arguments["launches"]).write_text(json.dumps(models))
     if facts.proven:
         return {"proven": facts.proven, "compile_s": compiled - begin}
-    say("run")
+    on_stage("run")
     called = call(program, made)
     results, ran = called.results, info_of(program).ran
     write_arrays(Path(arguments["results"]), results)
@@ -139,27 +139,27 @@ def flakiness(calls: int) -> str:
     return f"{calls} of {_FLAKY_CALLS} more calls gave other results, a rate of {low:.0%} to {high:.0%}"
 
 
-def bound(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+def bound(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     """Write values and error bounds of a program's results, by turns; the answer says why there are none."""
-    say("load")
+    on_stage("load")
     text, made = _load(arguments)
-    say("run")
+    on_stage("run")
     basis = bounds.basis_of(compiler.parse(text), made, read_arrays(Path(arguments["expected"])))
     pairs = [array for one in basis.bounds or () for array in (one.value, one.error)]
     write_arrays(Path(arguments["results"]), pairs)
     return {"reason": basis.reason, "rounds": basis.rounds}
 
 
-def excuse(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+def excuse(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     """Look for the excuse for what is wrong with an engine's results: `actual`, held against `expected`."""
-    say("load")
+    on_stage("load")
     text, made = _load(arguments)
     expected, actual, pairs = (read_arrays(Path(arguments[name])) for name in ("expected", "actual", "bounds"))
     given = arguments["standard"]
     standard = Standard(
         TolerancePolicy(**given["policy"]), given["wide"], given["is_ours"], frozenset(given["liberties"])
     )
-    say("judge")
+    on_stage("judge")
     answer = Here(compiler.parse(text), made).excuse(
         expected, actual, _basis_of(pairs, rounds=arguments["rounds"]), standard
     )
@@ -229,20 +229,20 @@ def standard_of(subject: str, reference: str, policy: TolerancePolicy, *, wide: 
     return Standard(policy, wide, split_spec(reference)[0] == "reference", liberties(subject))
 
 
-def time_engines(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+def time_engines(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     """Time engines on one program, and the canaries, all interleaved in this process.
 
     Clock and canaries are named `module:function`, as the factory is.  The answer has the `series` of the engines, the
     `canaries`, each with its samples in seconds per call, and `doubts`.
     """
-    say("load")
+    on_stage("load")
     text, made = _load(arguments)
     engines = {}
     for spec in arguments["engines"]:
-        say(f"compile {spec}")
+        on_stage(f"compile {spec}")
         engines[spec] = _bind(engine_of(arguments["factory"], spec).compile(text), made)
     canaries = {f"{_CANARY}{name}": call for name, call in resolve_name(arguments.get("canaries", CANARIES))().items()}
-    say("measure")
+    on_stage("measure")
     busy, own, begin = measure.busy_s(), time.process_time(), time.perf_counter()
     plan, clock = measure.Plan(**arguments["plan"]), resolve_name(arguments.get("clock", CLOCK))
     measured = measure.interleave(engines | canaries, plan=plan, seed=arguments["seed"], clock=clock)

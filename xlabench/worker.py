@@ -40,8 +40,8 @@ from typing import IO, Any, Self
 from xlabench import startup
 from xlabench.errors import BenchError
 
-Say = Callable[[str], None]
-Job = Callable[[dict[str, Any], Say], dict[str, Any]]
+OnStage = Callable[[str], None]
+Job = Callable[[dict[str, Any], OnStage], dict[str, Any]]
 
 ENGINES = ("xlabench.jobs", "xlabench.engines")
 """What a worker that runs engines loads before a job's time begins."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from xlabench.fuzzing import blocks, crew, fuzz_jobs, generate
+from xlabench.fuzzing import blocks, fuzz_jobs, generate, worker_pool
 
 pytestmark = pytest.mark.bench
 
@@ -59,7 +59,7 @@ def test_small_programs_per_second_and_core(benchmark, tmp_path, is_packed):
     begin = time.process_time()
     benchmark.pedantic(fuzz_jobs.batch, args=(arguments, lambda _: None), rounds=1)
     spent_s = time.process_time() - begin
-    records = crew._records(tmp_path)
+    records = worker_pool._records(tmp_path)
     stages = {key: sum(record["seconds"].get(key, 0) for record in records) for key in records[0]["seconds"]}
     benchmark.extra_info.update(programs_per_cpu_s=PROGRAMS / spent_s, cpu_seconds=stages)
     assert {record["number"] for record in records} == set(chosen)

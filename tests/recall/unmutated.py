@@ -11,7 +11,7 @@ from xlabench import jobs
 from xlabench.diagnosis.probe import FAILURES
 from xlabench.engines import build, engine, execute
 from xlabench.fuzzing import fuzz_jobs
-from xlabench.fuzzing.crew import PRELOAD
+from xlabench.fuzzing.worker_pool import PRELOAD
 from xlabench.jobs import read_arrays, write_arrays
 from xlabench.judging.judge import judge
 from xlabench.judging.tolerance import TolerancePolicy
@@ -55,13 +55,13 @@ class Unmutated:
         outcome = self.worker.run("recall.unmutated:judged", arguments, timeout_s=_TIMEOUT_S)
         return outcome.value["verdict"] if outcome.ending == "answered" else jobs.without_results(outcome)
 
-    def is_right(self, raw, drawing):
+    def is_right(self, failure, drawing):
         """Whether a case that goes wrong with the mutant is right without it."""
-        if raw.verdict != ERROR:
-            return self.verdict(raw.module_text, raw.inputs, raw.engine) not in FAILURES
+        if failure.verdict != ERROR:
+            return self.verdict(failure.module_text, failure.inputs, failure.engine) not in FAILURES
         with tempfile.TemporaryDirectory(dir=self._folder) as folder:
             arguments = {"factory": jobs.ENGINES, "engines": [], "drawing": drawing}
-            arguments |= {"folder": folder, "numbers": [raw.number]}
+            arguments |= {"folder": folder, "numbers": [failure.number]}
             return self.worker.run("recall.unmutated:drawn", arguments, timeout_s=_TIMEOUT_S).ending == "answered"
 
 

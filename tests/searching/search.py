@@ -20,10 +20,10 @@ from xlabench.diagnosis.moves import instruction_count
 from xlabench.engines import engine
 from xlabench.fuzzing import asking, fuzz_jobs
 from xlabench.fuzzing.config import Config
-from xlabench.fuzzing.crew import culprit
-from xlabench.fuzzing.findings import Findings, Raw, left_in
+from xlabench.fuzzing.findings import CaseFailure, Findings, left_in
 from xlabench.fuzzing.fuzz import Generated
-from xlabench.fuzzing.inquiry import Inquiry
+from xlabench.fuzzing.support_probe import SupportProbe
+from xlabench.fuzzing.worker_pool import attribute_crash
 from xlabench.survival import ERROR, US
 
 CPU_LIMIT_S = 120.0
@@ -49,8 +49,8 @@ def support_of(engines, folder, profile):
     if not stored.exists():
         stored.parent.mkdir(parents=True, exist_ok=True)
         config = Config(tuple(engines.split()))
-        inquiry = Inquiry(config.workers, None, (), lambda *_: None)
-        stored.write_text(json.dumps(Generated(profile).support(config, inquiry)), encoding="utf-8")
+        support_probe = SupportProbe(config.workers, None, (), lambda *_: None)
+        stored.write_text(json.dumps(Generated(profile).support(config, support_probe)), encoding="utf-8")
     return json.loads(stored.read_text(encoding="utf-8"))
 
 
@@ -71,10 +71,10 @@ class Search:
         while left:
             ended = self._run(self.config.engines, left, folder)
             if ended and ended.verdict != ERROR and not ended.is_about_reference:
-                ended = culprit(ended, self.config.engines, left, self._again)
+                ended = attribute_crash(ended, self.config.engines, left, self._again)
             raws += [ended] if ended else []
             left = [number for number in left if ended and number > ended.number]
-        return sorted([*raws, *left_in(folder)], key=lambda raw: raw.number)
+        return sorted([*raws, *left_in(folder)], key=lambda failure: failure.number)
 
     def _run(self, engines, cases, folder):
         """Run cases until one ends the process; returns the finding about that."""
@@ -88,7 +88,9 @@ class Search:
         phase, kind = asking.kind_in(stage)
         if ending == "raised" and phase in _OURS:
             said = read(folder / "stage.log")
-            return Raw(int(case), US, ERROR, said.splitlines()[-1], said, self._text(int(case), phase), (), (), ())
+            return CaseFailure(
+                int(case), US, ERROR, said.splitlines()[-1], said, self._text(int(case), phase), (), (), ()
+            )
         spec = self.config.engines[-1] if spec == US else spec  # the passes ended it while they were traced
         return self._ended(int(case), spec, phase, kind, "timeout" if ending == "timeout" else "crash")
 
@@ -107,52 +109,56 @@ class Search:
         inputs, text = drawn.given(kind), compiler.to_text(drawn.module)
         expected = () if spec == "reference" else compiler.interpret(drawn.module, *inputs)
         said, note = f"{verdict} in {phase}", drawn.noted(kind)
-        return Raw(case, drawn.on(spec), verdict, said, phase, text, inputs, expected, [], note)
+        return CaseFailure(case, drawn.on(spec), verdict, said, phase, text, inputs, expected, [], note)
 
-    def is_planted(self, raw):
+    def is_planted(self, failure):
         """Whether a case is right without the bug; those that are not are counted."""
-        is_planted = self._is_planted(raw)
+        is_planted = self._is_planted(failure)
         self.genuine += not is_planted
         return is_planted
 
     def first(self, limit_s):
         """The first finding that the bug brings about, None where the time is up; what is done is done once."""
         while self.spent_s < limit_s:
-            for raw in self.batch(self.next_batch):
-                if self.is_planted(raw):
-                    return raw
+            for failure in self.batch(self.next_batch):
+                if self.is_planted(failure):
+                    return failure
             self.next_batch += 1
             begun = {"batch": self.next_batch, "spent_s": self.spent_s, "genuine": self.genuine}
             self.kept.parent.mkdir(exist_ok=True)
             self.kept.write_text(json.dumps(begun), encoding="utf-8")
         return None
 
-    def row(self, raw):
+    def row(self, failure):
         """What is known of a search, with the first finding or none."""
-        row = {"genuine_bugs_on_the_way": self.genuine, "found": raw is not None, "cpu_s": round(self.spent_s, 1)}
-        if raw is None:
+        row = {"genuine_bugs_on_the_way": self.genuine, "found": failure is not None, "cpu_s": round(self.spent_s, 1)}
+        if failure is None:
             return row | {"programs": BATCH * self.next_batch}
-        return row | {"programs": raw.number + 1, "verdict": raw.verdict, "message": raw.message.partition("\n")[0]}
+        return row | {
+            "programs": failure.number + 1,
+            "verdict": failure.verdict,
+            "message": failure.message.partition("\n")[0],
+        }
 
-    def triaged(self, raw, is_right, timeout_s=TIMEOUT_S):
+    def triaged(self, failure, is_right, timeout_s=TIMEOUT_S):
         """Reduce and blame a finding, then see how many kinds those that follow are told to be."""
-        if raw.verdict == ERROR:
-            return {"blamed": raw.key, "right": is_right(raw.key), "bundles": 1}
+        if failure.verdict == ERROR:
+            return {"blamed": failure.key, "right": is_right(failure.key), "bundles": 1}
         begin, place = time.perf_counter(), self.scratch / "campaign"
         findings = Findings(
             place / "findings", max_probes=MOST_PROBES, timeout_s=timeout_s, factory=self.config.factory
         )
-        findings.add(raw)
+        findings.add(failure)
         first = findings.all[0]
         row = {
             "blamed": first.cause,
             "right": is_right(first.cause),
-            "before": instruction_count(compiler.parse(raw.module_text)),
+            "before": instruction_count(compiler.parse(failure.module_text)),
             "instructions": first.instructions,
             "probes": first.probes,
             "triage_s": round(time.perf_counter() - begin, 1),
         }
-        again = [other for other in self.batch(raw.number // BATCH + 1) if self.is_planted(other)][:MOST_FAILURES]
+        again = [other for other in self.batch(failure.number // BATCH + 1) if self.is_planted(other)][:MOST_FAILURES]
         for other in again:
             if other.verdict != ERROR:
                 findings.add(other)

@@ -19,7 +19,7 @@ from xlabench.commands.progress import steps
 from xlabench.commands.target import Target, load, target_options
 from xlabench.diagnosis import graph_blame
 from xlabench.diagnosis.blame import Blame
-from xlabench.diagnosis.checks import settle
+from xlabench.diagnosis.checks import confirm
 from xlabench.diagnosis.probe import Judgement, Prober
 
 _OF_RUN = ("module", "fill_elided", "seed", "inputs", "reference", "timeout", "memory_limit")
@@ -61,11 +61,9 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         atomic.require_folder(out)
     with Prober(target.setup) as prober, steps(is_quiet=options["as_json"]) as say:
         say("the verdict, again")
-        judgement = settle([prober], target.case)
+        judgement = confirm([prober], target.case)
         say("the passes")
-        who = graph_blame.find(
-            prober, target.case, judgement, report=lambda vote: say(f"{vote.witness}: {vote.verdict}")
-        )
+        who = graph_blame.find(prober, target.case, judgement, report=lambda one: say(f"{one.witness}: {one.verdict}"))
         found = who.blame
     part = target
     if who.case is not target.case:
@@ -146,7 +144,7 @@ def _commands(found: Blame, again: Sequence[str], out: Path | None) -> list[str]
 def describe(found: Blame, path: str, commands: Sequence[str]) -> str:
     """A report for people."""
     lines = [f"{path}: {found.verdict}: {found.signature}"]
-    lines += [f"  {vote.witness}: {vote.verdict}" for vote in found.votes]
+    lines += [f"  {one.witness}: {one.verdict}" for one in found.evidence]
     if found.stage == "llvm" and found.rewrite:
         lines.append(f"LLVM pass {found.rewrite}: {found.step} on {found.where}")
     elif found.rewrite:

@@ -21,7 +21,7 @@ from xlabench.commands.target import Target, load, target_options
 from xlabench.diagnosis import blame, graph_blame
 from xlabench.diagnosis.blame import Blame
 from xlabench.diagnosis.case import Case
-from xlabench.diagnosis.checks import settle
+from xlabench.diagnosis.checks import confirm
 from xlabench.diagnosis.moves import instruction_count
 from xlabench.diagnosis.probe import Judgement, Prober, require_failure
 from xlabench.diagnosis.reduce import Progress, Reduction, Watcher, reduce
@@ -154,7 +154,7 @@ def _by_engine(
     options: dict[str, Any],
     stack: ExitStack,
 ) -> Result:
-    judgement, prober = settle(probers, target.case), probers[0]
+    judgement, prober = confirm(probers, target.case), probers[0]
     require_failure(judgement)
     watcher = _watcher(options, stack)
     if graph_blame.is_of_graphs(prober.setup.engine):
@@ -169,7 +169,7 @@ def _by_engine(
         target = replace(target, case=who.case)
         for one in probers:
             one.setup = replace(one.setup, engine=who.engine)
-        judgement = settle(probers, target.case)
+        judgement = confirm(probers, target.case)
     found = None if options["any_cause"] else blame.find(prober, target.case, judgement, in_detail=False)
     small = shrink(probers, target.case, judgement, found, max_probes=options["max_probes"], watcher=watcher)
     kept = small.found.signature if small.found else judgement.verdict

@@ -40,7 +40,7 @@ _KINDS = {"rounding": "near", "reassociation": "near", "special": "special"}  # 
 
 
 @dataclass(frozen=True, slots=True)
-class Vote:
+class Evidence:
     """One witness: a program or an engine, and its verdict."""
 
     witness: str
@@ -63,7 +63,7 @@ class Blame:
         diff: what the guilty step changed.
         before: the last module that is right on the reference, where a pass is to blame.
         after: the first that is not.
-        votes: what was asked on the way.
+        evidence: what was asked on the way.
         sources: the lines of the user's files that the guilty instructions come from, as far as the program says them.
         kind: what kind of wrong the results are (`xlabench.judging.wrongness`), where they are.
     """
@@ -77,7 +77,7 @@ class Blame:
     last_good: str = ""
     first_bad: str = ""
     diff: str = ""
-    votes: tuple[Vote, ...] = field(default=())
+    evidence: tuple[Evidence, ...] = field(default=())
     kind: str = ""
     guilty: str = ""
     before: str = ""
@@ -113,11 +113,11 @@ def find(
     judgement: Judgement | None = None,
     *,
     in_detail: bool = True,
-    report: Callable[[Vote], None] = lambda _: None,
+    report: Callable[[Evidence], None] = lambda _: None,
 ) -> Blame:
     """Find who is to blame for what a case shows; in detail which of LLVM's passes, or what of a kernel.
 
-    LLVM's pass takes a process for each try, a kernel tens of probes.  Each vote is reported when it is known.
+    LLVM's pass takes a process for each try, a kernel tens of probes.  Evidence is reported as it comes.
     """
     judgement = judgement or prober.judge(case)
     require_failure(judgement)
@@ -128,7 +128,7 @@ def find(
     search = _Search(prober, case, judgement, passes, in_detail, report)
     found = search.blame()
     sources = _changed(found, search.last_text()) if found.stage == "pass" else found.sources
-    return replace(found, votes=tuple(search.votes), kind=kind, sources=sources)
+    return replace(found, evidence=tuple(search.evidence), kind=kind, sources=sources)
 
 
 @dataclass(slots=True)
@@ -138,15 +138,15 @@ class _Search:
     judgement: Judgement
     passes: Passes
     in_detail: bool
-    report: Callable[[Vote], None]
-    votes: list[Vote] = field(default_factory=list)
+    report: Callable[[Evidence], None]
+    evidence: list[Evidence] = field(default_factory=list)
 
     def blame(self) -> Blame:
         """The stages in order."""
         before, unknown = self.case.text(), list[str]()
         for step in self.passes.steps:
             verdict = self._verdict(step.text)
-            self._vote(f"after {step.name} (pass run {step.number})", verdict)
+            self._note(f"after {step.name} (pass run {step.number})", verdict)
             if verdict in _BAD:
                 found = self._in_pass(before, step)
                 return replace(found, where=f"or {', '.join(unknown)}") if unknown and not found.where else found
@@ -229,7 +229,7 @@ class _Search:
         final = Case(compiler.parse(lowered), self.case.inputs)
         for row in examine(self.prober, final):
             if row.judgement.is_failure:
-                self._vote(f"kernel {'/'.join(row.place)} alone", row.judgement.verdict)
+                self._note(f"kernel {'/'.join(row.place)} alone", row.judgement.verdict)
                 opened = self._opened(row)
                 wrong = self._wrong_inside(opened)
                 if self._is_right_without_others(row) or (not wrong and self._is_wrong_where_results_lie(row, opened)):
@@ -246,7 +246,7 @@ class _Search:
         if given is None:
             return False
         verdict = self.prober.judge(given).verdict
-        self._vote(f"kernel {'/'.join(row.place)} on given operands only", verdict)
+        self._note(f"kernel {'/'.join(row.place)} on given operands only", verdict)
         return verdict not in FAILURES
 
     def _in_llvm(self, plain: str) -> Blame:
@@ -261,7 +261,7 @@ class _Search:
             return found
         good, bad = nearest(good, bad, lambda limit: self._with_llvm(limit)[0].is_failure)
         name, _, where = names[bad - 1].partition(" on ")
-        self._vote(f"LLVM pass {bad} of {len(names)}: {names[bad - 1]}", self.judgement.verdict)
+        self._note(f"LLVM pass {bad} of {len(names)}: {names[bad - 1]}", self.judgement.verdict)
         engines = [with_options(spec, {"llvm_limit": limit}) for limit in (good, bad)]
         diff = _diff(*(self.prober.llvm_text(self.case, limit) for limit in (good, bad)))
         return replace(
@@ -280,7 +280,7 @@ class _Search:
         """The first instruction of a kernel that is wrong alone as well."""
         for row in examine(self.prober, opened) if opened else ():
             if row.judgement.is_failure:
-                self._vote(f"{row.opcode} {row.place[1]} alone", row.judgement.verdict)
+                self._note(f"{row.opcode} {row.place[1]} alone", row.judgement.verdict)
                 return row
         return None
 
@@ -288,17 +288,17 @@ class _Search:
         """Whether it is how several results lie in memory that is wrong, not what any kernel computes."""
         found = opened is not None and kernels.is_wrong_where_results_lie(self.prober, opened, kernel.judgement)
         if found:
-            self._vote("a plain kernel with as many results", kernel.judgement.verdict)
+            self._note("a plain kernel with as many results", kernel.judgement.verdict)
         return found
 
-    def _vote(self, witness: str, verdict: str) -> None:
-        self.votes.append(Vote(witness, verdict))
-        self.report(self.votes[-1])
+    def _note(self, witness: str, verdict: str) -> None:
+        self.evidence.append(Evidence(witness, verdict))
+        self.report(self.evidence[-1])
 
     def _in_kernel(self, kernel: Row, wrong: Row) -> Blame:
         """A wrong kernel; `wrong` is an instruction of it, or itself."""
         module = wrong.case.module
-        guilty = kernels.guilty(self.prober, wrong.case, wrong.judgement, self._vote) if self.in_detail else ""
+        guilty = kernels.guilty(self.prober, wrong.case, wrong.judgement, self._note) if self.in_detail else ""
         step, where = kernels.opcodes(module), "/".join(kernel.place)
         shown = module.clone()
         shown.attributes.pop("stack_frames", None)  # the tables are longer than the kernel
@@ -308,7 +308,7 @@ class _Search:
 
     def _fails(self, engine: str) -> bool:
         judgement = self.prober.judge(self.case, engine=engine, expected=self.judgement.expected)
-        self._vote(engine, judgement.verdict)
+        self._note(engine, judgement.verdict)
         return judgement.is_failure
 
 

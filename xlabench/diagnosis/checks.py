@@ -36,7 +36,7 @@ def checked(spec: str) -> str:
     return spec
 
 
-def settle(probers: Sequence[Prober], case: Case) -> Judgement:
+def confirm(probers: Sequence[Prober], case: Case) -> Judgement:
     """Judge a case once more, with the engine's checks on where its failure may depend on chance or on stray writes.
 
     Checks make a failure certain that comes and goes, that ends the process, or that does not show now that the case is

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from compiler import CompilerError, aot
 from xlabench.diagnosis import blame
-from xlabench.diagnosis.blame import Blame, Vote, nearest
+from xlabench.diagnosis.blame import Blame, Evidence, nearest
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.probe import FAILURES, Judgement, Prober, require_failure, with_options
 from xlabench.engines import OF_GRAPHS, compiled_by
@@ -58,7 +58,7 @@ def find(
     judgement: Judgement | None = None,
     *,
     in_detail: bool = True,
-    report: Callable[[Vote], None] = lambda _: None,
+    report: Callable[[Evidence], None] = lambda _: None,
 ) -> Found:
     """Find who is to blame for what a case shows on any engine; as `blame.find` does of programs."""
     judgement = judgement or prober.judge(case)
@@ -70,7 +70,7 @@ def find(
     search = _Search(prober, case, graph, judgement, in_detail, report)
     found = search.found()
     kind = kind_of(judgement.expected, judgement.actual) if judgement.verdict == "wrong" else ""
-    return replace(found, blame=replace(found.blame, votes=(*search.votes, *found.blame.votes), kind=kind))
+    return replace(found, blame=replace(found.blame, evidence=(*search.evidence, *found.blame.evidence), kind=kind))
 
 
 @dataclass(slots=True)
@@ -80,8 +80,8 @@ class _Search:
     graph: GraphCase
     judgement: Judgement
     in_detail: bool
-    report: Callable[[Vote], None]
-    votes: list[Vote] = field(default_factory=list)
+    report: Callable[[Evidence], None]
+    evidence: list[Evidence] = field(default_factory=list)
 
     @property
     def engine(self) -> str:
@@ -100,12 +100,12 @@ class _Search:
 
     def _ask(self, witness: str, case: Case, engine: str) -> Judgement:
         judgement = self.prober.judge(case, engine=engine)
-        self._vote(witness, judgement.verdict)
+        self._note(witness, judgement.verdict)
         return judgement
 
-    def _vote(self, witness: str, verdict: str) -> None:
-        self.votes.append(Vote(witness, verdict))
-        self.report(self.votes[-1])
+    def _note(self, witness: str, verdict: str) -> None:
+        self.evidence.append(Evidence(witness, verdict))
+        self.report(self.evidence[-1])
 
     def _of_graph(self, found: Blame) -> Found:
         return Found(found, self.case, self.engine)

@@ -55,16 +55,16 @@ def opcodes(module: compiler.Module) -> str:
     return "+".join(sorted({i.opcode for i in module.instructions()} - _NO_WORK))
 
 
-def guilty(prober: Prober, kernel: Case, wanted: Judgement, hear: Callable[[str, str], None]) -> str:
+def guilty(prober: Prober, kernel: Case, wanted: Judgement, on_verdict: Callable[[str, str], None]) -> str:
     """The opcodes that a wrong kernel cannot do without; `any elementwise`, `any reduce`... where none is to blame.
 
-    `hear` is told what stood in the kernel's place, and the verdict on that.
+    `on_verdict` is told what stood in the kernel's place, and the verdict on that.
     """
 
     def fails_alike(case: Case, witness: str = "") -> bool:
         verdict = prober.judge(case).verdict
         if witness:
-            hear(witness, verdict)
+            on_verdict(witness, verdict)
         return class_of(verdict) == class_of(wanted.verdict)
 
     if "+" in opcodes(kernel.module) and wanted.verdict != "timeout":

@@ -27,7 +27,7 @@ from xlabench.errors import BenchError, Undecidable
 from xlabench.graphs.running import values_of
 from xlabench.judging import judge as judging
 from xlabench.judging.tolerance import Array, TolerancePolicy
-from xlabench.worker import ENGINES, Outcome, Say, Worker
+from xlabench.worker import ENGINES, OnStage, Outcome, Worker
 
 FAILURES = frozenset({"wrong", "crash", "compile-error", "timeout", "flaky"})
 """The verdicts that somebody is to blame for."""
@@ -290,12 +290,12 @@ def require_failure(judgement: Judgement) -> None:
         raise kind(f"there is no failure to look into: {judgement.verdict}: {judgement.message}")
 
 
-def record_values(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+def record_values(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     """A job: interpret a program and write every array that a place of it yields, then those of places that ran again.
 
     The answer names the places, and says the numbers of those that ran `again`.
     """
-    say("record")
+    on_stage("record")
     module = compiler.parse(Path(arguments["program"]).read_text(encoding="utf-8"))
     values = recorded(Case(module, tuple(jobs.read_arrays(Path(arguments["inputs"])))))
     places = list(values.first)
@@ -304,9 +304,9 @@ def record_values(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     return {"places": places, "again": again}
 
 
-def record_graph(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+def record_graph(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     """A job: run the graph that a program carries op by op and write what outputs of its nodes are, of those alive."""
-    say("record")
+    on_stage("record")
     carried = aot.carried_by(compiler.parse(Path(arguments["program"]).read_text(encoding="utf-8")))
     assert carried is not None, "only of graphs that carry one this is asked"
     found = values_of(carried, arguments["places"], jobs.read_arrays(Path(arguments["inputs"])))
@@ -314,24 +314,24 @@ def record_graph(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     return {"places": list(found)}
 
 
-def evaluate_listing_llvm(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+def evaluate_listing_llvm(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     """A job: evaluate, with standard error, where LLVM lists its passes, in a file."""
     with Path(arguments["listing"]).open("wb") as listing:
         os.dup2(listing.fileno(), 2)
-    return jobs.evaluate(arguments, say)
+    return jobs.evaluate(arguments, on_stage)
 
 
-def show_llvm(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+def show_llvm(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     """A job: what LLVM's optimiser makes of a program."""
-    say("compile")
+    on_stage("compile")
     text = Path(arguments["program"]).read_text(encoding="utf-8")
     program: Any = jobs.engine_of(arguments["factory"], arguments["engine"]).compile(text)
     return {"text": getattr(program, "artifacts", {}).get("ir-with-opt.ll", "")}
 
 
-def show_passes(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+def show_passes(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     """A job: the modules between an engine's passes as text, or as files; nothing if the engine does not show them."""
-    say("passes")
+    on_stage("passes")
     subject = jobs.engine_of(arguments["factory"], arguments["engine"])
     text = Path(arguments["program"]).read_text(encoding="utf-8")
     if hasattr(subject, "dump_passes"):
@@ -339,7 +339,7 @@ def show_passes(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     if not hasattr(subject, "trace"):
         return {}
     required = arguments["withhold_required"]
-    trace = subject.trace(text, lambda name: say(f"pass {name}"), withhold_required=required)
+    trace = subject.trace(text, lambda name: on_stage(f"pass {name}"), withhold_required=required)
     return {
         "steps": [[s.number, s.pass_name, s.rewrites, compiler.to_text(s.module)] for s in trace.snapshots],
         "rewrites": [[r.number, r.pass_name, r.rule, r.where] for r in trace.rewrites],

@@ -11,7 +11,7 @@ from compiler import aot
 from xlabench.diagnosis import blame, graph_blame, graph_reduce, witness
 from xlabench.diagnosis.blame import Blame
 from xlabench.diagnosis.case import Case
-from xlabench.diagnosis.checks import settle
+from xlabench.diagnosis.checks import confirm
 from xlabench.diagnosis.probe import Judgement, Prober, Setup
 from xlabench.diagnosis.reduce import NOBODY, Reduction, Watcher, reduce
 from xlabench.judging.tolerance import Array
@@ -46,7 +46,7 @@ def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probe
         return _of_graph(setup, case, max_probes)
     case = Case(aot.without_graph(case.module), case.inputs)
     with Prober(setup) as prober:
-        judgement = settle([prober], case)
+        judgement = confirm([prober], case)
         if not judgement.is_failure:
             return None
         found = blame.find(prober, case, judgement, in_detail=False)

@@ -24,7 +24,7 @@ from xlabench.jobs import differing, flakiness, same_bytes, standard_of
 from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.judge import judge
 from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
-from xlabench.worker import Say
+from xlabench.worker import OnStage
 
 _LEAST = ("bitwise", "within", "undecided", "unsupported")
 FINE = frozenset(_LEAST)
@@ -126,21 +126,21 @@ class Asking:
     subject: Engine
     expected: Mapping[str, Sequence[Array]]
     baseline: Baseline
-    say: Say
+    on_stage: OnStage
     spent: dict[str, float]
     decided: compiler.generate.Decisions
 
     def results(self) -> list[list[Array]] | None:
         """The results of all calls, which nobody has judged; None where anything else comes of one."""
         case, spec = self.case, self.spec
-        self.say(f"{case.label} {spec} compile")
+        self.on_stage(f"{case.label} {spec} compile")
         try:
             with timed(self.spent, f"{spec} compile"), compiler.generate.watching() as decided:
                 program = build(self.subject, case.module)
             self.decided.add(decided)
             answers = []
             for kind, inputs in calls_on(spec, case):
-                self.say(f"{case.label} {spec} {phase_of('run', kind)}")
+                self.on_stage(f"{case.label} {spec} {phase_of('run', kind)}")
                 with timed(self.spent, f"{spec} run"):
                     called = execute(self.subject, program, inputs)
                 if called.changed:
@@ -155,7 +155,7 @@ class Asking:
         """The least that can be said of results of all calls, however they were come by; None where any is wrong."""
         least = Answer("bitwise")
         for (kind, inputs), actual in zip(calls_on(self.spec, self.case), results, strict=False):
-            self.say(f"{self.case.label} reference {phase_of('judge', kind)}")
+            self.on_stage(f"{self.case.label} reference {phase_of('judge', kind)}")
             with timed(self.spent, "judging"):
                 found = self._judged(kind, inputs, actual)
             if found.verdict not in FINE:
@@ -166,7 +166,7 @@ class Asking:
     def answer(self) -> Answer:
         """What is wrong first, or the least that can be said of all calls."""
         case, spec = self.case, self.spec
-        self.say(f"{case.label} {spec} compile")
+        self.on_stage(f"{case.label} {spec} compile")
         try:
             with timed(self.spent, f"{spec} compile"), compiler.generate.watching() as decided:
                 program = build(self.subject, case.module)
@@ -192,15 +192,15 @@ class Asking:
         if not answers or (is_simulated(self.spec) and self.case.number % _REPEATED_EVERY):
             return None
         first = answers[0]
-        self.say(f"{self.case.label} {self.spec} {phase_of('run', first.kind)}")
+        self.on_stage(f"{self.case.label} {self.spec} {phase_of('run', first.kind)}")
         inputs = self.case.given(first.kind)
         with timed(self.spent, f"{self.spec} run"):
             found = _otherwise(lambda: execute(self.subject, program, inputs).results, first.actual)
         return replace(found, kind=first.kind) if found else None
 
     def _called(self, program: Program, kind: str, inputs: list[Array]) -> Answer:
-        case, subject, spec, say = self.case, self.subject, self.spec, self.say
-        say(f"{case.label} {spec} {phase_of('run', kind)}")
+        case, subject, spec, on_stage = self.case, self.subject, self.spec, self.on_stage
+        on_stage(f"{case.label} {spec} {phase_of('run', kind)}")
         try:
             with timed(self.spent, f"{spec} run"):
                 called = execute(subject, program, inputs)
@@ -210,11 +210,11 @@ class Asking:
             return Answer("wrong", "changed its inputs", "inputs", called.results)
         if self.baseline.is_met(case, kind, subject, called.results):
             return Answer("bitwise", actual=called.results)
-        say(f"{case.label} reference {phase_of('judge', kind)}")
+        on_stage(f"{case.label} reference {phase_of('judge', kind)}")
         with timed(self.spent, "judging"):
             answer = self._judged(kind, inputs, called.results)
         if answer.verdict == "wrong" and split_spec(spec)[0] != "reference":
-            say(f"{case.label} {spec} {phase_of('run', kind)}")
+            on_stage(f"{case.label} {spec} {phase_of('run', kind)}")
             return _otherwise(lambda: execute(subject, program, inputs).results, called.results) or answer
         return answer
 

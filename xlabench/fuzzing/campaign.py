@@ -32,11 +32,11 @@ from typing import Any, Protocol
 from xlabench import atomic
 from xlabench.errors import BenchError
 from xlabench.fuzzing.config import Config
-from xlabench.fuzzing.crew import PRELOAD, Crew, Done
-from xlabench.fuzzing.findings import Finding, Findings, Raw
-from xlabench.fuzzing.inquiry import Inquiry
+from xlabench.fuzzing.findings import CaseFailure, Finding, Findings
 from xlabench.fuzzing.own_failures import OwnFailure, attempt, is_full
 from xlabench.fuzzing.reached import known
+from xlabench.fuzzing.support_probe import SupportProbe
+from xlabench.fuzzing.worker_pool import PRELOAD, Done, WorkerPool
 
 _IDENTITY = "campaign.json"
 _BATCH = 20
@@ -127,10 +127,10 @@ class Source(Protocol):
     def identity(self) -> Mapping[str, Any]:
         """What makes two campaigns with the same engines and seed different ones."""
 
-    def support(self, config: Config, inquiry: Inquiry) -> Any:
+    def support(self, config: Config, support_probe: SupportProbe) -> Any:
         """What is to be known before anything is drawn, as JSON; watched workers may be asked."""
 
-    def beforehand(self, config: Config, support: Any) -> Iterable[Raw | OwnFailure]:
+    def beforehand(self, config: Config, support: Any) -> Iterable[CaseFailure | OwnFailure]:
         """What went wrong before anything was drawn."""
 
     def size(self, support: Any) -> int | None:
@@ -139,7 +139,7 @@ class Source(Protocol):
     def drawing(self, config: Config, support: Any) -> dict[str, Any]:
         """What a worker draws by: `drawer`, a function as `module:function`, and what that takes."""
 
-    def narrowed(self, config: Config, support: Any, raw: Raw) -> Raw:
+    def narrowed(self, config: Config, support: Any, unreduced: CaseFailure) -> CaseFailure:
         """A finding with less of what is known not to matter, before it is reduced."""
 
     def coverage(self, progress: Progress, support: Any) -> dict[str, Any]:
@@ -253,9 +253,9 @@ def _run(begun: _Campaign, observe: Observe, wants_an_end: Callable[[], bool]) -
     observe(progress, found.all, source.coverage(progress, support))
     with (
         tempfile.TemporaryDirectory(prefix=".batches-", dir=begun.folder) as scratch,
-        Crew(config, source.drawing(config, support), scratch) as crew,
+        WorkerPool(config, source.drawing(config, support), scratch) as worker_pool,
     ):
-        for done in crew.batches(_pending(config, source.size(support), progress, wants_an_end)):
+        for done in worker_pool.batches(_pending(config, source.size(support), progress, wants_an_end)):
             _take(begun, done, narrow=partial(source.narrowed, config, support))
             progress.finish(done.cases)
             progress.elapsed_s = before + time.monotonic() - begin
@@ -264,16 +264,18 @@ def _run(begun: _Campaign, observe: Observe, wants_an_end: Callable[[], bool]) -
             observe(progress, found.all, source.coverage(progress, support))
 
 
-def _take(begun: _Campaign, done: Done, narrow: Callable[[Raw], Raw]) -> None:
+def _take(begun: _Campaign, done: Done, narrow: Callable[[CaseFailure], CaseFailure]) -> None:
     """Follow up what went wrong, keep it as findings, and count the cases.
 
     Where following it up fails, that is a finding, and the case is kept as it is.
     """
     found = begun.found
-    for raw in done.raw:
+    for unreduced in done.unreduced:
         for narrowing in (narrow, None):
-            step = f"{'following up' if narrowing else 'keeping'} the verdict {raw.verdict} of {raw.engine}"
-            added = attempt(partial(found.add, raw, narrow=narrowing), raw.number, step, raw.module_text)
+            step = f"{'following up' if narrowing else 'keeping'} the verdict {unreduced.verdict} of {unreduced.engine}"
+            added = attempt(
+                partial(found.add, unreduced, narrow=narrowing), unreduced.number, step, unreduced.module_text
+            )
             if not isinstance(added, OwnFailure):
                 break
             done.own.append(added)
@@ -376,8 +378,8 @@ def _support(config: Config, source: Source, folder: Path, observe: Callable[[in
     """What the source wants to know beforehand, found out once per campaign."""
     stored = folder / "support.json"
     if not stored.exists():
-        inquiry = Inquiry(config.workers, config.memory_bytes, PRELOAD, observe)
-        _write(stored, source.support(config, inquiry))
+        support_probe = SupportProbe(config.workers, config.memory_bytes, PRELOAD, observe)
+        _write(stored, source.support(config, support_probe))
 
     def used(support: Any) -> Any:
         source.drawing(config, support)

@@ -42,7 +42,7 @@ _SHORTEST_S, _LONGER = 60.0, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Raw:
+class CaseFailure:
     """One case that went wrong.
 
     `key` is where an error was raised, or the phase in which the process ended, or the numbers of the wrong results;
@@ -110,7 +110,12 @@ class Findings:
         if self._list.exists():
             self.all = atomic.stored(self._list, _from_json, "give a new folder")
 
-    def add(self, raw: Raw, *, narrow: Callable[[Raw], Raw] | None = lambda raw: raw) -> None:
+    def add(
+        self,
+        unreduced: CaseFailure,
+        *,
+        narrow: Callable[[CaseFailure], CaseFailure] | None = lambda unreduced: unreduced,
+    ) -> None:
         """Count a case to the finding that it shows, or bundle it as a new one, narrowed first and then reduced.
 
         A case that was reduced further than that of its finding takes its place.  Without `narrow` it is kept as it is.
@@ -118,26 +123,30 @@ class Findings:
         Raises:
             RecordsLost: the disk is full, or the list of findings cannot be written.
         """
-        if self._known(raw, self._signature(raw), "") is not None:
+        if self._known(unreduced, self._signature(unreduced), "") is not None:
             return
         cause, probes, original = "", 0, None
-        raw, known = narrow(raw) if narrow else raw, None
-        if narrow and self._max_probes and not raw.is_about_reference:
-            original = Original(raw.module_text, raw.inputs)
-            raw, cause, probes = self._triaged(raw)
-            known = self._known(raw, self._signature(raw), cause)
-        instructions = instruction_count(compiler.parse(raw.module_text))
+        unreduced, known = narrow(unreduced) if narrow else unreduced, None
+        if narrow and self._max_probes and not unreduced.is_about_reference:
+            original = Original(unreduced.module_text, unreduced.inputs)
+            unreduced, cause, probes = self._triaged(unreduced)
+            known = self._known(unreduced, self._signature(unreduced), cause)
+        instructions = instruction_count(compiler.parse(unreduced.module_text))
         if known is not None and instructions >= self.all[known].instructions:
             return
-        name = f"{len(self.all):03d}-{raw.verdict}" if known is None else _name_beside(self.all[known], raw.number)
-        saved = self._saved(_failure(raw, cause, original), name)
+        name = (
+            f"{len(self.all):03d}-{unreduced.verdict}"
+            if known is None
+            else _name_beside(self.all[known], unreduced.number)
+        )
+        saved = self._saved(_failure(unreduced, cause, original), name)
         shown: dict[str, Any] = {
-            "message": raw.message.partition(_LINE)[0],
+            "message": unreduced.message.partition(_LINE)[0],
             "instructions": instructions,
             "bundle": f"findings/{name}",
             "verified": saved.verified,
             "doubt": saved.message,
-            "note": raw.note,
+            "note": unreduced.note,
             "probes": probes,
         }
         if known is not None:
@@ -146,11 +155,11 @@ class Findings:
         self.all.append(
             Finding(
                 name=name,
-                engines=(raw.engine,),
-                verdict=raw.verdict,
-                signature=self._signature(raw),
+                engines=(unreduced.engine,),
+                verdict=unreduced.verdict,
+                signature=self._signature(unreduced),
                 cause=cause,
-                cases=(raw.number,),
+                cases=(unreduced.number,),
                 **shown,
             )
         )
@@ -206,31 +215,33 @@ class Findings:
         self._write()
         shutil.rmtree(before, ignore_errors=True)
 
-    def _signature(self, raw: Raw) -> tuple[str, ...]:
+    def _signature(self, unreduced: CaseFailure) -> tuple[str, ...]:
         """That of the case; of programs that are not reduced, the opcodes would tell every crash from every other."""
-        return (raw.key,) if raw.key in _ENDED and not self._max_probes else signature_of(raw)
+        return (unreduced.key,) if unreduced.key in _ENDED and not self._max_probes else signature_of(unreduced)
 
-    def _known(self, raw: Raw, signature: tuple[str, ...], cause: str) -> int | None:
+    def _known(self, unreduced: CaseFailure, signature: tuple[str, ...], cause: str) -> int | None:
         """Count a case to a known finding, if it shows one; returns its number."""
         for index, known in enumerate(self.all):
-            if _covers(known, raw, signature, cause):
+            if _covers(known, unreduced, signature, cause):
                 self.all[index] = replace(
                     known,
-                    engines=tuple(dict.fromkeys((*known.engines, raw.engine))),
-                    cases=tuple(dict.fromkeys((*known.cases, raw.number))),
+                    engines=tuple(dict.fromkeys((*known.engines, unreduced.engine))),
+                    cases=tuple(dict.fromkeys((*known.cases, unreduced.number))),
                 )
                 self._write()
                 return index
         return None
 
-    def _triaged(self, raw: Raw) -> tuple[Raw, str, int]:
+    def _triaged(self, unreduced: CaseFailure) -> tuple[CaseFailure, str, int]:
         """The case reduced, who is to blame, and the probes it took; the case itself where it fails no second time."""
-        setup = Setup(raw.engine, timeout_s=self._timeout_s, factory=self._factory, memory_bytes=self._memory_bytes)
-        small = triage(setup, raw.module_text, raw.inputs, max_probes=self._max_probes)
+        setup = Setup(
+            unreduced.engine, timeout_s=self._timeout_s, factory=self._factory, memory_bytes=self._memory_bytes
+        )
+        small = triage(setup, unreduced.module_text, unreduced.inputs, max_probes=self._max_probes)
         if small is None:
-            return raw, "", 0
+            return unreduced, "", 0
         reduced = replace(
-            raw,
+            unreduced,
             engine=small.engine,
             module_text=small.module_text,
             inputs=small.inputs,
@@ -238,8 +249,8 @@ class Findings:
             actual=small.actual,
             message=small.message,
             verdict=small.verdict,
-            note="; ".join(filter(None, [raw.note, small.source and f"from {small.source}"])),
-            key="" if small.verdict in _NUMERIC else raw.key if small.verdict == raw.verdict else "run",
+            note="; ".join(filter(None, [unreduced.note, small.source and f"from {small.source}"])),
+            key="" if small.verdict in _NUMERIC else unreduced.key if small.verdict == unreduced.verdict else "run",
         )
         return reduced, small.cause, small.probes
 
@@ -256,23 +267,25 @@ def _name_beside(known: Finding, number: int) -> str:
     return f"{name}-again" if Path(known.bundle).name == name else name
 
 
-def signature_of(raw: Raw) -> tuple[str, ...]:
+def signature_of(unreduced: CaseFailure) -> tuple[str, ...]:
     """What tells one kind of failure from another."""
-    if raw.verdict not in _NUMERIC and raw.key not in _ENDED:
-        return (raw.key,)
-    module = compiler.parse(raw.module_text)
-    if raw.key in _ENDED:
-        return (raw.key, *sorted(_opcodes(module.instructions())))
+    if unreduced.verdict not in _NUMERIC and unreduced.key not in _ENDED:
+        return (unreduced.key,)
+    module = compiler.parse(unreduced.module_text)
+    if unreduced.key in _ENDED:
+        return (unreduced.key, *sorted(_opcodes(module.instructions())))
     root = module.entry.root
     results = root.operands if root.opcode == "tuple" else (root,)
     # By leaves, and once more for each device.
     owners = [result for result in results for _ in compiler.edit.leaves(result.shape)]
-    wrong = [owners[int(number) % len(owners)] for number in raw.key.split(",") if number.isdigit()] or list(results)
+    wrong = [owners[int(number) % len(owners)] for number in unreduced.key.split(",") if number.isdigit()] or list(
+        results
+    )
     slices: list[set[str]] = sorted((_opcodes_behind(result) for result in wrong), key=len)
     return tuple(sorted(slices[0]))
 
 
-def left_in(folder: Path) -> Iterator[Raw]:
+def left_in(folder: Path) -> Iterator[CaseFailure]:
     """What a batch left behind."""
     return map(left_at, places_in(folder))
 
@@ -282,39 +295,39 @@ def places_in(folder: Path) -> list[Path]:
     return [entry.parent for entry in sorted(folder.glob("*/finding.json"))]
 
 
-def left_at(place: Path) -> Raw:
+def left_at(place: Path) -> CaseFailure:
     """What lies in one of them."""
     entry: dict[str, Any] = json.loads((place / "finding.json").read_text(encoding="utf-8"))
     inputs, expected, actual = (read_arrays(place / name) for name in ("inputs", "expected", "actual"))
     text = (place / "module.hlo").read_text(encoding="utf-8")
-    return Raw(**entry, module_text=text, inputs=inputs, expected=expected, actual=actual)
+    return CaseFailure(**entry, module_text=text, inputs=inputs, expected=expected, actual=actual)
 
 
-def _failure(raw: Raw, cause: str, original: Original | None) -> Failure:
+def _failure(unreduced: CaseFailure, cause: str, original: Original | None) -> Failure:
     return Failure(
-        module_text=raw.module_text,
-        inputs=raw.inputs,
-        expected=raw.expected,
-        actual=raw.actual,
-        engine=raw.engine,
+        module_text=unreduced.module_text,
+        inputs=unreduced.inputs,
+        expected=unreduced.expected,
+        actual=unreduced.actual,
+        engine=unreduced.engine,
         reference="reference",
         seed=None,
-        verdict=raw.verdict,
-        message="; ".join(filter(None, [raw.message.partition(_LINE)[0], cause, raw.note])),
-        policy=EXACTLY if raw.is_about_reference else TolerancePolicy(),
-        original=original if original and original.module_text != raw.module_text else None,
+        verdict=unreduced.verdict,
+        message="; ".join(filter(None, [unreduced.message.partition(_LINE)[0], cause, unreduced.note])),
+        policy=EXACTLY if unreduced.is_about_reference else TolerancePolicy(),
+        original=original if original and original.module_text != unreduced.module_text else None,
     )
 
 
-def _covers(known: Finding, raw: Raw, signature: tuple[str, ...], cause: str) -> bool:
+def _covers(known: Finding, unreduced: CaseFailure, signature: tuple[str, ...], cause: str) -> bool:
     if _is_reference(cause) and _is_reference(known.cause) and _same_cause(known.cause, cause):
         return True  # whoever is held against it
     families = {spec.partition(":")[0] for spec in known.engines}
-    if raw.engine.partition(":")[0] not in families:
+    if unreduced.engine.partition(":")[0] not in families:
         return False
     if cause == known.cause and cause.startswith("program/"):
         return True  # what is wrong with memory shows as anything
-    if _kind(known.verdict) != _kind(raw.verdict):
+    if _kind(known.verdict) != _kind(unreduced.verdict):
         return False
     if cause and _same_cause(known.cause, cause):
         return True

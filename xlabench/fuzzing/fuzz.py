@@ -16,10 +16,10 @@ from xlabench.errors import BenchError
 from xlabench.fuzzing import small
 from xlabench.fuzzing.campaign import Progress
 from xlabench.fuzzing.config import Config
-from xlabench.fuzzing.findings import Raw
+from xlabench.fuzzing.findings import CaseFailure
 from xlabench.fuzzing.generate import PROFILES, probe_module
-from xlabench.fuzzing.inquiry import Inquiry
 from xlabench.fuzzing.own_failures import OwnFailure, attempt, bug_in
+from xlabench.fuzzing.support_probe import SupportProbe
 from xlabench.fuzzing.values import make_inputs
 from xlabench.fuzzing.variants import quickest
 from xlabench.survival import ERROR, Bug
@@ -57,7 +57,7 @@ class Generated:
         """The profile, whether engines are varied, and the corpus if there is one."""
         return {"profile": self.profile, "varied": self.varied, **({"corpus": self.corpus} if self.corpus else {})}
 
-    def support(self, config: Config, inquiry: Inquiry) -> Any:
+    def support(self, config: Config, support_probe: SupportProbe) -> Any:
         """What some engine does not support, or the reference does not give a meaning."""
         by_opcode = [(o, list(pairs)) for o, pairs in groupby(sorted(self._drawable()), key=itemgetter(0))]
         found, fatal, questions = set[tuple[str, str]](), [], list[_Question]()
@@ -65,13 +65,13 @@ class Generated:
             internal = _INTERNAL.get(spec.partition(":")[0], frozenset())
             found |= {pair for opcode, pairs in by_opcode if opcode in internal for pair in pairs}
             questions += [(spec, opcode, pairs) for opcode, pairs in by_opcode if opcode not in internal]
-        answers = inquiry.each(lambda worker, question: _probe(worker, config, question), questions)
+        answers = support_probe.each(lambda worker, question: _probe(worker, config, question), questions)
         for (spec, opcode, _), (unsupported, killing) in zip(questions, answers, strict=True):
             found |= unsupported | {(opcode, kind) for kind, *_ in killing}
             fatal += [[spec, opcode, *killed] for killed in killing]
         return {"banned": sorted([o, k] for o, k in found), "fatal": fatal}
 
-    def beforehand(self, config: Config, support: Any) -> Iterator[Raw | OwnFailure]:
+    def beforehand(self, config: Config, support: Any) -> Iterator[CaseFailure | OwnFailure]:
         """The programs of about one instruction that an engine's process did not survive; such are not drawn again."""
         for number, (spec, opcode, kind, verdict, *bug) in enumerate(support.get("fatal", ()), start=1):
             note = f"{opcode} of {kind}, tried alone beforehand"
@@ -96,9 +96,9 @@ class Generated:
             **({"corpus": {"folder": self.corpus, "names": []}} if self.corpus else {}),
         }
 
-    def narrowed(self, _config: Config, _support: Any, raw: Raw) -> Raw:
+    def narrowed(self, _config: Config, _support: Any, failure: CaseFailure) -> CaseFailure:
         """Nothing is known not to matter."""
-        return raw
+        return failure
 
     def coverage(self, progress: Progress, support: Any) -> dict[str, Any]:
         """Pairs of opcode and element type."""
@@ -120,13 +120,13 @@ class Generated:
         return PROFILES[self.profile].space.element_types
 
 
-def _killing(number: int, killed: tuple[str, str, str, str], seed: int, note: str) -> Raw:
+def _killing(number: int, killed: tuple[str, str, str, str], seed: int, note: str) -> CaseFailure:
     """The finding about a pair that an engine's process did not survive."""
     spec, opcode, kind, verdict = killed
     module = probe_module(opcode, kind)
     made = make_inputs(module, np.random.default_rng(seed))
     expected, text = compiler.interpret(module, *made), compiler.to_text(module)
-    return Raw(number, spec, verdict, f"{verdict} in compile", "compile", text, made, expected, [], note)
+    return CaseFailure(number, spec, verdict, f"{verdict} in compile", "compile", text, made, expected, [], note)
 
 
 def _probe(worker: Worker, config: Config, question: _Question) -> tuple[set[tuple[str, str]], list[tuple[str, ...]]]:

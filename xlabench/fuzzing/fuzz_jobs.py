@@ -36,7 +36,7 @@ from xlabench.fuzzing.reached import Keeper, keys_of
 from xlabench.jobs import engine_of, write_arrays
 from xlabench.judging.tolerance import Array
 from xlabench.survival import US
-from xlabench.worker import Say
+from xlabench.worker import OnStage
 
 _LONGEST_KEY = 80
 _COLLECTING = 100_000, 5, 5
@@ -44,7 +44,7 @@ _COLLECTING = 100_000, 5, 5
 _TRACED_EVERY = 8  # the passes run once more for their rewrites only
 
 
-def batch(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+def batch(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     """Run cases by number; their records go to `records.jsonl` in the folder that is given.
 
     `packs` are numbers in a row that are compiled together, none where that is not said.
@@ -61,7 +61,7 @@ def batch(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
             Keeper(Path(corpus["folder"])) if corpus else None,
             folder,
             records,
-            say,
+            on_stage,
         )
         first_of = {pack[0]: pack for pack in arguments.get("packs", ())}
         done: set[int] = set()
@@ -95,7 +95,7 @@ def drawer_of(drawing: Mapping[str, Any]) -> Callable[[int], Case]:
     return made
 
 
-def probe(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
+def probe(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     """Which of the pairs of one opcode and an element type an engine does not support.
 
     The stage says the pair at hand, and the types that were found unsupported before it.
@@ -103,7 +103,7 @@ def probe(arguments: dict[str, Any], say: Say) -> dict[str, Any]:
     subject = engine_of(arguments["factory"], arguments["engine"])
     unsupported: list[list[str]] = []
     for opcode, kind in arguments["pairs"]:
-        say(" ".join([opcode, kind, *(other for _, other in unsupported)]))
+        on_stage(" ".join([opcode, kind, *(other for _, other in unsupported)]))
         module = generate.probe_module(opcode, kind)
         if module is None or not _supports(subject, module):
             unsupported.append([opcode, kind])
@@ -128,7 +128,7 @@ class _Work:
     keeper: Keeper | None
     folder: Path
     records: IO[str]
-    say: Say
+    on_stage: OnStage
     baseline: Baseline = field(default_factory=Baseline)
     spent: dict[str, float] = field(default_factory=dict)
 
@@ -143,7 +143,7 @@ class _Work:
                 self._run(case)
 
     def _drawn(self, number: int) -> Case:
-        self.say(f"{number}  generate")
+        self.on_stage(f"{number}  generate")
         begin = time.process_time()
         case = self.draw(number)
         self._record(case, described.made_of(case, time.process_time() - begin))
@@ -162,13 +162,13 @@ class _Work:
         expected = {}
         with timed(self.spent, "reference"):
             for kind, _ in case.calls:
-                self.say(f"{case.number} reference {phase_of('run', kind)}")
+                self.on_stage(f"{case.number} reference {phase_of('run', kind)}")
                 expected[kind] = self.baseline.expected(case, kind)
         return expected
 
     def _asking(self, case: Case, spec: str, expected: Expected, decided: Decisions) -> Asking:
         subject = self.made(case.on(spec))
-        return Asking(case, spec, subject, expected, self.baseline, self.say, self.spent, decided)
+        return Asking(case, spec, subject, expected, self.baseline, self.on_stage, self.spent, decided)
 
     def _take(self, asking: Asking, answer: Answer) -> None:
         """Record the verdict on an engine, and keep what it is about where that is bad."""
@@ -176,7 +176,7 @@ class _Work:
         verdict = [answer.verdict, answer.message.partition("\n")[0], answer.key]
         self._record(case, {"verdicts": {asking.spec: verdict}})
         if answer.verdict not in FINE:
-            self.say(f"{case.label} {US} keep")
+            self.on_stage(f"{case.label} {US} keep")
             _keep(case, asking.subject.spec, asking.expected[answer.kind], answer, self.folder)
 
     def _run(self, case: Case) -> None:
@@ -235,17 +235,17 @@ class _Work:
 
     def _examine(self, case: Case) -> None:
         """Try the judge."""
-        self.say(f"{case.number} {US} judge")
+        self.on_stage(f"{case.number} {US} judge")
         with timed(self.spent, "trying the judge"):
             patients.examine(case)
         self._record(case, {})
 
     def _describe(self, case: Case, decided: Decisions) -> None:
-        self.say(f"{case.number} {US} telling")
+        self.on_stage(f"{case.number} {US} telling")
         with timed(self.spent, "telling"):
             found = described.told(case, decided)
         self._record(case, {**described.shares(found), "tellingly": described.tellingly(decided, found)})
-        self.say(f"{case.number} {US} trace")
+        self.on_stage(f"{case.number} {US} trace")
         with timed(self.spent, "tracing"):
             rules = _rules(case, decided)
         self._record(case, {"rules": rules, "ways": sorted(decided.ways)})
@@ -254,7 +254,7 @@ class _Work:
         """Keep in the corpus what came to something new; of a pack the program that did is looked for."""
         if self.keeper is None:
             return
-        self.say(f"{cases[0].number} {US} keep")
+        self.on_stage(f"{cases[0].number} {US} keep")
         with timed(self.spent, "keeping"):
             self.keeper.look()
             if len(cases) == 1 or self.keeper.is_new(keys_of(decided)):

@@ -21,9 +21,9 @@ from xlabench.fuzzing import corpus
 from xlabench.fuzzing.campaign import Progress
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.corpus import Entry
-from xlabench.fuzzing.findings import Raw
-from xlabench.fuzzing.inquiry import Inquiry
+from xlabench.fuzzing.findings import CaseFailure
 from xlabench.fuzzing.own_failures import OwnFailure, bug_in
+from xlabench.fuzzing.support_probe import SupportProbe
 from xlabench.judging.tolerance import EXACTLY, TolerancePolicy
 from xlabench.survival import Bug
 from xlabench.worker import Outcome, Worker
@@ -45,14 +45,14 @@ class Mutated:
         """The files, by names and hashes, and the number of changes."""
         return {"corpus": [[entry.name, entry.digest] for entry in self.entries], "most_changes": self.most}
 
-    def support(self, config: Config, inquiry: Inquiry) -> Any:
+    def support(self, config: Config, support_probe: SupportProbe) -> Any:
         """The programs that the reference cannot evaluate, or not in time, and why; `failed` those by our own fault."""
 
         def evaluate(worker: Worker, entry: Entry) -> Outcome:
             arguments = {"entry": asdict(entry), "seed": config.seed}
             return worker.run("xlabench.fuzzing.corpus:evaluates", arguments, timeout_s=config.timeout_s * _SHARE)
 
-        answers = zip(self.entries, inquiry.each(evaluate, self.entries), strict=True)
+        answers = zip(self.entries, support_probe.each(evaluate, self.entries), strict=True)
         unanswered = {entry.name: outcome for entry, outcome in answers if outcome.ending != "answered"}
         skipped = {name: (outcome.message or outcome.ending).partition("\n")[0] for name, outcome in unanswered.items()}
         bugs = {
@@ -79,13 +79,13 @@ class Mutated:
         entries = [asdict(entry) for entry in self.entries if entry.name not in support["skipped"]]
         return {"drawer": "xlabench.fuzzing.corpus:drawer", "entries": entries, "seed": config.seed, "most": self.most}
 
-    def narrowed(self, config: Config, support: Any, raw: Raw) -> Raw:
+    def narrowed(self, config: Config, support: Any, failure: CaseFailure) -> CaseFailure:
         """The finding with the fewest changes that still show it."""
         mutants = corpus.mutants(self.drawing(config, support))
-        whole = mutants(raw.number)
-        policy = EXACTLY if raw.is_about_reference else TolerancePolicy()
+        whole = mutants(failure.number)
+        policy = EXACTLY if failure.is_about_reference else TolerancePolicy()
         setup = Setup(
-            raw.engine,
+            failure.engine,
             policy=policy,
             timeout_s=config.timeout_s,
             factory=config.factory,
@@ -94,18 +94,20 @@ class Mutated:
         with Prober(setup) as prober:
 
             def shows(count: int) -> bool:
-                case = mutants.with_changes(raw.number, count)
-                verdict = prober.judge(Case(case.module, tuple(raw.inputs)), expected=tuple(raw.expected)).verdict
-                return verdict == raw.verdict
+                case = mutants.with_changes(failure.number, count)
+                verdict = prober.judge(
+                    Case(case.module, tuple(failure.inputs)), expected=tuple(failure.expected)
+                ).verdict
+                return verdict == failure.verdict
 
             few, many = 0, len(whole.changes)
             if not many or shows(few) or not shows(many):
-                return raw
+                return failure
             while many - few > 1:
                 middle = (few + many) // 2
                 few, many = (few, middle) if shows(middle) else (middle, many)
-        case = mutants.with_changes(raw.number, many)
-        return replace(raw, module_text=compiler.to_text(case.module), note=case.note)
+        case = mutants.with_changes(failure.number, many)
+        return replace(failure, module_text=compiler.to_text(case.module), note=case.note)
 
     def coverage(self, progress: Progress, support: Any) -> dict[str, Any]:
         """Kinds of changes."""

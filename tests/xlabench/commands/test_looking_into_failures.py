@@ -145,7 +145,7 @@ def test_an_interrupted_search_keeps_what_it_has_found(file, tmp_path):
 
 @pytest.mark.parametrize("out", ["full", "file", "file/below"])
 def test_a_place_that_cannot_be_written_is_refused_before_anything_is_tried(file, tmp_path, monkeypatch, out):
-    monkeypatch.setattr("xlabench.commands.reduce.settle", lambda *_: pytest.fail("tried"))
+    monkeypatch.setattr("xlabench.commands.reduce.confirm", lambda *_: pytest.fail("tried"))
     (tmp_path / "full").mkdir()
     for name in ("file", "full/notes"):
         (tmp_path / name).write_text("of somebody")

@@ -6,7 +6,7 @@ import pytest
 
 import compiler
 from xlabench.diagnosis.case import Case
-from xlabench.diagnosis.checks import _CHECKS, checked, settle
+from xlabench.diagnosis.checks import _CHECKS, checked, confirm
 from xlabench.diagnosis.probe import Judgement, Setup
 from xlabench.engines import engine
 
@@ -61,7 +61,7 @@ RUN_CRASH = Judgement("crash", "signal 11", stage="run")
 @pytest.mark.parametrize("closer", ["crash", "wrong"])
 def test_what_fails_every_time_with_checks_on_is_looked_into_with_them(plain, closer):
     probers = [Answers(plain, Judgement(closer, "")) for _ in range(2)]
-    assert settle(probers, CASE).verdict == closer
+    assert confirm(probers, CASE).verdict == closer
     assert [prober.setup for prober in probers] == [replace(Setup("cpu:opt=0"), engine=CHECKED)] * 2
 
 
@@ -70,14 +70,14 @@ def test_what_fails_every_time_with_checks_on_is_looked_into_with_them(plain, cl
 def test_checks_show_what_is_behind_a_wrong_result_if_they_end_it(plain, closer):
     prober = Answers(plain, closer)
     is_ended = closer is RUN_CRASH
-    assert settle([prober], CASE) is (closer if is_ended else plain)
+    assert confirm([prober], CASE) is (closer if is_ended else plain)
     assert prober.setup.engine == (CHECKED if is_ended else "cpu:opt=0")
 
 
 @pytest.mark.parametrize("closer", ["bitwise", "within", "flaky", "unsupported"])
 def test_checks_that_show_nothing_are_left_off(closer):
     prober = Answers(RUN_CRASH, Judgement(closer, ""))
-    assert settle([prober], CASE) is RUN_CRASH
+    assert confirm([prober], CASE) is RUN_CRASH
     assert prober.setup == Setup("cpu:opt=0")
 
 
@@ -85,7 +85,7 @@ def test_an_engine_without_checks_is_asked_once():
     prober = Answers(Judgement("flaky", ""), None)
     prober.setup, prober.answers = Setup("xla"), {"xla": Judgement("flaky", "")}
     prober.judge = lambda case: prober.answers.pop("xla")
-    assert settle([prober], CASE).verdict == "flaky"
+    assert confirm([prober], CASE).verdict == "flaky"
 
 
 @pytest.mark.parametrize(
@@ -100,5 +100,5 @@ def test_an_engine_without_checks_is_asked_once():
 )
 def test_what_is_no_chance_is_asked_about_as_it_is(plain):
     prober = Answers(plain, Judgement("crash", ""))
-    assert settle([prober], CASE) is plain
+    assert confirm([prober], CASE) is plain
     assert prober.setup == Setup("cpu:opt=0")

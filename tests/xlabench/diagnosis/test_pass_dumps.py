@@ -50,5 +50,5 @@ def test_the_first_wrong_dump_names_the_pass(dumping, spec, stage, step):
     if spec == "wrong":
         assert found.where == "or first/library-rewriter"
         assert "+ENTRY e { x = s32[3] parameter(0) ROOT y = s32[3] multiply(x, x) }" in found.diff
-        verdicts = [vote.verdict for vote in found.votes]
+        verdicts = [one.verdict for one in found.evidence]
         assert verdicts == ["right", "right", "unknown", "wrong"]

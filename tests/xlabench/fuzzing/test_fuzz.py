@@ -16,9 +16,9 @@ from xlabench import atomic
 from xlabench.errors import BenchError
 from xlabench.fuzzing import campaign, fuzz
 from xlabench.fuzzing.config import Config
-from xlabench.fuzzing.crew import culprit
-from xlabench.fuzzing.findings import Raw
+from xlabench.fuzzing.findings import CaseFailure
 from xlabench.fuzzing.fuzz import Generated
+from xlabench.fuzzing.worker_pool import attribute_crash
 from xlabench.worker import Outcome, Worker
 
 HERE = str(Path(__file__).resolve().parents[1])
@@ -36,7 +36,7 @@ class Unprobed(Generated):
     def __init__(self):
         super().__init__(varied=False)
 
-    def support(self, config, inquiry):
+    def support(self, config, support_probe):
         return {"banned": []}
 
 
@@ -139,7 +139,7 @@ def test_a_process_that_an_earlier_case_damaged_is_put_down_to_that(tmp_path):
 
 
 def _crash(number, engine="cpu:opt=0"):
-    return Raw(number, engine, "crash", "killed in run", "run", "", [], [], [])
+    return CaseFailure(number, engine, "crash", "killed in run", "run", "", [], [], [])
 
 
 _CHECKED = "cpu:opt=0,check_memory=on"
@@ -163,16 +163,16 @@ def test_the_end_of_a_process_is_put_down_to_who_ends_it_with_checks_on(ended, f
     def again(engines, cases):
         assert engines == [_CHECKED]
         numbers.append(cases)
-        wrong = Raw(cases[0], _CHECKED, "wrong", "", "0", "", [], [], [])
+        wrong = CaseFailure(cases[0], _CHECKED, "wrong", "", "0", "", [], [], [])
         return [wrong, *(_crash(number, found[number]) for number in cases if number in found)]
 
-    raw = culprit(ended, ["cpu:opt=0"], [5, 6, 7, 8], again)
-    assert ((raw.number, raw.engine), numbers) == (guilty, asked)
+    failure = attribute_crash(ended, ["cpu:opt=0"], [5, 6, 7, 8], again)
+    assert ((failure.number, failure.engine), numbers) == (guilty, asked)
 
 
 def test_engines_without_checks_are_not_asked_again():
     ended = _crash(7, "xla")
-    assert culprit(ended, ["xla"], [5, 6, 7], None) is ended
+    assert attribute_crash(ended, ["xla"], [5, 6, 7], None) is ended
 
 
 class _StopError(Exception):

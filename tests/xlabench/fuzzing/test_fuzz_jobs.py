@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xlabench.fuzzing import asking, crew, findings, fuzz_jobs, generate
+from xlabench.fuzzing import asking, findings, fuzz_jobs, generate, worker_pool
 
 HERE = Path(__file__).resolve().parents[1]
 
@@ -28,24 +28,24 @@ def batch(tmp_path, monkeypatch):
 
 def test_an_engine_that_changes_its_inputs_spoils_neither_the_evidence_nor_others(tmp_path, batch):
     batch(0, 1)
-    for record in crew._records(tmp_path):
+    for record in worker_pool._records(tmp_path):
         assert record["verdicts"]["spoils"] == ["wrong", "changed its inputs", "inputs"]
         assert record["verdicts"]["right"][0] == "bitwise"
     kept = list(findings.left_in(tmp_path))
-    assert [raw.number for raw in kept] == [0, 1]
-    for raw in kept:
-        np.testing.assert_array_equal(raw.inputs[0], [0, 1, 2])
-        np.testing.assert_array_equal(raw.expected[0], [0, -1, -2])
-        np.testing.assert_array_equal(raw.actual[0], [0, -1, -2])
+    assert [failure.number for failure in kept] == [0, 1]
+    for failure in kept:
+        np.testing.assert_array_equal(failure.inputs[0], [0, 1, 2])
+        np.testing.assert_array_equal(failure.expected[0], [0, -1, -2])
+        np.testing.assert_array_equal(failure.actual[0], [0, -1, -2])
 
 
 def test_what_a_process_was_writing_when_it_ended_spoils_no_other_record(tmp_path, batch):
     batch(0)
     with (tmp_path / "records.jsonl").open("a") as records:
         records.write('{"number": 1, "verd')
-    assert [record["number"] for record in crew._records(tmp_path)] == [0]
+    assert [record["number"] for record in worker_pool._records(tmp_path)] == [0]
     batch(2)
-    assert [record["number"] for record in crew._records(tmp_path)] == [0, 2]
+    assert [record["number"] for record in worker_pool._records(tmp_path)] == [0, 2]
 
 
 def test_a_finding_that_is_half_written_is_none(tmp_path, batch, monkeypatch):
@@ -73,13 +73,13 @@ def test_a_program_is_called_with_all_its_inputs_and_those_that_fail_are_kept(tm
     }
     said = []
     fuzz_jobs.batch(arguments, said.append)
-    (record,) = crew._records(tmp_path)
+    (record,) = worker_pool._records(tmp_path)
     assert [verdict for verdict, *_ in record["verdicts"].values()] == ["wrong", "bitwise"]
-    (raw,) = findings.left_in(tmp_path)
-    assert (raw.engine, raw.note) == ("errs-on-nan", "inputs of the kind special")
-    np.testing.assert_array_equal(raw.inputs[0], [1, np.nan, 2])
-    np.testing.assert_array_equal(raw.expected[0], [-1, np.nan, -2])
-    np.testing.assert_array_equal(raw.actual[0], [0, 0, 0])
+    (failure,) = findings.left_in(tmp_path)
+    assert (failure.engine, failure.note) == ("errs-on-nan", "inputs of the kind special")
+    np.testing.assert_array_equal(failure.inputs[0], [1, np.nan, 2])
+    np.testing.assert_array_equal(failure.expected[0], [-1, np.nan, -2])
+    np.testing.assert_array_equal(failure.actual[0], [0, 0, 0])
     assert [stage for stage in said if " right run" in stage] == [
         "0 right run",
         "0 right run@special",
@@ -108,8 +108,8 @@ def test_results_are_held_while_other_calls_run_and_the_first_call_is_made_again
         "numbers": [0],
     }
     fuzz_jobs.batch(arguments, lambda _stage: None)
-    (raw,) = findings.left_in(tmp_path)
-    assert (raw.verdict, said in raw.message) == (verdict, True)
+    (failure,) = findings.left_in(tmp_path)
+    assert (failure.verdict, said in failure.message) == (verdict, True)
 
 
 def test_a_simulator_is_called_less_often_than_a_processor():

@@ -16,7 +16,7 @@ from reports.fuzzing import page
 from xlabench.bundles import bundle
 from xlabench.commands import campaign_options
 from xlabench.errors import BenchError, ExitCode
-from xlabench.fuzzing import asking, campaign, crew, described, findings, fuzz, fuzz_jobs, mutate
+from xlabench.fuzzing import asking, campaign, described, findings, fuzz, fuzz_jobs, mutate, worker_pool
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.corpus import Entry
 from xlabench.fuzzing.fuzz import Generated
@@ -41,8 +41,8 @@ STAGES = {
     "narrowing": (Generated, "narrowed", "spoils", "following up the verdict wrong of spoils"),
     "reducing and blaming": (findings, "triage", "spoils", "following up the verdict wrong of spoils"),
     "saving a bundle": (bundle, "save", "spoils", "following up the verdict wrong of spoils"),
-    "following up an end": (crew, "drawer_of", "dies", "following up the crash of dies"),
-    "looking for who did it": (crew, "culprit", "dies", "looking for what is behind the crash of dies"),
+    "following up an end": (worker_pool, "drawer_of", "dies", "following up the crash of dies"),
+    "looking for who did it": (worker_pool, "attribute_crash", "dies", "looking for what is behind the crash of dies"),
 }
 """What fails in each stage, the engine that brings a campaign there, and what the step is called."""
 _LOST = ("leaving a finding", "reading a finding", "following up an end")
@@ -52,7 +52,7 @@ _LOST = ("leaving a finding", "reading a finding", "following up an end")
 class Unprobed(Generated):
     """The same small program again and again, of which every engine supports all."""
 
-    def support(self, config, inquiry):
+    def support(self, config, support_probe):
         return {"banned": []}
 
     def drawing(self, config, support):
@@ -78,7 +78,7 @@ class Here(InProcess):
 @pytest.fixture(autouse=True)
 def _here(monkeypatch):
     monkeypatch.setattr(Here, "ended", [])
-    monkeypatch.setattr(crew, "Worker", Here)
+    monkeypatch.setattr(worker_pool, "Worker", Here)
     monkeypatch.syspath_prepend(HERE)
     monkeypatch.setattr(findings, "triage", lambda *_given, **_options: None)
     monkeypatch.setattr(bundle, "save", lambda _failure, folder, **_: bundle.Saved(folder, verified=True))
@@ -223,7 +223,7 @@ def test_a_program_of_a_corpus_that_we_fail_on_is_a_finding_even_of_that_alone(t
 
 @pytest.mark.slow
 def test_a_generator_that_ends_hangs_or_raises_in_a_worker_costs_one_program_each(tmp_path, monkeypatch):
-    monkeypatch.setattr(crew, "Worker", Worker)
+    monkeypatch.setattr(worker_pool, "Worker", Worker)
     monkeypatch.setenv("PYTHONPATH", HERE)
     drawing = {"drawer": "broken_engines:draw_what_we_fail_on"}
     monkeypatch.setattr(Unprobed, "drawing", lambda *_: drawing)

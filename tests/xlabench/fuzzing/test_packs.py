@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import compiler
-from xlabench.fuzzing import campaign, crew, findings, fuzz_jobs, packs
+from xlabench.fuzzing import campaign, findings, fuzz_jobs, packs, worker_pool
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.fuzz import Generated
 from xlabench.fuzzing.generate import PROFILES, draw_case
@@ -34,7 +34,7 @@ def run(tmp_path, monkeypatch):
             "packs": [NUMBERS],
         }
         fuzz_jobs.batch(arguments, lambda _: None)
-        records = {record["number"]: record for record in crew._records(tmp_path)}
+        records = {record["number"]: record for record in worker_pool._records(tmp_path)}
         return {n: record["verdicts"][spec][0] for n, record in records.items()}, list(findings.left_in(tmp_path))
 
     return batch
@@ -47,15 +47,15 @@ def test_what_is_right_together_is_right(run):
 def test_a_program_that_is_wrong_in_a_pack_is_found_alone(run):
     verdicts, left = run("drops")
     assert verdicts == {1: "bitwise", 2: "bitwise", 3: "wrong", 4: "bitwise"}
-    assert [(raw.number, raw.module_text.count("parameter(")) for raw in left] == [(3, 1)]
+    assert [(failure.number, failure.module_text.count("parameter(")) for failure in left] == [(3, 1)]
 
 
 @pytest.mark.parametrize(("spec", "verdict"), [("errs-together", "wrong"), ("raises-together", "compile-error")])
 def test_what_is_wrong_together_only_is_kept_with_the_fewest_that_are(run, spec, verdict):
-    verdicts, (raw,) = run(spec)
+    verdicts, (failure,) = run(spec)
     assert sorted(verdicts.values()) == ["bitwise"] * 3 + [verdict]
-    assert (raw.verdict, raw.note) == (verdict, "the programs 3, 4 in one, which are right alone")
-    np.testing.assert_array_equal(np.concatenate(raw.expected), [6, 5, 4, -5, -6, -7])
+    assert (failure.verdict, failure.note) == (verdict, "the programs 3, 4 in one, which are right alone")
+    np.testing.assert_array_equal(np.concatenate(failure.expected), [6, 5, 4, -5, -6, -7])
 
 
 @pytest.mark.slow
@@ -76,7 +76,7 @@ def _expected(case):
 class OfPacks(Generated):
     """Small programs, of which those are packed whose numbers say so."""
 
-    def support(self, config, inquiry):
+    def support(self, config, support_probe):
         return {"banned": []}
 
     def drawing(self, config, support):

@@ -10,8 +10,8 @@ from reports.fuzzing import page
 from xlabench.cases.inputs import DTYPES
 from xlabench.fuzzing import telling
 from xlabench.fuzzing.campaign import Progress, _telling
-from xlabench.fuzzing.crew import nothing_known
 from xlabench.fuzzing.generate import PROFILES, draw_case
+from xlabench.fuzzing.worker_pool import nothing_known
 
 
 def counted(found):

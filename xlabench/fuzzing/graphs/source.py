@@ -8,11 +8,11 @@ from typing import Any
 
 from xlabench.fuzzing.campaign import Progress
 from xlabench.fuzzing.config import Config
-from xlabench.fuzzing.findings import Raw
+from xlabench.fuzzing.findings import CaseFailure
 from xlabench.fuzzing.graphs.cases import NAME
 from xlabench.fuzzing.graphs.drawing import PLAIN
-from xlabench.fuzzing.inquiry import Inquiry
 from xlabench.fuzzing.own_failures import OwnFailure
+from xlabench.fuzzing.support_probe import SupportProbe
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,11 @@ class Graphs:
         """The profile, and whether engines are varied."""
         return {"profile": NAME, "varied": self.varied}
 
-    def support(self, _config: Config, _inquiry: Inquiry) -> Any:
+    def support(self, _config: Config, _support_probe: SupportProbe) -> Any:
         """Nothing is asked beforehand: what an engine does not support of a graph it says of that graph."""
         return {}
 
-    def beforehand(self, _config: Config, _support: Any) -> Iterator[Raw | OwnFailure]:
+    def beforehand(self, _config: Config, _support: Any) -> Iterator[CaseFailure | OwnFailure]:
         """Nothing was tried."""
         return iter(())
 
@@ -42,9 +42,9 @@ class Graphs:
         """By seed."""
         return {"drawer": "xlabench.fuzzing.graphs.cases:drawer", "seed": config.seed, "varied": self.varied}
 
-    def narrowed(self, _config: Config, _support: Any, raw: Raw) -> Raw:
+    def narrowed(self, _config: Config, _support: Any, failure: CaseFailure) -> CaseFailure:
         """Nothing is known not to matter."""
-        return raw
+        return failure
 
     def coverage(self, progress: Progress, _support: Any) -> dict[str, Any]:
         """Ops."""

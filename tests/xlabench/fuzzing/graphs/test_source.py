@@ -10,7 +10,7 @@ from compiler.tf2xla import RECORDS
 from xlabench.bundles import bundle
 from xlabench.diagnosis import probe
 from xlabench.engines import engine
-from xlabench.fuzzing import campaign, crew
+from xlabench.fuzzing import campaign, worker_pool
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.graphs import cases
 from xlabench.fuzzing.graphs.source import Graphs
@@ -36,7 +36,7 @@ def _shows(case):
 
 @pytest.mark.slow
 def test_a_wrong_lowering_is_found_and_kept_as_a_graph(tmp_path, monkeypatch):
-    for module in (probe, crew):
+    for module in (probe, worker_pool):
         monkeypatch.setattr(module, "Worker", Telling)
     monkeypatch.setattr(programs, "_PROGRAMS", {})
     monkeypatch.setattr(bundle, "_verify", lambda *_: "")

@@ -4,7 +4,7 @@ A thread waits for each worker.  Where engines are not to share a process it has
 together what these say of a case.
 
 What fails of our own, in a worker or while its end is followed up, belongs to the case at hand (`own_failures`).  Only
-what no other case can be free of ends the crew: no worker that starts, or none that comes to a program, and a disk that
+what no other case can be free of ends the pool: no worker that starts, or none that comes to a program, and a disk that
 is full.
 """
 
@@ -28,10 +28,10 @@ from xlabench.engines import apart, is_foreign
 from xlabench.errors import BenchError, RecordsLost
 from xlabench.fuzzing import findings, packs
 from xlabench.fuzzing.asking import kind_in
+from xlabench.fuzzing.attribution import attribute_crash
 from xlabench.fuzzing.blocks import Todo
 from xlabench.fuzzing.config import Config
-from xlabench.fuzzing.culprits import culprit
-from xlabench.fuzzing.findings import Raw
+from xlabench.fuzzing.findings import CaseFailure
 from xlabench.fuzzing.fuzz_jobs import drawer_of
 from xlabench.fuzzing.generate import Case
 from xlabench.fuzzing.own_failures import OwnFailure, attempt, bug_in, kept_in
@@ -55,15 +55,15 @@ class Done:
     cases: Sequence[int]
     folder: Path
     records: dict[int, dict[str, Any]] = field(default_factory=dict)
-    raw: list[Raw] = field(default_factory=list)
+    unreduced: list[CaseFailure] = field(default_factory=list)
     own: list[OwnFailure] = field(default_factory=list)
 
-    def add(self, found: Raw | OwnFailure) -> None:
+    def add(self, found: CaseFailure | OwnFailure) -> None:
         """Take in what went wrong, with whom it may."""
         if isinstance(found, OwnFailure):
             self.own.append(found)
         else:
-            self.raw.append(found)
+            self.unreduced.append(found)
 
     def count_own(self) -> None:
         """Let the records of cases say what failed of our own: of some nothing else is known."""
@@ -82,7 +82,7 @@ class Ended:
 
     number: int
     verdicts: dict[str, list[str]]
-    found: Raw | OwnFailure
+    found: CaseFailure | OwnFailure
     members: tuple[int, ...] = ()
 
     @property
@@ -123,7 +123,7 @@ def nothing_known() -> dict[str, Any]:
     }
 
 
-class Crew:
+class WorkerPool:
     """Worker processes, driven by threads that wait for them: one for each, or two where there are others' engines."""
 
     def __init__(self, config: Config, drawing: dict[str, Any], scratch: str) -> None:
@@ -134,7 +134,7 @@ class Crew:
         self._threads: list[threading.Thread] = []
         self._workers: list[Worker] = []
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> WorkerPool:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -230,25 +230,25 @@ class Crew:
     ) -> None:
         """Count what ended a worker, and look for what is behind it."""
         _count(folder, ended)
-        self._find_culprit(ended, engines, cases, partial(self._again, worker, folder), done)
+        self._attribute_crash(ended, engines, cases, partial(self._again, worker, folder), done)
         if isinstance(ended.found, OwnFailure):
             worker.stop()  # nobody knows in what state it was left
 
-    def _find_culprit(
+    def _attribute_crash(
         self,
         ended: Ended,
         engines: Sequence[str],
         cases: Sequence[int],
-        again: Callable[[Sequence[str], Sequence[int]], list[Raw]],
+        again: Callable[[Sequence[str], Sequence[int]], list[CaseFailure]],
         done: Done,
     ) -> None:
         """Take in what is behind the end of a worker; what is known already where that cannot be found out."""
-        if isinstance(ended.found, Raw):
-            search = partial(culprit, ended.found, engines, cases, again)
+        if isinstance(ended.found, CaseFailure):
+            search = partial(attribute_crash, ended.found, engines, cases, again)
             step = f"looking for what is behind the {ended.found.verdict} of {ended.found.engine}"
             found = attempt(search, ended.number, step, ended.found.module_text)
             done.add(found)
-            if isinstance(found, Raw):
+            if isinstance(found, CaseFailure):
                 return
         done.add(ended.found)
 
@@ -287,12 +287,12 @@ class Crew:
             is_for_each_stage=True,
         )
 
-    def _again(self, worker: Worker, folder: Path, engines: Sequence[str], cases: Sequence[int]) -> list[Raw]:
+    def _again(self, worker: Worker, folder: Path, engines: Sequence[str], cases: Sequence[int]) -> list[CaseFailure]:
         """What goes wrong in a new process, up to the case that ends it."""
         worker.stop()
         inner = Path(tempfile.mkdtemp(prefix="again-", dir=folder))
         ended = self._ended(worker, engines, inner, Todo(list(cases)))
-        found = [ended.found] if ended and isinstance(ended.found, Raw) else []
+        found = [ended.found] if ended and isinstance(ended.found, CaseFailure) else []
         return [*findings.left_in(inner), *found]
 
     def _guilty(self, outcome: Outcome, blamed: Blamed) -> Ended:
@@ -304,12 +304,12 @@ class Crew:
         verdict = "timeout" if outcome.ending == "timeout" else "crash"
         message = f"{outcome.message} {blamed.doing}\n{outcome.output}"
 
-        def drawn_again() -> Raw:
+        def drawn_again() -> CaseFailure:
             drawn = self._drawn(blamed)
             inputs, note = drawn.given(blamed.kind), drawn.noted(blamed.kind)
             expected = [] if spec == "reference" else compiler.interpret(drawn.module, *inputs)
             text = compiler.to_text(drawn.module)
-            return Raw(number, drawn.on(spec), verdict, message, blamed.phase, text, inputs, expected, [], note)
+            return CaseFailure(number, drawn.on(spec), verdict, message, blamed.phase, text, inputs, expected, [], note)
 
         found = attempt(drawn_again, number, f"following up the {verdict} of {spec}: {message.partition(_LINE)[0]}")
         if isinstance(found, OwnFailure):

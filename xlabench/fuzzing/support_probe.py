@@ -22,7 +22,7 @@ _STOPPING_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Inquiry:
+class SupportProbe:
     """Asks as many workers at once as a campaign has.
 
     Attributes:

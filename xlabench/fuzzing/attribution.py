@@ -7,12 +7,15 @@ from collections.abc import Callable, Sequence
 
 from xlabench.diagnosis.checks import checked
 from xlabench.engines.spec import split_spec
-from xlabench.fuzzing.findings import Raw
+from xlabench.fuzzing.findings import CaseFailure
 
 
-def culprit(
-    ended: Raw, engines: Sequence[str], cases: Sequence[int], again: Callable[[Sequence[str], Sequence[int]], list[Raw]]
-) -> Raw:
+def attribute_crash(
+    ended: CaseFailure,
+    engines: Sequence[str],
+    cases: Sequence[int],
+    again: Callable[[Sequence[str], Sequence[int]], list[CaseFailure]],
+) -> CaseFailure:
     """What is behind the end of a process: what it was doing, or an engine before that wrote over its memory.
 
     With the checks on that engines have, who does so is told at once: another engine on the same case, or where that
@@ -23,7 +26,7 @@ def culprit(
         return ended
     for numbers in ([ended.number], [*itertools.takewhile(lambda case: case != ended.number, cases)]):
         found = again(closer, numbers) if numbers else []
-        crash = next((raw for raw in found if raw.verdict == "crash"), None)
+        crash = next((failure for failure in found if failure.verdict == "crash"), None)
         if crash is not None:
             is_same = crash.number == ended.number and split_spec(crash.engine) == split_spec(checked(ended.engine))
             return ended if is_same else crash

@@ -30,7 +30,7 @@ def _run(config, folder, source):
 class OfVariants(Generated):
     """One program, drawn for a variant of the engine."""
 
-    def support(self, config, inquiry):
+    def support(self, config, support_probe):
         return {"banned": []}
 
     def drawing(self, config, support):
@@ -53,7 +53,7 @@ def test_a_finding_keeps_the_variant_and_counts_for_the_engine(tmp_path, monkeyp
 class OfTwoKinds(Generated):
     """One program, called with inputs of two kinds."""
 
-    def support(self, config, inquiry):
+    def support(self, config, support_probe):
         return {"banned": []}
 
     def drawing(self, config, support):

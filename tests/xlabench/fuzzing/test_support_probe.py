@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from xlabench.fuzzing.inquiry import Inquiry
+from xlabench.fuzzing.support_probe import SupportProbe
 
 
 class Refused(Exception):
@@ -20,19 +20,19 @@ def test_answers_come_in_order_from_as_many_workers_as_there_are():
         asked.add(id(worker))
         return item * item
 
-    answers = Inquiry(2, None, (), lambda *numbers: seen.append(numbers)).each(ask, range(40))
+    answers = SupportProbe(2, None, (), lambda *numbers: seen.append(numbers)).each(ask, range(40))
     assert answers == [n * n for n in range(40)]
     assert seen == [(n, 40) for n in range(1, 41)]
     assert 1 <= len(asked) <= 2
 
 
-def test_what_a_question_raises_ends_the_inquiry():
+def test_what_a_question_raises_ends_the_probe():
     def ask(_worker, item):
         if item == 3:
             raise Refused(item)
 
     with pytest.raises(Refused):
-        Inquiry(2, None, (), lambda *_: None).each(ask, range(100))
+        SupportProbe(2, None, (), lambda *_: None).each(ask, range(100))
 
 
 @pytest.mark.slow
@@ -49,7 +49,7 @@ def test_what_is_broken_off_waits_for_no_answer_and_leaves_no_process(monkeypatc
 
     begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        Inquiry(2, None, (), interrupt).each(ask, ["process", *["hang"] * 9])
+        SupportProbe(2, None, (), interrupt).each(ask, ["process", *["hang"] * 9])
     assert time.monotonic() - begin < 60
     for process in processes:
         with pytest.raises(ProcessLookupError):
