@@ -33,18 +33,18 @@ def walk(  # noqa: PLR0913 - a nest's parts, all but its body by name
     *,
     split: int = -1,
     joined: int = 1,
-    part: Range | None = None,
+    chunk: Range | None = None,
     innermost: Run | None = None,
     known: Known | None = None,
 ) -> None:
     """Run a body, which gets the linear index, over a group's loops piece by piece, emitting it once for each piece.
 
-    Loop number `split`, or the first `joined` loops taken as one, runs over `part` only.  `innermost`, if given, emits
+    Loop number `split`, or the first `joined` loops taken as one, runs over `chunk` only.  `innermost`, if given, emits
     the innermost loops.  What is true in a piece is told by `known`, which holds the start indices that the group's
     pieces depend on.
     """
-    walk_ = _Walk(builder, group, body, split, part, innermost or _plain(builder), known or Known())
-    if joined > 1 and part is not None:
+    walk_ = _Walk(builder, group, body, split, chunk, innermost or _plain(builder), known or Known())
+    if joined > 1 and chunk is not None:
         walk_.open_joined(joined)
     else:
         walk_.open_from(0, [])
@@ -68,7 +68,7 @@ class _Walk:
     group: LoopNest
     body: Callable[[Index], None]
     split: int
-    part: Range | None
+    chunk: Range | None
     innermost: Run
     known: Known
 
@@ -90,9 +90,9 @@ class _Walk:
         pieces = list(itertools.pairwise(places))
         is_last = level == group.innermost
         if is_last and group.period:
-            pieces = [part for piece in pieces for part in group.period.parts(*piece)]
+            pieces = [one for piece in pieces for one in group.period.parts(*piece)]
         elif is_last and level != self.split and len(pieces) > 1 and not group.once:
-            pieces = [part for piece in pieces for part in _in_lines(*piece)]
+            pieces = [one for piece in pieces for one in _in_lines(*piece)]
         for first, stop in pieces:
             limits = self._limits(level, first, stop - first)
             if is_last and group.period and group.period.fits(first, stop):
@@ -103,9 +103,9 @@ class _Walk:
                 self._loop(level, counters, (first, stop), limits)
 
     def open_joined(self, count: int) -> None:
-        """All loops, the first `count` of them as one, of which the iterations of `part` are run."""
-        outer, part = self.group.loops[:count], self.part
-        assert part is not None
+        """All loops, the first `count` of them as one, of which the iterations of `chunk` are run."""
+        outer, chunk = self.group.loops[:count], self.chunk
+        assert chunk is not None
 
         def iteration(index: Value) -> None:
             emission = Emission(self.builder)
@@ -115,7 +115,7 @@ class _Walk:
                 counters.append(emission.opaque(emission.value(counter), size))
             self.open_from(count, counters[::-1])
 
-        _plain(self.builder)(part, iteration)
+        _plain(self.builder)(chunk, iteration)
 
     def _all_jammed(self, counters: list[Index]) -> None:
         """The body at a point, or at those of a jammed loop one after the other."""
@@ -127,8 +127,8 @@ class _Walk:
             self.body(self.group.combine([*counters[:jammed], constant(number), *counters[jammed + 1 :]]))
 
     def _limits(self, level: int, first: int, size: int) -> Range:
-        if level == self.split and self.part:
-            return _within(self.builder, self.part, first, size)
+        if level == self.split and self.chunk:
+            return _within(self.builder, self.chunk, first, size)
         return all_of(size)
 
     def _loop(self, level: int, counters: list[Index], piece: tuple[int, int], limits: Range) -> None:
@@ -174,9 +174,9 @@ class _Walk:
         ends = integer(0), integer(count)
         ahead = (builder.sub(integer(bound), moved) for bound in moving.bounds)
         places = [ends[0], *(builder.clamp(place, *ends) for place in ahead), ends[1]]
-        part = self.part if level == self.split else None
-        if part:
-            places = [builder.clamp(place, part.start, part.stop) for place in places]
+        chunk = self.chunk if level == self.split else None
+        if chunk:
+            places = [builder.clamp(place, chunk.start, chunk.stop) for place in places]
         far = count + sum(abs(bound) for bound in moving.bounds) + sum(map(abs, base.bounds()))
         for limits, bounds in zip(
             itertools.pairwise(places), itertools.pairwise((-far, *moving.bounds, far)), strict=True
@@ -205,7 +205,7 @@ def _in_lines(first: int, stop: int) -> list[tuple[int, int]]:
     return [*ahead, (start, end), *behind]
 
 
-def _within(builder: Builder, part: Range, first: int, size: int) -> Range:
+def _within(builder: Builder, chunk: Range, first: int, size: int) -> Range:
     """What a part of a loop has of a piece, counted from the piece's first iteration."""
 
     def clamp(place: Value) -> Value:
@@ -213,4 +213,4 @@ def _within(builder: Builder, part: Range, first: int, size: int) -> Range:
         above = builder.smax(moved, integer(0)) if first else moved
         return builder.smin(above, integer(size))
 
-    return Range(clamp(part.start), clamp(part.stop), math.gcd(part.unit, first, size))
+    return Range(clamp(chunk.start), clamp(chunk.stop), math.gcd(chunk.unit, first, size))

@@ -55,7 +55,7 @@ class Period:
         end = start + max(0, stop - start) // self.length * self.length
         if start >= end:
             return [(first, stop)]
-        return [part for part in ((first, start), (start, end), (end, stop)) if part[0] < part[1]]
+        return [piece for piece in ((first, start), (start, end), (end, stop)) if piece[0] < piece[1]]
 
     def fits(self, first: int, stop: int) -> bool:
         """Whether a piece is several whole periods."""
@@ -233,8 +233,8 @@ def nested(
         if level == len(ranges):
             following = body(counters, complex_numbers.put_together(emission.builder, values, types))
             return complex_numbers.taken_apart(emission.builder, following)
-        part = ranges[level]
-        with emission.builder.loop(part.start, part.stop, carried=values, nonempty=part.nonempty) as loop:
+        chunk = ranges[level]
+        with emission.builder.loop(chunk.start, chunk.stop, carried=values, nonempty=chunk.nonempty) as loop:
             emission.enter()
             loop.carry(*open_from(level + 1, [*counters, loop.index], loop.carried))
             emission.leave()
@@ -246,20 +246,20 @@ def nested(
 
 @contextmanager
 def loops(
-    builder: Builder, group: LoopNest, *, split: int = -1, part: Range | None = None, metadata: str = ""
+    builder: Builder, group: LoopNest, *, split: int = -1, chunk: Range | None = None, metadata: str = ""
 ) -> Iterator[Index]:
-    """Open a group's loops and yield its linear index; loop number `split` runs over `part` only.
+    """Open a group's loops and yield its linear index; loop number `split` runs over `chunk` only.
 
     `metadata` goes on the innermost loop.
     """
     variables: list[Variable] = []
     with ExitStack() as stack:
         for number, count in enumerate(group.loops):
-            is_split = number == split and part is not None
+            is_split = number == split and chunk is not None
             if count == 1 and not is_split:
                 variables.append(Variable(integer(0), 1))
                 continue
-            start, stop = (part.start, part.stop) if is_split and part else (integer(0), integer(count))
+            start, stop = (chunk.start, chunk.stop) if is_split and chunk else (integer(0), integer(count))
             innermost = number == len(group.loops) - 1
             loop = stack.enter_context(
                 builder.loop(start, stop, nonempty=not is_split, metadata=metadata if innermost else "")

@@ -321,8 +321,8 @@ def _copy_all(copies: Sequence[tuple[Buffer, Buffer]], here: Pointers, *, shared
     for source, target in copies:
         offset, length = integer(0), integer(target.size_bytes)
         if shared:
-            part = nest.share(builder, target.size_bytes, THREAD, THREADS, align=_COPY_ALIGN)
-            offset, length = part.start, builder.sub(part.stop, part.start)
+            chunk = nest.share(builder, target.size_bytes, THREAD, THREADS, align=_COPY_ALIGN)
+            offset, length = chunk.start, builder.sub(chunk.stop, chunk.start)
         builder.copy_bytes(
             builder.gep("i8", here.of(source), offset), builder.gep("i8", here.of(target), offset), length
         )

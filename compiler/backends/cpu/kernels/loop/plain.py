@@ -127,12 +127,12 @@ class _Loops:
         length = group.loops[group.innermost]
         known = _known(builder, self.kernel, group)
         iterations = _Iterations(builder, known, self.interleave, self.fast, has_complex(self.kernel))
-        part = None
+        chunk = None
         if joined > 1:
-            part = nest.share(builder, prod(group.loops[:joined]), THREAD, THREADS)
+            chunk = nest.share(builder, prod(group.loops[:joined]), THREAD, THREADS)
         elif self.parallel:
             align = (_BLOCK if self.fast and length % _BLOCK == 0 else LINE) if level == group.innermost else 1
-            part = nest.share(builder, group.loops[level], THREAD, THREADS, align=align)
+            chunk = nest.share(builder, group.loops[level], THREAD, THREADS, align=align)
         body = body_of(self.kernel, self.tables)
         loop_splitting.walk(
             builder,
@@ -140,7 +140,7 @@ class _Loops:
             lambda index: iterations.body(partial(_at, body, index)),
             split=level,
             joined=joined,
-            part=part,
+            chunk=chunk,
             innermost=iterations.run,
             known=known,
         )

@@ -207,8 +207,8 @@ class _Tiled:
         for number in outer:
             units *= self.counts[number]
         builder = self.builder
-        part = nest.share(builder, units, THREAD, THREADS) if parallel else nest.all_of(units)
-        with builder.loop(part.start, part.stop, name="strip", metadata=keep_rolled(builder.module)) as loop:
+        chunk = nest.share(builder, units, THREAD, THREADS) if parallel else nest.all_of(units)
+        with builder.loop(chunk.start, chunk.stop, name="strip", metadata=keep_rolled(builder.module)) as loop:
             counters, strip = self._unit(Emission(builder), loop.index, outer, units)
             with builder.loop(
                 integer(0),

@@ -26,8 +26,8 @@ def _decide(given: Given) -> Plan:
         builder = Builder(begin(module, kernel))
         for group in groups:
             level = nest.split_level(group.loops)
-            part = nest.share(builder, group.loops[level], THREAD, THREADS) if plan.parallel else None
-            with nest.loops(builder, group, split=level, part=part) as index:
+            chunk = nest.share(builder, group.loops[level], THREAD, THREADS) if plan.parallel else None
+            with nest.loops(builder, group, split=level, chunk=chunk) as index:
                 body(Emission(builder), [index])
         builder.ret()
         return (builder.function.name,)

@@ -42,8 +42,8 @@ def emit(loops: ReductionNest, emission: Emission, walk: Walk, tile: int) -> Non
     kept_types = accumulators.types(loops.form.types)
     stored = map(element.storage_type, kept_types)
     places = [builder.emit("ptr", f"alloca [{size} x {type_}], align 64") for type_ in stored]
-    part = nest.share(builder, math.prod(outer) * tiles, *walk.share)
-    with builder.loop(part.start, part.stop, name="tile") as unit:
+    chunk = nest.share(builder, math.prod(outer) * tiles, *walk.share)
+    with builder.loop(chunk.start, chunk.stop, name="tile") as unit:
         emission.enter()
         *kept, number = loops.counters(emission, unit.index, [*outer, tiles])
         first = number.times(size)
@@ -108,16 +108,16 @@ class _Columns:
 
     def _iterations(
         self,
-        part: nest.Range,
+        chunk: nest.Range,
         iterations: int,
         around: list[Value],
         step: Callable[[list[Value], Value, list[Value]], None],
     ) -> None:
         """So many iterations of the last reduced loop at a time, for all columns."""
-        if part.start.literal is not None and part.start == part.stop:
+        if chunk.start.literal is not None and chunk.start == chunk.stop:
             return
         emission = self.emission
-        with emission.builder.loop(part.start, part.stop, step=iterations, nonempty=part.nonempty) as loop:
+        with emission.builder.loop(chunk.start, chunk.stop, step=iterations, nonempty=chunk.nonempty) as loop:
             emission.enter()
 
             def columns(counters: list[Value], _: list[Value]) -> list[Value]:

@@ -41,8 +41,8 @@ def emit(loops: ReductionNest, emission: Emission, walk: Walk, lanes: Lanes) -> 
     side = next((n for n in (4, 2) if rows % n == 0 and n * columns * len(form.types) <= _MOST_VECTORS), 1)
     reduced = loops.counts(reduced=True)
     chained = lanes.chained(side * columns, reduced[-1], form.computed()[0])
-    part = nest.share(builder, rows, *walk.share, align=side)
-    with builder.loop(part.start, part.stop, step=side, name="rows") as loop:
+    chunk = nest.share(builder, rows, *walk.share, align=side)
+    with builder.loop(chunk.start, chunk.stop, step=side, name="rows") as loop:
         emission.enter()
         numbers = [builder.add(loop.index, integer(number)) for number in range(side)]
         many = [loops.counters(emission, number, outer) for number in numbers]

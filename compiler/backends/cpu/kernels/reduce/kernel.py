@@ -229,8 +229,8 @@ class _Emitter:
         builder = LaneBuilder(begin(module, self.form.kernel, ".partial"))
         emission = Emission(builder)
         outermost, *inner = self.nest.counts(reduced=True)
-        part = nest.share(builder, chunks, THREAD, THREADS)
-        with builder.loop(part.start, part.stop, name="chunk") as loop:
+        mine = nest.share(builder, chunks, THREAD, THREADS)
+        with builder.loop(mine.start, mine.stop, name="chunk") as loop:
             emission.enter()
             chunk = nest.share(builder, outermost, loop.index, integer(chunks))
             ranges = [chunk, *(nest.all_of(count) for count in inner)]
@@ -250,7 +250,7 @@ class _Emitter:
         builder = LaneBuilder(begin(module, self.form.kernel, ".combine"))
         emission = Emission(builder)
         lanes = self.given.result_lanes
-        part = nest.share(builder, self.form.kept, THREAD, THREADS, align=lanes.width if lanes else 1)
+        chunk = nest.share(builder, self.form.kept, THREAD, THREADS, align=lanes.width if lanes else 1)
 
         def result(kept: Index) -> None:
             def step(counters: list[Value], carried: list[Value]) -> list[Value]:
@@ -266,9 +266,9 @@ class _Emitter:
             self.form.finish(emission, kept, self.nest.met(emission, initial, total))
 
         if lanes:
-            lanes.each(emission, Loops([part], [self.form.kept]), lambda counters: result(counters[0]))
+            lanes.each(emission, Loops([chunk], [self.form.kept]), lambda counters: result(counters[0]))
         else:
-            with builder.loop(part.start, part.stop, name="result") as loop:
+            with builder.loop(chunk.start, chunk.stop, name="result") as loop:
                 emission.enter()
                 result(whole(Variable(loop.index, self.form.kept)))
                 emission.leave()
@@ -292,8 +292,8 @@ class _Emitter:
         builder, counts = emission.builder, self.nest.counts(reduced=False)
         lanes, reduced = self.given.lanes, self.nest.counts(reduced=True)
         side = self._side(lanes, walk.share) if lanes else 1
-        part = nest.share(builder, self.form.kept, *walk.share, align=side)
-        with builder.loop(part.start, part.stop, step=side, name="row") as row:
+        chunk = nest.share(builder, self.form.kept, *walk.share, align=side)
+        with builder.loop(chunk.start, chunk.stop, step=side, name="row") as row:
             emission.enter()
             numbers = [builder.add(row.index, integer(number)) for number in range(side)]
             many = [self.nest.counters(emission, number, counts) for number in numbers]

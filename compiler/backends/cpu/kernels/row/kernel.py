@@ -88,8 +88,8 @@ ROW = Kind(
 def _one_by_one(builder: Builder, rows: Rows, group: nest.LoopNest) -> None:
     """One row after the other, an element at a time."""
     kept = row_lanes.Kept(builder, rows)
-    part = nest.share(builder, rows.count, THREAD, THREADS)
-    with builder.loop(part.start, part.stop, name="row") as loop:
+    chunk = nest.share(builder, rows.count, THREAD, THREADS)
+    with builder.loop(chunk.start, chunk.stop, name="row") as loop:
         emission = Emission(builder)
         row = emission.opaque(loop.index, rows.count)
         values = RowValues(rows, emission, row, kept.loader(emission), kept.saver(emission))

@@ -77,8 +77,8 @@ def emit(builder: LaneBuilder, form: Form) -> None:
         return
     rows, side = form.rows, form.side
     kept = [Kept(builder, rows) for _ in range(side)]
-    part = nest.share(builder, rows.count, THREAD, THREADS, align=side)
-    with builder.loop(part.start, part.stop, step=side, name="row") as loop:
+    chunk = nest.share(builder, rows.count, THREAD, THREADS, align=side)
+    with builder.loop(chunk.start, chunk.stop, step=side, name="row") as loop:
         emission = Emission(builder)
         mine = _Side.of(rows, emission, loop.index, [(k.loader(emission), k.saver(emission)) for k in kept])
         loops = Loops.all_of(form.group.loops)
@@ -223,20 +223,20 @@ class _Steps:
     def emit(self, builder: LaneBuilder) -> None:
         """Emit the loop over steps."""
         rows, side, phases = self.form.rows, self.side, self.form.rows.phases
-        part = nest.share(builder, rows.count, THREAD, THREADS, align=side)
+        chunk = nest.share(builder, rows.count, THREAD, THREADS, align=side)
         # Threads without rows do not go on until the last phase has had them.
-        some = builder.compare("slt", part.start, part.stop)
+        some = builder.compare("slt", chunk.start, chunk.stop)
         behind = integer((len(phases) - 1) * side)
-        stop = builder.select(some, builder.add(part.stop, behind), part.start)
+        stop = builder.select(some, builder.add(chunk.stop, behind), chunk.start)
         found = [[self._nothing(phase)] * (len(phases) - 1 - n) for n, phase in enumerate(phases)]
         slots = [ring.slots for ring in self.rings.values()]
         with builder.loop(
-            part.start, stop, step=side, carried=[*_flat(_flat(found)), *_flat(slots)], name="step"
+            chunk.start, stop, step=side, carried=[*_flat(_flat(found)), *_flat(slots)], name="step"
         ) as loop:
             carried = iter(loop.carried)
             found = [[[next(carried) for _ in values] for values in many] for many in found]
             slots = [[next(carried) for _ in places] for places in slots]
-            results = self._step(Emission(builder), loop.index, part, found, slots)
+            results = self._step(Emission(builder), loop.index, chunk, found, slots)
             found = [[new, *many][: len(many)] for many, new in zip(found, results, strict=True)]
             loop.carry(*_flat(_flat(found)), *(slot for places in slots for slot in (places[-1], *places[:-1])))
 
@@ -244,23 +244,23 @@ class _Steps:
         self,
         emission: Emission,
         index: Value,
-        part: nest.Range,
+        chunk: nest.Range,
         found: Sequence[Sequence[Sequence[Value]]],
         slots: Sequence[Sequence[Value]],
     ) -> list[list[Value]]:
         """All phases once; returns what each has found out."""
         builder, form, phases = emission.builder, self.form, self.form.rows.phases
-        last = builder.sub(part.stop, integer(self.side))
+        last = builder.sub(chunk.stop, integer(self.side))
         reductions = []
         for number, phase in enumerate(phases):
             own = first = builder.sub(index, integer(number * self.side))
-            first = builder.smax(builder.smin(first, last), part.start)
+            first = builder.smax(builder.smin(first, last), chunk.start)
             reach = [self._reach(emission, number, row, slots) for row in range(self.side)]
             rows = _Side.of(form.rows, emission, first, reach)
             for earlier in range(number):
                 rows.leave(phases[earlier], found[earlier][number - earlier - 1])
             if not phase.reduces:
-                self._place(rows, builder.compare("sge", own, part.start))
+                self._place(rows, builder.compare("sge", own, chunk.start))
             reductions.append(rows.reduction(phase, form.group, form.machine, fetches=False))
         loops = Loops.all_of(form.group.loops)
         results = form.chained(phases, self.side).reduce(emission, loops, *reductions)

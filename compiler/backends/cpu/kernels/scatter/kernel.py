@@ -248,7 +248,7 @@ def _copy_loops(module: Module, kernel: Kernel, builder: Builder, shared: tuple[
     (group,) = nest.plan(module, parameters(kernel), [kernel.outputs[0].size], body)
     level = nest.split_level(group.loops) if shared else -1
     part = nest.share(builder, group.loops[level], *shared) if shared else None
-    with nest.loops(builder, group, split=level, part=part) as index:
+    with nest.loops(builder, group, split=level, chunk=part) as index:
         body(Emission(builder), [index])
 
 
@@ -306,7 +306,7 @@ def _apply_all(module: Module, kernel: Kernel, builder: Builder, mine: _Part) ->
         return
     level = nest.split_level(group.loops)
     chunk = nest.share(builder, group.loops[level], mine.chunk, integer(_CHUNKS)) if mine.chunk else None
-    with nest.loops(builder, group, split=level if chunk else -1, part=chunk) as number:
+    with nest.loops(builder, group, split=level if chunk else -1, chunk=chunk) as number:
         batch, start, inside = _aim(kernel, Emission(builder), number, mine)
         with builder.when(inside, "inside"):
             _apply(kernel, builder, batch, start, mine)
@@ -355,7 +355,7 @@ def _apply(kernel: Kernel, builder: Builder, batch: Sequence[Index], start: tupl
             # Left alone, LLVM writes the iterations of a short loop out before it could make vectors of them.
             metadata = keep_rolled(builder.module, scalar=mine.block > 0) if dims[d] >= _ENOUGH else ""
             loops = nest.loops(
-                builder, nest.LoopNest(dims[d], (dims[d],)), split=0 if part else -1, part=part, metadata=metadata
+                builder, nest.LoopNest(dims[d], (dims[d],)), split=0 if part else -1, chunk=part, metadata=metadata
             )
             inner.append(stack.enter_context(loops))
         results = (mine.target,) if mine.target else ()

@@ -95,10 +95,10 @@ class SortGiven(Given):
             sort_line = sort(module)
             builder = Builder(begin(module, self.kernel))
             if lines.count and lines.length:
-                part = nest.share(builder, lines.count, THREAD, THREADS)
+                chunk = nest.share(builder, lines.count, THREAD, THREADS)
                 own = builder.mul(THREAD, integer(thread_bytes))
                 workspace = builder.gep("i8", arguments(self.kernel).workspace, own)
-                with builder.loop(part.start, part.stop, name="line") as loop:
+                with builder.loop(chunk.start, chunk.stop, name="line") as loop:
                     sort_line(builder, loop.index, workspace)
             builder.ret()
             return (builder.function.name,)

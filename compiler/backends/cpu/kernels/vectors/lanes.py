@@ -233,14 +233,14 @@ class Lanes:
         return cut(nest.nested(emission, outer, flat, innermost), len(groups))
 
     def _span(
-        self, emission: Emission, part: nest.Range, size: int, groups: list[list[Value]], step: Step
+        self, emission: Emission, chunk: nest.Range, size: int, groups: list[list[Value]], step: Step
     ) -> list[Value]:
         """The innermost loop: whole vectors for all groups, then what is left, masked, for the first one."""
         builder = _lane_builder(emission)
         block = len(groups) * self.width
-        length = builder.sub(part.stop, part.start)
+        length = builder.sub(chunk.stop, chunk.start)
         blocks = whole_blocks(builder, length, block)
-        middle = builder.add(part.start, blocks)
+        middle = builder.add(chunk.start, blocks)
 
         def blockwise(index: Value, carried: list[Value]) -> list[Value]:
             def advance(number: int, group: list[Value]) -> list[Value]:
@@ -251,13 +251,13 @@ class Lanes:
             return [value for values in builder.abreast(bodies) for value in values]
 
         def masked(index: Value, carried: list[Value]) -> list[Value]:
-            lane = self._lane(builder, index, size, self._mask(builder, builder.sub(part.stop, index)))
+            lane = self._lane(builder, index, size, self._mask(builder, builder.sub(chunk.stop, index)))
             return self._within(emission, lane, _after(step, carried))
 
         flat = [value for group in groups for value in group]
-        flat = _loop(emission, nest.Range(part.start, middle), block, flat, blockwise)
+        flat = _loop(emission, nest.Range(chunk.start, middle), block, flat, blockwise)
         each = len(groups[0])
-        rest = _loop(emission, nest.Range(middle, part.stop), self.width, flat[:each], masked)
+        rest = _loop(emission, nest.Range(middle, chunk.stop), self.width, flat[:each], masked)
         return [*rest, *flat[each:]]
 
     def _lane(self, builder: Builder, first: Value, size: int, mask: Value | None) -> Lane:
@@ -369,19 +369,19 @@ def _pieces(values: Sequence[Value], sizes: Sequence[int]) -> list[list[Value]]:
 
 def _loop(
     emission: Emission,
-    part: nest.Range,
+    chunk: nest.Range,
     step: int,
     carried: list[Value],
     body: Callable[[Value, list[Value]], list[Value]],
 ) -> list[Value]:
     """A loop that carries values; none for no iteration or one."""
-    start, stop = part.start.literal, part.stop.literal
+    start, stop = chunk.start.literal, chunk.stop.literal
     if start is not None and stop is not None and stop - start <= step:
-        return body(part.start, carried) if stop > start else carried
+        return body(chunk.start, carried) if stop > start else carried
     builder = emission.builder
     rolled = keep_rolled(builder.module)
     with builder.loop(
-        part.start, part.stop, step=step, carried=carried, nonempty=part.nonempty, metadata=rolled
+        chunk.start, chunk.stop, step=step, carried=carried, nonempty=chunk.nonempty, metadata=rolled
     ) as loop:
         loop.carry(*body(loop.index, loop.carried))
     return loop.results

@@ -103,8 +103,8 @@ class Scan:
         """A thread's share of so many rows, so many neighbours at a time; `chains` gets the first and their number."""
         b = self.builder
         whole = count // CHAINS
-        part = nest.share(b, -(-count // CHAINS), THREAD, THREADS)
-        with b.loop(part.start, part.stop, name="rows", metadata=keep_rolled(b.module)) as group:
+        chunk = nest.share(b, -(-count // CHAINS), THREAD, THREADS)
+        with b.loop(chunk.start, chunk.stop, name="rows", metadata=keep_rolled(b.module)) as group:
             first = b.mul(group.index, integer(CHAINS))
             if whole:
                 with b.when(b.compare("slt", first, integer(whole * CHAINS)), "chains"):
@@ -174,8 +174,8 @@ class Scan:
         b = self.builder
         columns = -(-self.inner // self.columns)
         held = b.gep(I8, arguments(self.kernel).workspace, b.mul(THREAD, integer(self.scratch_bytes)))
-        part = nest.share(b, self.outer * columns, THREAD, THREADS)
-        with b.loop(part.start, part.stop, name="block", metadata=keep_rolled(b.module)) as block:
+        chunk = nest.share(b, self.outer * columns, THREAD, THREADS)
+        with b.loop(chunk.start, chunk.stop, name="block", metadata=keep_rolled(b.module)) as block:
             outer, number = b.udivrem(block.index, integer(columns))
             first = b.mul(number, integer(self.columns))
             left = b.sub(integer(self.inner), first)
