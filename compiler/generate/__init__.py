@@ -7,13 +7,14 @@ reach when they are compiled is known to whoever is `watching`.
 """
 
 from compiler.generate.choices import Choices, RandomChoices
-from compiler.generate.exhaustive import Packing, Small, small_programs, space_of
+from compiler.generate.exhaustive import COMMON, Packing, Small, small_programs, space_of
 from compiler.generate.fragments import is_fragment
 from compiler.generate.scope import Space
 from compiler.generate.table import FAMILIES, PAIRS, RECIPES, program
 from compiler.ir.decisions import Decisions, watching
 
 __all__ = [
+    "COMMON",
     "FAMILIES",
     "PAIRS",
     "RECIPES",

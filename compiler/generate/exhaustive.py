@@ -16,6 +16,7 @@ from compiler.generate.table import RECIPES
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import TYPES, ElementType
+from compiler.ops import Trait, narrowing
 
 BASES = ((2, 3, 4), (3, 3, 3))
 """Dimensions of the arrays that programs are about."""
@@ -24,12 +25,12 @@ _BESIDE = ((5,), (4, 3))
 _ALL_OF, _PERCENT = 6, 99
 _MOST_ELEMENTS, _BUDGET = 256, 1 << 20
 _EVERYTHING = frozenset(RECIPES)
-COMMON = (
-    "abs", "add", "and", "broadcast", "compare", "concatenate", "convert", "divide", "dot", "iota", "maximum",
-    "minimum", "multiply", "negate", "not", "or", "pad", "reduce", "reshape", "reverse", "select", "slice",
-    "subtract", "transpose", "while",
-)  # fmt: skip
-"""What comes three in a row, in any order: most rewrites look at that many."""
+COMMON = narrowing(
+    Trait.ELEMENTWISE | Trait.MOVES | Trait.GENERATES | Trait.SELECTS | Trait.PRODUCT | Trait.COMBINES | Trait.CONTROL,
+    "abs add and broadcast compare concatenate convert divide dot iota maximum minimum multiply negate not or pad "
+    "reduce reshape reverse select slice subtract transpose while",
+)
+"""What most programs consist of, and most rewrites look for; here it comes three in a row, in any order."""
 _OF_THREE = ("f32", "s32")
 
 
@@ -179,4 +180,6 @@ def small_programs(element_types: Sequence[str], banned: frozenset[tuple[str, st
         yield from (Small(opcode, kind, BASES[0], second=second) for second in sorted(RECIPES))
     of_three = [(opcode, kind) for opcode, kind in pairs if opcode in COMMON and kind in _OF_THREE]
     for opcode, kind in of_three:
-        yield from (Small(opcode, kind, BASES[0], second=one, third=other) for one in COMMON for other in COMMON)
+        yield from (
+            Small(opcode, kind, BASES[0], second=one, third=other) for one in sorted(COMMON) for other in sorted(COMMON)
+        )

@@ -33,6 +33,8 @@ class Trait(enum.Flag):
     """Each element takes many steps that wait for one another, which implementations arrange as they like."""
     ACCUMULATES = enum.auto()
     """Elements are sums, or the like, of many terms, whose order the language leaves open."""
+    ORDERS = enum.auto()
+    """Elements go where their values say, compared with one another."""
     COMBINES = enum.auto()
     """A computation makes one value of two, over and over, in an order that the language leaves open."""
 
@@ -42,6 +44,8 @@ class Trait(enum.Flag):
     """A function of real numbers that is right to a few units in the last place, not to the bit."""
     IEEE = enum.auto()
     """One of the basic operations of IEEE 754: its result is rounded once, correctly."""
+    AMPLIFIES = enum.auto()
+    """Roundings of operands, or on the way, may come out larger by any factor: what is computed is ill conditioned."""
     EXPENSIVE = enum.auto()
     """An element takes many times what an addition takes, so it is not computed more often than needed."""
 

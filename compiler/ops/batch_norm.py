@@ -114,7 +114,7 @@ OPS: dict[str, Op] = {
             _training,
             "Normalise by the batch.",
             required=_NUMBERS,
-            traits=Trait.ACCUMULATES,
+            traits=Trait.ACCUMULATES | Trait.AMPLIFIES,
         ),
         Op(
             "batch-norm-inference",
@@ -132,7 +132,7 @@ OPS: dict[str, Op] = {
             _grad,
             "The gradients of batch-norm-training.",
             required=_NUMBERS,
-            traits=Trait.ACCUMULATES,
+            traits=Trait.ACCUMULATES | Trait.AMPLIFIES,
         ),
     )
 }

@@ -158,7 +158,7 @@ OPS: dict[str, Op] = {
             _cholesky,
             "The triangular factor of positive definite matrices.",
             optional=("lower",),
-            traits=Trait.ACCUMULATES | Trait.ALGORITHM,
+            traits=Trait.ACCUMULATES | Trait.ALGORITHM | Trait.AMPLIFIES,
         ),
         Op(
             "triangular-solve",
@@ -167,7 +167,7 @@ OPS: dict[str, Op] = {
             _triangular_solve,
             "Solve systems with triangular matrices.",
             optional=("left_side", "lower", "unit_diagonal", "transpose_a"),
-            traits=Trait.ACCUMULATES | Trait.ALGORITHM,
+            traits=Trait.ACCUMULATES | Trait.ALGORITHM | Trait.AMPLIFIES,
         ),
         Op(
             "fft",

@@ -137,7 +137,7 @@ OPS: dict[str, Op] = {
             "Sort along a dimension by a comparator, other operands going along.",
             required=("dimensions", "to_apply"),
             optional=("is_stable",),
-            traits=Trait.EXACT,
+            traits=Trait.EXACT | Trait.ORDERS,
         ),
         Op(
             "topk",
@@ -147,7 +147,7 @@ OPS: dict[str, Op] = {
             "The k greatest or least of each row with their indices.",
             required=("k",),
             optional=("largest", "is_stable"),
-            traits=Trait.EXACT,
+            traits=Trait.EXACT | Trait.ORDERS,
         ),
     )
 }

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import planted_code
 import planted_passes
 from mutant_host import program
-from planted_text import CPU, PATCHES
+from planted_text import CPU, PATCHES, Patch
 
 from xlabench.engines import engine as real_engine
 
@@ -162,7 +162,12 @@ MUTANTS = {
         "pass/cse/merge with equal",
     ),
     "cse_order": Mutant(
-        planted_passes.cse_ignores_order,
+        Patch(
+            "passes.cse:run",
+            "(instruction), instruction.operands",
+            "(instruction), frozenset(instruction.operands)",
+            "",
+        ).plant,
         "a = f32[12,10] subtract(x, y)\n b = f32[12,10] subtract(y, x)\n z = f32[12,10] maximum(a, b)",
         "pass/cse/merge with equal",
     ),

@@ -118,8 +118,8 @@ def lost_tail():
             group = nest.LoopNest(whole, (whole,))
         return real.walk(builder, group, body, **options)
 
-    real = loop.pieces
-    loop.pieces = SimpleNamespace(walk=walk)
+    real = loop.loop_splitting
+    loop.loop_splitting = SimpleNamespace(walk=walk)
 
 
 def converts_by_rounding():

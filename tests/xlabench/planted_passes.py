@@ -3,7 +3,7 @@
 import numpy as np
 
 from compiler import pipeline
-from compiler.ir.module import Instruction
+from compiler.ir.alike import Numbering
 from compiler.ops.build import build
 from compiler.passes import (
     algebraic_simplification,
@@ -142,26 +142,16 @@ def swaps_when_folding():
 
 def cse_ignores(*names):
     def plant():
-        real = cse._key
+        class Forgetful(Numbering):
+            def operation(self, instruction):
+                meaning = dict(instruction.meaning)
+                literal = meaning.pop("literal", None)
+                told = tuple((name, self._value(meaning[name])) for name in sorted(meaning) if name not in names)
+                return self.number((instruction.opcode, instruction.shape, told, literal))
 
-        def wrong(instruction, bodies, operands):
-            opcode, shape, given, attributes, literal = real(instruction, bodies, operands)
-            return opcode, shape, given, tuple(a for a in attributes if a[0] not in names), literal
-
-        cse._key = wrong
+        cse.Numbering = Forgetful
 
     return plant
-
-
-def cse_ignores_order():
-    real = cse._key
-
-    def wrong(instruction, bodies, operands):
-        if isinstance(operands, tuple) and all(isinstance(o, Instruction) for o in operands):
-            operands = frozenset(operands)
-        return real(instruction, bodies, operands)
-
-    cse._key = wrong
 
 
 def after(name, damage):

@@ -62,6 +62,8 @@ def command(script: Path, arguments: tuple[str, ...], *, as_json: bool, **specs:
             os.environ[f"{VARIABLE}{kind.upper()}"] = engine(spec).spec
     flags_of(os.environ)  # a flag that nobody knows is said before anything runs
     say_what_is_passed_over(os.environ.get("XLA_FLAGS", ""))
+    for one in devices().values():  # what lies beside the script may hide what an engine would load later
+        engine(one.spec)
     importing.install()
     sys.argv = [str(script), *arguments]
     sys.path.insert(0, str(script.resolve().parent))

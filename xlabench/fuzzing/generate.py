@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 import compiler
-from compiler.generate import FAMILIES, PAIRS, RandomChoices, Space
-from compiler.ops import Trait, having, narrowing
+from compiler.generate import COMMON, FAMILIES, PAIRS, RandomChoices, Space
+from compiler.ops import Trait, having
 from xlabench.cases.inputs import DTYPES
 from xlabench.fuzzing import blocks, variants, variation
 from xlabench.fuzzing.reached import Corpus
@@ -35,12 +35,6 @@ _COMMON_TYPES = frozenset({
 })  # fmt: skip
 # Those that any program may need, whatever the swarm leaves out.
 _ALWAYS = frozenset({"pred", "s32"})
-_COMMON = narrowing(
-    Trait.ELEMENTWISE | Trait.MOVES | Trait.GENERATES | Trait.SELECTS | Trait.PRODUCT | Trait.COMBINES | Trait.CONTROL,
-    "abs add and broadcast compare concatenate convert divide dot iota maximum minimum multiply negate not or pad "
-    "reduce reshape reverse select slice subtract transpose while",
-)
-"""What most programs consist of, and most rewrites look for."""
 _USUAL_TYPES = frozenset({"bf16", "f16", "f32", "f64", "s64", "u32"})
 """What most programs compute with, beside those that any may need."""
 _PROBES = 10
@@ -58,11 +52,7 @@ _EXCHANGING = sorted(having(Trait.COLLECTIVE) - having(Trait.ASYNC))
 _NARROW_PERCENT, _NARROW = 20, ("s8", "u8")  # what counts and indexes in them comes to their ends
 _LARGE_PERCENT, _LARGE = 8, (1 << 14, 1 << 14, 1 << 16, 1 << 18)
 _FEW_LARGE = 3  # instructions of a program on large arrays
-_CUT = narrowing(
-    Trait.ACCUMULATES | Trait.SELECTS | Trait.PRODUCT | Trait.MOVES | Trait.EXACT,
-    "cholesky convolution dot fft gather reduce reduce-window scan scatter select-and-scatter sort topk transpose "
-    "triangular-solve",
-)
+_CUT = having(Trait.ACCUMULATES | Trait.ORDERS | Trait.INDEXED) | {"transpose"}
 """What is done in other ways when it is large: shared among threads, in tiles, in several passes."""
 _CUT_PERCENT = 60
 _OTHER_CALLS = 5
@@ -264,7 +254,7 @@ def swarm(space: Space, rng: np.random.Generator) -> Space:
     elif is_close:
         keep, kept = min(_KEPT), _usual(space.opcodes, rng)
     else:
-        kept = {o for o in sorted(space.opcodes) if rng.random() < (keep**0.5 if o in _COMMON else keep)}
+        kept = {o for o in sorted(space.opcodes) if rng.random() < (keep**0.5 if o in COMMON else keep)}
     types, usual = sorted(space.element_types), sorted(_USUAL_TYPES & space.element_types)
     kept_types = {t for t in types if rng.random() < (keep**0.5 if t in _USUAL_TYPES else max(keep, 2 / len(types)))}
     kept_types.update(map(str, rng.choice(usual, min(1, len(usual)))))
@@ -307,16 +297,16 @@ def _large(space: Space, rng: np.random.Generator) -> Space:
 
 def _close(opcodes: frozenset[str], rng: np.random.Generator) -> set[str]:
     """A few opcodes of one family, mostly those that are common, and a few that are common."""
-    shares = np.asarray([1 + len(family & _COMMON) for family in FAMILIES]) ** 0.5
+    shares = np.asarray([1 + len(family & COMMON) for family in FAMILIES]) ** 0.5
     family = sorted(FAMILIES[int(rng.choice(len(FAMILIES), p=shares / shares.sum()))] & opcodes)
-    weights = np.asarray([_COMMON_WEIGHT if opcode in _COMMON else 1 for opcode in family], float)
+    weights = np.asarray([_COMMON_WEIGHT if opcode in COMMON else 1 for opcode in family], float)
     count = min(len(family), int(rng.integers(*_FEW, endpoint=True)))
     chosen = rng.choice(family, count, replace=False, p=weights / weights.sum())
-    return {*map(str, chosen), *map(str, rng.choice(sorted(_COMMON & opcodes), 2))}
+    return {*map(str, chosen), *map(str, rng.choice(sorted(COMMON & opcodes), 2))}
 
 
 def _usual(opcodes: frozenset[str], rng: np.random.Generator) -> set[str]:
     """Several opcodes that are common, and a few of any kind beside them."""
-    common, all_of_them = sorted(_COMMON & opcodes), sorted(opcodes)
+    common, all_of_them = sorted(COMMON & opcodes), sorted(opcodes)
     several = min(len(common), int(rng.integers(*_SEVERAL, endpoint=True)))
     return {*map(str, rng.choice(common, several, replace=False)), *map(str, rng.choice(all_of_them, 2))}

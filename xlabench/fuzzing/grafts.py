@@ -82,7 +82,7 @@ def _given(last: Instruction, most: int) -> list[Instruction]:
     return list(dict.fromkeys(o for i in part for o in i.operands if o not in part and o.opcode not in _FREE))
 
 
-_FREE = frozenset({"constant", "iota"})
+_FREE = having(Trait.GENERATES)
 """What depends on nothing, and stays as it is."""
 
 

@@ -143,7 +143,7 @@ def test_the_report_is_made_again_from_the_records(suite, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--suite", "smokey"], "known are: corpus, smoke"),
+        (["--suite", "smokey"], "known are: corpus, graphs, smoke"),
         (["--suite", "smoke", "--engines", "cuda"], "known are: reference, cpu"),
         (["--suite", "smoke", "--engines", "cpu:fusio=off"], "fusion"),
         (["--suite", "smoke", "--engines", "cpu cpu"], "given twice"),

@@ -12,8 +12,8 @@ from xlabench.timing import roofline
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """One short iteration of each: what is right does not depend on how well it is measured."""
-    monkeypatch.setattr(roofline, "_TURNS", 1)
-    monkeypatch.setattr(roofline, "_TURN_S", 1e-4)
+    monkeypatch.setattr(roofline, "_ROUNDS", 1)
+    monkeypatch.setattr(roofline, "_ROUND_S", 1e-4)
     monkeypatch.setattr(compiler.limits, "_RUNS", 1)
     monkeypatch.setattr(compiler.limits, "_RUN_S", 1e-4)
 

@@ -52,7 +52,15 @@ def test_a_right_engine_has_no_findings_and_is_not_spoilt_by_one_of_others(tmp_p
     assert summary["cases"] == 60
     assert summary["cases_per_s_and_core"] > 0
     stages = {f"{engine} {stage}" for engine in ("right", "xla") for stage in ("compile", "run")}
-    assert set(summary["seconds"]) == {"drawing", "reference", "judging", "tracing", "telling", *stages}
+    assert set(summary["seconds"]) == {
+        "drawing",
+        "reference",
+        "judging",
+        "tracing",
+        "telling",
+        "trying the judge",
+        *stages,
+    }
     assert summary["coverage"]["reached"] > 300
 
 
