@@ -10,11 +10,11 @@ import random
 from collections.abc import Callable
 
 _LAYER = """
-  d{n} = f32[16,16] dot(x{n}, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
-  c{n} = f32[16,16] broadcast(b), dimensions={{1}}
-  s{n} = f32[16,16] add(d{n}, c{n})
-  t{n} = f32[16,16] tanh(s{n})
-  x{after} = f32[16,16] add(t{n}, x{n})"""
+  dot{n} = f32[16,16] dot(x{n}, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  bias{n} = f32[16,16] broadcast(b), dimensions={{1}}
+  sum{n} = f32[16,16] add(dot{n}, bias{n})
+  act{n} = f32[16,16] tanh(sum{n})
+  x{after} = f32[16,16] add(act{n}, x{n})"""
 _PER_LAYER = 5
 _UNARY = ("abs", "negate", "tanh", "sine", "floor", "sqrt")
 _BINARY = ("add", "multiply", "subtract", "maximum", "minimum", "divide")
