@@ -64,19 +64,56 @@ def alignment_of(size_bytes: int) -> int:
     return min(ALIGNMENT, 1 << max(0, size_bytes - 1).bit_length())
 
 
-def always(_: Buffer, __: Buffer) -> bool:
-    """Any two buffers may share space."""
-    return True
+class _Placed:
+    """Buffers that have their offsets, found by when they are alive.
+
+    Those alive at a moment lie on the way from the root of a tree of spans, each half of the one above, to that moment:
+    a buffer is kept at the least span that holds its life.  Most buffers live for a few instructions only, so that of
+    many few are looked at.
+    """
+
+    def __init__(self) -> None:
+        self._of_span: dict[tuple[int, int], list[tuple[int, Buffer]]] = {}
+        self._count, self._levels = 0, 0
+
+    def add(self, buffer: Buffer) -> None:
+        """Keep a buffer."""
+        level = (buffer.first ^ buffer.last).bit_length()
+        self._of_span.setdefault((level, buffer.first >> level), []).append((self._count, buffer))
+        self._count += 1
+        self._levels = max(self._levels, level + 1)
+
+    def alive_during(self, first: int, last: int) -> list[Buffer]:
+        """Those alive at some time between two, in the order of their offsets, then as they were added."""
+        found: list[tuple[int, int, Buffer]] = []
+        for level in range(self._levels):
+            for span in range(first >> level, (last >> level) + 1):
+                for number, other in self._of_span.get((level, span), ()):
+                    if other.first <= last and first <= other.last:
+                        found.append((other.offset, number, other))
+        return [buffer for _, _, buffer in sorted(found)]
 
 
-def pack(buffers: Iterable[Buffer], may_share: Callable[[Buffer, Buffer], bool] = always) -> int:
-    """Give each buffer an offset; returns the bytes needed for all."""
-    placed: list[Buffer] = []
+def pack(buffers: Iterable[Buffer], may_share: Callable[[Buffer, Buffer], bool] | None = None) -> int:
+    """Give each buffer an offset; returns the bytes needed for all.
+
+    Args:
+        buffers: what is placed.
+        may_share: whether two that are not alive at the same time may share space; any may without it.
+    """
+    placed, earlier = _Placed(), list[Buffer]()
     end = 0
     for buffer in sorted(buffers, key=lambda b: (-b.size_bytes, b.first)):
-        rivals = [o for o in placed if (o.first <= buffer.last and buffer.first <= o.last) or not may_share(buffer, o)]
-        buffer.offset = _best_gap(sorted(rivals, key=lambda o: o.offset), buffer.size_bytes)
-        placed.append(buffer)
+        if may_share is None:
+            rivals = placed.alive_during(buffer.first, buffer.last)
+            placed.add(buffer)
+        else:
+            alive = [
+                o for o in earlier if (o.first <= buffer.last and buffer.first <= o.last) or not may_share(buffer, o)
+            ]
+            rivals = sorted(alive, key=lambda o: o.offset)
+            earlier.append(buffer)
+        buffer.offset = _best_gap(rivals, buffer.size_bytes)
         end = max(end, buffer.offset + buffer.size_bytes)
     return end
 

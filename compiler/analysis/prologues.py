@@ -13,13 +13,13 @@ from collections.abc import Collection
 from compiler.analysis.opcodes import PRODUCTS
 from compiler.analysis.updates import is_elementwise
 from compiler.analysis.views import MOVES
-from compiler.ir.graph import reachable
 from compiler.ir.module import Instruction
 from compiler.ops import Trait, having
 
 _ONCE, _FEW = 4, 64
 """Rows, or columns, up to which nothing is packed, and up to which packing is most of the work."""
 _WORD_BITS = 32
+_LARGEST_WALK = 512
 _SPREADS = having(Trait.GENERATES) | {"broadcast"}
 
 
@@ -53,9 +53,19 @@ def joins(instruction: Instruction, members: Collection[Instruction], *, cheap: 
 
 
 def _ends_product(instruction: Instruction) -> bool:
-    """Whether an elementwise op comes from a product, whose kernel had better compute it."""
-    walked = reachable([instruction], lambda value: [o for o in value.operands if is_elementwise(o)])
-    return any(operand.opcode in PRODUCTS for value in walked for operand in value.operands)
+    """Whether an elementwise op comes from a product, whose kernel had better compute it.
+
+    The nearest are looked at first, and no more than a kernel holds: what a deep model adds up goes back to its input.
+    """
+    walked, seen = [instruction], {instruction}
+    for value in walked:
+        if any(operand.opcode in PRODUCTS for operand in value.operands):
+            return True
+        if len(walked) < _LARGEST_WALK:
+            following = [o for o in value.operands if o not in seen and is_elementwise(o)]
+            seen.update(following)
+            walked += dict.fromkeys(following)
+    return False
 
 
 def _taken_once(operand: Instruction, dot: Instruction, *, cheap: bool) -> bool:

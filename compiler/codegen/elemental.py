@@ -85,12 +85,23 @@ class Elemental:
             return rule(self, instruction, indices)
         operands = [self.value(operand, indices if operand.array.rank else ()) for operand in instruction.operands]
         fast = self.emission.may_be_fast and scalar.has_fast_path(instruction)
+        if self.emission.alone and math.has_fast_path(instruction.opcode):
+            return self._either(instruction, operands)
         if fast and not instruction.array.element_type.is_complex:
             fast = self._note_slow(instruction.opcode, operands)
         value = scalar.emit(self.builder, instruction, operands, flags=self.flags, fast=fast)
         if fast and instruction.array.element_type.is_complex:
             self.emission.note_slow(complex_functions.is_lost(self.builder, value))
         return value
+
+    def _either(self, instruction: Instruction, operands: Sequence[Value]) -> Value:
+        """An element by the cheaper form or the full one, whichever its operands are for: no need to await both."""
+        emit = partial(scalar.emit, self.builder, instruction, operands, flags=self.flags)
+        complex_ = instruction.array.element_type.is_complex
+        slow = None if complex_ else math.needs_slow_path(self.builder, instruction.opcode, operands)
+        if slow is None:
+            return emit(fast=False)
+        return self.builder.choose(slow, partial(emit, fast=False), partial(emit, fast=True), "slow")
 
     def _note_slow(self, opcode: str, operands: Sequence[Value]) -> bool:
         """Whether an opcode is computed in its cheaper form; then it is noted if its operands are not for that."""

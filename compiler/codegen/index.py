@@ -199,7 +199,8 @@ class Emission:
     `breaks` tells at which values of which digit the code changes over from one case to another, `moving` of which sums
     of several digits it does where they pass zero; `starts` says what variables among these are read from.  `periods`
     tells which digits are divided by what, and a value at which the quotient changes.
-    `slow`, unless None, allows functions to be computed in a form for small arguments, and tells if one was too large.
+    `slow`, unless None, allows functions to be computed in a form for small arguments, and tells if one was too large;
+    where a point is `alone`, nothing is made vectors of, and a branch picks the form.
     `values` caches what the current block may use; whoever opens a block that does not dominate what follows must
     `enter` before and `leave` after it.  `lane` says which counter is a vector at present, if one is.
     """
@@ -214,6 +215,7 @@ class Emission:
     known: Known = field(default_factory=Known)
     lane: Lane | None = None
     slow: Value | None = None
+    alone: bool = False
     _scopes: list[dict[object, object]] = field(default_factory=lambda: [{}])
 
     def enter(self) -> None:

@@ -218,6 +218,8 @@ class Module:
     computations: list[Computation] = field(default_factory=list)
     entry: Computation = None  # type: ignore[assignment]  # set by whoever builds the module
     attributes: Attributes = field(default_factory=dict)
+    _taken: dict[str, int] = field(default_factory=dict, init=False)
+    """The computations' names, each with the last number that was appended to it; made again when it has others."""
 
     def __repr__(self) -> str:
         return f"<module {self.name}: {len(self.computations)} computations>"
@@ -232,15 +234,25 @@ class Module:
 
     def add_computation(self, computation: Computation) -> Computation:
         """Add a computation under a name that is free here, before the entry so that callees come first."""
-        taken = {other.name for other in self.computations}
-        base, number = computation.name, 0
+        taken = self._taken
+        if len(taken) != len(self.computations):
+            taken = self._taken = dict.fromkeys((other.name for other in self.computations), 0)
+        base = computation.name
         while computation.name in taken:
-            number += 1
-            computation.name = f"{base}.{number}"
+            taken[base] += 1
+            computation.name = f"{base}.{taken[base]}"
+        taken[computation.name] = 0
         computation.module = self
-        at = self.computations.index(self.entry) if self.entry in self.computations else None
-        self.computations.insert(len(self.computations) if at is None else at, computation)
+        at = self._position_of_entry()
+        self.computations.insert(at, computation)
         return computation
+
+    def _position_of_entry(self) -> int:
+        """Where the entry is, nearly always at the end; the end if it is not here yet."""
+        computations = self.computations
+        if computations and computations[-1] is self.entry:
+            return len(computations) - 1
+        return computations.index(self.entry) if self.entry in computations else len(computations)
 
     def instructions(self) -> Iterator[Instruction]:
         """Every instruction of every computation."""
@@ -269,7 +281,7 @@ class Module:
             else:
                 stack.pop()
                 order.append(computation)
-        self.computations = order
+        self.computations, self._taken = order, {}
 
     def clone(self) -> Module:
         """A deep copy; literals and attribute values, which never change, are shared."""

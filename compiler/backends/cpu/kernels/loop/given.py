@@ -88,6 +88,10 @@ def _permutes(broadcast: Instruction) -> bool:
 
 def has_fast_path(kernel: Kernel, length: int) -> bool:
     """Whether a kernel calls functions that have a cheaper form, in loops that are long enough."""
+    return bool(functions_of(kernel)) and length >= SHORT
+
+
+def functions_of(kernel: Kernel) -> list[Instruction]:
+    """The functions in a kernel that have a cheaper form."""
     body = [i for i in kernel.body() if i.operands and isinstance(i.operands[0].shape, ArrayShape)]
-    found = any(scalar.has_fast_path(instruction) for instruction in body)
-    return found and length >= SHORT
+    return [instruction for instruction in body if scalar.has_fast_path(instruction)]

@@ -13,7 +13,7 @@ from math import prod
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin, parameters
 from compiler.backends.cpu.kernels.loop import memory_table
-from compiler.backends.cpu.kernels.loop.given import LoopGiven, body_of, has_fast_path
+from compiler.backends.cpu.kernels.loop.given import LoopGiven, body_of, functions_of, has_fast_path
 from compiler.backends.cpu.kernels.strategy import Functions, Plan
 from compiler.backends.cpu.kernels.vectors.interleaving import has_complex, interleave
 from compiler.backends.cpu.kernels.vectors.lanes import LINE
@@ -26,6 +26,8 @@ from compiler.codegen.signature import elemental_of
 
 _LARGEST_JAM = 64
 """Instructions in an iteration of the innermost loop up to which it takes in those of another."""
+_MOST_BRANCHES = 8
+"""Functions of a single element up to which each is written in both its forms, with a branch."""
 _BLOCK = 1024
 """Elements that are done again where an argument was too large for the cheaper form of a function."""
 
@@ -126,7 +128,8 @@ class _Loops:
         level, joined = self.shared.level, self.shared.joined
         length = group.loops[group.innermost]
         known = _known(builder, self.kernel, group)
-        iterations = _Iterations(builder, known, self.interleave, self.fast, has_complex(self.kernel))
+        alone = prod(group.loops) == 1 and len(functions_of(self.kernel)) <= _MOST_BRANCHES
+        iterations = _Iterations(builder, known, self.interleave, self.fast, has_complex(self.kernel), alone)
         chunk = None
         if joined > 1:
             chunk = nest.share(builder, prod(group.loops[:joined]), THREAD, THREADS)
@@ -182,7 +185,8 @@ class _Iterations:
     whether some argument was; such a block is done again in full.  The results are the same either way.  Where limits
     are known to be those of blocks, LLVM need not write a long body again for what would remain; that the kernel's
     length is a multiple says nothing of a piece of it.  What has to be done again `often` is done in vectors too: a
-    division by zero is nothing unusual, an angle of millions is.
+    division by zero is nothing unusual, an angle of millions is.  An element `alone` waits for one form only, by a
+    branch: what a loop of scalars takes is the time from one to the next.
     """
 
     builder: Builder
@@ -190,11 +194,12 @@ class _Iterations:
     interleave: int
     fast: bool
     often: bool
+    alone: bool
     _slow: Value | None = None
 
     def body(self, emit_body: Callable[[Emission], None]) -> None:
         """Emit one iteration."""
-        emission = Emission(self.builder, known=self.known, slow=self._slow)
+        emission = Emission(self.builder, known=self.known, slow=self._slow, alone=self.alone)
         emit_body(emission)
         self._slow = emission.slow
 

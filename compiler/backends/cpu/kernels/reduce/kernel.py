@@ -45,6 +45,8 @@ _ENOUGH_UNITS = 16
 """Rows, or tiles of columns, from which on threads share them whole: what loops share in the same way is near then."""
 _FEW_TERMS = 8
 """Terms of sums up to which neighbouring sums are better made side by side."""
+_STREAMED = 512
+"""Elements of a row from which on rows of an array that is in no cache are read one by one."""
 _LARGE, _WIDE = 1 << 20, 2048
 """So many elements are in no cache; if rows have so many columns, threads share these, and each sums up all rows."""
 
@@ -319,4 +321,7 @@ class _Emitter:
     def _side(self, lanes: Lanes, share: tuple[Value, Value]) -> int:
         """How many rows are walked side by side."""
         joins = share == (THREAD, THREADS) and self.given.result_lanes is not None
-        return lanes.together(self.form.kept, math.prod(self.nest.counts(reduced=True))) if joins else 1
+        length = math.prod(self.nest.counts(reduced=True))
+        # What is in no cache is waited for longer than the ends of rows, and comes fastest as one stream.
+        streams = length >= _STREAMED and self.form.kept * length >= _LARGE
+        return lanes.together(self.form.kept, length) if joins and not streams else 1

@@ -47,6 +47,22 @@ def test_large_arguments_change_nothing_for_their_neighbours(size, opcode, type_
     assert np.array_equal(np.isnan(found.astype(float)), np.isnan(mixed.astype(float)) | np.isinf(mixed.astype(float)))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("type_", "dtype"), [("f32", np.float32), ("f64", np.float64), ("bf16", ml_dtypes.bfloat16)])
+def test_an_element_alone_is_what_it_is_among_others(type_, dtype):
+    x = np.array([0.0, -0.0, 1e-45, 0.5, 1e5, 131072, -131073, 1048577, 1e7, -3e30, np.inf, np.nan]).astype(dtype)
+    t, n = type_, len(x)
+    text = f"""ENTRY e {{ x = {t}[N] parameter(0)  y = {t}[N] parameter(1)  s = {t}[N] sine(x)  c = {t}[N] cosine(x)
+      t = {t}[N] tan(x)  r = {t}[N] remainder(x, y)  ROOT all = ({t}[N], {t}[N], {t}[N], {t}[N]) tuple(s, c, t, r) }}"""
+    alone, together = (compiler.compile(text.replace("[N]", size)) for size in ("[]", f"[{n}]"))
+
+    want = together(x, np.full(n, 0.3, dtype))
+
+    for place in range(n):
+        found = alone(x[place], np.array(0.3, dtype))
+        assert [value.tobytes() for value in found] == [values[place].tobytes() for values in want]
+
+
 @pytest.mark.parametrize("type_", ["c64", "c128"])
 @pytest.mark.parametrize("size", [5000, 7168], ids=["part of a block", "whole blocks"])
 def test_quotients_by_zero_change_nothing_for_their_neighbours(size, type_):

@@ -125,3 +125,18 @@ def test_a_reduction_of_zeros_keeps_their_sign(opcode: str, initial: str, sign: 
     zeros = np.where((np.arange(200) % 3 == 0) & (opcode != "add"), 0.0, -0.0).astype(np.float32)
     (result,) = compiler.compile(text)(zeros)
     assert np.copysign(1, result) == sign
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("length", [511, 512, 2048], ids=["side by side", "one by one", "longer"])
+def test_rows_of_what_is_in_no_cache_are_summed_alike_by_all_threads(length):
+    rows = -(-(1 << 20) // length // 16) * 16
+    text = f"""add {{ a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }}
+    ENTRY e {{ x = f32[{rows},{length}] parameter(0)  z = f32[] constant(0)
+      ROOT r = f32[{rows}] reduce(x, z), dimensions={{1}}, to_apply=add }}"""
+    x = np.random.default_rng(0).normal(size=(rows, length)).astype(np.float32)
+
+    one, two = (compiler.compile(text, options=compiler.CompileOptions(threads=n))(x)[0] for n in (1, 2))
+
+    assert one.tobytes() == two.tobytes()
+    assert np.allclose(one, x.sum(axis=1, dtype=np.float64), atol=1e-4)
