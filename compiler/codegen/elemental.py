@@ -3,7 +3,7 @@
 This is how every kernel of both back ends evaluates fused producers: a kernel walks over indices of its result and asks
 for the value there; each opcode says which elements of its operands it needs and what it does with them.  Operands that
 lie in memory are *leaves*, supplied by the kernel.  Elementwise opcodes come from `compiler.codegen.scalar`, those that
-move data from `movement`, those that combine many elements into one from `windows`.
+move data from `movement`, those that combine many elements into one from `windows`, and control flow from `control`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from functools import partial
 from types import MappingProxyType
 
 from compiler.analysis.iteration import Iteration
-from compiler.codegen import math, movement, scalar, windows
+from compiler.codegen import control, math, movement, scalar, windows
 from compiler.codegen.index import Emission
 from compiler.codegen.llvm_ir import Builder, Value
-from compiler.codegen.movement import Indices, Leaf, Rule, always
+from compiler.codegen.movement import Indices, Leaf, always
 from compiler.codegen.scalar import complex_functions
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.shape import TupleShape
@@ -118,7 +118,7 @@ class Elemental:
         known = self.emission.cached(key)
         if isinstance(known, list):
             return known
-        rule = windows.RULES.get(instruction.opcode)
+        rule = _TUPLES.get(instruction.opcode)
         if rule is None:
             raise instruction.unsupported("where it is computed for each element", by="code generation")
         values = rule(self, instruction, indices)
@@ -181,6 +181,15 @@ class Elemental:
         """The results of a computation of scalars (a reducer, a comparator) on values."""
         return apply(self.emission, computation, arguments, flags=flags or self.flags)
 
+    def call(self, computation: Computation, argument: Sequence[Value]) -> list[Value]:
+        """The scalars of a computation's result, from those of its one parameter: in a scope of the caller's."""
+        (parameter,) = computation.parameters
+        if isinstance(parameter.shape, TupleShape):
+            self.emission.remember((parameter, (), "elements"), list(argument))
+        else:
+            self.emission.remember((parameter, ()), argument[0])
+        return Elemental(self.emission, {}, flags=self.flags).elements(computation.root, ())
+
     def choose(self, condition: Value, then: Callable[[], Value], otherwise: Callable[[], Value]) -> Value:
         """One of two values, computing only that one."""
         return self.builder.choose(condition, lambda: self._scoped(then), lambda: self._scoped(otherwise))
@@ -206,19 +215,17 @@ def apply(
     return values
 
 
-def _first(values: movement.Values, instruction: Instruction, indices: Indices) -> Value:
-    """An op that combines elements, of a single array."""
-    return windows.RULES[instruction.opcode](values, instruction, indices)[0]
+def _first(values: Elemental, instruction: Instruction, indices: Indices) -> Value:
+    """The one array that there is of the result."""
+    return _TUPLES[instruction.opcode](values, instruction, indices)[0]
 
 
-def _get_tuple_element(values: movement.Values, instruction: Instruction, indices: Indices) -> Value:
-    return values.elements(instruction.operands[0], indices)[instruction.attributes["index"]]
+_TUPLES: dict[str, Callable[[Elemental, Instruction, Indices], list[Value]]] = {**windows.RULES, **control.RULES}
+"""Rules of opcodes whose results may be several arrays, by opcode."""
 
-
-RULES: dict[str, Rule] = {
+RULES: dict[str, Callable[[Elemental, Instruction, Indices], Value]] = {
     **movement.RULES,
-    **dict.fromkeys(windows.RULES, _first),
-    "get-tuple-element": _get_tuple_element,
+    **dict.fromkeys(_TUPLES.keys() - {"tuple"}, _first),
 }
 """Rules of opcodes that are not elementwise, by opcode."""
 

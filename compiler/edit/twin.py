@@ -86,8 +86,11 @@ def _turn(instruction: Instruction) -> None:
         instruction.attributes.pop(name, None)
     op = OPS[instruction.opcode]
     if op.elementwise and not _is_inferred(instruction):
-        is_to_pred = instruction.array.element_type is PRED and len(instruction.operands) == 1
-        instruction.opcode = "convert" if is_to_pred else _STAND_INS[len(instruction.operands)]
+        count = len(instruction.operands)
+        if count not in _STAND_INS:
+            raise instruction.unsupported("integers of several widths do not mix", by=_BY)
+        is_to_pred = instruction.array.element_type is PRED and count == 1
+        instruction.opcode = "convert" if is_to_pred else _STAND_INS[count]
 
 
 def _is_inferred(instruction: Instruction) -> bool:

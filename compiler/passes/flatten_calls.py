@@ -8,6 +8,8 @@ the call, as what a library is made of does.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from compiler.analysis.effects import control_predecessors
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.control import is_ordered
@@ -72,10 +74,10 @@ def _inline(computation: Computation, call: Instruction, fuel: Fuel) -> bool:
 
 
 def _separate(module: Module, fuel: Fuel) -> bool:
-    """Copy a computation that more than one loop or branch runs."""
+    """Copy a computation that more than one loop or branch runs, those within what is applied to elements included."""
     taken: set[Computation] = set()
     changed = False
-    pending = [module.entry]
+    pending = [module.entry, *dict.fromkeys(_applied(module))]
     while pending:
         for instruction in pending.pop().instructions:
             for name in _CONTROL.get(instruction.opcode, ()):
@@ -94,6 +96,13 @@ def _separate(module: Module, fuel: Fuel) -> bool:
                     pending.append(own)
                 instruction.attributes[name] = tuple(fresh) if isinstance(value, tuple) else fresh[0]
     return changed
+
+
+def _applied(module: Module) -> Iterator[Computation]:
+    """The computations that are applied to elements, which any number of instructions may share."""
+    for instruction in module.instructions():
+        if not _copies_callees(instruction):
+            yield from instruction.called_computations()
 
 
 def copy_computation(source: Computation) -> Computation:

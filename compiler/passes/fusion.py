@@ -17,6 +17,7 @@ from compiler.analysis.groups import FusionGroup, FusionGroupKind, add_to, is_io
 from compiler.analysis.joining import may_copy, may_join
 from compiler.analysis.merging import merge
 from compiler.analysis.sort_results import read_of
+from compiler.ir.calls import reached
 from compiler.ir.control import is_ordered
 from compiler.ir.module import Computation, Instruction, Module, computed_from
 from compiler.ir.outline import outline
@@ -31,7 +32,7 @@ def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
     changed = False
     fused_bodies = within_fusions(module)
-    applied = {c for i in module.instructions() for c in _applied(i)}
+    applied = set(reached(c for i in module.instructions() for c in _applied(i)))
     for computation in list(module.computations):
         if computation in fused_bodies or computation in applied:
             continue
@@ -56,7 +57,7 @@ def run(module: Module, fuel: Fuel) -> bool:
 
 
 def _applied(instruction: Instruction) -> Iterable[Computation]:
-    """Computations that are applied to elements, within which there is nothing to fuse."""
+    """Computations that are applied to elements: within them, and what their control flow runs, is nothing to fuse."""
     return () if instruction.opcode in ("while", "conditional", "call") else instruction.called_computations()
 
 

@@ -21,9 +21,9 @@ from compiler.ir.shape import leaves
 from compiler.ir.types import TYPES, ElementType, Kind
 from compiler.plan import HANDED_ON, check_inputs, check_module, check_one_device
 from compiler.precision import unified
-from compiler.wide import control, elementwise, factors, movement, order, solvers, sums
+from compiler.wide import control, elementwise, factors, movement, order, signs, solvers, sums
 from compiler.wide.lifting import lift, lift_type
-from compiler.wide.numbers import Wide, certain, exact, with_own_zeros
+from compiler.wide.numbers import UNSIGNED_ZERO, Wide, certain, exact, with_own_zeros
 from compiler.wide.rule import Context, Rule
 
 RULES: dict[str, Rule] = {
@@ -39,7 +39,8 @@ class WideResult:
 
     Attributes:
         value: f64 for floats, c128 for complex numbers, else the program's own type.
-        bound: how far a legal result may lie from the value (for complex numbers: the modulus of the difference).
+        bound: how far a legal result may lie from the value (for complex numbers: the modulus of the difference); -0
+            where the sign of a zero counts as well.
         undecided: where a decision that rounding can turn leaves the element open; the bound is infinite there.
         element_type: the name of the program's own type.
     """
@@ -61,6 +62,9 @@ class WideResult:
             same = (wide == self.value) | (np.isnan(wide) & np.isnan(self.value))
             if self.value.dtype.kind in "fc":
                 within = np.abs(wide - self.value) <= self.bound
+                if self.value.dtype.kind == "f":
+                    turned = np.signbit(self.bound) & (np.signbit(wide) != np.signbit(self.value))
+                    same, within = same & ~turned, within & ~turned
             else:
                 within = np.abs(wide.astype(np.float64) - self.value.astype(np.float64)) <= self.bound
                 within &= self.bound > 0
@@ -87,7 +91,8 @@ def interpret_wide(module: Module, *inputs: Any) -> list[WideResult]:
             leaf.element_type for leaf in leaves(module.entry.root.shape) if leaf.element_type.kind is not Kind.OPAQUE
         ]
         found: list[Any] = list(flatten(result))
-        return [_result(wide, kind) for wide, kind in zip(found, types, strict=True)]
+        kept = zip(found, types, signs.are_known(module), strict=True)
+        return [_result(wide, kind, has_signs=has_signs) for wide, kind, has_signs in kept]
 
 
 def _lifted(value: Value) -> Any:
@@ -99,9 +104,11 @@ def _lifted(value: Value) -> Any:
     return exact(value.astype(np.complex128 if value.dtype.kind == "c" else np.float64))
 
 
-def _result(wide: Wide, element_type: ElementType) -> WideResult:
+def _result(wide: Wide, element_type: ElementType, *, has_signs: bool) -> WideResult:
     value = np.array(wide.value, lift_type(element_type).dtype, order="C")
     bound = np.array(np.broadcast_to(wide.error, value.shape))
+    if has_signs and value.dtype.kind == "f" and element_type.name not in UNSIGNED_ZERO:
+        bound = np.where((bound == 0) & (value == 0), -0.0, bound)
     return WideResult(value, bound, np.isinf(bound), element_type.name)
 
 

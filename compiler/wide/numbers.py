@@ -27,7 +27,7 @@ _WITHOUT_NAN = frozenset({"f4e2m1fn", "f6e2m3fn", "f6e3m2fn"})
 """What stands for a NaN in these types is open."""
 _WITHOUT_ZERO = "f8e8m0fnu"
 """What stands for zero and for negative numbers in this type is open."""
-_UNSIGNED_ZERO = frozenset({"f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz"})
+UNSIGNED_ZERO = frozenset({"f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz"})
 """Types with one zero, which has no sign: what f64 would hold as -0 is 0 in them."""
 _COMPLEX_TERMS = 4.0
 _FLUSHED = frozenset({"f64", "f32", "bf16"})
@@ -99,7 +99,7 @@ def with_own_zeros(made: WideValue, shape: Shape) -> WideValue:
     if isinstance(made, tuple):
         kinds = shape.elements if isinstance(shape, TupleShape) else (shape,) * len(made)
         return tuple(map(with_own_zeros, made, kinds))
-    if not isinstance(shape, ArrayShape) or shape.element_type.name not in _UNSIGNED_ZERO:
+    if not isinstance(shape, ArrayShape) or shape.element_type.name not in UNSIGNED_ZERO:
         return made
     return Wide(made.value + 0.0, made.error)
 

@@ -135,6 +135,8 @@ def judge(np, results):
                 right |= np.isnan(got) & np.isnan(value)
             distance = np.abs(got.astype(np.complex128) - value.astype(np.complex128))
             right |= (distance <= error) & (error > 0)
+            if value.dtype.kind == "f":
+                right &= ~np.signbit(error) | (np.signbit(got) == np.signbit(value))
         wrong = np.argwhere(~right)
         example = ""
         if len(wrong):

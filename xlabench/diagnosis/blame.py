@@ -36,7 +36,7 @@ DETAILED = frozenset({"kernel", "llvm"})
 _ALL = 2**31 - 1  # more passes than any program has
 _SHOWN = 4
 _BAD = ("wrong", "invalid")
-_KINDS = {"rounding": "near", "reassociation": "near", "special": "special"}  # any other is far
+_KINDS = {"rounding": "near", "reassociation": "near", "special": "special", "zero": "zero"}  # any other is far
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,11 @@ def _opposite(element: Element) -> Any:
     return element.beyond(-element.own) if element.is_float and element.is_finite else None
 
 
+def _turned(element: Element) -> Any:
+    is_judged = element.is_float and element.own.dtype.kind != "c" and bool(np.signbit(element.error))
+    return -element.own if is_judged and element.own == 0 else None
+
+
 def _just_beyond(element: Element) -> Any:
     if not element.is_float or not element.is_finite:
         return None
@@ -143,6 +148,7 @@ CHANGES: Mapping[str, Change] = {
     "another integer": Change(_another),
     "a number far off": Change(_far_off),
     "the other sign": Change(_opposite, by_tolerance=False),
+    "a zero of the other sign": Change(_turned, by_tolerance=False),
     "a number just beyond its bound": Change(_just_beyond, by_tolerance=False),
     "a number within its bound": Change(_inside, _FINE, by_tolerance=False),
 }

@@ -8,6 +8,7 @@
 | `reassociation` | far less than the largest element, as sums in another order differ, but beyond the bound |
 | `garbage`       | far more than the largest element                                                        |
 | `value`         | anything else                                                                            |
+| `zero`          | nothing but zeros of the other sign                                                      |
 
 They are told by the arrays alone, so they are a hint and no verdict.
 """
@@ -36,7 +37,15 @@ def kind_of(expected: Sequence[Array], actual: Sequence[Array]) -> str:
         differing = _differing(want, got)
         if differing.any():
             return _kind(want, got, differing)
-    return ""
+    return "zero" if any(map(_is_turned, expected, actual)) else ""
+
+
+def _is_turned(want: Array, got: Array) -> bool:
+    """Whether zeros of one result have the other sign."""
+    if not is_inexact(want.dtype) or want.dtype.kind == "c":
+        return False
+    want, got = want.astype(np.float64), got.astype(np.float64)
+    return bool(((want == 0) & (got == 0) & (np.signbit(want) != np.signbit(got))).any())
 
 
 def _differing(want: Array, got: Array) -> NDArray[np.bool_]:

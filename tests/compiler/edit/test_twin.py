@@ -97,3 +97,10 @@ def test_a_loop_that_floats_end_has_no_twin():
     ENTRY e { x = f32[] parameter(0) t = (f32[]) tuple(x) ROOT w = (f32[]) while(t), condition=go, body=iteration }"""
     with pytest.raises(compiler.UnsupportedError, match="how often it iterates depends on floats"):
         edit.integer_twin(compiler.parse(text))
+
+
+def test_a_clamp_between_bounds_of_another_width_has_no_twin():
+    """Floats of several widths mix where precisions do; integers do not, and three of them have no stand-in."""
+    text = "ENTRY e { l = bf16[2] parameter(0) x = f32[2] parameter(1) ROOT c = f32[2] clamp(l, x, l) }"
+    with pytest.raises(compiler.UnsupportedError, match="several widths"):
+        edit.integer_twin(compiler.parse(text))

@@ -35,14 +35,27 @@ def test_seeds_may_be_planted_and_what_they_reach_is_known():
     assert {f"rule {rule}" for rule in decided.rules} <= known()
 
 
-def test_loops_that_iterate_as_often_as_they_are_told_are_not_planted():
-    text = """c {{ s = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0
+_COUNTING = """c {{ s = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0
       n = s32[] get-tuple-element(s), index=1 m = s32[] constant(7) ROOT r = pred[] compare(i, {most}), direction=LT }}
     b {{ s = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0
       n = s32[] get-tuple-element(s), index=1 one = s32[] constant(1) j = s32[] add(i, one)
       ROOT t = (s32[], s32[]) tuple(j, n) }}
     ENTRY e {{ n = s32[] parameter(0) z = s32[] constant(0) t = (s32[], s32[]) tuple(z, n)
       ROOT w = (s32[], s32[]) while(t), condition=c, body=b }}"""
+
+
+def test_loops_that_iterate_as_often_as_they_are_told_are_not_planted():
     rng = np.random.default_rng(0)
-    assert variation.has_meaning(compiler.parse(text.format(most="m")), rng)
-    assert not variation.has_meaning(compiler.parse(text.format(most="n")), rng)
+    assert variation.has_meaning(compiler.parse(_COUNTING.format(most="m")), rng)
+    assert not variation.has_meaning(compiler.parse(_COUNTING.format(most="n")), rng)
+
+
+@pytest.mark.parametrize(("most", "count", "ends"), [("n", 3, True), ("n", 2**31 - 1, False), ("m", 2**31 - 1, True)])
+def test_what_a_program_is_called_with_decides_whether_it_ends(most, count, ends):
+    module = compiler.parse(_COUNTING.format(most=most))
+    few, count = np.int32(0), np.int32(count)
+    assert variation.ends(module, [[few], [count]]) is ends
+
+
+def test_a_program_without_loops_ends_whatever_it_is_called_with():
+    assert variation.ends(compiler.parse("ENTRY e { ROOT n = s32[] parameter(0) }"), [])

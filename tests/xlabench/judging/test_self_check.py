@@ -71,7 +71,7 @@ def test_every_change_is_made_of_some_operation(monkeypatch, change):
     made = self_check.CHANGES[change].make
     elements = [
         self_check.Element(np.asarray(own).astype(kind)[()], own, error, 1.0)
-        for own, error in ((1.0, 0.25), (np.nan, 0.0))
+        for own, error in ((1.0, 0.25), (0.0, -0.0), (np.nan, 0.0))
         for kind in ("f4", "f8", "i4", "?")
         if kind[0] == "f" or own == own
     ]

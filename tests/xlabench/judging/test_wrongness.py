@@ -20,7 +20,7 @@ def changed(array, change):
     [
         (X, X, ""),
         (np.full(2, np.nan), np.full(2, -np.nan), ""),
-        (np.zeros(2), -np.zeros(2), ""),
+        (np.zeros(2), -np.zeros(2), "zero"),
         (X, changed(X, lambda _: np.nan), "special"),
         (X, changed(X, lambda _: np.inf), "special"),
         (X, X[::-1].copy(), "index"),

@@ -66,6 +66,12 @@ def _converts(instruction: Instruction) -> bool:
     return target.bits >= 32 or source.bits <= 16 or source.name == "f32"
 
 
+def _combines_plainly(reduce: Instruction) -> bool:
+    """Whether the reducer is straight-line code, too: a loop in it ends sooner in one lane than in another."""
+    inner = [i for i in reduce.attributes["to_apply"].instructions if i.opcode not in ("parameter", "tuple")]
+    return fits(inner, ())
+
+
 _CONDITIONS: Mapping[str, Callable[[Instruction], bool]] = {
     "bitcast-convert": _keeps_width,
     "ceil": _is_wide,
@@ -75,6 +81,7 @@ _CONDITIONS: Mapping[str, Callable[[Instruction], bool]] = {
     "floor": _is_wide,
     "pad": lambda pad: is_uniform(pad.operands[0]),
     "power": _of_floats,
+    "reduce": _combines_plainly,
     "round-nearest-even": _is_wide,
     "sine": _is_narrow,
     "tan": _is_narrow,

@@ -1,0 +1,61 @@
+"""Whether the sign of a zero is part of a result, or up to an implementation.
+
+A sum of exact numbers is exact, but the sign of its zero hangs on what was left out on the way: x + 0 is x to a
+compiler, and the initial value of a reduction may be added or not.  The larger of 0 and -0 may be either.  What only
+moves, chooses, negates, multiplies or divides has zeros of one sign, as long as all that it is made of has.  This is
+asked of the program and not of its values, so that it costs nothing: a result that one sum leads to is left open.
+"""
+
+from __future__ import annotations
+
+from compiler.ir.module import Instruction, Module
+from compiler.ir.shape import ArrayShape, Shape, leaves
+from compiler.ir.types import PRED, Kind
+from compiler.ops import Trait, having, narrowing
+
+_KEEPS = (having(Trait.MOVES | Trait.SELECTS) - {"bitcast-convert", "bitcast"}) | narrowing(
+    Trait.ELEMENTWISE | Trait.STRUCTURAL | Trait.EXACT,
+    "complex convert copy divide get-tuple-element imag multiply negate opt-barrier real select tuple",
+)
+"""Their zeros have the signs that those of their operands give them."""
+_MAKES = narrowing(Trait.ELEMENTWISE | Trait.GENERATES | Trait.STRUCTURAL | Trait.EXACT, "abs constant iota")
+"""Their zeros have the sign that the language says, whatever those of their operands have."""
+
+
+def are_known(module: Module) -> list[bool]:
+    """For each leaf of a module's result, in order, whether its zeros have one sign in every implementation."""
+    known: dict[Instruction, bool] = {}
+    for instruction in module.entry.instructions:
+        known[instruction] = _is_known(instruction, known)
+    root = module.entry.root
+    parts = root.operands if root.opcode == "tuple" else (root,)
+    return [known[part] for part in parts for leaf in leaves(part.shape) if leaf.element_type.kind is not Kind.OPAQUE]
+
+
+def _is_known(instruction: Instruction, known: dict[Instruction, bool]) -> bool:
+    opcode = instruction.opcode
+    if opcode == "parameter" or not _has_signs(instruction.shape):
+        return True
+    if opcode in _MAKES:
+        return True
+    if opcode in ("multiply", "divide") and not _is_plain(instruction):
+        return False
+    return opcode in _KEEPS and all(known[operand] for operand in instruction.operands)
+
+
+def _has_signs(shape: Shape) -> bool:
+    return any(leaf.element_type.is_float or leaf.element_type.is_complex for leaf in leaves(shape))
+
+
+def _is_plain(product: Instruction) -> bool:
+    """Whether a product or quotient is one of real numbers, none of which is a predicate to a compiler that looks.
+
+    Each part of a complex one is a sum; and a product with a predicate is a choice, between the other factor and 0.
+    """
+    return product.array.element_type.is_float and not any(map(_was_predicate, product.operands))
+
+
+def _was_predicate(value: Instruction) -> bool:
+    while value.opcode in ("broadcast", "reshape", "transpose", "copy", "convert"):
+        value = value.operands[0]
+    return isinstance(value.shape, ArrayShape) and value.array.element_type is PRED
