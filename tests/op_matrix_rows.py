@@ -1,9 +1,11 @@
 """Calls of ops on diagonals, of decompositions, of Fourier transforms, and of ops that count."""
 
 import numpy as np
+from op_rows import spread_batches
 from op_values import ints, numbers, scalar
 
 from compiler.graph import BY_NAME, AttributeList
+from compiler.ir.types import S8, S32
 
 
 def _wide(element_type, *dims, seed=0):
@@ -194,3 +196,11 @@ ROWS = {
     "MatrixDiagPart": batches,
 }
 """The calls of ops whose type is that of the attribute `T`, in all its types."""
+
+
+def mixed_batches(element_type):
+    alike = next(one for one in BY_NAME.values() if one.element_type is element_type)
+    for attributes, inputs in spread_batches(element_type):
+        yield {"Ta": alike, "Tb": alike, **attributes}, inputs
+    if element_type is S32:
+        yield {"Ta": BY_NAME["int8"], "Tb": BY_NAME["int8"]}, [numbers(S8, 3, 4), numbers(S8, 4, 2, seed=1)]

@@ -82,7 +82,7 @@ _ONE_NUMBER: dict[str, Differentiate] = {
     "Selu": _by_op("SeluGrad", "g", "y"),
     "Softplus": _by_op("SoftplusGrad", "g", "x"),
     "Softsign": _by_op("SoftsignGrad", "g", "x"),
-    **dict.fromkeys(("Floor", "Ceil", "Round", "Rint", "Invert", "LogicalNot"), no_gradient),
+    **dict.fromkeys(("Floor", "Ceil", "Round", "Rint", "Invert", "PopulationCount", "LogicalNot"), no_gradient),
 }
 
 

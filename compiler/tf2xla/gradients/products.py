@@ -54,5 +54,5 @@ def without_spread(node: Built, parts: Sequence[Output]) -> Sequence[Output | No
 GRADIENTS: dict[str, Differentiate] = {
     "MatMul": _matrices,
     "BatchMatMul": _batches("BatchMatMul"),
-    "BatchMatMulV2": _batches("BatchMatMulV2"),
+    **dict.fromkeys(("BatchMatMulV2", "BatchMatMulV3"), _batches("BatchMatMulV2")),
 }

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from compiler.expansion.expression import Expression
+from compiler.ir.types import BF16, F16, F32, F64
 from compiler.ops.build import build
 from compiler.tf2xla.broadcasting import common_dims, conjugate, spread
 from compiler.tf2xla.operation import Operation
@@ -45,7 +46,24 @@ def _product(
 
 
 def _batch_matmul(operation: Operation) -> Expression:
+    return _products(operation, operation["x"], operation["y"])
+
+
+def _mixed_batch_matmul(operation: Operation) -> Expression:
+    """Operands become the result's type first, which rounds nothing: what would is refused."""
     x, y = operation["x"], operation["y"]
+    target = operation.attribute("Tout").element_type
+    for one in (x, y):
+        kind = one.type
+        exact = (
+            kind is target or (kind.is_integer and target.is_integer) or (kind in (BF16, F16) and target in (F32, F64))
+        )
+        if not exact:
+            raise operation.unsupported(f"products of {kind} are not summed in {target}; cast the operands first")
+    return _products(operation, x.to(target), y.to(target))
+
+
+def _products(operation: Operation, x: Expression, y: Expression) -> Expression:
     _check_ranks(operation, (x, y), most=None)
     batch = common_dims(operation, x.dims[:-2], y.dims[:-2])
     x, y = (spread(one, (*batch, *one.dims[-2:])) for one in (x, y))
@@ -57,6 +75,7 @@ def _batch_matmul(operation: Operation) -> Expression:
 
 
 _TYPES = "floats complexes int32 int64 uint8 uint16 uint32 uint64"
+_MIXED = "floats complexes ints uint8"
 _TURNS = "adj_x: bool = false; adj_y: bool = false; grad_x: bool = false; grad_y: bool = false"
 RECORDS = table(
     record(
@@ -77,5 +96,12 @@ RECORDS = table(
         f"x: T, y: T -> output: T; T: {{{_TYPES} int16}}; {_TURNS}",
         _batch_matmul,
         "Products of matrices, spread over each other.",
+    ),
+    record(
+        "BatchMatMulV3",
+        f"x: Ta, y: Tb -> output: Tout; Ta: {{{_MIXED}}}; Tb: {{{_MIXED}}}; "
+        f"Tout: {{floats complexes int16 int32 int64}}; {_TURNS}",
+        _mixed_batch_matmul,
+        "Products of matrices, spread over each other, summed in a type of their own.",
     ),
 )

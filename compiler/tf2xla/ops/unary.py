@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from compiler.expansion.expression import Expression
-from compiler.ir.types import BF16, F16, F32, F64
+from compiler.ir.types import BF16, F16, F32, F64, U8
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.record import Lower, Record, record, table
 
@@ -200,6 +200,10 @@ def _digamma(x: Expression) -> Expression:
     return pole.where(x.literal(math.nan), reflected.where(mirrored, y))
 
 
+def _population(x: Expression) -> Expression:
+    return x.apply("popcnt").to(U8)
+
+
 def _unary(name: str, types: str, formula: Formula, doc: str, port: str = "x", result: str = "y") -> Record:
     return record(name, f"{port}: T -> {result}: T; T: {{{types}}}", _of(formula, port), doc)
 
@@ -268,4 +272,5 @@ RECORDS = table(
     _predicate("IsFinite", opcode("is-finite"), "Whether it is a number."),
     record("LogicalNot", "x: bool -> y: bool", _of(opcode("not")), "Whether it is false."),
     _unary("Invert", "ints uints", opcode("not"), "All bits flipped."),
+    record("PopulationCount", "x: T -> y: uint8; T: {ints uints}", _of(_population), "How many bits are set."),
 )
