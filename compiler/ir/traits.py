@@ -46,6 +46,8 @@ class Trait(enum.Flag):
     """One of the basic operations of IEEE 754: its result is rounded once, correctly."""
     AMPLIFIES = enum.auto()
     """Roundings of operands, or on the way, may come out larger by any factor: what is computed is ill conditioned."""
+    SIGNED_ZEROS = enum.auto()
+    """Of real numbers zeros have one sign, which those of the operands give them: of elementwise ones."""
     EXPENSIVE = enum.auto()
     """An element takes many times what an addition takes, so it is not computed more often than needed."""
 

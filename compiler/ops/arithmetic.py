@@ -187,7 +187,7 @@ _ROWS = (
         2,
         "Product.",
         kinds(pred=_AND, integer=np.multiply, real=np.multiply, complex_=_multiply_complex),
-        traits=_COMBINES | Trait.IEEE,
+        traits=_COMBINES | Trait.IEEE | Trait.SIGNED_ZEROS,
     ),
     Row(
         "divide",
@@ -195,7 +195,7 @@ _ROWS = (
         "Quotient; integers truncate towards zero.",
         kinds(integer=_divide_integers, real=np.divide, complex_=_divide_complex),
         result=None,
-        traits=Trait.EXPENSIVE | Trait.IEEE,
+        traits=Trait.EXPENSIVE | Trait.IEEE | Trait.SIGNED_ZEROS,
     ),
     Row(
         "remainder",
@@ -232,14 +232,14 @@ _ROWS = (
         "Magnitude.",
         kinds(signed=np.abs, unsigned=_identity, real=np.abs, complex_=_magnitude),
         result=real_part_type,
-        traits=Trait.EXACT | Trait.EVEN,
+        traits=Trait.EXACT | Trait.EVEN | Trait.SIGNED_ZEROS,
     ),
     Row(
         "negate",
         1,
         "Negation.",
         kinds(integer=np.negative, real=np.negative, complex_=np.negative),
-        traits=Trait.EXACT | Trait.ODD,
+        traits=Trait.EXACT | Trait.ODD | Trait.SIGNED_ZEROS,
     ),
     Row(
         "sign",

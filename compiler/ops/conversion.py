@@ -201,7 +201,7 @@ OPS: dict[str, Op] = {
             _infer_convert,
             _convert,
             "The same numbers in another type.",
-            traits=Trait.ELEMENTWISE | Trait.STRICT_TYPES | Trait.STATED_SHAPE,
+            traits=Trait.ELEMENTWISE | Trait.STRICT_TYPES | Trait.STATED_SHAPE | Trait.SIGNED_ZEROS,
         ),
         Op(
             "bitcast-convert",
@@ -221,7 +221,12 @@ OPS: dict[str, Op] = {
             traits=Trait.ELEMENTWISE | Trait.STATED_SHAPE,
         ),
         Row(
-            "real", 1, "Real part.", kinds(real=np.array, complex_=np.real), result=_part_type, traits=Trait.EXACT
+            "real",
+            1,
+            "Real part.",
+            kinds(real=np.array, complex_=np.real),
+            result=_part_type,
+            traits=Trait.EXACT | Trait.SIGNED_ZEROS,
         ).op(),
         Row(
             "imag",
@@ -229,7 +234,7 @@ OPS: dict[str, Op] = {
             "Imaginary part.",
             kinds(real=zeros_like, complex_=np.imag),
             result=_part_type,
-            traits=Trait.EXACT,
+            traits=Trait.EXACT | Trait.SIGNED_ZEROS,
         ).op(),
         Op(
             "complex",
@@ -237,7 +242,7 @@ OPS: dict[str, Op] = {
             _infer_complex,
             _complex,
             "A complex number from its parts.",
-            traits=Trait.ELEMENTWISE | Trait.EXACT,
+            traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.SIGNED_ZEROS,
         ),
         Op(
             "stochastic-convert",

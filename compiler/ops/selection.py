@@ -118,7 +118,7 @@ OPS: dict[str, Op] = {
             _infer_select,
             _select,
             "The second where the first holds, else the third.",
-            traits=Trait.ELEMENTWISE | Trait.EXACT,
+            traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.SIGNED_ZEROS,
         ),
         Op(
             "clamp",

@@ -11,15 +11,10 @@ from __future__ import annotations
 from compiler.ir.module import Instruction, Module
 from compiler.ir.shape import ArrayShape, Shape, leaves
 from compiler.ir.types import PRED, Kind
-from compiler.ops import Trait, having, narrowing
+from compiler.ops import Trait, having
 
-_KEEPS = (having(Trait.MOVES | Trait.SELECTS) - {"bitcast-convert", "bitcast"}) | narrowing(
-    Trait.ELEMENTWISE | Trait.STRUCTURAL | Trait.EXACT,
-    "complex convert copy divide get-tuple-element imag multiply negate opt-barrier real select tuple",
-)
-"""Their zeros have the signs that those of their operands give them."""
-_MAKES = narrowing(Trait.ELEMENTWISE | Trait.GENERATES | Trait.STRUCTURAL | Trait.EXACT, "abs constant iota")
-"""Their zeros have the sign that the language says, whatever those of their operands have."""
+_KEEPS = having(Trait.SIGNED_ZEROS | Trait.MOVES | Trait.SELECTS | Trait.GENERATES | Trait.TUPLES | Trait.VIEW)
+"""Their zeros have the signs that those of their operands give them, if they do not read bits as another type."""
 
 
 def are_known(module: Module) -> list[bool]:
@@ -36,11 +31,11 @@ def _is_known(instruction: Instruction, known: dict[Instruction, bool]) -> bool:
     opcode = instruction.opcode
     if opcode == "parameter" or not _has_signs(instruction.shape):
         return True
-    if opcode in _MAKES:
+    if opcode == "abs":  # whatever sign a zero had
         return True
     if opcode in ("multiply", "divide") and not _is_plain(instruction):
         return False
-    return opcode in _KEEPS and all(known[operand] for operand in instruction.operands)
+    return opcode in _KEEPS and not opcode.startswith("bitcast") and all(map(known.__getitem__, instruction.operands))
 
 
 def _has_signs(shape: Shape) -> bool:

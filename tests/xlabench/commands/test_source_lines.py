@@ -13,7 +13,7 @@ from xlabench.cases import inputs
 from xlabench.cli import cli
 from xlabench.diagnosis import blame
 from xlabench.diagnosis.blame import Blame
-from xlabench.fuzzing.findings import Findings, Raw
+from xlabench.fuzzing.findings import CaseFailure, Findings
 
 PROGRAM = """HloModule jit_step
 
@@ -131,7 +131,7 @@ def test_findings_of_a_campaign_say_whence_the_program_came(tmp_path):
     module = compiler.parse(PROGRAM)
     arrays = inputs.generate(module, 1)
     expected = compiler.interpret(module, *arrays)
-    raw = Raw(
+    raw = CaseFailure(
         3, "cpu", "wrong", "60 are wrong", "0", PROGRAM, arrays, expected, [np.zeros((6, 10), np.float32)], "seed 3"
     )
     findings = Findings(tmp_path / "findings", max_probes=20, factory=f"mutants:{PASS}")
