@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Module
+from compiler.diagnostics import UnsupportedError
 
 Detail: TypeAlias = str | int | float | bool | Sequence[str | int]
 """A number, a name or a few of them: what a plan says about itself in words of its own."""
@@ -118,3 +119,22 @@ def choose(
             return Choice(strategy.name, plan, partial(others, strategy.name, strategies[number + 1 :]))
         declined.append((strategy.name, plan.reason))
     return declined
+
+
+def first_of(strategies: Sequence[Strategy[Given, Emitted]], kernel: Kernel, given: Given, by: str) -> Choice[Emitted]:
+    """The first strategy that has a plan.
+
+    Args:
+        strategies: in order of preference.
+        kernel: what is to be computed.
+        given: what they are given.
+        by: the back end, as messages name it.
+
+    Raises:
+        UnsupportedError: none has a plan; it says why not.
+    """
+    found = choose(strategies, kernel, given)
+    if isinstance(found, Choice):
+        return found
+    reasons = "; ".join(f"{name}: {reason}" for name, reason in found)
+    raise UnsupportedError(kernel.instruction.name, by, reasons)

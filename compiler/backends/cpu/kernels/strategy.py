@@ -16,7 +16,6 @@ from compiler.codegen import cost
 from compiler.codegen.in_place import Pairs
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Module
-from compiler.diagnostics import UnsupportedError
 
 Functions: TypeAlias = tuple[str, ...]
 """Names of the functions to call, in order."""
@@ -97,8 +96,4 @@ class Kind(Generic[G]):
 
 def first_of(strategies: Sequence[Strategy[G, Functions]], given: G) -> Choice[Functions]:
     """The first strategy that has a plan; UnsupportedError where none has."""
-    found = strategy.choose(strategies, given.kernel, given)
-    if isinstance(found, Choice):
-        return found
-    reasons = "; ".join(f"{name}: {reason}" for name, reason in found)
-    raise UnsupportedError(f"{given.kernel.instruction.name}", "the CPU back end", reasons)
+    return strategy.first_of(strategies, given.kernel, given, "the CPU back end")

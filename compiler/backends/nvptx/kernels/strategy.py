@@ -16,7 +16,6 @@ from compiler.backends.strategy import Choice, Declined, Detail
 from compiler.backends.strategy import Strategy as Strategy
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Module
-from compiler.diagnostics import UnsupportedError
 
 Launches: TypeAlias = tuple[Launch, ...]
 """What is launched, in order."""
@@ -80,8 +79,4 @@ class Kind(Generic[G]):
 
 def first_of(strategies: Sequence[Strategy[G, Launches]], given: G) -> Choice[Launches]:
     """The first strategy that has a plan; UnsupportedError where none has."""
-    found = strategy.choose(strategies, given.kernel, given)
-    if isinstance(found, Choice):
-        return found
-    reasons = "; ".join(f"{name}: {reason}" for name, reason in found)
-    raise UnsupportedError(given.kernel.instruction.name, "the NVPTX back end", reasons)
+    return strategy.first_of(strategies, given.kernel, given, "the NVPTX back end")
