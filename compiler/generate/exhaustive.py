@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import product
 
 from compiler.generate.scope import Program, Scope, Space
 from compiler.generate.table import RECIPES
@@ -178,8 +179,7 @@ def small_programs(element_types: Sequence[str], banned: frozenset[tuple[str, st
                 yield from (Small(opcode, kind, base, at, value) for value in _others(low, high))
     for opcode, kind in pairs:
         yield from (Small(opcode, kind, BASES[0], second=second) for second in sorted(RECIPES))
+    common = sorted(COMMON)
     of_three = [(opcode, kind) for opcode, kind in pairs if opcode in COMMON and kind in _OF_THREE]
     for opcode, kind in of_three:
-        yield from (
-            Small(opcode, kind, BASES[0], second=one, third=other) for one in sorted(COMMON) for other in sorted(COMMON)
-        )
+        yield from (Small(opcode, kind, BASES[0], second=one, third=other) for one, other in product(common, repeat=2))

@@ -182,8 +182,8 @@ def test_threads_compile_at_once():
     def compile_and_run(number):
         module = Module()
         loops = [add_loop(module, f"loop{n}", vectors=bool(n % 2), value=str(number)) for n in range(6)]
-        for trip_count, function in enumerate(loops):
-            function.lines.insert(-1, f"  %unlike = add i32 {trip_count}, 0")
+        for at, function in enumerate(loops):
+            function.lines.insert(-1, f"  %unlike = add i32 {at}, 0")
         add_caller(module, *loops)
         return run(module)
 
