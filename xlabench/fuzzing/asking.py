@@ -133,11 +133,8 @@ class Asking:
     def results(self) -> list[list[Array]] | None:
         """The results of all calls, which nobody has judged; None where anything else comes of one."""
         case, spec = self.case, self.spec
-        self.on_stage(f"{case.label} {spec} compile")
         try:
-            with timed(self.spent, f"{spec} compile"), compiler.generate.watching() as decided:
-                program = build(self.subject, case.module)
-            self.decided.add(decided)
+            program = self._built()
             answers = []
             for kind, inputs in calls_on(spec, case):
                 self.on_stage(f"{case.label} {spec} {phase_of('run', kind)}")
@@ -150,6 +147,14 @@ class Asking:
         except Exception:  # noqa: BLE001 - who asks is told so, and asks again of less
             return None
         return None if self._repeated(program, answers) else [list(answer.actual) for answer in answers]
+
+    def _built(self) -> Program:
+        """The program, compiled; what was decided on the way is kept."""
+        self.on_stage(f"{self.case.label} {self.spec} compile")
+        with timed(self.spent, f"{self.spec} compile"), compiler.generate.watching() as decided:
+            program = build(self.subject, self.case.module)
+        self.decided.add(decided)
+        return program
 
     def of_results(self, results: Sequence[Sequence[Array]]) -> Answer | None:
         """The least that can be said of results of all calls, however they were come by; None where any is wrong."""
@@ -166,11 +171,8 @@ class Asking:
     def answer(self) -> Answer:
         """What is wrong first, or the least that can be said of all calls."""
         case, spec = self.case, self.spec
-        self.on_stage(f"{case.label} {spec} compile")
         try:
-            with timed(self.spent, f"{spec} compile"), compiler.generate.watching() as decided:
-                program = build(self.subject, case.module)
-            self.decided.add(decided)
+            program = self._built()
         except Exception as error:  # noqa: BLE001 - whatever an engine raises is a finding about it
             return raised(error)
         least, answers = Answer("bitwise"), list[Answer]()
