@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from session_api import EXACT, VALUES, recorded
 
-RECORDED = json.loads((Path(__file__).parent / "api.json").read_text())
+RECORDED = json.loads((Path(__file__).parent / "tensorflow" / "api.json").read_text())
 
 
 @pytest.fixture(autouse=True)
