@@ -1,4 +1,7 @@
-"""A machine may take denormal numbers for zeros on the way to a result that is none: every term so lost is allowed."""
+"""Sums of many terms: each may be lost among denormal numbers, or leave the range on the way, and nothing else is open.
+
+A machine may take denormal numbers for zeros on the way to a result that is none: every term so lost is allowed.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import numpy as np
 import pytest
 from wide_results import wide
 
+import compiler
 from compiler.ir.types import TYPES
 
 TINY = np.finfo(np.float32).tiny
@@ -116,3 +120,89 @@ def test_more_factors_than_elements_round_as_often() -> None:
     (result,) = wide(*lines, inputs=inputs, computations=multiply)
     assert result.allows(step_by_step).all()
     assert not result.allows(step_by_step * ml_dtypes.bfloat16(2)).any()
+
+
+def test_infinities_beside_what_may_overflow_the_other_way_are_undecided() -> None:
+    lines = ("x = f32[3] parameter(0)", "y = f32[3] parameter(1)")
+    end = "ROOT r = f32[] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}"
+    (result,) = wide(*lines, end, inputs=(np.array([np.inf, 3e38, 1], np.float32), np.array([1, -7, 1], np.float32)))
+    assert result.undecided
+    (result,) = wide(*lines, end, inputs=(np.array([np.inf, 1e37, 1], np.float32), np.array([1, -7, 1], np.float32)))
+    assert not result.undecided
+    assert result.value == np.inf
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_open"),
+    [
+        (("p = {t}[2] multiply(x, y)", "ROOT r = {t}[2] subtract(z, p)"), True),
+        (("p = {t}[2] multiply(x, y)", "n = {t}[2] negate(p)", "ROOT r = {t}[2] add(n, z)"), True),
+        (("p = {t}[2] maximum(x, y)", "q = {t}[2] add(p, p)", "ROOT r = {t}[2] subtract(z, q)"), False),
+    ],
+)
+@pytest.mark.parametrize("element_type", ["f32", "bf16"])
+def test_a_product_that_overflows_alone_need_not_do_so_in_a_sum(lines, is_open, element_type) -> None:
+    dtype = TYPES[element_type].dtype
+    largest = float(ml_dtypes.finfo(dtype).max)
+    inputs = [np.array(values, dtype) for values in ([largest, 1], [-4, 2], [-np.inf, 3])]
+    if not is_open:
+        inputs[1] = -inputs[1]
+    head = (f"{name} = {element_type}[2] parameter({n})" for n, name in enumerate("xyz"))
+    (result,) = wide(*head, *(line.format(t=element_type) for line in lines), inputs=inputs)
+    assert result.undecided.tolist() == [is_open and element_type != "bf16", False]
+
+
+def test_a_sum_of_products_of_which_one_overflows_is_undecided() -> None:
+    text = """add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }
+    ENTRY e { x = f32[2,2] parameter(0) p = f32[2,2] multiply(x, x) o = f32[] constant(0)
+      ROOT r = f32[2] reduce(p, o), dimensions={1}, to_apply=add }"""
+    x = np.array([[3e38, 1], [2, 1]], np.float32)
+    (result,) = compiler.interpret(compiler.parse(text), x, wide=True)
+    assert result.undecided.tolist() == [True, False]
+
+
+def test_scaled_factors_that_leave_the_range_are_undecided() -> None:
+    lines = ("x = f32[1,1] parameter(0)", "y = f32[1,1] parameter(1)")
+    end = "ROOT r = f32[1,1] scaled-dot(x, y, x, y), lhs_contracting_dims={1}, rhs_contracting_dims={1}"
+    (result,) = wide(*lines, end, inputs=(np.zeros((1, 1), np.float32), np.full((1, 1), -3e38, np.float32)))
+    assert result.undecided.all()
+
+
+def test_terms_that_leave_the_range_beside_one_that_hides_them_are_undecided() -> None:
+    lines = ("x = f32[1,2] parameter(0)", "y = f32[2] parameter(1)")
+    end = "ROOT r = f32[1] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    x, y = np.array([[3e38, -2]], np.float32), np.array([3e38, 3e38], np.float32)
+    (result,) = wide(*lines, end, inputs=(x, y))
+    assert result.undecided.all()
+    (result,) = wide(*lines, end, inputs=(np.array([[1e20, -2]], np.float32), np.array([1e20, 1], np.float32)))
+    assert not result.undecided.any()
+
+
+@pytest.mark.parametrize(("rows", "start"), [(1, 7), (1, 0), (2, 7)])
+@pytest.mark.parametrize("kind", ["s32", "f32"])
+def test_the_initial_value_of_a_reduction_takes_part_once(rows: int, start: int, kind: str) -> None:
+    add = f"add {{ a = {kind}[] parameter(0) b = {kind}[] parameter(1) ROOT c = {kind}[] add(a, b) }}"
+    (result,) = wide(
+        f"x = {kind}[3,{rows}] parameter(0)",
+        f"start = {kind}[] constant({start})",
+        f"ROOT sums = {kind}[3] reduce(x, start), dimensions={{1}}, to_apply=add",
+        inputs=(np.full((3, rows), -5, TYPES[kind].dtype),),
+        computations=add,
+    )
+    assert result.value.tolist() == [start - 5 * rows] * 3
+    assert result.undecided.tolist() == [False] * 3
+    assert not result.allows(np.full(3, -5 * rows, TYPES[kind].dtype)).any() or start == 0
+
+
+@pytest.mark.parametrize(("algorithm", "allowed"), [("dot_f16_f16_f16", True), ("dot_f16_f16_f32", False)])
+def test_a_dot_may_sum_in_what_its_algorithm_says(algorithm, allowed) -> None:
+    rng, size = np.random.default_rng(0), 2048
+    x, y = (rng.uniform(low, 2 * low, size).astype(np.float16) for low in (0.1, 0.5))
+    lines = (f"x = f16[{size}] parameter(0)", f"y = f16[{size}] parameter(1)")
+    end = "ROOT r = f16[] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}, algorithm="
+    (result,) = wide(*lines, end + algorithm, inputs=(x, y))
+    in_f16 = np.float16(0)
+    for product in x * y:
+        in_f16 += product
+    assert result.allows(in_f16) == allowed
+    assert not result.allows(in_f16 * np.float16(2))
