@@ -25,7 +25,7 @@ from xlabench.judging.tolerance import TolerancePolicy
 from xlabench.results import Records
 from xlabench.worker import ENGINES, Worker
 
-HERE = Path(__file__).resolve().parents[1]
+HERE = Path(__file__).resolve().parent
 FACTORY = "imprecise_engines:engine"
 SETUP = Setup("xla", factory=FACTORY)
 WORDS = "as zeros for denormal numbers may explain"
