@@ -3,8 +3,17 @@
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+
+@pytest.fixture
+def mutants(monkeypatch):
+    """Where the catalogue is, for this process and others."""
+    folder = Path(__file__).parents[1] / "xlabench"
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    monkeypatch.syspath_prepend(folder)
 
 
 @pytest.fixture
