@@ -18,7 +18,6 @@ from compiler.analysis.placing import Buffer, Place, alignment_of
 from compiler.generate import RandomChoices, Space, program
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.shape import ArrayShape, leaves
-from compiler.options import CompileOptions
 from compiler.pipeline import PIPELINES, run
 
 SPACE = Space(

@@ -1,16 +1,21 @@
-"""Products, gathers, scatters, windows, convolutions, sorts: every form against the interpreter."""
+"""Every strategy of every kernel kind is taken; products, gathers, scatters, windows, sorts in every form are right."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from strategy_programs import kernels
 
 import compiler
 from compiler import CompileOptions
+from compiler.backends.cpu.kernels.table import KINDS, decide
+from compiler.backends.cpu.machine import Machine
+from compiler.backends.cpu.machines import target_for
 from compiler.ir.types import TYPES
 from tests.compiler.backends.cpu.kernels.forms import Array, check, listed, reducer, shape, values
 
@@ -271,3 +276,28 @@ def test_top_k_keeps_the_first_of_equals(element_type: str, k: int, largest: str
     if element_type == "f32":
         array[0, :4] = [np.nan, np.inf, -0.0, 0.0]
     check(text, [array])
+
+
+STRATEGIES = [(kind, strategy.name) for kind, row in KINDS.items() for strategy in row.strategies]
+
+
+@pytest.fixture
+def machine() -> Machine:
+    """One that has whatever some strategy asks for."""
+    found = Machine.of(target_for("x86_64", "sapphirerapids"))
+    return replace(found, features=found.features | {"amx-tile", "amx-bf16", "amx-int8"}, tiles=True)
+
+
+@pytest.fixture
+def meaning() -> Iterator[None]:
+    """A custom call that has a meaning in Python."""
+    compiler.register_custom_call("op", lambda x: x)
+    yield
+    compiler.register_custom_call("op", None)
+
+
+@pytest.mark.usefixtures("meaning")
+@pytest.mark.parametrize(("kind", "strategy"), STRATEGIES, ids=str)
+def test_every_strategy_is_taken_for_some_kernel(kind: Any, strategy: str, machine: Machine) -> None:
+    taken = {decide(kernel, machine, 2).strategy for kernel in kernels("cpu", kind, strategy)}
+    assert strategy in {name.partition(", ")[0] for name in taken}

@@ -1,4 +1,4 @@
-"""Products whose dimensions are not one run, or to which something is added: against NumPy's einsum, small integers exactly."""
+"""Products whose dimensions are not one run, or to which something is added, in small integers, exactly."""
 
 from __future__ import annotations
 
