@@ -231,7 +231,7 @@ def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
     try:
         module = compiler.parse(failure.module_text, filename="module.hlo")
         subject = engine(failure.engine)
-        program = build(subject, module)
+        program = build(subject, failure.module_text)  # as it is spelled, which an engine may misread
         called, flaky = execute(subject, program, failure.inputs), ""
         if failure.verdict == "flaky":  # one call of what answers now so and now so, maybe rightly, tells nothing
             calls = jobs.differing(called.results, lambda: execute(subject, program, failure.inputs).results)

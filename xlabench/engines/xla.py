@@ -32,6 +32,7 @@ _UNKNOWN = (
     "failed to legalize operation",
     "to be floating for",
     "No registered implementation",
+    "Unsupported conversion between element types of operands",  # of sparse factors, which its parser takes
 )
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*", re.ASCII)
 _REFUSALS = (JaxRuntimeError, ValueError)
