@@ -28,7 +28,7 @@ from xlabench import atomic
 from xlabench.engines import Engine, build
 from xlabench.errors import verdict_of
 from xlabench.fuzzing import described, generate, packs, patients
-from xlabench.fuzzing.asking import FINE, Answer, Asking, Baseline, phase_of, timed
+from xlabench.fuzzing.asking import FINE, Answer, Asking, Baseline, phase_of, places_on, timed
 from xlabench.fuzzing.generate import Case
 from xlabench.fuzzing.own_failures import kept_in
 from xlabench.fuzzing.packs import Expected
@@ -166,9 +166,12 @@ class _Work:
                 expected[kind] = self.baseline.expected(case, kind)
         return expected
 
-    def _asking(self, case: Case, spec: str, expected: Expected, decided: Decisions) -> Asking:
+    def _asking(
+        self, case: Case, spec: str, expected: Expected, decided: Decisions, places: Sequence[int] | None = None
+    ) -> Asking:
         subject = self.made(case.on(spec))
-        return Asking(case, spec, subject, expected, self.baseline, self.on_stage, self.spent, decided)
+        asked = places_on(spec, case) if places is None else places
+        return Asking(case, spec, subject, expected, self.baseline, self.on_stage, self.spent, decided, asked)
 
     def _take(self, asking: Asking, answer: Answer) -> None:
         """Record the verdict on an engine, and keep what it is about where that is bad."""
@@ -207,7 +210,7 @@ class _Work:
         parts = pack.parts(calls) if calls is not None else [None] * len(pack.members)
         is_doubtful, is_explained = calls is None, False
         for case, expected, results in zip(pack.members, pack.expected, parts, strict=True):
-            asking = self._asking(case, spec, expected, decided)
+            asking = self._asking(case, spec, expected, decided, whole.places)
             answer = asking.of_results(results) if results is not None else None
             if answer is None:
                 is_doubtful = True
@@ -227,7 +230,7 @@ class _Work:
         for member in pack.members:
             less = pack.without(member)
             if less is not None:
-                other = self._asking(less.case, whole.spec, less.whole(), decided)
+                other = self._asking(less.case, whole.spec, less.whole(), decided, whole.places)
                 found = other.answer()
                 if found.verdict == answer.verdict:
                     pack, asking, answer = less, other, found
