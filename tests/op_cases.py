@@ -12,6 +12,7 @@ import op_placed_rows
 import op_random_rows
 import op_rows
 import op_space_rows
+import op_special_rows
 import op_state_rows
 from op_case import MOVED, Case, made, on_specials, rows_of, types_of
 from op_made import FLOATS
@@ -144,10 +145,10 @@ CALLS = {
     **{name: rows_of(op_matrix_rows.segments) for name in RECORDS if name.startswith("Segment")},
     **{
         name: rows_of(rows)
-        for name, rows in (
-            op_placed_rows.ROWS | op_image_rows.ROWS | op_linear_rows.ROWS | op_space_rows.ROWS | op_matrix_rows.ROWS
-        ).items()
+        for family in (op_placed_rows, op_image_rows, op_linear_rows, op_space_rows, op_matrix_rows, op_special_rows)
+        for name, rows in family.ROWS.items()
     },
+    "SparseMatMul": rows_of(op_special_rows.ROWS["SparseMatMul"], attribute="Ta"),
     **dict.fromkeys(
         ("StatelessRandomUniform", "StatelessRandomNormal", "StatelessTruncatedNormal"),
         rows_of(op_random_rows.seeded, FLOATS, attribute="dtype"),
@@ -184,9 +185,13 @@ CALLS = {
     **{
         name: rows_of(op_state_rows.scatters, attribute="dtype")
         for name in RECORDS
-        if name.startswith("ResourceScatter")
+        if name.startswith("ResourceScatter") and "Nd" not in name
     },
-    **{name: rows_of(op_state_rows.scatters) for name in RECORDS if f"Resource{name}" in RECORDS and "Scatter" in name},
+    **{
+        name: rows_of(op_state_rows.scatters)
+        for name in RECORDS
+        if f"Resource{name}" in RECORDS and "Scatter" in name and "Nd" not in name
+    },
     **{name: rows_of(op_state_rows.steps(name), FLOATS) for name in training.RECORDS},
 }
 """Calls of records that are no functions of one number or two."""

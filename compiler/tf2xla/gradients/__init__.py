@@ -16,11 +16,14 @@ from compiler.tf2xla.gradients import (
     movement,
     neural,
     products,
+    quantization,
     random,
     reductions,
     resizing,
+    special,
     state,
     structure,
+    vectors,
 )
 from compiler.tf2xla.record import Differentiate
 
@@ -43,6 +46,9 @@ GRADIENTS: dict[str, Differentiate] = {
         decompositions,
         diagonals,
         resizing,
+        special,
+        quantization,
+        vectors,
     )
     for name, formula in family.GRADIENTS.items()
 }
