@@ -24,8 +24,9 @@ _DIFFERENTIATED_INPUTS = {
     "Betainc": slice(2, 3),
 }
 """Ops of which other inputs are constant to TensorFlow: those that have gradients."""
-STRAIGHT = {name for name in RECORDS if name.startswith(("FakeQuantWithMinMax", "QuantizeAndDequantize", "NextAfter"))}
-"""Ops that round, or move by a rounding, whose gradients are those of what they are without it."""
+_NO_DIFFERENCES = ("FakeQuantWithMinMax", "QuantizeAndDequantize", "NextAfter", "FusedBatchNormGrad")
+WITHOUT_DIFFERENCES = {name for name in RECORDS if name.startswith(_NO_DIFFERENCES)}
+"""Ops that round, whose gradients are those of what they are without it; one that is given what follows from x."""
 _DEPENDENT = ("MaxPoolGrad", "MaxPoolGradGrad", "MaxPoolGradV2", "MaxPool3DGrad", "MaxPool3DGradGrad")
 """Ops of which one input follows from another."""
 _WITHOUT = ("PreventGradient", "Merge")

@@ -207,13 +207,6 @@ NOT_DIFFERENTIATED = {
     **dict.fromkeys(
         (name for name in RECORDS if "TensorList" in name), "lists are there for gradients of loops, and have none"
     ),
-    **dict.fromkeys(("Qr", "SelfAdjointEigV2", "Svd"), "derivatives of decompositions"),
-    **dict.fromkeys(("RFFT", "IRFFT", "RFFT2D", "IRFFT2D"), "half of a transform is differentiated as the whole"),
-    "ExtractImagePatches": "TensorFlow multiplies by a sparse matrix",
-    "SegmentProd": "TensorFlow looks for zeros in every segment",
-    **dict.fromkeys(
-        ("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"), "second derivatives of normalisation"
-    ),
 }
 """What TensorFlow differentiates and this does not."""
 
