@@ -21,7 +21,7 @@ import compiler
 from compiler.generate import COMMON, FAMILIES, PAIRS, RandomChoices, Space
 from compiler.ops import Trait, having
 from xlabench.cases.inputs import DTYPES
-from xlabench.fuzzing import blocks, variants, variation
+from xlabench.fuzzing import blocks, turns, variants, variation
 from xlabench.fuzzing.reached import Corpus
 from xlabench.fuzzing.values import make_inputs, several
 from xlabench.fuzzing.variation import is_valid
@@ -159,21 +159,47 @@ def draw_case(profile: Profile, seed: int, number: int, *, varied: bool = True, 
     `corpus` holds the programs of which fragments are planted.
     """
     rng = np.random.default_rng([seed, number])
+    options = _options(seed, number) if varied else {}
+    case = _of_turn(profile, rng, number) or _of_choices(profile, rng, seed, number, corpus)
+    return replace(case, options=options)
+
+
+def _of_turn(profile: Profile, rng: np.random.Generator, number: int) -> Case | None:
+    """The seed whose turn a number is, with inputs; None of a number that is drawn, or where it may not be drawn."""
+    module = turns.seed_of(number, rng)
+    if module is None or _is_banned(module, profile.space):
+        return None
+    made, others = make_inputs(module, rng), several(module, rng, _OTHER_CALLS)
+    case = Case(number, module, made, note="a seed", others=others)
+    return case if variation.ends(module, (inputs for _, inputs in case.calls)) else None
+
+
+def _of_choices(profile: Profile, rng: np.random.Generator, seed: int, number: int, corpus: Corpus) -> Case:
+    """What is drawn, with inputs."""
     space = featuring(swarm(profile.space, rng), profile.space, number, seed)
     if rng.integers(100) < _PLANTED_PERCENT:
         space = planting(space, corpus, rng)
     kind = "special" if rng.integers(100) < profile.special_percent else "tame"
-    options = variants.draw(np.random.default_rng([seed, *_variant(number)])) if varied else {}
     case = _with_inputs(_drawn(space, rng, number), space, rng, number, kind)
     if space.fragments and not variation.ends(case.module, (inputs for _, inputs in case.calls)):
         plain = replace(space, fragments=())
         case = _with_inputs(_drawn(plain, rng, number), plain, rng, number, kind)
-    return replace(case, options=options)
+    return case
 
 
-def _variant(number: int) -> tuple[int, int]:
-    """What the variant is drawn by: what may be compiled together has one."""
-    return (number, _VARIANT) if blocks.is_alone(number) else (blocks.block_of(number), _VARIANT_OF_PACK)
+def _options(seed: int, number: int) -> dict[str, dict[str, str]]:
+    """In which variants of engines a program is compiled: what may be compiled together has one.
+
+    Seeds that come for the first time are to run what they were chosen for, so that nothing is left out of engines.
+    """
+    if blocks.is_alone(number):
+        drawn = variants.draw(np.random.default_rng([seed, number, _VARIANT]))
+        is_whole = turns.is_first(number) and turns.is_turn(number)
+    else:
+        block = blocks.block_of(number)
+        drawn = variants.draw(np.random.default_rng([seed, block, _VARIANT_OF_PACK]))
+        is_whole = turns.is_first(block * blocks.BLOCK)
+    return variants.whole(drawn) if is_whole else drawn
 
 
 def _with_inputs(module: Any, space: Space, rng: np.random.Generator, number: int, kind: str) -> Case:

@@ -62,6 +62,7 @@ PASSES = (
 """The passes of the compiler that may be left out."""
 
 _QUICKEST = {"cpu": {"opt": "0"}, "nvptx": {"opt": "0"}}
+_LEAVING_OUT = ("without", "arch", "disable_passes")
 _SOME_PERCENT, _FEW_PERCENT = 25, 10
 _LEFT_OUT = 0.25
 _MOST_KEPT = 3
@@ -75,6 +76,11 @@ def draw(rng: np.random.Generator) -> dict[str, dict[str, str]]:
         name: {key: value for key, value in {**options, "disable_passes": passes}.items() if value}
         for name, options in drawn.items()
     }
+
+
+def whole(options: Mapping[str, Options]) -> dict[str, dict[str, str]]:
+    """The options but for those that leave something out: features of processors, and passes."""
+    return {name: {key: value for key, value in of.items() if key not in _LEAVING_OUT} for name, of in options.items()}
 
 
 def one_of(rng: np.random.Generator, values: Weighted) -> str:
