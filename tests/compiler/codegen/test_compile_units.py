@@ -40,7 +40,7 @@ def names(unit):
 
 
 def run(module, count=1000):
-    sources = [llvm.Source(unit.text, unit.has_loops) for unit in compile_units.cut(module)]
+    sources = [llvm.Source(unit.text, unit.has_loops, unit.cold) for unit in compile_units.cut(module)]
     library = llvm.Library(llvm.compile_all(sources, TARGET, 2, threads=2), ["program"], TARGET, 2)
     array = (ctypes.c_int32 * count)()
     library.function("program", None, ctypes.c_void_p)(ctypes.addressof(array))
@@ -56,6 +56,21 @@ def test_only_loops_without_vectors_are_left_to_llvm():
         True: ["scalar"],
         False: ["vector", "program"],
     }
+
+
+def test_cold_code_is_translated_quickly_and_by_itself():
+    module = Module()
+    kept = add_loop(module, "kept", vectors=False, attributes="noinline optnone nounwind")
+    loop, vector = add_loop(module, "loop", vectors=False), add_loop(module, "vector", vectors=True)
+    add_caller(module, kept, loop, vector).cold = True
+    assert {(unit.has_loops, unit.cold): names(unit) for unit in compile_units.cut(module)} == {
+        (True, False): ["loop"],
+        (False, False): ["vector"],
+        (False, True): ["kept", "program"],
+    }
+    cold = llvm.Source("", has_loops=False, cold=True)
+    assert (cold.level(3), llvm.Source("", has_loops=False).level(3)) == (0, 3)
+    assert run(module) == [1] * 1000
 
 
 def test_a_nest_counts_once_and_a_loop_written_by_hand_too():
