@@ -135,11 +135,15 @@ def assembly(module: llvm.ModuleRef, target: Target, opt: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """IR text to be compiled: whether there are loops for LLVM to vectorise, and whether its speed matters at all."""
+    """IR text to be compiled: whether there are loops for LLVM to vectorise, whether its speed matters at all.
+
+    A routine is compiled once a process, as the runtime is: other programs have the same.
+    """
 
     text: str
     has_loops: bool
     cold: bool = False
+    is_routine: bool = False
 
     def level(self, opt: int) -> int:
         """The level that code is generated at where `opt` is asked for."""
@@ -160,6 +164,14 @@ def compile_all(sources: Sequence[Source], target: Target, opt: int, *, threads:
             return _emit(machine, module)
 
     def compile_one(source: Source) -> bytes:
+        if source.is_routine and not _LIMITS and (kept := _ROUTINES.get((source, target, opt))):
+            return kept
+        code = translated(source)
+        if source.is_routine and len(_ROUTINES) < _MOST_ROUTINES:
+            _ROUTINES[source, target, opt] = code
+        return code
+
+    def translated(source: Source) -> bytes:
         code = emit(source)
         needed = libcalls.definitions(elf.names(code).undefined)
         return emit(replace(source, text=source.text + needed)) if needed else code
@@ -167,6 +179,10 @@ def compile_all(sources: Sequence[Source], target: Target, opt: int, *, threads:
     with _without_strength_reduction():
         return share_out(compile_one, sources, threads=threads)
 
+
+_MOST_ROUTINES = 1024
+_ROUTINES: dict[tuple[Source, Target, int], bytes] = {}
+"""The object files of routines, some kilobytes each."""
 
 _LIMITS: list[int] = []
 _OF_LIMITED: dict[Source, str] = {}
