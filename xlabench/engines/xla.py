@@ -33,6 +33,7 @@ _UNKNOWN = (
     "to be floating for",
     "No registered implementation",
     "Unsupported conversion between element types of operands",  # of sparse factors, which its parser takes
+    "UNKNOWN: <unknown>:0: error:",  # StableHLO's verifier has stricter types than HLO's
 )
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*", re.ASCII)
 _REFUSALS = (JaxRuntimeError, ValueError)
