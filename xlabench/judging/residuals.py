@@ -62,20 +62,40 @@ class Decided:
 
 
 def residuals_of(module: Any, inputs: Sequence[Array], expected: Sequence[Array]) -> tuple[Residual, ...]:
-    """What can be decided of a program's results in this way.
-
-    Raises:
-        UnsupportedError: wide mode cannot tell the operands.
-    """
+    """What can be decided of a program's results in this way; nothing where wide mode cannot tell the operands."""
     calls = [i for i in module.entry.instructions if _routine(i) in RELATIONS]
     if not calls or compiler.device_count(module) > 1 or len(inputs) != len(module.entry.parameters):
         return ()
     places = _places(module.entry.root)
     whole = [_whole(call, places) for call in calls]
     direct = [(c, results) for c, results in zip(calls, whole, strict=True) if results]
-    found = [_direct(module, inputs, call, results) for call, results in direct]
-    found += [one for call in calls for one in _factored(module, inputs, expected, call, places)]
-    return tuple(found)
+    try:
+        made = [_direct(module, inputs, call, results) for call, results in direct]
+        made += [one for call in calls for one in _factored(module, inputs, expected, call, places)]
+    except compiler.UnsupportedError:
+        return ()
+    return tuple(made)
+
+
+def packed(residuals: Sequence[Residual]) -> tuple[list[dict[str, Any]], list[Array]]:
+    """Residuals as JSON and arrays, to be sent to another process."""
+    arrays = [array for one in residuals for pair in zip(one.values, one.errors, strict=True) for array in pair]
+    said = [
+        {"routine": r.routine, "options": dict(r.options), "results": list(r.results), "operands": len(r.values)}
+        for r in residuals
+    ]
+    return said, arrays
+
+
+def unpacked(said: Sequence[Mapping[str, Any]], arrays: Sequence[Array]) -> tuple[Residual, ...]:
+    """What was `packed`."""
+    left, residuals = list(arrays), []
+    for one in said:
+        own, left = left[: 2 * one["operands"]], left[2 * one["operands"] :]
+        residuals.append(
+            Residual(one["routine"], one["options"], tuple(one["results"]), tuple(own[::2]), tuple(own[1::2]))
+        )
+    return tuple(residuals)
 
 
 def _routine(instruction: Instruction) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,13 @@ import pytest
 
 import compiler
 from compiler.ir.types import of_dtype
+from xlabench import jobs
+from xlabench.bundles import bundle
 from xlabench.judging.bounds import basis_of
 from xlabench.judging.judge import judge
 from xlabench.judging.relations import RELATIONS
 from xlabench.judging.residuals import residuals_of
+from xlabench.worker import Outcome
 
 Array = np.ndarray
 LETTERS = {np.float32: "s", np.float64: "d", np.complex64: "c", np.complex128: "z"}
@@ -306,3 +311,38 @@ def test_what_is_no_result_of_the_program_is_left_open() -> None:
     text = compiler.to_text(part).replace("ROOT r", "f").rstrip().removesuffix("}")
     alone = compiler.parse(text + "ROOT packed = f32[5,5] get-tuple-element(f), index=0 }")
     assert not residuals_of(alone, values, compiler.interpret(alone, *values))
+
+
+@pytest.mark.parametrize("name", ["geqrf", "geev", "gtsv"])
+def test_residuals_reach_who_judges_in_another_process(name: str, tmp_path: Path) -> None:
+    module, values = made(name, np.complex64, "square")
+    expected = compiler.interpret(module, *values)
+    files = {what: tmp_path / what for what in ("program", "inputs", "expected", "results")}
+    files["program"].write_text(compiler.to_text(module))
+    jobs.write_arrays(files["inputs"], values)
+    jobs.write_arrays(files["expected"], expected)
+    answer = jobs.bound({what: str(file) for what, file in files.items()}, lambda _: None)
+    basis = jobs.basis_of(Outcome("answered", value=json.loads(json.dumps(answer))), files["results"])
+    assert [one.routine for one in basis.residuals] == [name]
+    changed = [np.array(result) for result in expected]
+    place = -2  # before info: what the routine is called for
+    changed[place][..., 0] *= 2
+    assert judge(module, values, expected, changed, basis=basis).verdict == "wrong"
+    assert judge(module, values, expected, compiler.interpret(module, *slightly_off(values)), basis=basis).verdict in (
+        "within",
+        "undecided",
+    )
+
+
+@pytest.mark.slow
+def test_a_bundle_is_replayed_by_them(tmp_path: Path) -> None:
+    """The factor of a matrix, found wrong, is right in the engine that is asked now."""
+    module, values = made("geqrf", np.float32, "square")
+    expected = compiler.interpret(module, *values)
+    wrong = [expected[0] * np.float32(1.5), expected[1]]
+    failure = bundle.Failure(
+        compiler.to_text(module), values, expected, wrong, "cpu", "reference", None, "wrong", "25 of 30 elements"
+    )
+    place = bundle.save(failure, tmp_path / "kept").path
+    answer = bundle.replay_job({"folder": str(place)}, lambda _: None)
+    assert answer["verdict"] in ("bitwise", "within")
