@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 from jax import core
 from jax.errors import JaxRuntimeError
-from jaxlib import _hlo, _jax, lapack, xla_client
+from jaxlib import _hlo, _jax, cpu_sparse, lapack, xla_client
 
 import compiler
 from compiler.edit import leaves, named_for_xla
@@ -33,6 +33,7 @@ _UNKNOWN = (
     "to be floating for",
     "No registered implementation",
     "Unsupported conversion between element types of operands",  # of sparse factors, which its parser takes
+    "UNKNOWN: <unknown>:0: error:",  # StableHLO's verifier has stricter types than HLO's
 )
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*", re.ASCII)
 _REFUSALS = (JaxRuntimeError, ValueError)
@@ -67,6 +68,8 @@ class XlaEngine:
         self._check_devices(text)
         if "lapack_" in text:
             _load_lapack()
+        if "_csr_sparse_dense_ffi" in text:
+            _load_sparse()
         device = _client().local_devices()[0]
         executable, proto = self._loaded(text, options, device)
         sharding = _jax.SingleDeviceSharding(device)
@@ -181,6 +184,14 @@ def _fitting(inputs: Sequence[Any], taken: list[tuple[tuple[int, ...], Any]] | N
             given, wanted = f"{array.dtype}{list(array.shape)}", f"{dtype}{list(dims)}"
             raise compiler.InputError(f"parameter {number} takes {wanted}, {given} given: convert the input")
     return arrays
+
+
+@cache
+def _load_sparse() -> None:
+    """Tell XLA the products with sparse matrices, as JAX does when it lowers to them."""
+    for platform, targets in cpu_sparse.registrations().items():
+        for name, target, version in targets:
+            xla_client.register_custom_call_target(name, target, platform=platform, api_version=version)
 
 
 @cache

@@ -32,6 +32,7 @@ from xlabench.fuzzing import own_failures
 from xlabench.fuzzing.own_failures import OwnFailure
 from xlabench.fuzzing.signature import ENDED, NUMERIC, signature_of
 from xlabench.jobs import ENGINES, read_arrays
+from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.known_bugs import Failure as Asked
 from xlabench.judging.known_bugs import known_bug
 from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
@@ -343,7 +344,11 @@ def _is_power_of_two(number: int) -> bool:
 
 def _bug_of(reduced: CaseFailure) -> str:
     """The bug that was known before and that a reduced case shows, if it does."""
-    return known_bug(Asked(reduced.engine, reduced.verdict, reduced.message, reduced.module_text, reduced.inputs))
+    found = compare(reduced.expected, reduced.actual).results if reduced.verdict == "wrong" else ()
+    wrong = tuple(result.index for result in found if result.agreement is Agreement.WRONG)
+    return known_bug(
+        Asked(reduced.engine, reduced.verdict, reduced.message, reduced.module_text, reduced.inputs, wrong)
+    )
 
 
 def _is_reference(cause: str) -> bool:

@@ -24,8 +24,8 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -49,13 +49,14 @@ _LARGE = 0.125
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What is asked about: a reduced program, what it was given, and what was said of the engine."""
+    """What is asked about: a reduced program, what it was given, what was said of the engine, and `wrong` results."""
 
     engine: str
     verdict: str
     message: str
     module_text: str
     inputs: Sequence[Array]
+    wrong: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +109,33 @@ class Bug:
 
 
 def known_bug(failure: Failure) -> str:
-    """The name of the known bug that a failure shows; empty where it shows none, or the engine has none."""
+    """The name of the known bug that a failure shows; empty where it shows none, or the engine has none.
+
+    Of several results that are wrong each alone may show one: then it is that of the first.
+    """
     folder = ENGINES.get(failure.engine.partition(":")[0])
     if folder is None:
         return ""
+    whole, alone = _shown(failure, folder), list[str]()
+    if not whole:
+        alone = [_shown(part, folder) for part in _results(failure)]
+    return whole or (alone[0] if alone and all(alone) else "")
+
+
+def _shown(failure: Failure, folder: str) -> str:
     module = compiler.parse(failure.module_text)
     return next((bug.name for bug in bugs(folder) if bug.shows_in(failure, module)), "")
+
+
+def _results(failure: Failure) -> Iterator[Failure]:
+    """The failure of each wrong result, with nothing but what it is computed by; none of a program with one result."""
+    module = compiler.parse(failure.module_text)
+    results = module.entry.root.operands if module.entry.root.opcode == "tuple" else ()
+    for number in failure.wrong if all(hasattr(result.shape, "dims") for result in results) else ():
+        if number < len(results):
+            edited = compiler.edit.keep_results(module, [compiler.edit.place_of(results[number])])
+            given = [failure.inputs[source] for source in edited.sources if isinstance(source, int)]
+            yield replace(failure, module_text=compiler.to_text(edited.module), inputs=given, wrong=())
 
 
 @cache

@@ -169,6 +169,22 @@ def test_nothing_that_is_needed_is_written_over_by_results_in_place_of_operands(
     play(*reusing(program(RandomChoices(seed), SPACE), lend_results=seed % 2 == 0))
 
 
+DEAD = {
+    "entry": "ENTRY e { x = f32[4] parameter(0) ROOT a = f32[4] sine(x) b = f32[4] cosine(a) }",
+    "called": """HloModule m
+    f { x = f32[4] parameter(0) ROOT a = f32[4] sine(x) b = f32[4] cosine(a) }
+    ENTRY e { x = f32[4] parameter(0) y = f32[4] tanh(x) ROOT r = f32[4] call(y), to_apply=f }""",
+}
+
+
+@pytest.mark.parametrize("text", DEAD.values(), ids=DEAD)
+def test_what_nobody_uses_behind_the_root_does_not_write_over_it(text: str) -> None:
+    module = compiler.parse(text)
+    assignment = buffers.lay_out(module, any_operand)
+    buffers.complete(assignment, {})
+    play(module, assignment)
+
+
 CHAIN = """HloModule m
     ENTRY e { x = f32[64,64] parameter(0)
       a = f32[64,64] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
