@@ -11,8 +11,11 @@ import pytest
 from op_results import recorded
 
 from compiler import graph as graphs
+from compiler.jit.op_groups import GROUPS
 
 tensorflow = pytest.importorskip("tensorflow", reason="TensorFlow is not installed: pip install '.[tensorflow]'")
+
+op_def_registry = importlib.import_module("tensorflow.python.framework.op_def_registry")
 
 OPS = sorted({case.op for case in op_cases.cases()})
 STEPS = 20
@@ -33,6 +36,11 @@ def test_kernels_give_what_was_recorded(kernels, op):
             assert (one.dtype, one.shape) == (other.dtype, other.shape), case.name
             if one.dtype.kind in "fc":
                 np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6, err_msg=case.name)
+
+
+def test_groups_hold_ops_of_tensorflow():
+    names = {op for ops in GROUPS.values() for op in ops}
+    assert [name for name in sorted(names) if op_def_registry.get(name) is None] == []
 
 
 PROGRAM = """

@@ -177,3 +177,11 @@ def test_integers_of_shapes_stay_constants():
     found, _ = marked("x = Stop()\ns = Shape(x)\nr = Reshape(x, s) {Tshape=int32}\nn = Neg(r)")
     assert found == ["n r s"]
     assert INT.element_type is not None
+
+
+def test_stages_of_a_pipeline_stay_apart():
+    before = "a = Const()\nb = Const()\nx = AddV2(a, b)\nv = Relu(x)\ns = Stage(v)"
+    text = f"{before}\nu = Unstage()\ny = AddV2(u, b)\nw = Relu(y)"
+    assert marked(text)[0] == ["a b v w x y"], "without their scopes"
+    _, marking = cluster(graph_of(text), parse_flags(SETTLED), Options())
+    assert sorted(map(sorted, marking.members().values())) == [["a", "b/clone_0", "v", "x"], ["b", "w", "y"]]
