@@ -23,7 +23,7 @@ from compiler.ir.shape import ArrayShape
 from compiler.ir.types import S32, of_dtype
 from compiler.ops.build import build, constant, parameter
 from compiler.tf2xla.body import Body, without_unused
-from compiler.tf2xla.constants import known_arguments, must_be_known
+from compiler.tf2xla.constants import CONSTANT_INPUTS, known_arguments, must_be_known
 from compiler.tf2xla.lowering import Lowering, identifier
 from compiler.tf2xla.operation import NotConstantError, Operation
 from compiler.tf2xla.ops import RECORDS
@@ -31,6 +31,7 @@ from compiler.tf2xla.record import Record, Trait
 from compiler.tf2xla.values import Handle, ListType, Resource, TensorList, Value, no_handle
 
 __all__ = [
+    "CONSTANT_INPUTS",
     "RECORDS",
     "ListType",
     "Lowered",

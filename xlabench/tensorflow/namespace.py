@@ -115,7 +115,7 @@ def _generated(name: str) -> Any:
             return found
     said = REFUSED.get(name)
     if said is None:
-        near = difflib.get_close_matches(name, [*_PLACES, *REFUSED, *NAMESPACES, *known("")], 2)
+        near = difflib.get_close_matches(name, {*_PLACES, *REFUSED, *NAMESPACES, *known("")}, 2)
         said = "it is not there" + (f"; did you mean {' or '.join(f'tf.{one}' for one in near)}?" if near else "")
     raise AttributeError(f"tf.{name}: {said}")
 
