@@ -1,8 +1,9 @@
 """Several cases as one: they are compiled and called together, and what comes of each is judged alone.
 
-A case that is not right in a pack, or whose pack fails in any way, is run alone, and what is found then is found as
-it is of any case.  What fails in a pack only is kept as the pack: that one program changes what another computes is a
-bug like any other, in common subexpressions, in buffers that are reused, in kernels that are merged.
+A pack that fails as a whole is run in halves.  A case that is not right in a pack, or in a small one that fails in any
+way, is run alone, and what is found then is found as it is of any case.  What fails in a pack only is kept as the pack:
+that one program changes what another computes is a bug like any other, in common subexpressions, in buffers that are
+reused, in kernels that are merged.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import compiler
+from xlabench.fuzzing import blocks
 from xlabench.fuzzing.generate import Case
 from xlabench.judging.tolerance import Array
 
@@ -80,8 +82,13 @@ class Pack:
 
     def without(self, member: Case) -> Pack | None:
         """The pack of the others; None where that is none."""
-        kept = [pair for pair in zip(self.members, self.expected, strict=True) if pair[0] is not member]
-        if len(kept) < 2:
-            return None
-        cases, expected = zip(*kept, strict=True)
-        return Pack(pack(cases), cases, expected)
+        kept = [place for place, other in enumerate(self.members) if other is not member]
+        return self._of(kept) if len(kept) > 1 else None
+
+    def halves(self) -> list[Pack]:
+        """The packs of either half of the members; none of few."""
+        return [self._of(half) for half in blocks.halves(range(len(self.members)))]
+
+    def _of(self, places: Sequence[int]) -> Pack:
+        cases = [self.members[place] for place in places]
+        return Pack(pack(cases), cases, [self.expected[place] for place in places])
