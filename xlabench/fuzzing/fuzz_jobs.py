@@ -25,7 +25,7 @@ from typing import IO, Any
 import compiler
 from compiler.generate import Decisions
 from xlabench import atomic
-from xlabench.engines import Engine, build
+from xlabench.engines import Engine, build, is_foreign
 from xlabench.errors import verdict_of
 from xlabench.fuzzing import blocks, described, generate, packs, patients
 from xlabench.fuzzing.asking import FINE, Answer, Asking, Baseline, phase_of, places_on, timed
@@ -47,7 +47,8 @@ _TRACED_EVERY = 8  # the passes run once more for their rewrites only
 def batch(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     """Run cases by number; their records go to `records.jsonl` in the folder that is given.
 
-    `packs` are numbers in a row that are compiled together, none where that is not said.
+    `packs` are numbers in a row that are compiled together, none where that is not said.  Where another process runs
+    the same cases on other engines, `is_examined` says which of them asks what has nothing to do with engines.
     """
     corpus = arguments["drawing"].get("corpus")
     folder = Path(arguments["folder"])
@@ -63,6 +64,7 @@ def batch(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
             records,
             on_stage,
             is_endless=bool(arguments["drawing"].get("packed")),
+            is_examined=arguments.get("is_examined", True),
         )
         first_of = {pack[0]: pack for pack in arguments.get("packs", ())}
         done: set[int] = set()
@@ -136,6 +138,7 @@ class _Work:
     baseline: Baseline = field(default_factory=Baseline)
     spent: dict[str, float] = field(default_factory=dict)
     is_endless: bool = field(default=False, kw_only=True)
+    is_examined: bool = field(default=True, kw_only=True)
 
     def _asked(self, case: Case) -> Sequence[str]:
         return blocks.asked(self.specs, case.number) if self.is_endless else self.specs
@@ -143,7 +146,8 @@ class _Work:
     def unit(self, numbers: Sequence[int]) -> None:
         """Run cases: one, or those of a pack, and behind it those that are not fit for one."""
         cases = [self._drawn(number) for number in numbers]
-        fit = [case for case in cases if packs.is_fit(case)] if len(cases) > 1 else []
+        is_foreign_only = all(map(is_foreign, self.specs))
+        fit = [case for case in cases if packs.is_fit(case, is_foreign=is_foreign_only)] if len(cases) > 1 else []
         if len(fit) > 1:
             self._run_pack(fit)
         for case in cases:
@@ -196,9 +200,10 @@ class _Work:
         for spec in self._asked(case):
             asking = self._asking(case, spec, expected, decided)
             self._take(asking, asking.answer())
-        self._examine(case)
-        self._describe(case, decided)
-        self._keep_new([case], decided)
+        if self.is_examined:
+            self._examine(case)
+            self._describe(case, decided)
+            self._keep_new([case], decided)
 
     def _run_pack(self, cases: Sequence[Case]) -> None:
         """Run cases together, and on engines on which any of them is not right then, each alone."""
@@ -206,6 +211,8 @@ class _Work:
         pack = packs.Pack(packs.pack(cases), cases, [self._expected(case) for case in cases])
         for spec in self._asked(cases[0]):
             self._ask_pack(pack, spec, decided, places_on(spec, pack.case), frozenset())
+        if not self.is_examined:
+            return
         self._record(cases[0], {"rules": sorted(decided.rules), "ways": sorted(decided.ways)})
         for case in cases:
             self._examine(case)

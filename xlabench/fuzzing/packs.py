@@ -14,6 +14,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import compiler
+from compiler.ops import Trait, having
 from xlabench.fuzzing import blocks
 from xlabench.fuzzing.generate import Case
 from xlabench.judging.tolerance import Array
@@ -21,13 +22,20 @@ from xlabench.judging.tolerance import Array
 MOST_ELEMENTS = 1 << 16
 """Of all values of a program: one that takes its time to run gains nothing by being compiled with others."""
 
+_REFUSED = having(Trait.ASYNC) | {"custom-call"}
+
 Expected = Mapping[str, Sequence[Array]]
 """What the reference gives, by the kind of the inputs."""
 
 
-def is_fit(case: Case) -> bool:
-    """Whether a case may be part of a pack: it is for one device, small, and all that it does is in its results."""
+def is_fit(case: Case, *, is_foreign: bool = False) -> bool:
+    """Whether a case may be part of a pack: it is for one device, small, and all that it does is in its results.
+
+    Foreign engines often refuse some opcodes when nearly all of a compilation is done, and with it the whole pack.
+    """
     module = case.module
+    if is_foreign and not _REFUSED.isdisjoint(instruction.opcode for instruction in module.instructions()):
+        return False
     if case.original is not None or compiler.device_count(module) > 1 or not compiler.generate.is_fragment(module):
         return False
     return sum(_size(instruction.shape) for instruction in module.instructions()) <= MOST_ELEMENTS
