@@ -141,6 +141,8 @@ class Asking:
     spent: dict[str, float]
     decided: compiler.generate.Decisions
     places: Sequence[int]
+    raised: str = ""
+    """The verdict on what was raised in the way of results."""
 
     @property
     def calls(self) -> list[tuple[str, list[Array]]]:
@@ -161,7 +163,8 @@ class Asking:
                     return None
                 answers.append(Answer("", kind=kind, actual=[np.array(array) for array in called.results]))
                 answers[-1].held = called.results
-        except Exception:  # noqa: BLE001 - who asks is told so, and asks again of less
+        except Exception as error:  # noqa: BLE001 - who asks is told so, and asks again of less
+            self.raised = raised(error).verdict
             return None
         return None if self._repeated(program, answers) else [list(answer.actual) for answer in answers]
 
@@ -189,7 +192,6 @@ class Asking:
 
     def answer(self) -> Answer:
         """What is wrong first, or the least that can be said of all calls."""
-        case, spec = self.case, self.spec
         try:
             program = self._built()
         except Exception as error:  # noqa: BLE001 - whatever an engine raises is a finding about it

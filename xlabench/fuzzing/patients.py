@@ -1,8 +1,8 @@
 """What the judge is tried on in a campaign: single operations by turns, and the programs that engines were judged on.
 
 An engine that is wrong is found because the judge says so; a judge that is wrong says nothing.  So it is asked about a
-few operations on tame and on special numbers (`xlabench.judging.self_check`), and about cases themselves on one of their
-inputs: with so few of the cases that it takes about a tenth of the time.  What it gets wrong is a failure of our own.
+few operations on tame and on special numbers (`xlabench.judging.self_check`), and about cases themselves on one of
+their inputs: with so few cases that it takes about a tenth of the time.  What it gets wrong is a failure of our own.
 """
 
 from __future__ import annotations
