@@ -54,6 +54,7 @@ def cases() -> list[Case]:
     return found
 
 
+INTEGERS = [BY_NAME[name] for name in ("int32", "int64", "uint32", "uint64")]
 CALLS = {
     "Merge": op_made.sides,
     "Einsum": rows_of(op_linear_rows.products, [BY_NAME[one] for one in ("float32", "int32", "complex64")]),
@@ -171,6 +172,17 @@ CALLS = {
         rows_of(op_random_rows.seeds, attribute="Tseed"),
     ),
     "StatelessRandomGetAlg": rows_of(op_random_rows.nothing, FLOATS[:1], attribute=""),
+    "Multinomial": rows_of(op_random_rows.choices, FLOATS),
+    "StatelessMultinomial": rows_of(op_random_rows.seeded_choices, FLOATS),
+    "RandomShuffle": rows_of(op_random_rows.orders),
+    **dict.fromkeys(
+        ("StatefulUniform", "StatefulStandardNormalV2", "StatefulTruncatedNormal"),
+        rows_of(op_random_rows.held, FLOATS, attribute="dtype"),
+    ),
+    "StatefulUniformFullInt": rows_of(op_random_rows.held, INTEGERS, attribute="dtype"),
+    "StatefulUniformInt": rows_of(op_random_rows.held_between, INTEGERS, attribute="dtype"),
+    "RngSkip": rows_of(op_random_rows.skips, FLOATS[:1], attribute=""),
+    "RngReadAndSkip": rows_of(op_random_rows.read_and_skips, FLOATS[:1], attribute=""),
     "ReadVariableOp": rows_of(op_state_rows.held, attribute="dtype"),
     "VarIsInitializedOp": rows_of(op_state_rows.held, [BY_NAME["float32"]], attribute=""),
     "IsVariableInitialized": rows_of(op_state_rows.held, attribute="dtype"),
