@@ -14,6 +14,7 @@ import op_rows
 import op_space_rows
 import op_special_rows
 import op_state_rows
+import op_xla_rows
 from op_case import MOVED, Case, made, on_specials, rows_of, types_of
 from op_made import FLOATS
 
@@ -52,6 +53,10 @@ def cases() -> list[Case]:
         elif name in elementwise():
             found += on_specials(name)
     return found
+
+
+def _named(names):
+    return [BY_NAME[name] for name in names]
 
 
 INTEGERS = [BY_NAME[name] for name in ("int32", "int64", "uint32", "uint64")]
@@ -172,6 +177,12 @@ CALLS = {
         rows_of(op_random_rows.seeds, attribute="Tseed"),
     ),
     "StatelessRandomGetAlg": rows_of(op_random_rows.nothing, FLOATS[:1], attribute=""),
+    **{name: rows_of(rows, _named(op_xla_rows.TYPES.get(name, ()))) for name, rows in op_xla_rows.ROWS.items()},
+    "XlaConvV2": rows_of(op_xla_rows.KEYED["XlaConvV2"], FLOATS[:1], attribute="LhsT"),
+    "XlaRngBitGenerator": rows_of(
+        op_xla_rows.KEYED["XlaRngBitGenerator"], _named(["uint32", "uint64"]), attribute="dtype"
+    ),
+    "XlaKeyValueSort": rows_of(op_xla_rows.KEYED["XlaKeyValueSort"], attribute="K"),
     "Multinomial": rows_of(op_random_rows.choices, FLOATS),
     "StatelessMultinomial": rows_of(op_random_rows.seeded_choices, FLOATS),
     "RandomShuffle": rows_of(op_random_rows.orders),

@@ -42,6 +42,8 @@ from compiler.tf2xla.ops import (
     unary,
     variable_parts,
     vectors,
+    xla,
+    xla_functions,
 )
 from compiler.tf2xla.record import Record
 
@@ -84,6 +86,8 @@ _FAMILIES = (
     quantization,
     vectors,
     variable_parts,
+    xla,
+    xla_functions,
 )
 
 RECORDS: dict[str, Record] = {
