@@ -3,9 +3,10 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+import op_xla_rows
 from op_values import specials
 
-from compiler.graph import BY_NAME, Attribute, DataType, Graph, Node, PartialShape, tensor_of
+from compiler.graph import BY_NAME, Attribute, DataType, FunctionReference, Graph, Node, PartialShape, tensor_of
 from compiler.tf2xla import RECORDS
 
 MOVED = ("float32", "bfloat16", "int64", "bool", "complex64")
@@ -42,7 +43,17 @@ class Case:
                 attributes["value"] = tensor_of(array)
             nodes.append(Node(f"in{number}", "Const" if number in self.known else "Placeholder", (), "", attributes))
         inputs = self.takes or tuple(f"in{number}" for number in range(len(self.inputs)))
-        return Graph([*nodes, *self.before, Node("op", self.op, inputs, "", self.attributes)])
+        called = Node("op", self.op, inputs, "", self.attributes)
+        has_functions = any(isinstance(one, FunctionReference) for one in self.attributes.values())
+        kind = self.attributes.get("T")
+        data_type = kind if isinstance(kind, DataType) else BY_NAME["float32"]
+        functions = op_xla_rows.library(data_type) if has_functions else []
+        return Graph([*nodes, *self.before, called], functions)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether only XLA has a kernel for it."""
+        return self.op.startswith("Xla")
 
     @property
     def variables(self) -> list[int]:

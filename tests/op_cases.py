@@ -14,6 +14,7 @@ import op_rows
 import op_space_rows
 import op_special_rows
 import op_state_rows
+import op_xla_rows
 from op_case import MOVED, Case, made, on_specials, rows_of, types_of
 from op_made import FLOATS
 
@@ -54,6 +55,11 @@ def cases() -> list[Case]:
     return found
 
 
+def _named(names):
+    return [BY_NAME[name] for name in names]
+
+
+INTEGERS = [BY_NAME[name] for name in ("int32", "int64", "uint32", "uint64")]
 CALLS = {
     "Merge": op_made.sides,
     "Einsum": rows_of(op_linear_rows.products, [BY_NAME[one] for one in ("float32", "int32", "complex64")]),
@@ -171,6 +177,23 @@ CALLS = {
         rows_of(op_random_rows.seeds, attribute="Tseed"),
     ),
     "StatelessRandomGetAlg": rows_of(op_random_rows.nothing, FLOATS[:1], attribute=""),
+    **{name: rows_of(rows, _named(op_xla_rows.TYPES.get(name, ()))) for name, rows in op_xla_rows.ROWS.items()},
+    "XlaConvV2": rows_of(op_xla_rows.KEYED["XlaConvV2"], FLOATS[:1], attribute="LhsT"),
+    "XlaRngBitGenerator": rows_of(
+        op_xla_rows.KEYED["XlaRngBitGenerator"], _named(["uint32", "uint64"]), attribute="dtype"
+    ),
+    "XlaKeyValueSort": rows_of(op_xla_rows.KEYED["XlaKeyValueSort"], attribute="K"),
+    "Multinomial": rows_of(op_random_rows.choices, FLOATS),
+    "StatelessMultinomial": rows_of(op_random_rows.seeded_choices, FLOATS),
+    "RandomShuffle": rows_of(op_random_rows.orders),
+    **dict.fromkeys(
+        ("StatefulUniform", "StatefulStandardNormalV2", "StatefulTruncatedNormal"),
+        rows_of(op_random_rows.held, FLOATS, attribute="dtype"),
+    ),
+    "StatefulUniformFullInt": rows_of(op_random_rows.held, INTEGERS, attribute="dtype"),
+    "StatefulUniformInt": rows_of(op_random_rows.held_between, INTEGERS, attribute="dtype"),
+    "RngSkip": rows_of(op_random_rows.skips, FLOATS[:1], attribute=""),
+    "RngReadAndSkip": rows_of(op_random_rows.read_and_skips, FLOATS[:1], attribute=""),
     "ReadVariableOp": rows_of(op_state_rows.held, attribute="dtype"),
     "VarIsInitializedOp": rows_of(op_state_rows.held, [BY_NAME["float32"]], attribute=""),
     "IsVariableInitialized": rows_of(op_state_rows.held, attribute="dtype"),

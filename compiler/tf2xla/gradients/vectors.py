@@ -34,51 +34,46 @@ def _log_sums(node: Built, g: Output) -> Output:
     return parts[0] - parts[1]
 
 
-def _shifted(node: Built, x: Output, *, is_left: bool) -> Output:
+def _shifted(rank: int, x: Output, *, is_left: bool) -> Output:
     """Rows moved by one, zeros following."""
-    rank = rank_of(node, x)
     outside = [[0, 0]] * (rank - 2)
-    rows = x.op(
-        "StridedSlice", [0, int(is_left), 0], [0, 0 if is_left else -1, 0], [1, 1, 1], ellipsis_mask=1,
-        begin_mask=4 if is_left else 6, end_mask=6 if is_left else 4,
-    )  # fmt: skip
+    masks = {"begin_mask": 4 if is_left else 6, "end_mask": 6 if is_left else 4, "ellipsis_mask": 1}
+    rows = x.op("StridedSlice", [0, int(is_left), 0], [0, 0 if is_left else -1, 0], [1, 1, 1], **masks)
     return rows.op("Pad", np.array([*outside, [0, 1] if is_left else [1, 0], [0, 0]], np.int32))
+
+
+def _neighbours(rank: int, x: Output) -> list[Output]:
+    """What follows each row, the rows themselves, and what is before each."""
+    return [_shifted(rank, x, is_left=True), x, _shifted(rank, x, is_left=False)]
 
 
 def _along(x: Output) -> Output:
     return x.op("Sum", [-1])
 
 
-def _row(x: Output) -> Output:
-    return x.op("ExpandDims", -2)
-
-
-def _column(node: Built, x: Output) -> Output:
-    rank = rank_of(node, x)
-    return conj(x.op("Transpose", [*range(rank - 2), rank - 1, rank - 2]))
+def _turned(rank: int, x: Output) -> Output:
+    return x.op("Transpose", [*range(rank - 2), rank - 1, rank - 2])
 
 
 def _diagonals_times(node: Built, g: Output) -> Sequence[Output]:
-    upper, middle, lower = (_column(node, node[name]) for name in ("superdiag", "maindiag", "subdiag"))
-    x = conj(node["rhs"])
-    of_rows = [_shifted(node, x, is_left=True), x, _shifted(node, x, is_left=False)]
-    of_x = _shifted(node, upper * g, is_left=False) + middle * g + _shifted(node, lower * g, is_left=True)
-    return [*(_row(_along(one * g)) for one in of_rows), of_x]
+    rank = rank_of(node, node["rhs"])
+    upper, middle, lower = (_turned(rank, conj(node[name])) for name in ("superdiag", "maindiag", "subdiag"))
+    of_rows = [_along(one * g).op("ExpandDims", -2) for one in _neighbours(rank, conj(node["rhs"]))]
+    back = _shifted(rank, upper * g, is_left=False) + middle * g + _shifted(rank, lower * g, is_left=True)
+    return [*of_rows, back]
 
 
 def _diagonals_solved(node: Built, g: Output) -> Sequence[Output]:
     """By the solution of the turned equations."""
-    diagonals, x = node["diagonals"], node.output
-    turned = _column(node, diagonals)
-    at = [{"begin": [0, n], "end": [0, n + 1]} for n in range(3)]
-    upper, middle, lower = (turned.op("StridedSlice", one["begin"], one["end"], [1, 1], ellipsis_mask=1) for one in at)
-    moved = [_shifted(node, lower, is_left=True), middle, _shifted(node, upper, is_left=False)]
-    joined = _column(node, node.maker.add("ConcatV2", [conj(one) for one in moved], -1).output)
+    rank = rank_of(node, node["rhs"])
+    columns = _turned(rank, node["diagonals"])
+    upper, middle, lower = (columns.op("StridedSlice", [0, n], [0, n + 1], [1, 1], ellipsis_mask=1) for n in range(3))
+    moved = [_shifted(rank, lower, is_left=True), middle, _shifted(rank, upper, is_left=False)]
+    joined = _turned(rank, node.maker.add("ConcatV2", moved, -1).output)
     switches = {name: node.attribute(name) for name in ("partial_pivoting", "perturb_singular")}
-    of_x = conj(joined).op("TridiagonalSolve", g, **switches)
-    sides = [_shifted(node, x, is_left=True), x, _shifted(node, x, is_left=False)]
-    found = node.maker.add("Pack", [_along(of_x * one) for one in sides], axis=-2).output
-    return -found, of_x
+    of_x = joined.op("TridiagonalSolve", g, **switches)
+    parts = [_along(of_x * one) for one in _neighbours(rank, node.output)]
+    return -node.maker.add("Pack", parts, axis=-2).output, of_x
 
 
 def _dense(node: Built, g: Output) -> Sequence[Gradient]:

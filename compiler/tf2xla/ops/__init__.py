@@ -7,6 +7,7 @@ from compiler.tf2xla.ops import (
     binary,
     blocks,
     calls,
+    choices,
     collective,
     colours,
     complexes,
@@ -41,6 +42,8 @@ from compiler.tf2xla.ops import (
     unary,
     variable_parts,
     vectors,
+    xla,
+    xla_functions,
 )
 from compiler.tf2xla.record import Record
 
@@ -76,12 +79,15 @@ _FAMILIES = (
     resizing,
     counting,
     transforms,
+    choices,
     special,
     gamma,
     colours,
     quantization,
     vectors,
     variable_parts,
+    xla,
+    xla_functions,
 )
 
 RECORDS: dict[str, Record] = {

@@ -15,7 +15,7 @@ from compiler.ops.build import build
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.ops.reductions import moved
 from compiler.tf2xla.ops.shapes import sizes
-from compiler.tf2xla.record import Record, record, table, with_shapes
+from compiler.tf2xla.record import Record, record, table
 from compiler.tf2xla.reducing import in_f32
 from compiler.tf2xla.scattering import scattered
 
@@ -156,15 +156,12 @@ RECORDS = table(
         _diagonals_times,
         "A matrix of three diagonals times another.",
     ),
-    with_shapes(
-        record(
-            "TridiagonalSolve",
-            "diagonals: T, rhs: T -> output: T; partial_pivoting: bool = true; perturb_singular: bool = false; "
-            f"T: {{{_LONG}}}",
-            _diagonals_solved,
-            "The solution of equations of three diagonals.",
-        ),
-        lambda node: [node["rhs"].shape],  # one of its sizes is always 3
+    record(
+        "TridiagonalSolve",
+        "diagonals: T, rhs: T -> output: T; partial_pivoting: bool = true; perturb_singular: bool = false; "
+        f"T: {{{_LONG}}}",
+        _diagonals_solved,
+        "The solution of equations of three diagonals.",
     ),
     record(
         "SparseToDense",
