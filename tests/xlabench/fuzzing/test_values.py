@@ -52,7 +52,15 @@ def test_boundaries_are_both_ends_and_beyond_where_the_type_holds_them():
 
 def test_edges_are_the_ends_of_other_types_on_both_sides():
     found = {float(value) for values in drawn("edges", DTYPES["f32"], dims=(40, 40)) for value in values.flat}
-    assert {2.0**31, np.nextafter(np.float32(2**31), np.float32(0)), -(2.0**31), 255.5, 65504.0, 65520.0, 448.0} <= found
+    assert {
+        2.0**31,
+        np.nextafter(np.float32(2**31), np.float32(0)),
+        -(2.0**31),
+        255.5,
+        65504.0,
+        65520.0,
+        448.0,
+    } <= found
     found = {int(value) for values in drawn("edges", DTYPES["s32"], dims=(40, 40)) for value in values.flat}
     assert {127, 128, -128, -129, 255, 256, 65535, 65536, (1 << 31) - 1, -(1 << 31)} <= found
 
