@@ -169,8 +169,7 @@ def _of_turn(profile: Profile, rng: np.random.Generator, number: int) -> Case | 
     module = turns.seed_of(number, rng)
     if module is None or _is_banned(module, profile.space):
         return None
-    made, others = make_inputs(module, rng), several(module, rng, _OTHER_CALLS)
-    case = Case(number, module, made, note="a seed", others=others)
+    case = _with_inputs(module, profile.space, rng, number, may_be_twin=not turns.is_first(number))
     return case if variation.ends(module, (inputs for _, inputs in case.calls)) else None
 
 
@@ -202,9 +201,11 @@ def _options(seed: int, number: int) -> dict[str, dict[str, str]]:
     return variants.whole(drawn) if is_whole else drawn
 
 
-def _with_inputs(module: Any, space: Space, rng: np.random.Generator, number: int, kind: str) -> Case:
+def _with_inputs(
+    module: Any, space: Space, rng: np.random.Generator, number: int, kind: str = "tame", *, may_be_twin: bool = True
+) -> Case:
     """A program, or now and then its twin, with inputs, the first of them of a kind."""
-    twin = None if number % _TWINS_EVERY else _twin(module, space)
+    twin = _twin(module, space) if may_be_twin and not number % _TWINS_EVERY else None
     made, others = make_inputs(twin or module, rng, kind), several(twin or module, rng, _OTHER_CALLS)
     return Case(number, twin or module, made, note="the integer twin of what was drawn" if twin else "", others=others)
 
