@@ -12,7 +12,8 @@ calls them) make units of their own: to them the passes that transform loops are
 are cold, the program and its phases outside of loops, and those that LLVM is told not to optimise: to translate them
 quickly takes a quarter of the time.
 
-A routine is a unit of its own whose text is the same in every program, so that a process compiles it once.
+Routines that go together are a unit whose text is the same in every program that has the same ones, so that a process
+compiles it once.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ class CompileUnit:
     Attributes:
         has_loops: whether there are loops that LLVM should vectorise.
         cold: whether all functions are.
-        is_routine: whether it is a routine, and so the same for other programs.
+        routine: what routines they are, if they are, and so the same for other programs.
         cost: how long it takes to compile, about, in instructions.
         functions: those of the module, in its order, that are defined here.
     """
 
     has_loops: bool
     cold: bool = False
-    is_routine: bool = False
+    routine: str = ""
     cost: int = 0
     functions: list[Function] = field(default_factory=list)
     text: str = ""
@@ -85,7 +86,7 @@ def _equals(module: Module, functions: Sequence[Function]) -> dict[str, str]:
     same = {function.name: function.name for function in functions}
     alike: dict[Hashable, list[Function]] = {}
     for function in functions:
-        if function.is_routine:
+        if function.routine:
             continue
         outside = function.result, function.parameters, function.linkage, function.attributes
         alike.setdefault((*outside, len(function.lines), function.counter), []).append(function)
@@ -152,14 +153,14 @@ def _closure(root: Function, helpers: dict[str, Function], uses: dict[str, _Uses
 def _fill(closures: Sequence[Sequence[Function]], *, vectorise: bool) -> list[CompileUnit]:
     """Neighbours of one sort share a unit until it is full."""
     units: list[CompileUnit] = []
-    open_units: dict[tuple[bool, bool, bool], CompileUnit] = {}
+    open_units: dict[tuple[bool, bool, str], CompileUnit] = {}
     for functions in closures:
         is_cold = functions[0].cold or "optnone" in functions[0].attributes
         loops = sum(function.scalar_loops for function in functions) if vectorise and not is_cold else 0
-        kind = loops > 0, is_cold, functions[0].is_routine
+        kind = loops > 0, is_cold, functions[0].routine
         cost = sum(len(function.lines) for function in functions) // (_COLD if is_cold else 1) + _LOOP_COST * loops
         unit = open_units.get(kind)
-        if unit is None or unit.is_routine or (unit.cost and unit.cost + cost > _UNIT_COST):
+        if unit is None or (not unit.routine and unit.cost and unit.cost + cost > _UNIT_COST):
             unit = open_units[kind] = CompileUnit(*kind)
             units.append(unit)
         known = {function.name for function in unit.functions}
@@ -183,7 +184,7 @@ def _text(
     lines += [f"@{name} = alias {others[name].type}, ptr @{first}" for name, first in aliases.items()]
     lines += [module.nodes[node] for node in nodes]
     text = "\n".join(lines) + "\n"
-    return _renumbered(text, nodes) if unit.is_routine else text
+    return _renumbered(text, nodes) if unit.routine else text
 
 
 def _renumbered(text: str, nodes: Sequence[int]) -> str:

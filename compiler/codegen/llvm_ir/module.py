@@ -118,8 +118,8 @@ class Function:
     """A function under construction: blocks of instruction lines in the order in which they were begun.
 
     `scalar_loops` counts the loops that LLVM might vectorise: innermost ones without vectors of their own.  One that is
-    `cold` runs once where others run their loops, so that translating it quickly is worth more than its speed.  A
-    routine is named by what it computes: in every program that has one of that name it is the same.
+    `cold` runs once where others run their loops, so that translating it quickly is worth more than its speed.  One of
+    a `routine` is named by what it computes: in every program that has one of its name it is the same.
 
     Of a GPU's function `threads` are those of a block, `waits` says whether they wait for one another, and `shared` has
     the bytes of the arrays that they share.  `codes` has integers that values are known to stand for, by names and what
@@ -136,7 +136,7 @@ class Function:
     counter: int = 0
     scalar_loops: int = 0
     cold: bool = False
-    is_routine: bool = False
+    routine: str = ""
     threads: int = 0
     waits: bool = False
     shared: dict[str, int] = field(default_factory=dict)

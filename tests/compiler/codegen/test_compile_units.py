@@ -40,7 +40,9 @@ def names(unit):
 
 
 def run(module, count=1000):
-    sources = [llvm.Source(unit.text, unit.has_loops, unit.cold, unit.is_routine) for unit in compile_units.cut(module)]
+    sources = [
+        llvm.Source(unit.text, unit.has_loops, unit.cold, bool(unit.routine)) for unit in compile_units.cut(module)
+    ]
     library = llvm.Library(llvm.compile_all(sources, TARGET, 2, threads=2), ["program"], TARGET, 2)
     array = (ctypes.c_int32 * count)()
     library.function("program", None, ctypes.c_void_p)(ctypes.addressof(array))
@@ -80,9 +82,9 @@ def test_a_routine_is_compiled_once_a_process(monkeypatch):
         for number in range(others):
             add_loop(module, f"other{number}", vectors=False, trip_count=8)
         routine = add_loop(module, "routine", vectors=False)
-        routine.is_routine = True
+        routine.routine = "alike"
         add_caller(module, routine)
-        texts += [unit.text for unit in compile_units.cut(module) if unit.is_routine]
+        texts += [unit.text for unit in compile_units.cut(module) if unit.routine]
         assert run(module) == [1] * 1000
     assert texts[0] == texts[1]
     monkeypatch.setattr(llvm, "_ROUTINES", {})

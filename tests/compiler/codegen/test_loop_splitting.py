@@ -165,3 +165,23 @@ ENTRY e {{
     x = np.random.default_rng(0).random(dims).astype(np.float32)
 
     assert np.array_equal(_run(text, x, threads=threads), 2 * x.transpose(0, 2, 1, 3))
+
+
+ROLLED = """HloModule m
+ENTRY e {{
+  x = {t}[300,{n}] parameter(0)
+  last = {t}[300,{k}] slice(x), slice={{[0:300], [{start}:{n}]}}
+  rest = {t}[300,{start}] slice(x), slice={{[0:300], [0:{start}]}}
+  ROOT r = {t}[300,{n}] concatenate(last, rest), dimensions={{1}}
+}}
+"""
+
+
+@pytest.mark.parametrize("length", [3, 17])
+@pytest.mark.parametrize(("type_", "dtype", "copied"), [("f32", "f4", True), ("s8", "i1", True), ("c64", "c8", False)])
+def test_short_rows_that_are_only_copied_are_not_masked(type_, dtype, copied, length):
+    text = ROLLED.format(t=type_, n=length, k=length // 3, start=length - length // 3)
+    executable = compiler.compile(text, options=compiler.CompileOptions(threads=1))
+    assert ("urem" in executable.artifacts["ir-no-opt.ll"]) != copied
+    x = np.arange(300 * length).reshape(300, length).astype(dtype)
+    assert np.array_equal(executable(x)[0], np.roll(x, length // 3, axis=1))

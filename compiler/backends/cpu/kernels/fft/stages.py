@@ -98,7 +98,7 @@ class Stages:
         pointers = [(f"{PTR} noalias", "from"), (f"{PTR} noalias", "to"), (f"{PTR} noalias readonly", "table")]
         parameters = [*pointers, *((I64, size) for size in ("apart", "stride", "roots"))]
         function = builder.module.function(name, "void", parameters, linkage="internal", attributes="noinline nounwind")
-        function.is_routine = not form.startswith("numbers")
+        function.routine = "" if form.startswith("numbers") else self.name
         inside = Builder(function)
         _Stage(self, inside, radix, stride).emit(form)
         inside.ret()

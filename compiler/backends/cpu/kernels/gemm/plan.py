@@ -167,7 +167,7 @@ def plan(gemm: Gemm, machine: Machine) -> Plan:
         raise UnsupportedError(f"accumulation in {gemm.type}", "the matrix product kernel", f"known are {known}")
     lanes = machine.vector_bits // 8 // ELEMENT_BYTES[gemm.type]
     gemm, form, why = _form(gemm, lanes, machine)
-    gemm = _within_runs(gemm, lanes)
+    gemm = _within_runs(gemm, lanes, packs=form == "tile")
     if form == "dot":
         rows, vectors = _sums(gemm, machine)
     else:
@@ -182,17 +182,19 @@ def plan(gemm: Gemm, machine: Machine) -> Plan:
     return _blocked(first) if form == "tile" else first
 
 
-def _within_runs(gemm: Gemm, lanes: int) -> Gemm:
+def _within_runs(gemm: Gemm, lanes: int, *, packs: bool) -> Gemm:
     """Without the vectors that would reach beyond a run of neighbours.
 
     Register tiles are as high as rows of the left factor allow that are adjacent (`_register_tile`); all else begins
-    at whole vectors.
+    at whole vectors.  Where it is packed, the right factor is read in shorter ones.
     """
     lhs, rhs = gemm.lhs, gemm.rhs
     if lhs.run % (lanes if lhs.row_major else _LEAST_RUN):
         lhs = replace(lhs, vector=None, run=0)
     if rhs.run % lanes:
-        rhs = replace(rhs, vector=None, run=0)
+        shorter = math.gcd(rhs.run, lanes)
+        fits = packs and rhs.row_major and shorter >= _LEAST_RUN
+        rhs = replace(rhs, run=shorter) if fits else replace(rhs, vector=None, run=0)
     return replace(gemm, lhs=lhs, rhs=rhs)
 
 

@@ -29,6 +29,8 @@ _MOST_HALVINGS = 4
 _MEETING_NS = 1_000.0
 _MOVED_NS = 4.0
 """A vector that another core has worked on last."""
+_CALLERS = ("pieces", "flip", "clean")
+"""Phases that do nothing but call what takes the time."""
 _FLAG_BYTES = 64
 """Bytes of a cache line, so that threads do not share one."""
 
@@ -117,6 +119,7 @@ class Shared:
     # -- phases -------------------------------------------------------------------------------------------------
     def _builder(self, part: str) -> Builder:
         builder = Builder(begin(self.module, self.kernel, part and f".{part}"))
+        builder.function.cold = part.rstrip("0123456789") in _CALLERS
         self.phases.append(builder.function.name)
         return builder
 

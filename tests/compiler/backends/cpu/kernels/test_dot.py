@@ -83,6 +83,20 @@ def test_dots_over_dimensions_in_any_order_are_right(seed, element_type):
         assert (np.abs(found[0] - expected) <= bound).all(), text
 
 
+@pytest.mark.parametrize("run", [12, 20, 56])
+def test_columns_in_runs_of_no_whole_vectors_are_packed_in_shorter_ones(run):
+    rng = np.random.default_rng(run)
+    left, right = rng.standard_normal((5, 24, run)).astype(np.float32), rng.standard_normal((24, 7)).astype(np.float32)
+    text = f"""ENTRY m {{
+      l = f32[5,24,{run}] parameter(0)
+      r = f32[24,7] parameter(1)
+      ROOT d = f32[7,5,{run}] dot(r, l), lhs_contracting_dims={{0}}, rhs_contracting_dims={{1}}
+    }}"""
+    executable = compiler.compile(text)
+    assert f"load <{math.gcd(run, 16)} x float>" in executable.artifacts["ir-no-opt.ll"]
+    np.testing.assert_allclose(executable(left, right)[0], np.einsum("hk,bhw->kbw", right, left), rtol=1e-5, atol=1e-5)
+
+
 # The factors, the result, what is added before it has the result's form, how it gets that, and the dot's attributes.
 _PLAIN = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
 _BATCH = "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}"

@@ -5,7 +5,6 @@ import pytest
 
 import compiler
 from compiler.backends.cpu.kernels.fft.stages import Stages, radices
-from compiler.codegen import compile_units
 from compiler.codegen.llvm_ir import Builder, Module, Value
 
 
@@ -16,7 +15,7 @@ def routines(*lengths):
     for length in lengths:
         Stages(length, "float", inverse=False).run(builder, Value("ptr", "%here"), Value("ptr", "%there"))
     builder.ret()
-    return {unit.functions[0].name: unit.text for unit in compile_units.cut(module) if unit.is_routine}
+    return {function.name: function.text(internal=False) for function in module.functions if function.routine}
 
 
 def test_stages_by_vectors_are_the_same_for_all_lengths():
