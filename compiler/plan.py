@@ -44,6 +44,7 @@ def exchanges(instruction: Instruction) -> bool:
 
 
 _MOST_DEVICES = 1 << 16
+"""Devices that one process stands for: each has values of its own, and the largest pods have some 9,000."""
 
 DEEPEST_CALLS = 150
 """How deep computations may call each other; each level takes some Python frames."""

@@ -27,6 +27,8 @@ from compiler.ir.types import PRED
 from compiler.ops import Trait, having
 
 _LARGEST_BODY = 256
+"""Instructions of a body and a condition up to which a loop is one kernel, so that compiling stays a matter of
+milliseconds (chosen)."""
 _PASSIVE = having(Trait.STRUCTURAL)
 
 

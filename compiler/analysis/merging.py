@@ -24,7 +24,9 @@ from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 
 _MOST_RESULTS = 8
+"""Results of a kernel: each is a stream of stores (chosen)."""
 _LARGEST = 256
+"""Instructions of a merged kernel: half of what one fusion may have (chosen)."""
 GroupsOf = dict[Instruction, list[FusionGroup]]
 
 

@@ -16,7 +16,9 @@ from compiler.ir.types import BF16, C64, F8E8M0, F16, F32, F64, PRED, ElementTyp
 _COMPLEX = {"c64": "{ float, float }", "c128": "{ double, double }"}
 _MINIFLOATS = [element_type.name for element_type in minifloat.MINIFLOATS]
 _TOO_LARGE = (1 << 17) - 1
+"""An integer that is infinite in f16, whose greatest number is 65,504, and exact in f32."""
 _LONGER_MANTISSA = 52 - 23
+"""Bits of a mantissa that f64 has and f32 has not."""
 _FLOAT_STORAGE = {
     "bf16": "i16", "f16": "half", "f32": "float", "f64": "double", **_COMPLEX, **dict.fromkeys(_MINIFLOATS, I8),
 }  # fmt: skip

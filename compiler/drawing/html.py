@@ -23,7 +23,9 @@ svg .opcode { font-weight: bold; }
 .legend span { display: inline-block; padding: 2px 8px; margin-right: 4px; border: 1px solid; }
 """
 _BASELINE, _LINE = 14.0, 13.0
+"""Pixels from the top of a box to its first line, and from line to line."""
 _MARGIN = 10.0
+"""Pixels around a drawing."""
 
 
 def write_html(graph: Graph) -> str:

@@ -36,12 +36,15 @@ _PLATFORM = "_platform_index"
 _ATTRIBUTES, _ARGUMENTS = "frontend_attributes={", "exported_arguments"
 _UNNAMED = ' source_file="-" ', '{source_file="-" '
 _MODULE_FIELD = 1
+"""`HloProto.hlo_module` (XLA, hlo.proto)."""
 _DUMP_FIELDS = frozenset({1, 2, 3})
 _SNAPSHOT_FIELDS = frozenset({1, 2, 3, 4})
 _MESSAGE_BEGINS = b"\n"  # the tag of a first field that has a length, which no module's name begins with
 _ASSIGNMENT_FIELD = 15
+"""`HloModuleProto.device_assignment` (XLA, hlo.proto)."""
 _ASSIGNED = {1: "replica_count", 2: "num_partitions"}
 _LENGTH_DELIMITED = 2
+"""The wire type of bytes, text and messages (protocol buffers, encoding)."""
 _FIXED_SIZES = {1: 8, 5: 4}
 
 

@@ -32,6 +32,7 @@ _BITWISE = tuple(sorted(having(Trait.ASSOCIATIVE) & bitwise.OPS.keys()))
 _IDEMPOTENT = having(Trait.IDEMPOTENT)
 _SIDES = {"minimum": (1, 100), "maximum": (-100, -1)}
 _ONE_SIDED_PERCENT, _LEAST_BITS = 30, 8
+"""How often an extremum's initial value decides alone, and bits of the integers of which it can."""
 _LARGEST_INDEX = (1 << 31) - 1  # an index that loses every tie
 
 

@@ -24,6 +24,7 @@ from compiler.graph.tensors import Tensor
 from compiler.graph.types import DataType
 
 _DEEPEST = 50
+"""Functions in attributes of functions: TensorFlow writes two, protocol buffers are read to a depth of 100."""
 _LISTED = ("s", "i", "f", "b", "type", "shape", "tensor", "func")
 
 

@@ -15,8 +15,11 @@ from compiler.diagnostics import InputError, UnsupportedError
 from compiler.graph.checksum import crc32c, masked
 
 _FOOTER = 48
+"""Bytes at the end of a table (LevelDB, table_format.md)."""
 _MAGIC = 0xDB4775248B80FB57
+"""The number that a table ends with (LevelDB, table_format.md)."""
 _TRAILER = 5
+"""Bytes behind a block: its compression and a checksum (LevelDB, table_format.md)."""
 _MOST_KEY_BYTES = 1 << 28  # of all keys together: three bytes of a block can stand for a key as long as the one before
 
 
@@ -140,6 +143,7 @@ def table_of(entries: Mapping[bytes, bytes]) -> bytes:
 
 _RESTARTS = 16  # entries from one key that is stated whole to the next
 _BLOCK_SIZE = 1 << 18
+"""Bytes from which on a block is closed (TensorFlow's `table::Options`)."""
 
 
 class _Block:

@@ -28,6 +28,7 @@ Outputs = Callable[[Node], int | None]
 _LOOP_ENTRIES = frozenset({"Merge", "RefMerge"})
 _LOOP_EXITS = frozenset({"NextIteration", "RefNextIteration"})
 _LONGEST_CYCLE = 8
+"""Nodes of a cycle that a message names."""
 
 
 def nobody_knows(_node: Node) -> int | None:

@@ -24,6 +24,7 @@ from compiler.graph.table import table_of
 from compiler.graph.tensors import tensor_of
 
 _SCHEMA = 1
+"""`SavedModel.saved_model_schema_version` (TensorFlow's `kSavedModelSchemaVersion`)."""
 
 
 def write_saved_model(model: SavedModel, folder: Path, values: Mapping[str, NDArray[Any]]) -> None:

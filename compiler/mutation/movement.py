@@ -16,6 +16,7 @@ from compiler.mutation.site import Mutation, Site, is_value
 from compiler.ops.build import build, parameter
 
 _GROWN = 1 << 20
+"""Elements that an array may have before it is made larger: 4 MiB of f32."""
 _WITH_INFINITY = frozenset({"f16", "bf16", "f32", "f64"})
 
 

@@ -18,6 +18,7 @@ from compiler.ops import Trait, having
 from compiler.ops.build import build, constant
 
 _MOST_ELEMENTS = 1 << 22
+"""Elements of what a mutation adds: 16 MiB of f32."""
 _TIED = frozenset({"channel_id", "replica_groups", "control-predecessors", "async_execution_thread"})
 _NOT_ALONE = having(Trait.STRUCTURAL) | {"domain", "after-all", "bitcast"}
 """What says nothing by itself: it is what it is for those around it, in the computation where it stands."""

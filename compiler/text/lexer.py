@@ -36,6 +36,7 @@ RESERVED = frozenset(
 """Words that are a name only behind `%`."""
 
 _LARGEST = 1 << 64
+"""One more than the greatest u64: what an attribute holds."""
 
 DIGITS = r"-?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?+\d++)?"
 """A number in decimal."""

@@ -22,10 +22,12 @@ from compiler.ir.types import BF16, F16, F32, F64, S32, TYPES, U32, U64, Element
 from compiler.ops.build import build, parameter
 
 WORDS = 4
+"""Words of 32 bits that Philox gives at a time (Salmon et al., SC11)."""
 RESERVED = 256
 """Counters for each word that a number may take."""
 _EPSILON = 1e-7  # no logarithm is taken of less
 _CUT = 2.0
+"""Standard deviations beyond which a truncated normal is drawn again (TensorFlow, random_distributions.h)."""
 _U16 = TYPES["u16"]
 _MANTISSAS = {F32: (U32, 23, 127), F16: (_U16, 10, 15), BF16: (_U16, 7, 127), F64: (U64, 52, 1023)}
 

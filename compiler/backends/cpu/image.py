@@ -21,6 +21,7 @@ _HOLD_LOCK_NS = 3_500.0
 """Programs shorter than this keep the interpreter lock: giving it up and taking it back costs more."""
 
 _LENGTH = 8
+"""Bytes of the number before the header that says how long that is (the format of images is our own)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from compiler.backends.cpu.runtime.threads import emit_share, pool
 from compiler.codegen import llvm, llvm_ir
 
 _RUNS, _RUN_S = 5, 0.02
+"""How often a limit is measured, of which the best counts, and the seconds of one measurement."""
 _CHAINS = 12
 """Independent multiply-adds: more than the latency of one times what can begin at a time."""
 
@@ -26,6 +27,7 @@ _WORK_NS = int(1e9 * _RUN_S)
 _LINE = 64
 """Bytes of a cache line."""
 _OPT = 2
+"""LLVM's level, as for programs."""
 
 _LOOP = """
 define void @{name}(ptr %parameters, ptr %results, ptr %arena, ptr %team) {{

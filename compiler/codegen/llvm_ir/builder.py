@@ -10,6 +10,8 @@ from compiler.codegen.llvm_ir.module import Function, Module, keep_rolled
 from compiler.codegen.llvm_ir.values import FLOAT_TYPES, I1, I32, Value, element_of, fold, integer, mangled, vector_type
 
 _MOST_LINES = 256
+"""Lines of LLVM IR that an unrolled loop may come to: gemv and sums of columns compile in two thirds of the time
+(11-21)."""
 _MOST_VECTOR_LINES = 1024
 """Instructions up to which all iterations of a loop are written out; scalar ones may still become vectors as a loop."""
 

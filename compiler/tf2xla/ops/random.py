@@ -28,6 +28,7 @@ from compiler.tf2xla.record import Lower, Record, Trait, record, table
 Draw = Callable[[Generator, int, ElementType], Expression]
 Seeded = Callable[[Operation], Generator]
 _PHILOX, _AUTOMATIC = 1, 3
+"""`RNG_ALG_PHILOX` and `RNG_ALG_AUTO_SELECT` (TensorFlow, rng_alg.h)."""
 
 
 def _by_seed(operation: Operation) -> Generator:

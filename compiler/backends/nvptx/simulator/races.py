@@ -30,6 +30,7 @@ _NEVER = -1
 _THREAD_BITS = 32
 """Bits of a number that tell a thread; those above tell the time."""
 _THREAD = (1 << _THREAD_BITS) - 1
+"""The bits of a stamp that hold the thread's number."""
 _MOST_KEPT = 64
 """Reads that are noted before they are entered."""
 _MOST_NOTED = 1 << 18

@@ -25,12 +25,20 @@ from compiler.codegen.kernel import Kernel
 from compiler.ir.module import Instruction
 
 _BAND_BYTES = 512 << 10
+"""A padded copy of a band of the input: half of what the L2 cache of a server's core holds, the rest is for panels
+(chosen 11-21)."""
 _PANEL_BYTES = 512 << 10
+"""The packed window beside it: the other half."""
 _CACHED_BYTES = 640 << 10
+"""Factors up to which several panels read the input where it lies: five eighths of an L2 cache of 1 MiB (chosen,
+11-21)."""
 _COLLISION = 2048
 """Bytes at multiples of which rows lie in the same sets of the L1 cache."""
 _BANDS_PER_THREAD = 2
+"""Bands for each thread, so that one that comes late leaves half of its share to others."""
 _FEWEST_STEPS = 64
+"""Multiply-adds of a register tile beside which storing it is little: a store takes some 2 cycles a vector, so 3 %
+(chosen)."""
 _LOAD_CYCLES = 0.05
 """Cycles for a load of a vector that a tile repeats, beside an FMA."""
 _MOST_VECTORS = 4

@@ -23,7 +23,9 @@ from compiler.codegen.signature import arguments
 from compiler.ir.module import Instruction
 
 _MOVED = 128
+"""By what signed bytes become unsigned ones: half of their 256 values."""
 _WIDEST = 512
+"""Bits of the widest vector, AVX-512."""
 
 
 @dataclass(frozen=True, slots=True)

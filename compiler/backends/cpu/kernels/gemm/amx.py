@@ -25,6 +25,8 @@ from compiler.codegen.llvm_ir import I8, I32, I64, PTR, Builder, Module, Value, 
 _TILE = 16
 """Rows of a tile register, and words of 4 bytes in each (Intel AMX: 16 rows of 64 bytes)."""
 _BLOCK = 2 * _TILE
+"""Rows and columns of the 2 x 2 tiles that one step computes: four of sums and four of factors are all eight
+registers."""
 _WORD_BYTES = 4
 """A word of a tile: two bf16 or four bytes."""
 _RIGHT_BYTES = 1 << 20
@@ -32,6 +34,7 @@ _RIGHT_BYTES = 1 << 20
 _GROUP = {"bfloat": 2, "i8": 4}
 _BITS = {"bfloat": "i16", "i8": "i8"}
 _SMALLEST = 16
+"""The shortest side that fills a tile: its 16 rows, and as many words."""
 
 
 def suits(gemm: Gemm, machine: Machine) -> Decision:

@@ -18,6 +18,7 @@ from compiler.codegen.llvm_ir import FLOAT_TYPES, PTR, Builder, Value, integer, 
 # Places for the sums of a group of rows.
 _SUMS = 32
 _ACCUMULATORS = 16
+"""Sums in registers at once: half of AVX-512's 32, the rest is for factors."""
 # Columns up to which code is written for each.
 _UNROLLED = 4
 

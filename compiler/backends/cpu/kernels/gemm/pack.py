@@ -17,7 +17,9 @@ from compiler.backends.cpu.kernels.gemm.share import Range
 from compiler.codegen.llvm_ir import I64, PTR, Builder, Module, Value, integer, keep_rolled, vector_type, zero
 
 _MANY_PANELS = 8
+"""Panels beside which the last, lower one is a small share: an eighth at most goes element by element."""
 _CHUNK_BYTES = 16
+"""Bytes that are moved at a time where rows are cut: the narrowest vector register, which every CPU has."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,9 @@ from compiler.backends.cpu.kernels.gemm.share import Extent, Range, batches, blo
 from compiler.codegen.llvm_ir import Builder, Value, integer, vector_type, zero
 
 _COLUMN_UNIT = 64
+"""Columns that a thread takes at once: four cache lines of f32, so that no line has two writers."""
 _UNITS_AT_ONCE = 16
+"""Units whose sums are kept: 4 KiB for each row of f32, an eighth of an L1 cache."""
 _ROWS_AT_ONCE = {1: 8, 2: 4, 3: 4, 4: 4}
 
 

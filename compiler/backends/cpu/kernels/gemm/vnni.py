@@ -19,10 +19,12 @@ from compiler.backends.cpu.machine import Machine
 from compiler.codegen.llvm_ir import I16, I32, Builder, Value, integer, vector_type, zero
 
 WORD_BITS = 32
+"""Bits of what VNNI's and AVX512-BF16's instructions add up (Intel's instruction set reference)."""
 _BITS = {"bfloat": 16, "i8": 8, "i16": 16}
 FLIP = integer(0x80808080 - (1 << WORD_BITS), I32)
 """What is added, or as well taken, to make bytes unsigned that are signed, or the other way round."""
 _SMALLEST_DEPTH = 2
+"""Words of a row from which on packing pays: of a single one there is no sum."""
 
 
 @dataclass(frozen=True, slots=True)

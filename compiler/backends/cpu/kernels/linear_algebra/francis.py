@@ -17,7 +17,9 @@ from compiler.codegen.llvm_ir import I32, I64, PTR, Builder, Value, floating, in
 MOST_ITERATIONS = 30
 """Iterations for each eigenvalue before the rest are given up."""
 _PATIENCE = 10
+"""Steps without a deflation after which an exceptional shift is taken (LAPACK's dlahqr takes as many)."""
 _BULGE = 3
+"""Rows of the bulge that a double shift chases: its reflectors have so many elements (Golub and Van Loan, 7.5)."""
 _EPS = {"float": 2.0**-23, "double": 2.0**-52}
 STATE = 4
 """Integers: the last row that is not done, iterations, iterations in this part, and the part's first row."""

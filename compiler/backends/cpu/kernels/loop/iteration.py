@@ -29,6 +29,8 @@ _VECTOR_BYTES = 64
 _REGISTERS = 24
 """Vector registers for state; of 32 some are left for what is computed."""
 _MOST_VECTORS = 4
+"""Vectors of elements that iterate together: more wait for the slowest element longer than they hide latencies
+(chosen)."""
 _ITERATIONS = 100
 """Iterations that a loop is expected to take."""
 _NOTHING: Mapping[Instruction, Value] = MappingProxyType({})

@@ -31,6 +31,7 @@ from compiler.ir.module import Instruction
 from compiler.ir.opdef import Array
 
 _BITS, _WORD = 16, 32
+"""Bits of an element whose values all stand in the table, 65,536 of them; bits of what a gather loads."""
 _FEWEST = 4 << _BITS
 """Elements for which it is worth while to make a table, and to have it read into the cache."""
 _ROUNDING = {"bf16": 0.025, "f16": 0.01}

@@ -40,7 +40,9 @@ _LARGEST = 256
 _FEWEST = 4096
 """Elements for which it is worth while to load the tables."""
 _BYTE = 255
+"""The largest index that a byte holds."""
 _PAIR = 2
+"""Vectors of a table that one instruction looks into (AVX-512's `vpermi2`)."""
 
 
 def decide(given: LoopGiven) -> Plan | Declined:

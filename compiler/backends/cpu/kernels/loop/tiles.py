@@ -41,12 +41,15 @@ _PADDED, _PADDED_NARROW = 1.05, 1.3
 _WORTH = 2.5
 """How much more than it has may be transposed of a tile."""
 _NARROW_BYTES = 4
+"""Bytes of an element up to which 16 rows of it are 16 registers; wider ones take blocks of half the side."""
 _VECTOR_BYTES = 64
 """Bytes of the widest vector, AVX-512."""
 _WORD_BYTES = 8
+"""Bytes of the widest element that shuffles move; wider ones move in parts."""
 _TILE_BYTES = 256
 """A row of a tile: what is read, and written, of consecutive memory at a time."""
 _MOST_BLOCKS = 4
+"""Blocks of a row of a tile: 256 bytes of f32, four lines of each of 16 rows."""
 _MOVEMENT = narrowing(Trait.MOVES, "transpose reshape bitcast") | {"copy"}
 """What may stand in a tile: elements go to other places, and none is left out or repeated."""
 

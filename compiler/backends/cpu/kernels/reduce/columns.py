@@ -21,6 +21,7 @@ TILE = 512
 WIDEST_TILE = 1024
 """As many at most, where threads share one row of results: they read longer pieces of memory then."""
 _LEAST_TILE = 256
+"""Results of a tile at least: 1 KiB of f32 in a row, what a prefetcher follows (chosen)."""
 _LINE = 64
 """Bytes of a cache line."""
 _UNROLL = 4

@@ -50,10 +50,14 @@ _SMALL_COPY = 100
 
 
 _CHUNKS = 4
+"""Parts of the updates that are applied apart, whatever the number of threads, so that results have the same bits: one
+for each of four threads."""
 _FEWEST_CHUNKED = 16384
+"""Updates from which on arrays for each chunk are worth clearing and adding up: some 16 us of updates (chosen)."""
 _PER_ELEMENT = 4
 """Updates for each element of the operand from which on applying them in chunks is worth an array for each chunk."""
 _MOST_CHUNKED_BYTES = 256 << 10
+"""Bytes of an array that is there for each chunk: four are an L2 cache of 1 MiB."""
 
 
 class ScatterGiven(Given):

@@ -19,6 +19,7 @@ from compiler.codegen.llvm_ir import I64, Builder, Value, integer
 from compiler.codegen.sort_key import SortKey, ordered, restored
 
 _LEAST_WIDTH = 16
+"""Bits of a record: vectors have unsigned minima from 8 bits on, but keys of bytes have numbers beside them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,9 @@ _RECORD_NS = 0.5
 _SHARED_NS = 15_000.0
 """Lines that take longer are worth meeting for."""
 _MOST_HALVINGS = 4
+"""How often a line is halved among threads: 16 pieces, two for each of eight threads."""
 _MEETING_NS = 1_000.0
+"""Nanoseconds for threads to meet that share no cache (`codegen.cost.PARALLEL_NS`)."""
 _MOVED_NS = 4.0
 """A vector that another core has worked on last."""
 _FLAG_BYTES = 64

@@ -27,6 +27,8 @@ _MANTISSA = {"i32": 23, "i64": 52}
 _GREATEST = {"maximum": "smax", "minimum": "umax"}
 """The intrinsic for the first of the two that are kept."""
 _KEPT = 2
+"""Integers that are kept for an extremum of floats: the least and the greatest as integers, so that NaN shows at either
+end."""
 _EXTREMA = _GREATEST.keys()
 
 

@@ -10,6 +10,7 @@ from compiler.ir.types import ElementType
 SHORT = 256
 """Iterations of a loop below which what is left over after the last whole vectors counts."""
 _MANY_ITERATIONS = 4096
+"""Iterations from which on eight vectors at once leave little over: at most 127 of them, 3 %."""
 _CHAIN, _LONG, _VERY_LONG, _ENDLESS = 0.033, 0.42, 1.35, 3.3
 """Weights of bodies, in nanoseconds per element as `codegen.cost` counts them, between which a loop is interleaved."""
 _WORTH, _WELL_WORTH = 0.25e6, 0.67e6
