@@ -15,7 +15,7 @@ forgets them.  The latest time of all writes, and of all reads, tells when there
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +82,14 @@ class _Log:
         self.latest = max(self.latest, access.latest)
 
 
+class _Noted(NamedTuple):
+    """Plain reads that nothing has been compared with yet: byte offsets, bytes of each, and who reads."""
+
+    offsets: _Lanes
+    size: int
+    access: _Access
+
+
 class RaceDetector:
     """Watches one memory; `first_thread` is the launch's number of the batch's first lane."""
 
@@ -92,7 +100,7 @@ class RaceDetector:
         self._is_shared = space == "shared"
         self._met_by_warp = False
         self._accesses: dict[tuple[int, int], tuple[_Lanes, _Access]] = {}
-        self._noted: list[tuple[_Lanes, int, _Access]] = []
+        self._noted: list[_Noted] = []
         self._noted_lanes = 0
         self._marked = 0
         self._marks = bytes_for(size_bytes)
@@ -122,7 +130,7 @@ class RaceDetector:
     def read(self, offsets: _Lanes, size: int, lanes: _Lanes) -> None:
         """Plain reads of `size` bytes at byte offsets."""
         self.peek(offsets, size, lanes)
-        self._noted.append((offsets, size, self._access(lanes)))
+        self._noted.append(_Noted(offsets, size, self._access(lanes)))
         self._noted_lanes += offsets.size
         if self._noted_lanes > _MOST_NOTED:
             self._enter_reads()

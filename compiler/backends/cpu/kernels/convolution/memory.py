@@ -39,7 +39,7 @@ class Layout:
         """What all phases of a convolution need."""
         first = plans[0]
         patch = 0 if first.patch_direct else first.patch_elements
-        sums = 0 if first.out_direct else max(plan.partial_strides()[2] for plan in plans) + first.columns
+        sums = 0 if first.out_direct else max(plan.partial_sums().size for plan in plans) + first.columns
         weights = 0 if first.weights_direct else sum(plan.weight_elements for plan in plans) + first.columns
         row = first.shape.groups * first.shape.outputs + first.columns if first.shape.starts else 0
         sizes = [whole_lines(count * first.shape.size) for count in (weights, patch, sums, row)]

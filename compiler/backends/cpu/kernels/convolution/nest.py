@@ -114,7 +114,7 @@ class _Nest:
         if plan.out_direct:
             self.walk_strides, self.feature_stride = [walk.out for walk in plan.walks], 1
         else:
-            self.walk_strides, self.feature_stride, _ = plan.partial_strides()
+            self.walk_strides, self.feature_stride, _ = plan.partial_sums()
 
     def emit(self, item: _Item, patch: Value | None) -> None:
         """An item; `patch` is what its band is read from where that is the same for all blocks."""

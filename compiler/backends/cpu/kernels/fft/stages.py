@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from compiler.backends.cpu.machine import WIDEST_VECTOR_BYTES
 from compiler.codegen.complex_numbers import Complex
 from compiler.codegen.fourier import roots_of_unity
 from compiler.codegen.llvm_ir import PTR, Builder, Value, integer, keep_rolled, vector_type
@@ -26,8 +27,6 @@ from compiler.ir.numbers import Array
 _RADICES = (4, 2, 3, 5, 7, 11, 13)
 """Factors that have stages of their own, in the order in which they are taken out: four does in one pass what two twos
 do in two; primes beyond 13 take Bluestein's way."""
-_VECTOR_BYTES = 64
-"""Bytes of the widest vector, AVX-512."""
 _CONTRACT = "contract"
 
 
@@ -65,7 +64,7 @@ class Stages:
     @property
     def lanes(self) -> int:
         """Numbers in a vector."""
-        return _VECTOR_BYTES // self.size_bytes
+        return WIDEST_VECTOR_BYTES // self.size_bytes
 
     def run(self, builder: Builder, here: Value, there: Value) -> tuple[Value, Value]:
         """Transform the lines in `here`, real parts before imaginary ones; returns where they are and the other."""

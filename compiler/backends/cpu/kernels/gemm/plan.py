@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from compiler.backends.cpu.kernels.gemm.dot import sums_vectors
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Gemm
 from compiler.backends.cpu.kernels.gemm.vnni import narrowed
 from compiler.backends.cpu.machine import Machine
+from compiler.codegen.workspace import LINE_BYTES
 from compiler.diagnostics import UnsupportedError
 
 Form: TypeAlias = Literal["empty", "zero", "dot", "stream", "tile"]
@@ -68,8 +69,6 @@ _LEAST_RUN = 4
 # Cycles that a cache line costs in which two threads write, and its bytes.
 _SHARED_LINE_CYCLES = 100
 """Cycles in which a line that another core has written comes over."""
-_LINE = 64
-"""Bytes of a cache line."""
 # Sums along k: columns up to which they are looked at and, of how many registers there are, taken at a time; rows.
 _MOST_SUMMED = 24
 _SUM_SHARE = 4
@@ -156,7 +155,7 @@ class Plan:
         """What false sharing adds to a tile at the edge of a thread's part, in half the time of computing a tile."""
         gemm = self.gemm
         size = ELEMENT_BYTES[gemm.type] if gemm.out else 1
-        if not (gemm.n * size % _LINE or self.columns * size % _LINE):
+        if not (gemm.n * size % LINE_BYTES or self.columns * size % LINE_BYTES):
             return 0
         cycles = self.rows * self.vectors * gemm.k // 2 + _TILE_CYCLES + self.rows * (_ROW_CYCLES + self.vectors)
         return 2 * _SHARED_LINE_CYCLES * (self.columns if gemm.exchanged else self.rows) // cycles
@@ -210,30 +209,38 @@ def _within_runs(gemm: Gemm, lanes: int) -> Gemm:
     return replace(gemm, lhs=lhs, rhs=rhs)
 
 
-def _form(gemm: Gemm, lanes: int, machine: Machine) -> tuple[Gemm, Form, str]:
-    """The product, maybe the transposed one, the form that it gets, and why."""
+class _Formed(NamedTuple):
+    """The product, or the transposed one, the form that it gets, and why."""
+
+    gemm: Gemm
+    form: Form
+    why: str
+
+
+def _form(gemm: Gemm, lanes: int, machine: Machine) -> _Formed:
+    """The form of a product."""
     if 0 in (gemm.batch, gemm.m, gemm.n):
-        return gemm, "empty", "there is no result"
+        return _Formed(gemm, "empty", "there is no result")
     if gemm.k == 0:
-        return gemm, "zero", "nothing is summed"
+        return _Formed(gemm, "zero", "nothing is summed")
     if _prefers_transposed(gemm, lanes):
         gemm = gemm.transposed()
     if gemm.n <= _NARROW and gemm.lhs.row_major:
-        return gemm, "dot", f"there are {_NARROW} columns at most"
+        return _Formed(gemm, "dot", f"there are {_NARROW} columns at most")
     if gemm.m <= _NARROW and (gemm.rhs.row_major or gemm.rhs.vector is None):
-        return gemm, "stream", f"there are {_NARROW} rows at most"
+        return _Formed(gemm, "stream", f"there are {_NARROW} rows at most")
     return _cheaper(gemm, lanes, machine)
 
 
-def _cheaper(gemm: Gemm, lanes: int, machine: Machine) -> tuple[Gemm, Form, str]:
+def _cheaper(gemm: Gemm, lanes: int, machine: Machine) -> _Formed:
     """The cheaper of register tiles and sums along k."""
     summed = min((gemm, gemm.transposed()), key=lambda product: _summed_cycles(product, lanes, machine))
     sums, tiles = _summed_cycles(summed, lanes, machine), _tiled_cycles(gemm, lanes, machine)
     if sums < tiles:
-        return summed, "dot", f"sums along k take {sums:.0f} cycles, register tiles {tiles:.0f}"
+        return _Formed(summed, "dot", f"sums along k take {sums:.0f} cycles, register tiles {tiles:.0f}")
     if sums == math.inf:
-        return gemm, "tile", "rows are not read in vectors, or there are too many columns, or few rows"
-    return gemm, "tile", f"register tiles take {tiles:.0f} cycles, sums along k {sums:.0f}"
+        return _Formed(gemm, "tile", "rows are not read in vectors, or there are too many columns, or few rows")
+    return _Formed(gemm, "tile", f"register tiles take {tiles:.0f} cycles, sums along k {sums:.0f}")
 
 
 def _tiled_cycles(gemm: Gemm, lanes: int, machine: Machine) -> float:

@@ -6,6 +6,8 @@ Plain loops over the caller's `load`, contiguous in the right factor, which LLVM
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from compiler.backends.cpu.kernels.gemm.micro import multiply_add
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Gemm
 from compiler.backends.cpu.kernels.gemm.share import Extent, Range, batches, blocks, share
@@ -53,17 +55,25 @@ def _stream_block(b: Builder, gemm: Gemm, lanes: int, what: tuple[Value, Range],
         with b.loop(integer(start), integer(stop), step=height, name="step", nonempty=True) as step:
             steps = [b.add(step.index, integer(offset)) for offset in range(height)]
             factors = [[gemm.lhs.load(b, batch, integer(row), k) for k in steps] for row in range(gemm.m)]
-            _add_steps(b, gemm, (batch, steps, factors), columns, lines, lanes)
+            _add_steps(b, gemm, _Factors(batch, steps, factors), columns, lines, lanes)
     with b.loop(columns.start, columns.stop, name="store") as column:
         for row, line in enumerate(lines):
             total = b.load(gemm.type, b.gep(gemm.type, line, b.sub(column.index, columns.start)))
             gemm.store(b, batch, integer(row), column.index, total)
 
 
+class _Factors(NamedTuple):
+    """Elements of the left factor: the numbers of steps along k, and by row what stands there."""
+
+    batch: Value
+    steps: list[Value]
+    rows: list[list[Value]]
+
+
 def _add_steps(
     b: Builder,
     gemm: Gemm,
-    what: tuple[Value, list[Value], list[list[Value]]],
+    what: _Factors,
     columns: Range,
     lines: list[Value],
     lanes: int,

@@ -23,7 +23,7 @@ from compiler.backends.cpu.kernels.gemm.pack import transpose
 from compiler.backends.cpu.kernels.loop.given import LoopGiven
 from compiler.backends.cpu.kernels.strategy import Functions, Plan
 from compiler.backends.cpu.kernels.vectors import nontemporal
-from compiler.backends.cpu.machine import Machine
+from compiler.backends.cpu.machine import WIDEST_VECTOR_BYTES, Machine
 from compiler.backends.strategy import Declined, Detail
 from compiler.codegen import nest, strided
 from compiler.codegen.index import Emission, Index, Variable, constant, whole
@@ -42,8 +42,6 @@ _WORTH = 2.5
 """How much more than it has may be transposed of a tile."""
 _NARROW_BYTES = 4
 """Bytes of an element up to which 16 rows of it are 16 registers; wider ones take blocks of half the side."""
-_VECTOR_BYTES = 64
-"""Bytes of the widest vector, AVX-512."""
 _WORD_BYTES = 8
 """Bytes of the widest element that shuffles move; wider ones move in parts."""
 _TILE_BYTES = 256
@@ -324,7 +322,7 @@ class _Tiled:
         inner = emission.opaque(self.columns.start(builder, tile.column, column), self.columns.count)
         base = builder.gep(type_, pointer, emission.value(access.at(self._with(tile, across, inner))))
         place = builder.gep(type_, buffer, self._place(row, column))
-        side = min(self.rows.side, self.columns.side, _VECTOR_BYTES // size)
+        side = min(self.rows.side, self.columns.side, WIDEST_VECTOR_BYTES // size)
         parts = max(1, size // _WORD_BYTES)
         vector, stride = vector_type(f"i{8 * size // parts}", side * parts), access.factors[self.inner]
         for down in range(0, self.columns.side, side):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS
 from compiler.backends.cpu.kernels.strategy import Functions, Given, Plan
-from compiler.backends.cpu.kernels.window.scan import CHAINS, STEP_NS, Extent, Scan
+from compiler.backends.cpu.kernels.window.scan import CHAINS, STEP_NS, Extent, Scan, ScanPlace
 from compiler.backends.strategy import Declined, Detail
 from compiler.codegen import element, nest
 from compiler.codegen.index import Emission
@@ -115,7 +115,7 @@ class _Blocks(Scan):
         """The element of a step, in the form of a total."""
         emission = Emission(self.builder)
         values = elemental_of(self.kernel, emission)
-        return values.value(self.array, tuple(self.indices(emission, (row, self.position(step), None))))
+        return values.value(self.array, tuple(self.indices(emission, ScanPlace(row, self.position(step), None))))
 
     def _address(self, place: Value) -> Value:
         type_ = element.storage_type(self.combiner.types[0])
