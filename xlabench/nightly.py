@@ -90,13 +90,12 @@ def begin(records: Records, suite: Suite, config: Config, *, resume: bool) -> in
     latest = records.latest_run() if resume else None
     if latest is None:
         return records.start_run(run)
-    run_id, earlier, _ = latest
-    for name, was, would_be in _differences(earlier, run):
+    for name, was, would_be in _differences(latest.run, run):
         raise BenchError(
             f"--resume: the run to go on with has {name} {was}, this one {would_be}; "
             "make them the same, or leave out --resume to start anew"
         )
-    return run_id
+    return latest.id
 
 
 def _differences(earlier: Run, run: Run) -> Iterator[tuple[str, object, object]]:

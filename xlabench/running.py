@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import compiler
 from xlabench import jobs
@@ -134,8 +135,16 @@ def _of_bundle(request: Request) -> Case:
     return Case(module, list(failure.inputs), failure.seed, str(request.file), policy)
 
 
-def with_environment(spec: str, environment: Mapping[str, str]) -> tuple[str, str, tuple[str, ...]]:
-    """An engine's spec with what XLA_FLAGS asks for, the folder to dump to, and notes.
+class SpecInEnvironment(NamedTuple):
+    """An engine's spec with what XLA_FLAGS asks for, the folder to dump to ("" for none), and notes."""
+
+    spec: str
+    dump_to: str
+    notes: tuple[str, ...]
+
+
+def with_environment(spec: str, environment: Mapping[str, str]) -> SpecInEnvironment:
+    """An engine's spec with what XLA_FLAGS asks for.
 
     The spec says all that changes code, so that a record or a bundle needs no variable to be understood; what it says
     already stays.  XLA reads the variable itself.
@@ -143,7 +152,7 @@ def with_environment(spec: str, environment: Mapping[str, str]) -> tuple[str, st
     asked = compiler.environment_options(environment)
     name, written = split_spec(spec)
     if name not in ("cpu", "nvptx"):
-        return spec, "", ()
+        return SpecInEnvironment(spec, "", ())
     default = compiler.CompileOptions()
     added = {
         "disable_passes": "+".join(asked.options.disable_passes),
@@ -152,7 +161,8 @@ def with_environment(spec: str, environment: Mapping[str, str]) -> tuple[str, st
     }
     merged = {**{key: value for key, value in added.items() if value}, **written}
     items = [f"{key}={value}" if value else key for key, value in merged.items()]
-    return f"{name}:{','.join(items)}" if items else name, asked.options.dump_to, asked.notes
+    merged_spec = f"{name}:{','.join(items)}" if items else name
+    return SpecInEnvironment(merged_spec, asked.options.dump_to, asked.notes)
 
 
 def judge_here(case: Case, subject: Engine, reference: Engine) -> Judgement:

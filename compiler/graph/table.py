@@ -40,6 +40,14 @@ def read_table(data: bytes, filename: str) -> dict[bytes, bytes]:
     return _Reader(data, filename).read()
 
 
+class _Entry(NamedTuple):
+    """An entry of a block: its key, its value, and the byte of the file where the value begins."""
+
+    key: bytes
+    value: bytes
+    start: int
+
+
 class _Reader:
     """The bytes of a table, and what messages call it."""
 
@@ -70,8 +78,8 @@ class _Reader:
                 last = key
         return entries
 
-    def _block(self, handle: _Handle) -> Iterator[tuple[bytes, bytes, int]]:
-        """The entries of a block: key, value, and the byte where the value begins."""
+    def _block(self, handle: _Handle) -> Iterator[_Entry]:
+        """The entries of a block."""
         end = handle.offset + handle.size
         if end + _TRAILER > len(self._data):
             raise self._damage(
@@ -101,7 +109,7 @@ class _Reader:
             if self._key_bytes > _MOST_KEY_BYTES:
                 raise self._damage(at, f"its keys take more than {_MOST_KEY_BYTES:,} bytes")
             at += own + length
-            yield key, self._data[at - length : at], at - length
+            yield _Entry(key, self._data[at - length : at], at - length)
 
     def _handle(self, at: int, end: int) -> tuple[_Handle, int]:
         offset, at = self._varint(at, end)

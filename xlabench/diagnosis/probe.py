@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import compiler
 from compiler import aot
@@ -80,15 +80,24 @@ class PassStep:
     text: str
 
 
+class RewriteStep(NamedTuple):
+    """A rewrite of an engine's passes: its number, from 1, the pass, the rule, and where."""
+
+    number: int
+    pass_name: str
+    rule: str
+    where: str
+
+
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """What the passes of an engine did; rewrites are (number, pass, rule, where).
+    """What the passes of an engine did.
 
     Of a foreign engine there are texts only, some of which may not be ours to evaluate.
     """
 
     steps: tuple[PassStep, ...]
-    rewrites: tuple[tuple[int, str, str, str], ...]
+    rewrites: tuple[RewriteStep, ...]
     broken_pass: str = ""
     error: str = ""
     is_foreign: bool = False
@@ -252,7 +261,7 @@ class Prober:
         if outcome.ending != "answered" or not outcome.value:
             return None
         steps = tuple(PassStep(*step) for step in outcome.value["steps"])
-        rewrites = tuple((n, name, rule, where) for n, name, rule, where in outcome.value["rewrites"])
+        rewrites = tuple(RewriteStep(*rewrite) for rewrite in outcome.value["rewrites"])
         return Passes(steps, rewrites, outcome.value["broken_pass"], outcome.value["error"])
 
     def _evaluated(self, case: Case, engine: str) -> tuple[Outcome, list[Array] | None]:

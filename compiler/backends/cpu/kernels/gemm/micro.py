@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, VnniOperands
+from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, InVectors, VnniOperands
 from compiler.backends.cpu.kernels.gemm.vnni import multiply_add_words
 from compiler.codegen.llvm_ir import (
     FLOAT_TYPES,
@@ -58,7 +58,7 @@ def store_lanes(b: Builder, value: Value, address: Value, lanes: int, inside: in
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class Tile(InVectors):
     """A register tile of `rows` x `columns`, and the constant strides (in elements) of what it reads and writes.
 
     The columns are covered by vectors of `lanes`; where they end within a vector, `partial_load` and `partial_store`
@@ -81,16 +81,6 @@ class Tile:
     words: VnniOperands | None = None
     corrected: bool = False
     addend_row: int | None = None
-
-    @property
-    def factor(self) -> str:
-        """The type of the factors' elements."""
-        return I32 if self.words else self.type
-
-    @property
-    def vectors(self) -> int:
-        """Vectors that cover the columns."""
-        return -(-self.columns // self.lanes)
 
     @property
     def vector(self) -> str:
