@@ -120,7 +120,13 @@ def plan(computation: Computation, handled: Collection[str] = ()) -> tuple[list[
 
 
 def check_module(module: Module, *, copies: int = 1, views: frozenset[str] = VIEWS) -> None:
-    """Refuse what cannot be run, so many times at once, before anything is allocated: deep calls, large values."""
+    """Refuse what cannot be run, so many times at once, before anything is allocated: deep calls, large values.
+
+    Args:
+        module: the program.
+        copies: devices for which its values are there at once.
+        views: opcodes whose results take no memory of their own.
+    """
     _check_depth(module)
     check_bytes(module, copies * peak_bytes(module, views), by="the interpreter")
 

@@ -77,7 +77,14 @@ class Config:
 
 
 def begin(records: Records, suite: Suite, config: Config, *, resume: bool) -> int:
-    """The number of a new run, or of the unfinished one to go on with."""
+    """The number of a new run, or of the unfinished one to go on with.
+
+    Args:
+        records: the database.
+        suite: the programs.
+        config: engines, seed and the like.
+        resume: whether the latest run is gone on with if it is unfinished.
+    """
     run = Run(
         suite=suite.name,
         description=suite.description,
@@ -90,12 +97,13 @@ def begin(records: Records, suite: Suite, config: Config, *, resume: bool) -> in
     latest = records.latest_run() if resume else None
     if latest is None:
         return records.start_run(run)
-    for name, was, would_be in _differences(latest.run, run):
+    run_id, earlier, _ = latest
+    for name, was, would_be in _differences(earlier, run):
         raise BenchError(
             f"--resume: the run to go on with has {name} {was}, this one {would_be}; "
             "make them the same, or leave out --resume to start anew"
         )
-    return latest.id
+    return run_id
 
 
 def _differences(earlier: Run, run: Run) -> Iterator[tuple[str, object, object]]:

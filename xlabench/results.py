@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import sqlalchemy as sa
 
@@ -220,14 +220,6 @@ _OF_CASE = {
 }
 
 
-class LatestRun(NamedTuple):
-    """The number of the latest run, the run, and whether it was finished."""
-
-    id: int
-    run: Run
-    is_finished: bool
-
-
 class Records:
     """An open database; a context manager."""
 
@@ -286,16 +278,15 @@ class Records:
         latest = self.latest_run()
         if latest is None:
             raise BenchError(f"{self._path.parent}: no run has been recorded there; start one with `xlabench nightly`")
-        return latest.id
+        return latest[0]
 
-    def latest_run(self) -> LatestRun | None:
-        """The latest run, if there is any."""
+    def latest_run(self) -> tuple[int, Run, bool] | None:
+        """The number of the latest run, the run, and whether it was finished."""
         with self._reading() as connection:
             row = connection.execute(sa.select(_RUNS).order_by(_RUNS.c.id.desc()).limit(1)).mappings().first()
         if row is None:
             return None
-        run = Run(**{field.name: row[field.name] for field in fields(Run)})
-        return LatestRun(row["id"], run, row["finished_at"] is not None)
+        return row["id"], Run(**{field.name: row[field.name] for field in fields(Run)}), row["finished_at"] is not None
 
     def run_ids(self) -> list[int]:
         """The numbers of all runs, the oldest first."""

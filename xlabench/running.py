@@ -166,7 +166,13 @@ def with_environment(spec: str, environment: Mapping[str, str]) -> SpecInEnviron
 
 
 def judge_here(case: Case, subject: Engine, reference: Engine) -> Judgement:
-    """Run both in this process; an engine that fails is a verdict, an input that is bad is not."""
+    """Run both in this process; an engine that fails is a verdict, an input that is bad is not.
+
+    Args:
+        case: the program, its inputs and tolerances.
+        subject: the engine that is judged.
+        reference: the engine that is believed.
+    """
     expected: list[Array] = []
     try:
         expected = execute(reference, build(reference, case.module), case.arrays).results
@@ -206,7 +212,16 @@ def judge_watched(
     dump_to: str = "",
     factory: str = jobs.ENGINES,
 ) -> Judgement:
-    """Run the reference, then the subject, each for at most so long."""
+    """Run the reference, then the subject, each for at most so long.
+
+    Args:
+        case: the program, its inputs and tolerances.
+        specs: the subject's and the reference's.
+        worker: the process that runs them.
+        timeout_s: seconds for each.
+        dump_to: a folder for the subject's dumps, "" for none.
+        factory: what makes engines of specs, as module:function.
+    """
     subject, reference = specs
     with tempfile.TemporaryDirectory(prefix="xlabench-run-") as folder:
         scratch = Path(folder)
@@ -244,7 +259,14 @@ def _without_results(spec: str, outcome: Outcome, expected: Sequence[Array] = ()
 
 
 def save(request: Request, case: Case, judgement: Judgement, specs: tuple[str, str]) -> bundle.Saved | None:
-    """Keep a failure, if that was asked for."""
+    """Keep a failure, if that was asked for.
+
+    Args:
+        request: what was asked for.
+        case: the program, its inputs and tolerances.
+        judgement: what it shows.
+        specs: the subject's and the reference's.
+    """
     if request.bundle is None or judgement.exit_code in (ExitCode.FINE, ExitCode.UNDECIDABLE):
         return None
     subject, reference = specs

@@ -153,7 +153,13 @@ def is_row_form(reduce: Instruction) -> bool:
 
 
 def is_along_rows(member: Instruction, dims: tuple[int, ...], outer: int) -> bool:
-    """Whether a value at a point needs others of the same row, at the same point, only."""
+    """Whether a value at a point needs others of the same row, at the same point, only.
+
+    Args:
+        member: the instruction that computes the value.
+        dims: the sizes of the dimensions that the group walks over.
+        outer: how many of them count rows; those behind are within a row.
+    """
     rows = dims[:outer]
     if member.opcode == "reduce":
         return member.operands[0].array.dims == dims and member.array.dims == rows

@@ -68,7 +68,13 @@ class LaneBuilder(Builder):
         return super().binary(opcode, left, right, flags)
 
     def compare(self, predicate: str, left: Value, right: Value) -> Value:
-        """`icmp` or `fcmp`, whichever the type asks for."""
+        """`icmp` or `fcmp`, whichever the type asks for.
+
+        Args:
+            predicate: LLVM's, of integers or of floats.
+            left: a value, or a vector.
+            right: another; a scalar is broadcast.
+        """
         return super().compare(predicate, *self.alike([left, right]))
 
     def select(self, condition: Value, then: Value, otherwise: Value) -> Value:

@@ -94,7 +94,13 @@ def apply_update(kernel: Kernel, emission: Emission, at: tuple[Index, ...], writ
 
 
 def aim(kernel: Kernel, emission: Emission, batch: Sequence[Index]) -> tuple[tuple[Index, ...], Value]:
-    """Where a window starts, by its indices among the windows, and whether it lies inside the operands."""
+    """Where a window starts, by its indices among the windows, and whether it lies inside the operands.
+
+    Args:
+        kernel: the scatter.
+        emission: where code is emitted, with what is known there.
+        batch: the window's indices among the windows.
+    """
     scatter = kernel.roots[0]
     window_dims, rest = scatter.attributes.get("update_window_dims", ()), iter(batch)
     first = tuple(constant(0) if d in window_dims else next(rest) for d in range(updates(kernel).rank))

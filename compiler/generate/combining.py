@@ -67,7 +67,13 @@ def combiner(scope: Scope, opcode: str, element_type: ElementType) -> Computatio
 
 
 def identity_constant(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    """The combiner's identity as a constant."""
+    """The combiner's identity as a constant.
+
+    Args:
+        scope: where it stands.
+        opcode: of the combiner.
+        element_type: of the constant.
+    """
     value = identity(opcode, element_type)
     if element_type.is_float and math.isinf(value) and not np.isinf(np.asarray(value).astype(element_type.dtype)):
         # A type without infinities: its greatest magnitudes order before everything else.

@@ -164,7 +164,13 @@ def perhaps_of(scope: Scope, source: Instruction, shape: ArrayShape) -> Instruct
 
 
 def part(scope: Scope, dims: tuple[int, ...], *, least: int = 1) -> tuple[int, ...]:
-    """Sizes that fit into dimensions."""
+    """Sizes that fit into dimensions.
+
+    Args:
+        scope: whose choices are asked.
+        dims: sizes of an array.
+        least: the smallest size of the part along each dimension, where there is room.
+    """
     return tuple(scope.choices.integer(min(least, n), n) for n in dims)
 
 

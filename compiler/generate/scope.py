@@ -296,7 +296,13 @@ class Scope:
         return _small(self.choices, element_type)
 
     def dims(self, least_rank: int = 0, most_rank: int = _DIMENSIONS, *, size: int = 0) -> tuple[int, ...]:
-        """Dimensions of an array that there is room for."""
+        """Dimensions of an array that there is room for.
+
+        Args:
+            least_rank: dimensions at least.
+            most_rank: dimensions at most.
+            size: elements at most; 0 for as many as there is room for.
+        """
         rank = self.choices.integer(least_rank, max(least_rank, min(most_rank, _DIMENSIONS)))
         room = min(self.program.room(), size or self.program.space.most_elements)
         known = SIZES + LARGE_SIZES if room >= _LEAST_ROOM else SIZES

@@ -133,6 +133,11 @@ def attributes_of(read: Mapping[str, Message], where: str, depth: int = 0) -> di
 
     What TensorFlow's passes note for each other, under names that begin with `_`, may be what no attribute is: Grappler
     writes -4 for sizes that it knows to be equal.  Such a note is kept as it is.
+
+    Args:
+        read: the map of a message, by names.
+        where: the node or function, for messages.
+        depth: functions around it in whose attributes it stands.
     """
     return {name: _attribute_or_note(name, read[name], where, depth) for name in sorted(read)}
 

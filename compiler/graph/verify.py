@@ -39,6 +39,11 @@ def nobody_knows(_node: Node) -> int | None:
 def verify(graph: Graph, outputs: Outputs = nobody_knows, context: str = "") -> None:
     """Check every rule.
 
+    Args:
+        graph: what is checked.
+        outputs: how many outputs a node has, by what is known of ops.
+        context: what messages begin with.
+
     Raises:
         VerifyError: some do not hold; it carries every violation.
     """

@@ -28,7 +28,13 @@ _SCHEMA = 1
 
 
 def write_saved_model(model: SavedModel, folder: Path, values: Mapping[str, NDArray[Any]]) -> None:
-    """See `compiler.graph.write_saved_model`."""
+    """See `compiler.graph.write_saved_model`.
+
+    Args:
+        model: graph, signatures and variables.
+        folder: where it goes; made if it is not there.
+        values: of variables, by their names; of others those that the model has.
+    """
     changed = _by_key(model, values)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder}: it is there already: give a folder that is not, or is empty")

@@ -178,7 +178,14 @@ def reduce_last(
 def apply(
     computation: Computation, left: Sequence[Array], right: Sequence[Array], evaluator: Evaluator
 ) -> tuple[Array, ...]:
-    """Combine arrays element by element; the results have the arrays' common shape."""
+    """Combine arrays element by element; the results have the arrays' common shape.
+
+    Args:
+        computation: takes two scalars for each pair of arrays.
+        left: arrays of one shape.
+        right: as many of the same types, which broadcast to it.
+        evaluator: runs the computation where it is no single operation.
+    """
     result = evaluator.map(computation, [*left, *right])
     results = result if isinstance(result, tuple) else (result,)
     shape = np.broadcast_shapes(left[0].shape, right[0].shape)

@@ -31,7 +31,16 @@ def whole(dims: tuple[int, ...]) -> list[SliceDimension]:
 
 
 def part(site: Site, value: Instruction, along: int, start: int, limit: int, stride: int = 1) -> Instruction:
-    """A range of one dimension."""
+    """A range of one dimension.
+
+    Args:
+        site: where instructions are added.
+        value: an array.
+        along: the dimension.
+        start: its first index.
+        limit: the one behind the last.
+        stride: every how many.
+    """
     ranges = whole(value.array.dims)
     ranges[along] = SliceDimension(start, limit, stride)
     return site.build("slice", [value], slice=tuple(ranges))

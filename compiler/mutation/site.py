@@ -83,7 +83,13 @@ def bare(instruction: Instruction) -> ArrayShape:
 
 
 def scalar(computation: Computation, value: Any, element_type: ElementType) -> Instruction:
-    """Append a scalar constant."""
+    """Append a scalar constant.
+
+    Args:
+        computation: where it stands.
+        value: the number.
+        element_type: its type.
+    """
     return constant(computation, scalar_literal(np.asarray(value).astype(element_type.dtype), element_type))
 
 

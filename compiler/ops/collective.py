@@ -215,6 +215,11 @@ def ragged_pieces(instruction: Instruction, values: Sequence[Array], devices: in
     """What a device sends.
 
     Raises UnsupportedError where rows are not in the arrays: nothing says what is meant then.
+
+    Args:
+        instruction: the ragged-all-to-all.
+        values: its operands on that device: rows, the receiver's rows, starts, sizes, offsets, sizes received.
+        devices: how many there are.
     """
     source, target, starts, sizes, offsets, _received = values
     if {starts.size, sizes.size, offsets.size} != {starts.size} or starts.size % devices:

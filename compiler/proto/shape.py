@@ -70,7 +70,13 @@ def _layout_proto(layout: Layout) -> Message:
 
 
 def program_shape(parameters: list[Shape], names: list[str], result: Shape) -> Message:
-    """A `ProgramShapeProto`."""
+    """A `ProgramShapeProto`.
+
+    Args:
+        parameters: their shapes.
+        names: their names.
+        result: the shape of the result.
+    """
     return {
         "parameters": [shape_proto(shape) for shape in parameters],
         "result": shape_proto(result),

@@ -153,7 +153,13 @@ def _overlaps(keys: Array, errors: Array, *, ties: bool) -> Array:
 
 
 def top(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
-    """The greatest or least of each row: the values move by an error at most, their places where they are close."""
+    """The greatest or least of each row: the values move by an error at most, their places where they are close.
+
+    Args:
+        instruction: the top-k.
+        operands: the rows, with their bounds.
+        context: the reference's own values.
+    """
     (operand,) = operands
     values, places = context.evaluate(instruction, [operand.value])
     source = context.originals[instruction].operands[0]

@@ -249,7 +249,13 @@ def _program_of(part: GraphCase | None) -> Case | None:
 
 
 def same_cause(prober: Prober, case: Case, wanted: Blame) -> bool:
-    """Whether a graph fails in the same way for the same reason."""
+    """Whether a graph fails in the same way for the same reason.
+
+    Args:
+        prober: asks engines about programs.
+        case: the program that carries the graph.
+        wanted: who is to blame for the original.
+    """
     judgement = prober.judge(case)
     if judgement.verdict not in FAILURES or judgement.verdict != wanted.verdict:
         return False

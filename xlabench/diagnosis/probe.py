@@ -175,7 +175,13 @@ class Prober:
         )
 
     def judge_llvm(self, case: Case, expected: tuple[Array, ...], limit: int) -> tuple[Judgement, list[str]]:
-        """The verdict with that many of LLVM's passes, and the names of those that ran; in a process of its own."""
+        """The verdict with that many of LLVM's passes, and the names of those that ran; in a process of its own.
+
+        Args:
+            case: the program and its inputs.
+            expected: the reference's results.
+            limit: passes that LLVM may run.
+        """
         engine = with_options(self.setup.engine, {"llvm_limit": limit})
         listing = self._scratch / "llvm"
         listing.write_bytes(b"")
@@ -210,7 +216,13 @@ class Prober:
             self._subject, self._llvm_listing = kept, ""
 
     def agrees(self, case: Case, expected: Sequence[Array], actual: Sequence[Array]) -> bool:
-        """Whether results are right, or may be."""
+        """Whether results are right, or may be.
+
+        Args:
+            case: the program and its inputs.
+            expected: the reference's results.
+            actual: those that are asked about.
+        """
         return self._judged(case, expected, actual).verdict != "wrong"
 
     def _judged(self, case: Case, expected: Sequence[Array], actual: Sequence[Array]) -> judging.Judgement:

@@ -136,7 +136,13 @@ class RaceDetector:
             self._enter_reads()
 
     def peek(self, offsets: _Lanes, size: int, lanes: _Lanes) -> None:
-        """Reads that are strong (`volatile`, `relaxed`, ...): only plain writes race with them."""
+        """Reads that are strong (`volatile`, `relaxed`, ...): only plain writes race with them.
+
+        Args:
+            offsets: in bytes, one for each lane.
+            size: bytes of each access.
+            lanes: numbers of the lanes in the batch.
+        """
         access = self._access(lanes)
         if self._may_meet(self._writes, access):
             self._check_log(self._writes, *self._granules(offsets, size, access), "reads", "wrote")
@@ -152,7 +158,13 @@ class RaceDetector:
             self._check_simultaneous(at, winner & _THREAD, values, access)
 
     def update(self, offsets: _Lanes, size: int, lanes: _Lanes) -> None:
-        """Atomic read-modify-writes, and strong writes."""
+        """Atomic read-modify-writes, and strong writes.
+
+        Args:
+            offsets: in bytes, one for each lane.
+            size: bytes of each access.
+            lanes: numbers of the lanes in the batch.
+        """
         self._check(offsets, size, self._access(lanes), "atomically updates")
 
     def _granules(self, offsets: _Lanes, size: int, access: _Access) -> tuple[_Lanes, _Access]:

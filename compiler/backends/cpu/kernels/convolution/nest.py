@@ -27,7 +27,14 @@ from compiler.ir.module import Instruction
 
 
 def emit_nest(module: Module, kernel: Kernel, plans: Sequence[PhasePlan], layout: Layout) -> str:
-    """Define the function that computes everything else: item by item, all phases from one copy where there is one."""
+    """Define the function that computes everything else: item by item, all phases from one copy where there is one.
+
+    Args:
+        module: where the function goes.
+        kernel: the convolution.
+        plans: one for each phase.
+        layout: where each phase's part of the workspace begins.
+    """
     b = Builder(begin(module, kernel))
     own = b.mul(THREAD, integer(layout.own))
     scratch = b.gep(I8, arguments(kernel).workspace, b.add(own, integer(layout.shared)))

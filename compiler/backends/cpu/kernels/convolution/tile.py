@@ -43,6 +43,11 @@ def emit(module: Module, name: str, tile: Tile) -> Value:
     """`void NAME(ptr patch, ptr weights, ptr starts, ptr out, i1 accumulate)`.
 
     Where it is to `accumulate` sums start from what `out` holds; `starts` is not looked at by tiles without.
+
+    Args:
+        module: where the function goes.
+        name: the function's name.
+        tile: which elements it reads, and how many sums are in registers.
     """
     parameters = [
         *((f"{PTR} noalias readonly", "patch"), (f"{PTR} noalias readonly", "weights")),

@@ -285,7 +285,14 @@ class _Stage:
 
 
 def table(builder: Builder, name: str, data: Array, type_: str) -> Value:
-    """A constant array of real numbers in the module, written once."""
+    """A constant array of real numbers in the module, written once.
+
+    Args:
+        builder: of a function in the module.
+        name: what the array is called in the module.
+        data: its numbers.
+        type_: LLVM's type of them, float or double.
+    """
     raw = np.ascontiguousarray(data, np.float32 if type_ == "float" else np.float64).tobytes()
     text = "".join(f"\\{byte:02X}" for byte in raw)
     return builder.module.define_global(name, f'internal constant [{len(raw)} x i8] c"{text}", align 64')

@@ -129,7 +129,13 @@ class AmxNest:
         return sum(self.sizes.values())
 
     def emit(self, b: Builder, scratch: Value, threads: tuple[Value, Value]) -> None:
-        """The whole nest, for one thread."""
+        """The whole nest, for one thread.
+
+        Args:
+            b: where code is emitted.
+            scratch: the kernel's workspace.
+            threads: the thread's number, and how many there are.
+        """
         offsets = itertools.accumulate((0, *self.sizes.values()))
         packed_right, packed_left, staging, sums = (
             b.gep(I8, scratch, integer(offset)) for offset in list(offsets)[:-1]

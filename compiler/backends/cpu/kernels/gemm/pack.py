@@ -47,7 +47,14 @@ class Rows:
         return self.width * self.pitch
 
     def copy(self, b: Builder, steps: Steps, rows: Range, target: Value) -> None:
-        """Pack a range of at least one row."""
+        """Pack a range of at least one row.
+
+        Args:
+            b: where code is emitted.
+            steps: which part of k is packed.
+            rows: which rows.
+            target: where the panel goes.
+        """
         vector = self.operand.adjacent(self.type)
         with b.loop(rows.start, rows.stop, name="row", nonempty=True) as row:
             line = b.gep(self.type, target, b.mul(b.sub(row.index, rows.start), integer(self.pitch)))

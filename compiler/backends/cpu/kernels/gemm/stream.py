@@ -26,7 +26,15 @@ def stream_scratch(gemm: Gemm) -> int:
 
 
 def emit_stream(b: Builder, gemm: Gemm, lanes: int, scratch: Value, threads: tuple[Value, Value]) -> None:
-    """At most a few rows: several rows of the right factor at a time are added, scaled, to the rows of the result."""
+    """At most a few rows: several rows of the right factor at a time are added, scaled, to the rows of the result.
+
+    Args:
+        b: where code is emitted.
+        gemm: the product.
+        lanes: elements of a vector.
+        scratch: the thread's workspace.
+        threads: the thread's number, and how many there are.
+    """
     units = -(-gemm.n // _COLUMN_UNIT)
     mine = share(b, Extent(gemm.batch, 1, units), *threads)
     with (

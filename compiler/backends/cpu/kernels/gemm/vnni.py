@@ -71,7 +71,13 @@ class Word:
         return self.flipped(b, total, lanes)
 
     def flipped(self, b: Builder, words: Value, lanes: int) -> Value:
-        """VnniOperands of elements as they are multiplied."""
+        """VnniOperands of elements as they are multiplied.
+
+        Args:
+            b: where code is emitted.
+            words: words of elements as they lie in memory.
+            lanes: how many words.
+        """
         if not self.flip:
             return words
         return b.binary("xor", words, b.broadcast(FLIP, lanes) if lanes else FLIP)

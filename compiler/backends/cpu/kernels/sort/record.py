@@ -39,7 +39,13 @@ class Record:
     alike: bool
 
     def load(self, builder: Builder, line: Value, number: Value) -> tuple[Value, list[Value]]:
-        """An element's record, and where some may be alike whether this is one of them."""
+        """An element's record, and where some may be alike whether this is one of them.
+
+        Args:
+            builder: where code is emitted.
+            line: the number of the line.
+            number: that of the element in it.
+        """
         values = self.lines.load(builder, line, number)
         record, flags = self._record(builder, values), list[Value]()
         if self.alike:

@@ -36,6 +36,11 @@ def interleave(kernel: Kernel, length: int, work: float) -> int:
     the time, while operands that no longer fit into registers cost next to nothing.  A CPU looks some two hundred
     operations ahead: of eight vectors taken in turn enough are ready among these, of fewer with long chains they are
     not.  Long bodies take long to compile so many times over: they get fewer.
+
+    Args:
+        kernel: the loop.
+        length: iterations of its innermost loop.
+        work: expected nanoseconds on one thread.
     """
     types = types_of(kernel)
     weight = sum(cost.COST[instruction.opcode] for instruction in kernel.body())

@@ -121,7 +121,13 @@ class Lanewise:
         return [value for elements in self.elements for value in elements([counter])]
 
     def bodies(self, emission: Emission, counters: Counters, kept: Sequence[Value]) -> list[Body]:
-        """For each row what takes its elements at a point in."""
+        """For each row what takes its elements at a point in.
+
+        Args:
+            emission: where code is emitted, with what is known there.
+            counters: the indices of the loops around.
+            kept: the accumulators of all rows.
+        """
 
         def body(elements: Elements, mine: Sequence[Value]) -> list[Value]:
             return self.accumulators.join(emission, mine, elements(counters))

@@ -22,7 +22,13 @@ _WORD_BYTES = 8
 
 
 def pays(machine: Machine, outputs: Sequence[ArrayShape], row: int) -> bool:
-    """Whether results made of rows of so many elements are worth streaming, in lines that are whole."""
+    """Whether results made of rows of so many elements are worth streaming, in lines that are whole.
+
+    Args:
+        machine: which CPU.
+        outputs: the shapes of the results.
+        row: elements of a row.
+    """
     whole = all(output.element_type.size_bytes * row % LINE_BYTES == 0 for output in outputs)
     return machine.has("avx2") and whole and sum(output.size_bytes for output in outputs) >= _LEAST_BYTES
 
@@ -36,7 +42,15 @@ def is_aligned(builder: Builder, outputs: Sequence[Value]) -> Value:
 
 
 def copy(builder: Builder, source: Value, target: Value, size_bytes: int, *, streamed: bool) -> None:
-    """Copy a few lines, or a power of two of bytes within one."""
+    """Copy a few lines, or a power of two of bytes within one.
+
+    Args:
+        builder: where code is emitted.
+        source: the address of what is copied.
+        target: where it goes.
+        size_bytes: how much it is.
+        streamed: past the caches.
+    """
     each = min(size_bytes, LINE_BYTES)
     vector = vector_type(I64, each // _WORD_BYTES)
     hint = f", !nontemporal {builder.module.metadata('!{i32 1}')}" if streamed else ""
