@@ -131,6 +131,11 @@ def compile(  # noqa: A001  # the name that users of compilers expect
     The result is called with the entry parameters in order and returns the leaves of the root in order, as fresh
     arrays; for a program for several devices those of device 0 come first, then those of device 1, and so on.
     Raises ParseError, VerifyError, UnsupportedError or InputError.
+
+    Args:
+        module_or_text: the program; a module stays as it is.
+        backend: a name of `BACKENDS`.
+        options: levels, threads, passes and the like.
     """
     if isinstance(module_or_text, str | bytes):
         module_or_text = hlo_text(module_or_text)

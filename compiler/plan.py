@@ -45,6 +45,7 @@ def exchanges(instruction: Instruction) -> bool:
 
 
 _MOST_DEVICES = 1 << 16
+"""Devices that one process stands for: each has values of its own, and the largest pods have some 9,000."""
 
 DEEPEST_CALLS = 150
 """How deep computations may call each other; each level takes some Python frames."""
@@ -129,6 +130,11 @@ def check_module(module: Module, *, copies: int = 1, views: frozenset[str] = VIE
     """Refuse what cannot be run, so many times at once, before anything is allocated: deep calls, large values.
 
     Nearly always all values together would fit, and nobody has to know which of them are there at the same time.
+
+    Args:
+        module: the program.
+        copies: devices for which its values are there at once.
+        views: opcodes whose results take no memory of their own.
     """
     _check_depth(module)
     most = _bytes_of(module.entry.root.shape)

@@ -116,7 +116,13 @@ def parse(text: str, target: Target, opt: int) -> llvm.ModuleRef:
 
 
 def optimise(module: llvm.ModuleRef, target: Target, opt: int) -> None:
-    """Run LLVM's default pipeline for the level, in place; loops are vectorised from level 2 on."""
+    """Run LLVM's default pipeline for the level, in place; loops are vectorised from level 2 on.
+
+    Args:
+        module: LLVM's; changed.
+        target: the machine.
+        opt: the level, 0 to 3.
+    """
     machine = target_machine(target, opt)
     options = llvm.create_pipeline_tuning_options(speed_level=opt)
     vectorise = opt >= 2 and target.triple != NVPTX_TRIPLE
@@ -190,7 +196,13 @@ _OF_LIMITED: dict[Source, str] = {}
 
 
 def optimised_text(source: Source, target: Target, opt: int) -> str:
-    """The IR that code is generated from."""
+    """The IR that code is generated from.
+
+    Args:
+        source: the IR as it was emitted.
+        target: the machine.
+        opt: the level, 0 to 3.
+    """
     if source in _OF_LIMITED:
         return _OF_LIMITED[source]
     with _machine(target, source.level(opt)) as machine, _optimised(source, opt, machine) as module:
@@ -198,7 +210,13 @@ def optimised_text(source: Source, target: Target, opt: int) -> str:
 
 
 def assembly_text(source: Source, target: Target, opt: int) -> str:
-    """The assembly of what `compile_all` makes."""
+    """The assembly of what `compile_all` makes.
+
+    Args:
+        source: the IR as it was emitted.
+        target: the machine.
+        opt: the level, 0 to 3.
+    """
     with (
         _without_strength_reduction(),
         _machine(target, source.level(opt)) as machine,

@@ -54,7 +54,13 @@ class Fuel:
         return self.limit is not None and len(self.rewrites) >= self.limit
 
     def spend(self, rule: str, where: Instruction, *, required: bool = False) -> bool:
-        """Ask to do one rewrite at an instruction; when the answer is False nothing may be changed."""
+        """Ask to do one rewrite at an instruction; when the answer is False nothing may be changed.
+
+        Args:
+            rule: what is done, as reports name it.
+            where: the instruction that is rewritten.
+            required: whether back ends cannot do without: it is counted then, and never refused.
+        """
         if self.is_spent and not (required and not self.withholds_required):
             return False
         number = len(self.rewrites) + 1
@@ -62,7 +68,13 @@ class Fuel:
         return True
 
     def refuse(self, rule: str, where: Instruction, reason: str) -> None:
-        """Note why a rewrite is not done at an instruction."""
+        """Note why a rewrite is not done at an instruction.
+
+        Args:
+            rule: what is not done.
+            where: the instruction.
+            reason: why not, as the end of a sentence.
+        """
         self.refusals.append(Refusal(rule, path_of(where), reason))
 
     def replace(self, rule: str, old: Instruction, new: Instruction) -> bool:
@@ -83,6 +95,11 @@ def apply_rules(rules: Mapping[str, Sequence[Rule]], module: Module, fuel: Fuel)
     """Replace every instruction by what the first rule of its opcode that has an answer gives.
 
     What nobody uses is left as it is.  Returns whether anything changed.
+
+    Args:
+        rules: by opcode, in the order in which they are tried.
+        module: the program; changed.
+        fuel: what is asked before each rewrite.
     """
     changed = False
     for computation in module.computations:

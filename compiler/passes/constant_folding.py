@@ -23,6 +23,7 @@ from compiler.ir.shape import ArrayShape, without_layout
 from compiler.ops import OPS
 
 _LARGEST = 1 << 16
+"""Elements of a folded constant beyond the largest in the program: 256 KiB of f32, which text and memory must hold."""
 _MOST_WORK = float(1 << 24)
 """Elements, which is about a tenth of a second."""
 

@@ -41,7 +41,13 @@ class ReferenceEngine:
 
 
 def create(spec: str, options: Mapping[str, Any], *, dump_to: str) -> ReferenceEngine:
-    """The interpreter; it has no intermediate forms to dump."""
+    """The interpreter; it has no intermediate forms to dump.
+
+    Args:
+        spec: as it was written.
+        options: their values, by names.
+        dump_to: without meaning here.
+    """
     if dump_to:
         raise BenchError(f"engine {spec!r} compiles nothing and has nothing to dump; leave out the dump folder")
     return ReferenceEngine(spec, bool(options.get("wide", False)))

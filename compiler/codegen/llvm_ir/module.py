@@ -81,7 +81,14 @@ class Module:
         return name in self._function_names
 
     def declare(self, name: str, result: str, parameters: Sequence[str], attributes: str = "") -> str:
-        """Declare an outside function or an intrinsic once; returns its spelling for `call`."""
+        """Declare an outside function or an intrinsic once; returns its spelling for `call`.
+
+        Args:
+            name: of the function, without `@`.
+            result: LLVM's type of what it returns.
+            parameters: LLVM's types of what it is given.
+            attributes: LLVM's, behind the declaration.
+        """
         self.declarations.setdefault(name, f"declare {result} @{name}({', '.join(parameters)}) {attributes}".rstrip())
         return f"@{name}"
 

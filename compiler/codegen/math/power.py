@@ -27,7 +27,9 @@ _ATANH_TAIL = (
     0.059022505107612935, 0.053876108256721754,
 )  # fmt: skip
 _THIRD = (0.3333333333333333, 1.850371707708594e-17)
+"""1/3 as a sum of two doubles."""
 _TWO_LOG2_E = (2.8853900817779268, 4.0710547481862066e-17)
+"""2 log2(e) as a sum of two doubles."""
 
 
 def sqrt(x: Term) -> Term:

@@ -162,7 +162,13 @@ class Term:
         return self.compare("une", "ne", other)
 
     def compare(self, float_predicate: str, integer_predicate: str, other: Term | float) -> Term:
-        """The comparison by the predicate of the type's kind."""
+        """The comparison by the predicate of the type's kind.
+
+        Args:
+            float_predicate: LLVM's, where terms are floats.
+            integer_predicate: LLVM's, where they are integers.
+            other: what it is compared with.
+        """
         predicate = float_predicate if self.is_float else integer_predicate
         return Term(self.builder, self.builder.compare(predicate, self.value, self.lift(other)))
 

@@ -26,6 +26,7 @@ from compiler.tf2xla.random_numbers import (
 from compiler.tf2xla.record import Lower, Record, Trait, record, table
 
 PHILOX, AUTOMATIC = 1, 3
+"""`RNG_ALG_PHILOX` and `RNG_ALG_AUTO_SELECT` (TensorFlow, rng_alg.h)."""
 Draw = Callable[[Generator, int, ElementType], Expression]
 Seeded = Callable[[Operation], Generator]
 

@@ -21,6 +21,7 @@ Formula = Callable[[Expression], Expression]
 _FLOATS, _ANALYTIC = "floats", "floats complexes"
 _SIGNED = "floats complexes ints"
 SELU, SELU_ALPHA = 1.0507009873554804934193349852946, 1.7580993408473768599402175208123
+"""Selu's scale, and that times its alpha (Klambauer et al., arXiv:1706.02515)."""
 
 
 def opcode(name: str) -> Formula:
@@ -161,6 +162,8 @@ _LANCZOS = (
     *(9.984369578019570859563e-6, 1.50563273514931155834e-7),
 )
 _G = 7.5
+"""The g of Lanczos' approximation, with half added: that of TensorFlow's lgamma, whose coefficients are for it (XLA,
+math.cc)."""
 
 
 def lgamma(x: Expression) -> Expression:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from compiler.backends.nvptx.simulator.cursor import Cursor
 from compiler.backends.nvptx.simulator.syntax import (
@@ -69,8 +70,16 @@ def _parameter(cursor: Cursor, offset: int) -> Parameter:
     return Parameter(name.text, type_, align, size, offset)
 
 
-def _qualified_type(cursor: Cursor) -> tuple[int, str, int]:
-    """Alignment (0 if not given), type and vector lanes; `.ptr .space .align N` tells only about the pointee."""
+class _Qualified(NamedTuple):
+    """The type of a variable: its alignment in bytes (0 if not given), the element's type, and lanes of a vector."""
+
+    align: int
+    type: str
+    lanes: int
+
+
+def _qualified_type(cursor: Cursor) -> _Qualified:
+    """The type of a variable; `.ptr .space .align N` tells only about the pointee."""
     align = _attributes(cursor)
     lanes = 1
     if cursor.at(".v2", ".v4"):
@@ -82,7 +91,7 @@ def _qualified_type(cursor: Cursor) -> tuple[int, str, int]:
         if cursor.at(".global", ".const", ".shared", ".local", ".param"):
             cursor.take()
         _attributes(cursor)
-    return align, type_, lanes
+    return _Qualified(align, type_, lanes)
 
 
 def _attributes(cursor: Cursor) -> int:

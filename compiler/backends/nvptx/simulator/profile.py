@@ -186,12 +186,24 @@ class Profiler:
     # --- what actions tell of as they execute ----------------------------------------------------------------------
 
     def access_global(self, batch: Batch, addresses: NDArray[np.uint64], size: int) -> None:
-        """Lanes load or store so many bytes of global memory."""
+        """Lanes load or store so many bytes of global memory.
+
+        Args:
+            batch: the blocks that run.
+            addresses: in bytes, one for each active lane, or one for all.
+            size: bytes of each lane.
+        """
         reach = self.traffic.count(self._lanes(batch), addresses, size)
         self._latency = max(self._latency, _REACH_CYCLES[reach])
 
     def access_shared(self, batch: Batch, addresses: NDArray[np.uint64], size: int) -> None:
-        """Lanes load or store so many bytes of shared memory."""
+        """Lanes load or store so many bytes of shared memory.
+
+        Args:
+            batch: the blocks that run.
+            addresses: in bytes from where the block's memory begins, one for each active lane, or one for all.
+            size: bytes of each lane.
+        """
         self.banks.count(self._lanes(batch), addresses, size)
         self._latency = max(self._latency, _SHARED_CYCLES)
 

@@ -15,7 +15,13 @@ _ALL = np.uint64(0xFFFF_FFFF)
 
 
 def special_value(name: str, batch: Batch, layout: Layout) -> NDArray[Any]:
-    """The value of a special register; one element if it is the same for all lanes."""
+    """The value of a special register; one element if it is the same for all lanes.
+
+    Args:
+        name: as PTX spells it, with its axis.
+        batch: the blocks that run.
+        layout: how much shared memory there is.
+    """
     register, _, axis = name.removeprefix("%").partition(".")
     if axis:
         return _coordinate(register, "xyz".index(axis), batch)

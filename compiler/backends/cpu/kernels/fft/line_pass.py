@@ -80,7 +80,14 @@ class ColumnPass(LinePass):
         return self.part.lines // self.part.inner * self._blocks
 
     def unit(self, builder: Builder, number: Value, here: Value, there: Value) -> None:
-        """Transform a group of lines."""
+        """Transform a group of lines.
+
+        Args:
+            builder: where code is emitted.
+            number: of the group.
+            here: scratch memory for its lines.
+            there: as much again.
+        """
         blocks, together = integer(self._blocks), integer(self.lines.together)
         outer, block = builder.udivrem(number, blocks)
         first = builder.mul(block, together)
@@ -272,7 +279,13 @@ class HalfPass(LinePass):
 
 
 def pass_of(kernel: Kernel, part: Pass, between: Value) -> LinePass:
-    """The form of a pass."""
+    """The form of a pass.
+
+    Args:
+        kernel: the transform.
+        part: what is transformed, along which dimension.
+        between: memory between two passes.
+    """
     real = any(not shape.element_type.is_complex for shape in (part.source_shape, part.target_shape))
     if part.inner > 1:
         return ColumnPass(kernel, part, between)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from compiler.backends.cpu.machine import WIDEST_VECTOR_BYTES
 from compiler.codegen.complex_numbers import Complex
 from compiler.codegen.fourier import roots_of_unity
 from compiler.codegen.llvm_ir import I64, PTR, Builder, Value, integer, keep_rolled, vector_type
@@ -26,8 +27,8 @@ from compiler.codegen.math.term import Term
 from compiler.ir.numbers import Array
 
 _RADICES = (4, 2, 3, 5, 7, 11, 13, 17, 19, 23)
-_VECTOR_BYTES = 64
-"""Bytes of the widest vector, AVX-512."""
+"""Factors that have stages of their own, in the order in which they are taken out: four does in one pass what two twos
+do in two; greater primes take Bluestein's way."""
 _CONTRACT = "contract"
 
 
@@ -65,7 +66,7 @@ class Stages:
     @property
     def lanes(self) -> int:
         """Numbers in a vector."""
-        return _VECTOR_BYTES // self.size_bytes
+        return WIDEST_VECTOR_BYTES // self.size_bytes
 
     def run(self, builder: Builder, here: Value, there: Value) -> tuple[Value, Value]:
         """Transform the lines in `here`, real parts before imaginary ones; returns where they are and the other."""
@@ -300,7 +301,14 @@ class _Stage:
 
 
 def table(builder: Builder, name: str, data: Array, type_: str) -> Value:
-    """A constant array of real numbers in the module, written once."""
+    """A constant array of real numbers in the module, written once.
+
+    Args:
+        builder: of a function in the module.
+        name: what the array is called in the module.
+        data: its numbers.
+        type_: LLVM's type of them, float or double.
+    """
     raw = np.ascontiguousarray(data, np.float32 if type_ == "float" else np.float64).tobytes()
     text = "".join(f"\\{byte:02X}" for byte in raw)
     return builder.module.define_global(name, f'internal constant [{len(raw)} x i8] c"{text}", align 64')

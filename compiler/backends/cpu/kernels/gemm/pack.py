@@ -18,7 +18,9 @@ from compiler.backends.cpu.kernels.gemm.share import Range
 from compiler.codegen.llvm_ir import I64, PTR, Builder, Module, Value, integer, keep_rolled, vector_type, zero
 
 _MANY_PANELS = 8
+"""Panels beside which the last, lower one is a small share: an eighth at most goes element by element."""
 _CHUNK_BYTES = 16
+"""Bytes that are moved at a time where rows are cut: the narrowest vector register, which every CPU has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,14 @@ class Rows:
         return self.width * self.pitch
 
     def copy(self, b: Builder, steps: Steps, rows: Range, target: Value) -> None:
-        """Pack a range of at least one row."""
+        """Pack a range of at least one row.
+
+        Args:
+            b: where code is emitted.
+            steps: which part of k is packed.
+            rows: which rows.
+            target: where the panel goes.
+        """
         vector = self.operand.adjacent(self.type)
         with b.loop(rows.start, rows.stop, name="row", nonempty=True) as row:
             line = b.gep(self.type, target, b.mul(b.sub(row.index, rows.start), integer(self.pitch)))

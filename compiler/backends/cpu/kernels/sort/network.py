@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from compiler.codegen.llvm_ir import I64, PTR, Builder, Module, Value, integer, mangled, vector_type
 from compiler.codegen.workspace import whole_lines
@@ -30,6 +31,14 @@ _NATIVE = frozenset({"avx512f", "avx2", "sse4.1", "neon"})
 
 Layout = tuple[list[int], list[int]]
 """Which place of two neighbouring vectors' records each lane of two registers holds."""
+
+
+class _Block(NamedTuple):
+    """Sorted runs to be merged: the first vector, the vectors of a run, and those of all."""
+
+    first: Value
+    run: int
+    size: int
 
 
 class Network:
@@ -89,10 +98,10 @@ class Network:
         with builder.loop(first, stop, step=cached, name="cached", scalar=True) as part:
             part_stop = self._stop(builder, part.index, cached)
             builder.call(f"@{self._sort()}", "void", [records, part.index, part_stop])
-            self._merge_levels(builder, records, (part.index, self.group, cached), thread)
-        self._merge_levels(builder, records, (first, cached, size), thread)
+            self._merge_levels(builder, records, _Block(part.index, self.group, cached), thread)
+        self._merge_levels(builder, records, _Block(first, cached, size), thread)
 
-    def _merge_levels(self, builder: Builder, records: Value, block: tuple[Value, int, int], thread: Value) -> None:
+    def _merge_levels(self, builder: Builder, records: Value, block: _Block, thread: Value) -> None:
         """Merge runs of one length until they have the other."""
         first, run, size = block
         low, high = self._level(run), self._level(_power(min(size, self.vectors)))
