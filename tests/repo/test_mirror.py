@@ -79,7 +79,7 @@ def ranged_over(tree: ast.Module) -> Iterator[str]:
 
 
 def rows(table: str, package: str) -> set[str]:
-    """The modules of a package that a table is made of: those it imports, and those that serve nothing but the table."""
+    """The modules of a package that a table is made of: those it imports, and those that serve only the table."""
     inside = {name for name in FILES if f"{name}.".startswith(f"{package}.")}
     direct = imported(table)
     kept = inside

@@ -3,17 +3,21 @@
 The files in `data/` are all accepted by XLA's parser, except where `control.hlo` says so.
 """
 
+import contextlib
 from pathlib import Path
 
 import pytest
 
-from compiler.ir.attributes import ATTRIBUTES, MODULE_ATTRIBUTES
+from compiler.diagnostics import ParseError
+from compiler.ir.attributes import ATTRIBUTES, MODULE_ATTRIBUTES, AttributeKind
 from compiler.ops import OPS
+from compiler.text.attributes import SYNTAX
+from compiler.text.lexer import Scanner
 from compiler.text.opcodes import SIGNATURES
 from compiler.text.parser import parse, parse_many
 from compiler.text.printer import instruction_text, to_text
 
-DATA = sorted((Path(__file__).parent / "data").glob("*.hlo"))
+DATA = sorted((Path(__file__).parent / "text" / "data").glob("*.hlo"))
 
 
 def body(text: str) -> str:
@@ -121,3 +125,11 @@ def test_one_instruction_prints_as_it_was_written(line: str) -> None:
         text = text.replace("f32[] parameter", "f32[2]{0} parameter")
     root = parse(text).entry.root
     assert instruction_text(root) == line.replace("it's", "it\\'s")
+
+
+@pytest.mark.parametrize("kind", SYNTAX, ids=lambda kind: kind.name)
+def test_no_kind_of_value_is_read_out_of_nothing(kind: AttributeKind) -> None:
+    read = ""
+    with contextlib.suppress(ParseError):
+        read = SYNTAX[kind].write(SYNTAX[kind].read(Scanner("", "f")))
+    assert read == ""
