@@ -212,7 +212,14 @@ class Watched:
     def excuse(
         self, expected: Sequence[Array], actual: Sequence[Array], basis: bounds.Basis, standard: Standard
     ) -> Answer:
-        """By trials."""
+        """By trials.
+
+        Args:
+            expected: the reference's results.
+            actual: the engine's.
+            basis: the bounds, and whence they come.
+            standard: tolerances and liberties.
+        """
         pairs = [array for one in basis.bounds or () for array in (one.value, one.error)]
         arguments: dict[str, Any] = dict(self._files(expected=expected, actual=actual, bounds=pairs))
         arguments["standard"] = asdict(standard) | {"liberties": sorted(standard.liberties)}
@@ -231,7 +238,14 @@ class Watched:
 
 
 def standard_of(subject: str, reference: str, policy: TolerancePolicy, *, wide: bool = True) -> Standard:
-    """What the results of an engine are held to, when another is believed."""
+    """What the results of an engine are held to, when another is believed.
+
+    Args:
+        subject: the engine's spec.
+        reference: the believed one's.
+        policy: tolerances.
+        wide: whether the reference's bounds are asked for.
+    """
     return Standard(policy, wide, split_spec(reference)[0] == "reference", liberties(subject))
 
 

@@ -135,7 +135,13 @@ ROUTINES: dict[str, Single] = {
 
 
 def batched(name: str, values: Sequence[Array], options: Options) -> tuple[Array, ...]:
-    """A routine on every matrix of a batch; ValueError where the batch is empty or the routine cannot do it."""
+    """A routine on every matrix of a batch; ValueError where the batch is empty or the routine cannot do it.
+
+    Args:
+        name: the routine's, without the letter of its type.
+        values: its arrays, whose leading dimensions are the batch's.
+        options: its other arguments, by their names.
+    """
     batch = values[-1].shape[:-2] if name == "gtsv" else values[0].shape[:-2]
     results = [ROUTINES[name]([value[index] for value in values], options) for index in np.ndindex(*batch)]
     columns = [[np.asarray(part) for part in column] for column in zip(*results, strict=True)]

@@ -69,7 +69,14 @@ def seconds(text: str) -> float:
 
 
 def run(options: dict[str, Any], engines: tuple[str, ...], source: Source, *, name: str) -> ExitCode:
-    """Run a campaign, leave its page, say what came of it."""
+    """Run a campaign, leave its page, say what came of it.
+
+    Args:
+        options: those of the command line, by their names.
+        engines: their specs.
+        source: where programs come from.
+        name: what the page is called.
+    """
     config = _config(options, engines)
     folder: Path = options["out"]
     with _bar(is_quiet=options["as_json"]) as bar:

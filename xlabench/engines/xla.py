@@ -1,7 +1,8 @@
 """XLA:CPU itself through jaxlib; the only file that imports jax.
 
 jaxlib's client takes StableHLO, so HLO text goes through its converter first and XLA turns it back into HLO, as for any
-JAX program.  `fusion=off` disables the passes that XLA:CPU's own fusion consists of.
+JAX program.  `fusion=off` disables the passes that XLA:CPU's own fusion consists of, `opt` is the level at which LLVM
+optimises what they leave.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from jaxlib import _hlo, _jax, cpu_sparse, lapack, xla_client
 
 import compiler
 from compiler.edit import leaves, named_for_xla
-from xlabench.engines.spec import SWITCH, Array, Option, Program, arrays_of
+from xlabench.engines.spec import LEVEL, SWITCH, Array, Option, Program, arrays_of
 from xlabench.errors import CompileFailure, RunFailure, Undecidable
 
-OPTIONS: Mapping[str, Option] = {"fusion": SWITCH}
+OPTIONS: Mapping[str, Option] = {"fusion": SWITCH, "opt": LEVEL}
 DEVICES: tuple[str, ...] = ("cpu",)
 
 _UNKNOWN = (
@@ -46,6 +47,7 @@ class XlaEngine:
 
     spec: str
     fusion: bool
+    opt: int | None
     dump_to: str
 
     def compile(self, module_or_text: Any) -> Program:
@@ -109,6 +111,8 @@ class XlaEngine:
     def _options(self) -> Any:
         options = _jax.CompileOptions()
         debug = options.executable_build_options.debug_options
+        if self.opt is not None:
+            debug.xla_backend_optimization_level = self.opt
         if not self.fusion:
             debug.xla_disable_hlo_passes = _FUSION_PASSES
         if self.dump_to:
@@ -125,7 +129,7 @@ class XlaEngine:
 
 def create(spec: str, options: Mapping[str, Any], *, dump_to: str) -> XlaEngine:
     """XLA with these options."""
-    return XlaEngine(spec, options.get("fusion", True), dump_to)
+    return XlaEngine(spec, options.get("fusion", True), options.get("opt"), dump_to)
 
 
 def _load(text: str, options: Any, device: Any) -> tuple[Any, bytes]:
