@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import compiler
-from compiler.ops.custom_call import TARGET, options_of
 from xlabench.judging.lapack_call import Call
 from xlabench.judging.relations import RELATIONS
 from xlabench.judging.tolerance import Array, finfo, is_inexact, real_dtype
@@ -75,7 +74,7 @@ class Decided:
 
 def residuals_of(module: Any, inputs: Sequence[Array], expected: Sequence[Array]) -> tuple[Residual, ...]:
     """What can be decided of a program's results in this way; nothing where wide mode cannot tell the operands."""
-    is_called = any(_routine(instruction) in RELATIONS for instruction in module.instructions())
+    is_called = any(compiler.edit.routine_of(instruction) in RELATIONS for instruction in module.instructions())
     if not is_called or compiler.device_count(module) > 1 or len(inputs) != len(module.entry.parameters):
         return ()
     try:
@@ -84,13 +83,6 @@ def residuals_of(module: Any, inputs: Sequence[Array], expected: Sequence[Array]
     except compiler.UnsupportedError:
         return ()
     return tuple(one for one in made if one is not None)
-
-
-def _routine(instruction: Instruction) -> str:
-    if instruction.opcode != "custom-call":
-        return ""
-    matched = TARGET.fullmatch(instruction.attributes["custom_call_target"])
-    return matched[1] if matched else ""
 
 
 def _leaves(instruction: Instruction, path: tuple[int, ...] = ()) -> Iterator[Value]:
@@ -153,7 +145,7 @@ class _Program:
 
     def calls(self) -> list[Instruction]:
         """The routines of LAPACK in the entry."""
-        return [i for i in self.module.entry.instructions if _routine(i) in RELATIONS]
+        return [i for i in self.module.entry.instructions if compiler.edit.routine_of(i) in RELATIONS]
 
     def of_call(self, call: Instruction) -> tuple[Array, ...]:
         """What a call gives."""
@@ -182,11 +174,13 @@ class _Program:
         places = tuple(self.place(call, index) for index in range(len(own)))
         if all(place == NOWHERE for place in places):
             return None
-        return Residual(_routine(call), options_of(call), places, own, *self.operands(call))
+        return Residual(
+            compiler.edit.routine_of(call), compiler.edit.options_of(call), places, own, *self.operands(call)
+        )
 
     def factored(self, call: Instruction) -> Residual | None:
         """The orthogonal factor that a call makes of the reflections of another, and the triangle if that is seen."""
-        place = self.place(call, 0) if _routine(call) in ("orgqr", "ungqr") else NOWHERE
+        place = self.place(call, 0) if compiler.edit.routine_of(call) in ("orgqr", "ungqr") else NOWHERE
         made = _reflections_of(call) if place != NOWHERE else None
         if made is None:
             return None
@@ -208,7 +202,7 @@ def _reflections_of(call: Instruction) -> Instruction | None:
         if instruction in seen:
             continue
         seen.add(instruction)
-        if _routine(instruction) == "geqrf":
+        if compiler.edit.routine_of(instruction) == "geqrf":
             found.add(instruction)
         else:
             pending.extend(instruction.operands)
