@@ -24,7 +24,7 @@ from xlabench.cases.inputs import DTYPES
 from xlabench.fuzzing import blocks, turns, variants, variation
 from xlabench.fuzzing.reached import Corpus
 from xlabench.fuzzing.values import make_inputs, several
-from xlabench.fuzzing.variation import is_valid
+from xlabench.fuzzing.variation import is_determined, is_valid
 from xlabench.judging.tolerance import Array
 
 _OPCODES = frozenset(opcode for opcode, _ in PAIRS)
@@ -213,7 +213,8 @@ def _with_inputs(
 def _drawn(space: Space, rng: np.random.Generator, number: int) -> Any:
     """A program of a space; what is planted may come to something that is banned or no program, and then is not."""
     module = compiler.generate.program(RandomChoices(int(rng.integers(1 << 62))), space, name=f"fuzz_{number}")
-    if not space.fragments or (is_valid(module) and not _is_banned(module, space)):
+    is_fit = is_valid(module) and is_determined(module) and not _is_banned(module, space)
+    if is_fit or not space.fragments:
         return module
     space = replace(space, fragments=())
     return compiler.generate.program(RandomChoices(int(rng.integers(1 << 62))), space, name=f"fuzz_{number}")
