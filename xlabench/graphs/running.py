@@ -123,7 +123,13 @@ class _Runner:
 
 
 def values_of(carried: aot.Carried, places: Sequence[str], inputs: Sequence[Array]) -> dict[str, Array]:
-    """What outputs of nodes are, op by op on the reference; of those that are dead nothing."""
+    """What outputs of nodes are, op by op on the reference; of those that are dead nothing.
+
+    Args:
+        carried: the graph of a program, and what is fed.
+        places: the outputs that are asked for.
+        inputs: the program's.
+    """
     runner = _Runner(GraphEngine("ops", "reference", "reference"), replace(carried, fetches=tuple(places)))
     return {place: np.array(one) for place, one in zip(places, runner.run(inputs), strict=True) if one is not DEAD}
 

@@ -38,6 +38,7 @@ def _is_plain(record: Record) -> bool:
     kinds = {port.type for port in ports}
     return (
         record.name not in _BY_THEMSELVES
+        and not record.name.startswith("Xla")  # attributes of these are messages, and functions
         and not record.traits & _NOT_DRAWN
         and kinds.isdisjoint({"resource", "variant", "string"})
         and not any(port.is_reference or port.is_list for port in ports)
