@@ -154,6 +154,7 @@ CALLS = {
         for family in (op_placed_rows, op_image_rows, op_linear_rows, op_space_rows, op_matrix_rows, op_special_rows)
         for name, rows in family.ROWS.items()
     },
+    "ImageProjectiveTransformV3": rows_of(op_space_rows.projected, attribute="dtype"),
     "SparseMatMul": rows_of(op_special_rows.ROWS["SparseMatMul"], attribute="Ta"),
     **dict.fromkeys(
         ("StatelessRandomUniform", "StatelessRandomNormal", "StatelessTruncatedNormal"),

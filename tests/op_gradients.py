@@ -24,9 +24,13 @@ _DIFFERENTIATED_INPUTS = {
     "Betainc": slice(2, 3),
 }
 """Ops of which other inputs are constant to TensorFlow: those that have gradients."""
-_NO_DIFFERENCES = ("FakeQuantWithMinMax", "QuantizeAndDequantize", "NextAfter", "FusedBatchNormGrad")
+_NO_DIFFERENCES = (
+    *("FakeQuantWithMinMax", "QuantizeAndDequantize", "NextAfter", "FusedBatchNormGrad"),
+    "ImageProjectiveTransform",
+)
 WITHOUT_DIFFERENCES = {name for name in RECORDS if name.startswith(_NO_DIFFERENCES)}
-"""Ops that round, whose gradients are those of what they are without it; one that is given what follows from x."""
+"""Ops that round, whose gradients are those of what they are without it; one that is given what follows from x; and one
+whose gradient TensorFlow sees back through the inverse projection, which is no derivative."""
 _DEPENDENT = ("MaxPoolGrad", "MaxPoolGradGrad", "MaxPoolGradV2", "MaxPool3DGrad", "MaxPool3DGradGrad")
 """Ops of which one input follows from another."""
 _WITHOUT = ("PreventGradient", "Merge")

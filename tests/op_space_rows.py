@@ -183,6 +183,22 @@ def resized_back(element_type):
         yield attributes, [g, numbers(element_type, *image)]
 
 
+_TURNED = (0.9, -0.3, 0.6, 0.25, 1.1, -0.7, 0.05, -0.02)
+_FAR = (2.5, 0.4, -6.0, -0.6, 3.0, 2.0, 0.0, 0.0)
+_HALF = (0.5, 0.0, 0.25, 0.0, 0.5, 0.25, 0.0, 0.0)
+_ENDLESS = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, -0.5, 0.0)
+
+
+def projected(element_type):
+    image = numbers(element_type, 2, 4, 5, 2)
+    for kind in ("NEAREST", "BILINEAR"):
+        for mode in ("CONSTANT", "REFLECT", "WRAP", "NEAREST"):
+            stated = {"interpolation": kind.encode(), "fill_mode": mode.encode()}
+            for fields, size in (((_TURNED, _FAR), (3, 6)), ((_HALF,), (7, 9)), ((_ENDLESS,), (4, 5))):
+                transforms = np.array(fields, np.float32)
+                yield stated, [image, transforms, ints(*size), np.array(2, np.float32)]
+
+
 ROWS = {
     "MaxPoolV2": given_windows(op_image_rows.greatest),
     "MaxPoolGradV2": given_windows(op_image_rows.greatest_back),

@@ -337,7 +337,9 @@ VALUES: Mapping[str, Case] = {
     "tf.losses.sparse_softmax_cross_entropy": lambda a, b, n, p, u: tf.losses.sparse_softmax_cross_entropy(
         tf.argmax(a, 1), b
     ),
-    "tf.losses of some": lambda a, b, n, p, u: tf.losses.mean_squared_error(a, b, weights=tf.cast(a > b, tf.float32)),
+    "tf.losses of some": lambda a, b, n, p, u: tf.losses.mean_squared_error(
+        a, b, tf.cast(a > b, tf.float32), reduction=tf.losses.Reduction.SUM_OVER_NONZERO_WEIGHTS
+    ),
     "tf.losses, the mean": lambda a, b, n, p, u: tf.losses.compute_weighted_loss(
         a - b, tf.nn.sigmoid(a), reduction=tf.losses.Reduction.MEAN
     ),

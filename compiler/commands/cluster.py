@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from compiler.aot.program import SIGNATURE
 from compiler.commands.files import json_option, output_option, write
 from compiler.drawing import write_dot, write_html
 from compiler.graph import Graph, is_saved_model, parse_graph, read_graph, read_saved_model, to_text, verify
@@ -50,9 +52,10 @@ def command(file: Path, text: str, form: str, output: Path | None, *, as_json: b
 
     FILE is a GraphDef as text or in binary form, or the folder of a SavedModel; functions that it calls are written
     out, but those that must be compiled, as TensorFlow does it.  With --fetch only what these need is looked at, as in
-    a session's run.  The session's level is ON_1, on CPUs too; other flags are those of TF_XLA_FLAGS and then of
-    --flags, among them --tf_xla_min_cluster_size, --tf_xla_clustering_fuel and --tf_xla_ops_to_cluster; with
-    --tf_xla_clustering_debug graphs between passes are written to the folder that TF_DUMP_GRAPH_PREFIX names.
+    a session's run; of a SavedModel that is what its signature serving_default gives, where nothing else is asked for.
+    The session's level is ON_1, on CPUs too; other flags are those of TF_XLA_FLAGS and then of --flags, among them
+    --tf_xla_min_cluster_size, --tf_xla_clustering_fuel and --tf_xla_ops_to_cluster; with --tf_xla_clustering_debug
+    graphs between passes are written to the folder that TF_DUMP_GRAPH_PREFIX names.
 
     The listing has a line for each node.  text is the graph as GraphDef, with the attribute _XlaCluster; optimized is
     the graph that runs, with _XlaCompile and _XlaRun; html and dot are drawings, with a colour for each cluster, and
@@ -63,8 +66,11 @@ def command(file: Path, text: str, form: str, output: Path | None, *, as_json: b
     """
     if str(file) == "-":
         graph = parse_graph(sys.stdin.buffer.read(), "<stdin>")
+    elif is_saved_model(file):
+        graph, served = _model(file)
+        places |= {} if places["fetches"] else served
     else:
-        graph = read_saved_model(file).graph if is_saved_model(file) else read_graph(file)
+        graph = read_graph(file)
     verify(graph, output_count)
     flags = parse_flags(text, flags_of(os.environ))
     if places["fetches"]:
@@ -81,13 +87,26 @@ def command(file: Path, text: str, form: str, output: Path | None, *, as_json: b
     write(output, _FORMS[form](made, reasons, file.stem), facts if as_json else None)
 
 
+def _model(folder: Path) -> tuple[Graph, dict[str, Sequence[str]]]:
+    """The graph of a model, and what is fed and fetched where nobody says it: nothing where no signature does."""
+    model = read_saved_model(folder)
+    signature = model.signatures.get(SIGNATURE)
+    if signature is None:
+        return model.graph, {"feeds": (), "fetches": ()}
+    feeds, fetches = ([port.name for port in ports.values()] for ports in (signature.inputs, signature.outputs))
+    return model.graph, {"feeds": feeds, "fetches": fetches}
+
+
 def _needed(graph: Graph, feeds: Sequence[str], fetches: Sequence[str]) -> Graph:
     """What fetches need, where placeholders are fed."""
-    fed = list(feeds)
     named = {text.partition(":")[0] for text in feeds}
-    fed += [node.name for node in graph.nodes if node.op == "Placeholder" and node.name not in named]
+    others = [node.name for node in graph.nodes if node.op == "Placeholder" and node.name not in named]
     targets = [text[1:] for text in fetches if text.startswith("^")]
-    return for_execution(graph, fed, [text for text in fetches if not text.startswith("^")], targets).graph
+    fetched = [text for text in fetches if not text.startswith("^")]
+    made = for_execution(graph, [*feeds, *others], fetched, targets)
+    used = {text.removeprefix("^").partition(":")[0] for node in made.graph.nodes for text in node.inputs}
+    idle = {*made.feeds[len(feeds) :]} - used
+    return replace(made.graph, nodes=[node for node in made.graph.nodes if node.name not in idle])
 
 
 def _members(graph: Graph) -> dict[str, list[str]]:

@@ -22,7 +22,12 @@ _NEVER = """
     ResourceSparseApplyKerasMomentum ResourceSparseApplyMomentum ResourceSparseApplyRMSProp
     CheckNumericsV2 CollectiveGather CollectiveGatherV2 CollectiveReduce InTopK InvGrad MatrixDeterminant
     ResizeBicubic ResizeBicubicGrad ResizeNearestNeighborGrad
-    SegmentSum SegmentMean SegmentProd SegmentMax SegmentMin
+    SegmentSum SegmentMean SegmentProd SegmentMax SegmentMin ImageProjectiveTransformV3 QuantizeAndDequantizeV4Grad
+    ApplyAdaMax ApplyAdagradDA ApplyAddSign ApplyFtrl ApplyFtrlV2 ApplyPowerSign ApplyProximalAdagrad
+    ApplyProximalGradientDescent SparseApplyAdadelta SparseApplyAdagradDA SparseApplyFtrl SparseApplyFtrlV2
+    SparseApplyProximalAdagrad ResourceSparseApplyAdadelta ResourceSparseApplyAdagradDA ResourceSparseApplyFtrl
+    ResourceSparseApplyFtrlV2 ResourceSparseApplyProximalAdagrad ResourceScatterNdMax ResourceScatterNdMin
+    ScatterNdAdd ScatterNdMax ScatterNdMin ScatterNdSub ScatterNdUpdate StridedSliceAssign
 """
 NEVER_COMPILED = frozenset(_NEVER.split())
 """Ops that no cluster holds: `Where` and `Unique`, whose sizes follow from values, by choice."""
@@ -30,6 +35,8 @@ NEVER_COMPILED = frozenset(_NEVER.split())
 _UNSIGNED = "uint8 uint16 uint32 uint64"
 _INTEGERS = f"int8 int16 int32 int64 {_UNSIGNED}"
 _COMPLEX = "complex64 complex128"
+_NARROW = "bool int8 int16 uint8 uint16"
+_FLOATS = "bfloat16 float16 float32 float64"
 _WITHOUT = {
     "T": {
         "MatMul": _UNSIGNED,
@@ -38,18 +45,26 @@ _WITHOUT = {
         "Einsum": "bool int8 int16 uint8 uint16 uint32",
         "ExtractImagePatches": f"bool int8 int16 int64 {_UNSIGNED} {_COMPLEX}",
         "MaxPoolGradGrad MaxPoolGradGradV2 MaxPool3DGradGrad": f"bfloat16 float16 float64 {_INTEGERS}",
-        "MatrixInverse MatrixSolve Svd": _COMPLEX,
-        "ResourceApplyMomentum": f"{_INTEGERS} {_COMPLEX}",
+        "MatrixInverse MatrixSolve Svd TridiagonalMatMul TridiagonalSolve": _COMPLEX,
+        "StatelessMultinomial": f"float16 {_INTEGERS}",
+        "XlaSvd": f"{_INTEGERS} {_COMPLEX}",
+        """ResourceApplyMomentum ResourceApplyAdaMax ResourceApplyAddSign ResourceApplyPowerSign ResourceApplyAdagradDA
+        ResourceApplyFtrl ResourceApplyFtrlV2""": f"{_INTEGERS} {_COMPLEX}",
         """ResourceApplyGradientDescent ResourceApplyKerasMomentum ResourceApplyAdam ResourceApplyRMSProp
-        ResourceApplyCenteredRMSProp ResourceApplyAdagrad ResourceApplyAdagradV2 ResourceApplyAdadelta""": _INTEGERS,
+        ResourceApplyCenteredRMSProp ResourceApplyAdagrad ResourceApplyAdagradV2 ResourceApplyAdadelta
+        ResourceApplyProximalGradientDescent ResourceApplyProximalAdagrad""": _INTEGERS,
     },
     "dtype": {
         "AssignAddVariableOp AssignSubVariableOp": "bool",
         "TruncatedNormal": "bfloat16 float16",
         "StatelessRandomUniformFullInt": "uint32 uint64",
+        "StatefulUniform StatefulStandardNormalV2 StatefulTruncatedNormal": f"bool {_INTEGERS} {_COMPLEX}",
+        "StatefulUniformFullInt StatefulUniformInt": f"{_NARROW} {_FLOATS} {_COMPLEX}",
+        "XlaRngBitGenerator": "int8 int32 int64",
     },
     "Tseed": {
-        "StatelessRandomUniform StatelessRandomNormal StatelessTruncatedNormal StatelessRandomUniformInt": "int64",
+        """StatelessRandomUniform StatelessRandomNormal StatelessTruncatedNormal StatelessRandomUniformInt
+        StatelessMultinomial""": "int64",
         "StatelessRandomUniformFullInt": "int64 uint32 uint64",
     },
 }

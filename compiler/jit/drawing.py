@@ -71,7 +71,9 @@ def _node(topology: Topology, number: int, kinds: Mapping[str, Kind], reasons: M
     kind = kinds.get(cluster_of(node)) or (_END if node.op in ("_Arg", "_Retval") else _OUTSIDE)
     said = reasons.get(node.name, "")
     tip = f"{node} - in no cluster: {said}" if said else str(node)
-    return Node(f"n{number}", (node.op, _cut(node.name)), _cut(tip, _LONGEST_TIP), kind, is_root=node.op == "_Retval")
+    return Node(
+        f"n{number}", (node.op, _ending(node.name)), _cut(tip, _LONGEST_TIP), kind, is_root=node.op == "_Retval"
+    )
 
 
 def _said(topology: Topology, number: int, port: int) -> str:
@@ -79,5 +81,13 @@ def _said(topology: Topology, number: int, port: int) -> str:
     return f"waits for {name}" if port < 0 else f"{name}:{port}"
 
 
-def _cut(text: str, most: int = _LONGEST_LINE) -> str:
+def _ending(name: str) -> str:
+    """The end of a long name: how scopes begin all nodes around it have in common."""
+    if len(name) <= _LONGEST_LINE:
+        return name
+    kept = name[3 - _LONGEST_LINE :]
+    return f"...{kept[max(kept.find('/'), 0) :]}"
+
+
+def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."

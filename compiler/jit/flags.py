@@ -216,3 +216,9 @@ _ABOUT = {
     "TensorFlow's own folding of constants": "disable_constant_folding",
 }
 _UNHEARD = {f"--tf_xla_{name}": about for about, names in _ABOUT.items() for name in names.split()}
+_UNHEARD |= {
+    "--tf_introduce_floating_point_jitter_to_tensors": "numbers added to tensors: add them in the graph, or use --twin",
+    "--tf_introduce_floating_point_jitter_amount": "numbers added to tensors: add them in the graph, or use --twin",
+    "--tf_mlir_enable_mlir_bridge": "another way to HLO",
+    "--tf_mlir_bridge_safe_mode": "another way to HLO",
+}

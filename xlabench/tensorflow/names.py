@@ -64,6 +64,7 @@ training.optimizers: train.MomentumOptimizer=MomentumOptimizer train.AdamOptimiz
 training.optimizers: train.RMSPropOptimizer=RMSPropOptimizer train.AdagradOptimizer=AdagradOptimizer
 training.steps: train.get_global_step=get_global_step train.create_global_step=create_global_step
 training.steps: train.get_or_create_global_step=get_or_create_global_step train.exponential_decay=exponential_decay
+training.graph_files: train.write_graph=write_graph io.write_graph=write_graph
 training.losses: losses.Reduction=Reduction losses.compute_weighted_loss=compute_weighted_loss
 training.losses: losses.add_loss=add_loss losses.get_losses=get_losses losses.get_total_loss=get_total_loss
 training.losses: losses.get_regularization_losses=get_regularization_losses losses.log_loss=log_loss
@@ -91,6 +92,7 @@ NAMESPACES = (
         "debugging",
         "dtypes",
         "initializers",
+        "io",
         "linalg",
         "logging",
         "losses",

@@ -7,22 +7,41 @@ from collections.abc import Collection, Mapping, Sequence
 from compiler.expansion.expression import Expression, element
 from compiler.ir.module import Instruction
 from compiler.ir.types import PRED
+from compiler.ops import Trait, having
 from compiler.ops.build import build
 from compiler.tf2xla.operation import Array, Operation
 from compiler.tf2xla.values import Traced, Value, all_parts, no_handle, rebuilt
 
+_MOVES = having(Trait.MOVES) - {"bitcast-convert"}
 _LARGEST_CONSTANT = 1 << 12  # elements of what is written into a computation again
 
 
 def known_of(operation: Operation, inputs: Sequence[Value], among: Collection[int]) -> dict[int, Array]:
-    """The inputs that are known when the graph is compiled."""
+    """The inputs that are known when the graph is compiled.
+
+    A float that is computed is not among them: whoever runs the program rounds it in a way of his own, and it would be
+    a constant to those who bound what rounding can do.
+    """
     known: dict[int, Array] = {}
     for number in among:
         one = inputs[number]
-        value = operation.library.value(one) if isinstance(one, Expression) else None
+        if not isinstance(one, Expression) or not _is_exact(one.instruction):
+            continue
+        value = operation.library.value(one)
         if value is not None and value.size <= _LARGEST_CONSTANT:
             known[number] = value
     return known
+
+
+def _is_exact(instruction: Instruction) -> bool:
+    """Whether nothing was rounded on the way to a value: it is no float, or a constant, moved at most."""
+    while instruction.array.element_type.is_float or instruction.array.element_type.is_complex:
+        if instruction.opcode == "constant":
+            return True
+        if instruction.opcode not in _MOVES:
+            return False
+        instruction = instruction.operands[0]
+    return True
 
 
 def state_of(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from cluster_graphs import graph_of
+from graphs import FIRST, meta, write_model
 
 import compiler
 from compiler.__main__ import cli
@@ -155,3 +156,19 @@ def test_what_is_wrong_is_said(told, arguments, said):
     done = told(*arguments)
     assert done.exit_code == 2, done.output
     assert said in done.stderr
+
+
+def test_of_a_model_its_signature_is_looked_at(tmp_path):
+    folder = write_model(tmp_path / "m", meta(FIRST))
+    facts = json.loads(CliRunner().invoke(cli, ["cluster", str(folder), "--json"]).stdout)
+    names = {*facts["reasons"], *(node for nodes in facts["clusters"].values() for node in nodes)}
+    assert not {name for name in names if "save" in name.lower()}, "nothing that saves or restores"
+    assert any(name.startswith("_retval_") for name in names)
+
+
+def test_of_a_long_name_the_end_is_shown(tmp_path):
+    long = "StatefulPartitionedCall/StatefulPartitionedCall/model/dense/MatMul"
+    path = tmp_path / "g.pbtxt"
+    path.write_text(to_text(graph_of(f"x = Placeholder()\n{long} = Neg(x)")), encoding="utf-8")
+    page = CliRunner().invoke(cli, ["cluster", str(path), "--form", "html"]).stdout
+    assert ">.../model/dense/MatMul<" in page

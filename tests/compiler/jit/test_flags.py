@@ -26,6 +26,7 @@ WRONG = [
     ("--tf_xla_max_cluster_size=4294967296", "from 0 to"),
     ("--tf_xla_cpu_global_jit=maybe", "takes true or false"),
     ("--tf_xla_persistent_cache_directory=/t", "kept executables: set XLABENCH_CACHE"),
+    ("--tf_introduce_floating_point_jitter_amount=1", "numbers added to tensors"),
     ("--tf_xla_auto_jit='2", "No closing quotation"),
     ("no-such-file", "names a file with flags"),
 ]

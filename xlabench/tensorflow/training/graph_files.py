@@ -1,0 +1,25 @@
+"""Graphs of sessions as files, which every command here that takes graphs reads, and TensorFlow too."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from compiler.tf import require_protobuf, to_binary, to_text
+from xlabench.tensorflow.framework.graph import Graph
+
+
+def write_graph(graph_or_graph_def: Any, logdir: str | os.PathLike[str], name: str, as_text: bool = True) -> str:
+    """Write a graph to a file in a folder, which is made; the file's path.
+
+    Raises:
+        UnsupportedError: the library `protobuf` is not installed.
+    """
+    require_protobuf("writing a graph")
+    given = graph_or_graph_def
+    definition = given.as_graph_def() if isinstance(given, Graph) else given
+    path = Path(logdir) / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(to_text(definition).encode() if as_text else to_binary(definition))
+    return str(path)
