@@ -35,6 +35,13 @@ class Digit:
     variable: Variable
     stride: int
     size: int
+    _hash: int = field(default=0, init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        """Of the same digit the same, computed once: caches of values are asked by indices all the time."""
+        if not self._hash:
+            object.__setattr__(self, "_hash", hash((self.variable, self.stride, self.size)) or 1)
+        return self._hash
 
     @property
     def is_whole(self) -> bool:
@@ -48,6 +55,13 @@ class Index:
 
     terms: tuple[tuple[Digit, int], ...] = ()
     constant: int = 0
+    _hash: int = field(default=0, init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        """As of digits."""
+        if not self._hash:
+            object.__setattr__(self, "_hash", hash((self.terms, self.constant)) or 1)
+        return self._hash
 
     def __add__(self, other: Index) -> Index:
         if not self.terms:

@@ -113,6 +113,11 @@ def plan(module: Module, parameters: Sequence[tuple[str, str]], sizes: Sequence[
     return groups
 
 
+def uncut(size: int) -> LoopNest:
+    """The loops of a body that takes no index apart: one."""
+    return LoopNest(size, (size,), ((),), (None,))
+
+
 def _cuts(emission: Emission, variable: Variable) -> set[int]:
     """The strides to cut a variable at.
 
