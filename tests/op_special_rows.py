@@ -216,8 +216,27 @@ def deep_scatters(element_type):
     yield {"Tindices": INT32}, [x, np.zeros((0, 1), np.int32), numbers(element_type, 0, 3)]
 
 
+def partitions(element_type):
+    x = numbers(element_type, 5, 2)
+    yield {"num_partitions": 3}, [x, ints(2, 0, 2, 0, 0)], 3
+    yield {"num_partitions": 2}, [x, np.array([[1, 0], [0, 0], [1, 1], [0, 1], [1, 0]], np.int32)], 2
+
+
+def differences(element_type):
+    yield {"out_idx": INT32}, [np.array([3, 1, 2, 3, 4], element_type.dtype), np.array([1, 4, 9], element_type.dtype)]
+    yield {"out_idx": INT64}, [np.array([3, 1], element_type.dtype), np.array([], element_type.dtype)]
+
+
+def counted_segments(element_type):
+    x = numbers(element_type, 5, 2)
+    yield {"Tindices": INT32}, [x, ints(0, 0, 1, 3, 3), scalar(5)]
+
+
 _FAKE = "FakeQuantWithMinMax"
 ROWS = {
+    "DynamicPartition": partitions,
+    "ListDiff": differences,
+    **{f"Segment{name}V2": counted_segments for name in ("Sum", "Prod", "Max", "Min")},
     **dict.fromkeys(("RGBToHSV", "HSVToRGB"), colours),
     "AdjustHue": changed(0.25, -0.75, 0.0, 1.5),
     "AdjustSaturation": changed(0.5, 3.0, 0.0),

@@ -40,6 +40,7 @@ from compiler.tf2xla.ops import (
     training,
     transforms,
     unary,
+    value_sizes,
     variable_parts,
     vectors,
     xla,
@@ -86,6 +87,7 @@ _FAMILIES = (
     quantization,
     vectors,
     variable_parts,
+    value_sizes,
     xla,
     xla_functions,
 )
