@@ -210,12 +210,12 @@ CALLS = {
     **{
         name: rows_of(op_state_rows.scatters, attribute="dtype")
         for name in RECORDS
-        if name.startswith("ResourceScatter") and "Nd" not in name
+        if name.startswith("ResourceScatter") and "ScatterNd" not in name
     },
     **{
         name: rows_of(op_state_rows.scatters)
         for name in RECORDS
-        if f"Resource{name}" in RECORDS and "Scatter" in name and "Nd" not in name
+        if f"Resource{name}" in RECORDS and "Scatter" in name and "ScatterNd" not in name
     },
     **{name: rows_of(op_state_rows.steps(name), FLOATS) for name in training.RECORDS},
 }

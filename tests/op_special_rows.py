@@ -167,8 +167,8 @@ def near(element_type):
     yield {"tolerance": 0.5}, [x, (x * element_type.dtype.type(2)).astype(element_type.dtype)]
 
 
-_PARAMETERS = np.array([-1, 0, 0.25, 1, 1.5, 4, 30, np.inf, np.nan])
-_POINTS = np.array([-1, 0, 0.125, 1, 1.25, 3, 7, 40, np.inf, np.nan])
+_PARAMETERS = np.array([-1, 0, 0.25, 1, 4, np.inf, np.nan])
+_POINTS = np.array([-1, 0, 0.125, 1, 1.25, 7, np.inf, np.nan])
 
 
 def incomplete(element_type):
@@ -176,11 +176,11 @@ def incomplete(element_type):
     a, x = _PARAMETERS.astype(element_type.dtype), _POINTS.astype(element_type.dtype)
     yield {}, [a[:, None], x[None]]
     yield {}, [a[:0], x[:0]]
-    yield {}, [a[4], x[5]]
+    yield {}, [a[4], x[4]]
 
 
 def betas(element_type):
-    a, b, x = np.meshgrid([-1, 0.5, 2, 30, np.nan], [0.0, 0.75, 1, 9], [-1, 0, 0.25, 0.75, 1, 2, np.nan])
+    a, b, x = np.meshgrid([-1, 0.5, 2, np.nan], [0.0, 0.75, 9], [-1, 0, 0.25, 0.75, 1, 2, np.nan])
     yield {}, [one.astype(element_type.dtype) for one in (a, b, x)]
     yield {}, [a[0, :, 0].astype(element_type.dtype), *(np.array(one, element_type.dtype) for one in (2, 0.5))]
 
