@@ -232,10 +232,22 @@ def counted_segments(element_type):
     yield {"Tindices": INT32}, [x, ints(0, 0, 1, 3, 3), scalar(5)]
 
 
+def boxes(element_type):
+    corners = [[0, 0, 1, 1], [0, 0.125, 1, 1.125], [0, 2, 1, 3], [0, 0, 0.875, 1], [3, 3, 2, 2], [1, 1, 1, 1]]
+    scores = np.array([0.75, 0.5, 0.5, 0.875, 0.125, 0.25], element_type.dtype)
+    stated = {"pad_to_max_output_size": True, "T_threshold": BY_NAME["float32"]}
+    for most, overlap, least in ((2, 0.5, 0.1875), (8, 0.5, 0), (3, 0.875, 0.5)):
+        limits = [np.array(one, _FLOAT) for one in (overlap, least)]
+        yield stated, [np.array(corners, element_type.dtype), scores, scalar(most), *limits]
+    nothing = [np.zeros((0, 4), element_type.dtype), np.zeros(0, element_type.dtype), scalar(2)]
+    yield stated, [*nothing, *(np.array(one, _FLOAT) for one in (0.5, 0))]
+
+
 _FAKE = "FakeQuantWithMinMax"
 ROWS = {
     "DynamicPartition": partitions,
     "ListDiff": differences,
+    "NonMaxSuppressionV4": boxes,
     **{f"Segment{name}V2": counted_segments for name in ("Sum", "Prod", "Max", "Min")},
     **dict.fromkeys(("RGBToHSV", "HSVToRGB"), colours),
     "AdjustHue": changed(0.25, -0.75, 0.0, 1.5),

@@ -6,6 +6,7 @@ from compiler.tf2xla.gradients import GRADIENTS
 from compiler.tf2xla.ops import (
     binary,
     blocks,
+    boxes,
     calls,
     choices,
     collective,
@@ -80,6 +81,7 @@ _FAMILIES = (
     resizing,
     counting,
     transforms,
+    boxes,
     choices,
     special,
     gamma,
