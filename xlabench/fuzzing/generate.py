@@ -185,7 +185,8 @@ def _of_choices(profile: Profile, rng: np.random.Generator, seed: int, number: i
 def _options(seed: int, number: int) -> dict[str, dict[str, str]]:
     """In which variants of engines a program is compiled: what may be compiled together has one.
 
-    Seeds that come for the first time are to run what they were chosen for, so that nothing is left out of engines.
+    Seeds that come for the first time are to run what they were chosen for, and soon: nothing is left out of engines,
+    and LLVM optimises little, which is most of the time.
     """
     if blocks.is_alone(number):
         drawn = variants.draw(np.random.default_rng([seed, number, _VARIANT]))
