@@ -30,7 +30,9 @@ _MAGIC = b"xlabench program 1\n"
 _SUFFIX = ".program"
 _UNFINISHED = ".part"
 _ABANDONED_S = 3600.0
+"""Seconds after which an unfinished file belongs to no process any more: no compilation takes an hour."""
 _LOW_WATER = 0.9
+"""The share of the limit down to which old files go, so that not every file that is added asks for all the others."""
 
 
 def folder_of(environment: Mapping[str, str]) -> str:

@@ -12,9 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _LONGEST_EXCERPT = 160
+"""Characters of a source line that a message shows around the place."""
 _LONGEST_WORD = 80
+"""Characters of a word that are compared: difflib takes time by the square."""
 _MOST_COMPARED = 5000
+"""Names that a word is compared with, so that a message takes milliseconds."""
 _LIKENESS = 0.6
+"""The share of characters that a name has in common with what was meant (difflib's own default)."""
 
 
 def did_you_mean(word: str, known: Iterable[str], likeness: float = _LIKENESS) -> str:

@@ -33,6 +33,7 @@ FORMS: Mapping[str, tuple[str, Callable[[Module], str | bytes]]] = {
 """The forms of a module in a dump: the end of the file's name, and how it is written."""
 
 _LONGEST_NAME = 120
+"""Characters of a module's name in a file's: file systems allow 255 bytes, and what was done is said behind it."""
 _INDEX = "index.json"
 
 

@@ -86,6 +86,11 @@ def assigned(named: dict[str, Array], module: Module, path: Path) -> list[Array]
     """A file's arrays as inputs: by the parameters' names if it has them all, else in the order of the file.
 
     Of a function that `jax.export` left arguments out of the file may have those too.
+
+    Args:
+        named: arrays by their names in the file.
+        module: the program.
+        path: of the file, for messages.
     """
     names = [parameter.name for parameter in module.entry.parameters]
     arrays = [named[name] for name in names] if all(name in named for name in names) else list(named.values())

@@ -82,7 +82,13 @@ def _replace(path: Path, data: bytes) -> None:
 
 
 def stored(path: Path, parse: Callable[[Any], Parsed], remedy: str) -> Parsed:
-    """What a file of ours holds as JSON; others may have changed it since, which is said with what helps then."""
+    """What a file of ours holds as JSON; others may have changed it since, which is said with what helps then.
+
+    Args:
+        path: the file.
+        parse: makes of the JSON what it holds; what it raises is said of the file.
+        remedy: what helps, as the end of the message.
+    """
     try:
         return parse(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:

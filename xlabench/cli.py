@@ -1,7 +1,8 @@
 """The command line: which subcommands there are, and how errors end.
 
 A subcommand's file is loaded when it is asked for and not before, so that `xlabench --help` needs neither NumPy nor
-LLVM; that is why the one-line summaries stand here, and a test compares them with those of the commands.
+LLVM; that is why the one-line summaries stand here, and a test compares them with those of the commands.  That is also
+why output that cannot be written is dealt with here and in `compiler.commands.ending`: neither may load the other.
 
 A `BenchError` or an error of the compiler is a message on standard error and an exit code, and where `--json` was asked
 for an object on standard output as well.  Every other exception is a bug of ours: it is said in three lines, with the

@@ -101,7 +101,10 @@ _FAILURE_VERDICTS = {
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a message about a word that is none of those known: the nearest of them, if any is near."""
+    """The end of a message about a word that is none of those known: the nearest of them, if any is near.
+
+    That of `compiler.diagnostics` would load the compiler.
+    """
     near = difflib.get_close_matches(word[:80], known, 3, 0.6)
     return f"; did you mean {' or '.join(near)}?" if near else ""
 

@@ -77,7 +77,14 @@ class Config:
 
 
 def begin(records: Records, suite: Suite, config: Config, *, resume: bool) -> int:
-    """The number of a new run, or of the unfinished one to go on with."""
+    """The number of a new run, or of the unfinished one to go on with.
+
+    Args:
+        records: the database.
+        suite: the programs.
+        config: engines, seed and the like.
+        resume: whether the latest run is gone on with if it is unfinished.
+    """
     run = Run(
         suite=suite.name,
         description=suite.description,

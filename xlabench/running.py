@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import compiler
 from xlabench import jobs
@@ -51,7 +52,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A program with the inputs to run it on; `seed` is None where they come from a file."""
+    """A program with the inputs to run it on; `seed` is None where they come from a file.
+
+    `spelled` is its text where that is known to be read as it stands: an engine may read a number otherwise than we do.
+    """
 
     module: compiler.Module
     arrays: list[Array]
@@ -60,10 +64,11 @@ class Case:
     policy: TolerancePolicy
     filled: str = ""
     wide: bool = True
+    spelled: str = ""
 
     def text(self) -> str:
         """The program as text, which says by itself if values in it are made up."""
-        text = compiler.to_text(self.module)
+        text = self.spelled or compiler.to_text(self.module)
         return f"// {self.filled}\n{text}" if self.filled else text
 
 
@@ -131,11 +136,19 @@ def _of_bundle(request: Request) -> Case:
     compiler.verify(module)
     policy = TolerancePolicy(request.rtol, request.atol)
     policy = failure.policy if policy == TolerancePolicy() else policy
-    return Case(module, list(failure.inputs), failure.seed, str(request.file), policy)
+    return Case(module, list(failure.inputs), failure.seed, str(request.file), policy, spelled=failure.module_text)
 
 
-def with_environment(spec: str, environment: Mapping[str, str]) -> tuple[str, str, tuple[str, ...]]:
-    """An engine's spec with what XLA_FLAGS asks for, the folder to dump to, and notes.
+class SpecInEnvironment(NamedTuple):
+    """An engine's spec with what XLA_FLAGS asks for, the folder to dump to ("" for none), and notes."""
+
+    spec: str
+    dump_to: str
+    notes: tuple[str, ...]
+
+
+def with_environment(spec: str, environment: Mapping[str, str]) -> SpecInEnvironment:
+    """An engine's spec with what XLA_FLAGS asks for.
 
     The spec says all that changes code, so that a record or a bundle needs no variable to be understood; what it says
     already stays.  XLA reads the variable itself.
@@ -143,7 +156,7 @@ def with_environment(spec: str, environment: Mapping[str, str]) -> tuple[str, st
     asked = compiler.environment_options(environment)
     name, written = split_spec(spec)
     if name not in ("cpu", "nvptx"):
-        return spec, "", ()
+        return SpecInEnvironment(spec, "", ())
     default = compiler.CompileOptions()
     added = {
         "disable_passes": "+".join(asked.options.disable_passes),
@@ -152,15 +165,22 @@ def with_environment(spec: str, environment: Mapping[str, str]) -> tuple[str, st
     }
     merged = {**{key: value for key, value in added.items() if value}, **written}
     items = [f"{key}={value}" if value else key for key, value in merged.items()]
-    return f"{name}:{','.join(items)}" if items else name, asked.options.dump_to, asked.notes
+    merged_spec = f"{name}:{','.join(items)}" if items else name
+    return SpecInEnvironment(merged_spec, asked.options.dump_to, asked.notes)
 
 
 def judge_here(case: Case, subject: Engine, reference: Engine) -> Judgement:
-    """Run both in this process; an engine that fails is a verdict, an input that is bad is not."""
+    """Run both in this process; an engine that fails is a verdict, an input that is bad is not.
+
+    Args:
+        case: the program, its inputs and tolerances.
+        subject: the engine that is judged.
+        reference: the engine that is believed.
+    """
     expected: list[Array] = []
     try:
         expected = execute(reference, build(reference, case.module), case.arrays).results
-        program = build(subject, case.module)
+        program = build(subject, case.spelled or case.module)
         if proven := info_of(program).proven:
             return Judgement("assembled", f"{subject.spec}: {proven}", expected)
         called = execute(subject, program, case.arrays)
@@ -196,7 +216,16 @@ def judge_watched(
     dump_to: str = "",
     factory: str = jobs.ENGINES,
 ) -> Judgement:
-    """Run the reference, then the subject, each for at most so long."""
+    """Run the reference, then the subject, each for at most so long.
+
+    Args:
+        case: the program, its inputs and tolerances.
+        specs: the subject's and the reference's.
+        worker: the process that runs them.
+        timeout_s: seconds for each.
+        dump_to: a folder for the subject's dumps, "" for none.
+        factory: what makes engines of specs, as module:function.
+    """
     subject, reference = specs
     with tempfile.TemporaryDirectory(prefix="xlabench-run-") as folder:
         scratch = Path(folder)
@@ -234,7 +263,14 @@ def _without_results(spec: str, outcome: Outcome, expected: Sequence[Array] = ()
 
 
 def save(request: Request, case: Case, judgement: Judgement, specs: tuple[str, str]) -> bundle.Saved | None:
-    """Keep a failure, if that was asked for."""
+    """Keep a failure, if that was asked for.
+
+    Args:
+        request: what was asked for.
+        case: the program, its inputs and tolerances.
+        judgement: what it shows.
+        specs: the subject's and the reference's.
+    """
     if request.bundle is None or judgement.exit_code in (ExitCode.FINE, ExitCode.UNDECIDABLE):
         return None
     subject, reference = specs

@@ -15,7 +15,6 @@ that fails to the instructions that matter; inputs are arrays of Hypothesis's ow
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
@@ -29,7 +28,7 @@ import compiler
 from compiler.generate import PAIRS, Space
 from xlabench.cases.index_ranges import index_limits
 from xlabench.cases.inputs import DTYPES, aligned
-from xlabench.errors import BenchError
+from xlabench.errors import BenchError, did_you_mean
 from xlabench.judging.tolerance import Array, DType, finfo, is_inexact, real_dtype
 
 _iinfo: Any = ml_dtypes.iinfo  # knows NumPy's own integers as well; untyped
@@ -130,9 +129,8 @@ def _known(what: str, wanted: Iterable[str] | None, known: Collection[str]) -> f
     """The names that were asked for, all of which must be known."""
     names = frozenset(known if wanted is None else wanted)
     for name in sorted(names - frozenset(known)):
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}"
-        raise BenchError(f"{what} {name!r} is not known, or cannot be drawn; {hint}")
+        hint = did_you_mean(name, sorted(known)) or f"; known are {', '.join(sorted(known))}"
+        raise BenchError(f"{what} {name!r} is not known, or cannot be drawn{hint}")
     if not names:
         raise BenchError(f"no {what} to draw from; give at least one")
     return names

@@ -37,7 +37,13 @@ class Timeline:
 
     @contextmanager
     def span(self, name: str, category: str, *, track: str = "host") -> Iterator[None]:
-        """Record how long the body takes, also when it fails."""
+        """Record how long the body takes, also when it fails.
+
+        Args:
+            name: what is done.
+            category: its kind.
+            track: the line of the timeline on which it stands.
+        """
         start = self.clock()
         try:
             yield

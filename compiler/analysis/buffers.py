@@ -100,7 +100,13 @@ def lay_out(module: Module, reuses: Reuses | None = None) -> Assignment:
 
 
 def complete(assignment: Assignment, workspace_bytes: Mapping[Instruction, int], *, lend_results: bool = False) -> None:
-    """Find places for everything in the arena and, until it is written, in the memory of results."""
+    """Find places for everything in the arena and, until it is written, in the memory of results.
+
+    Args:
+        assignment: the buffers, of which those of the interface have their places.
+        workspace_bytes: scratch memory of each kernel, by its instruction.
+        lend_results: whether results' memory may hold other values until it is written.
+    """
     for instruction, size in workspace_bytes.items():
         if size:
             time = assignment.times[instruction]
@@ -170,6 +176,8 @@ class _Walk:
             self.assignment.times[instruction] = self.clock
             of[instruction] = self.rules.get(instruction.opcode, self._computed)(instruction)
         result = of[computation.root]
+        if computation.root is not computation.instructions[-1]:
+            self.clock += 1  # who takes the result does so after all that stands behind the root, used or not
         self._touch(result)
         return result
 

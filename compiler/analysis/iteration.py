@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from compiler.analysis.groups import is_fusible
+from compiler.analysis.loop_parts import LoopParts
 from compiler.analysis.updates import is_elementwise
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.control import is_ordered
@@ -27,11 +28,13 @@ from compiler.ir.types import PRED
 from compiler.ops import Trait, having
 
 _LARGEST_BODY = 256
+"""Instructions of a body and a condition up to which a loop is one kernel, so that compiling stays a matter of
+milliseconds (chosen)."""
 _PASSIVE = having(Trait.STRUCTURAL)
 
 
 @dataclass(frozen=True, slots=True)
-class Iteration:
+class Iteration(LoopParts):
     """A loop whose elements go their own ways.
 
     Attributes:
@@ -42,28 +45,10 @@ class Iteration:
         rows: the numbers of the state's arrays that a row is written into each iteration.
     """
 
-    loop: Instruction
     arrays: tuple[int, ...]
     scalars: tuple[int, ...]
     alive: Instruction | None
     rows: tuple[int, ...] = ()
-
-    @property
-    def initial(self) -> tuple[Instruction, ...]:
-        """The state before the first iteration."""
-        return self.loop.operands[0].operands
-
-    @property
-    def condition(self) -> Computation:
-        """Whether there is another iteration."""
-        found: Computation = self.loop.attributes["condition"]
-        return found
-
-    @property
-    def body(self) -> Computation:
-        """An iteration."""
-        found: Computation = self.loop.attributes["body"]
-        return found
 
     @property
     def dims(self) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import NamedTuple
 
 from compiler.analysis.decision import Decision, no, unless
 from compiler.analysis.groups import FusionGroup, FusionGroupKind, reduce_form
@@ -24,7 +25,9 @@ from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 
 _MOST_RESULTS = 8
+"""Results of a kernel: each is a stream of stores (chosen)."""
 _LARGEST = 256
+"""Instructions of a merged kernel: half of what one fusion may have (chosen)."""
 GroupsOf = dict[Instruction, list[FusionGroup]]
 
 
@@ -113,8 +116,12 @@ def _is_needed(root: Instruction, group: FusionGroup) -> bool:
     return root.is_root or any(user not in group.members for user in root.users)
 
 
-Walk = tuple[FusionGroupKind, tuple[int, ...], tuple[int, ...]]
-"""How a group's kernel walks: its kind, the dimensions it walks over, and which of them it reduces."""
+class Walk(NamedTuple):
+    """How a group's kernel walks: its kind, the sizes of the dimensions it walks over, and which of them it reduces."""
+
+    kind: FusionGroupKind
+    dims: tuple[int, ...]
+    reduced: tuple[int, ...]
 
 
 def _walk(group: FusionGroup) -> Walk | None:
@@ -123,11 +130,11 @@ def _walk(group: FusionGroup) -> Walk | None:
     if not isinstance(root.shape, ArrayShape) or is_update_in_place(root):
         return None
     if group.kind is FusionGroupKind.LOOP:
-        return None if root.opcode in ("reshape", "bitcast", "scatter") else (group.kind, group.dims, ())
+        return None if root.opcode in ("reshape", "bitcast", "scatter") else Walk(group.kind, group.dims, ())
     if group.kind is not FusionGroupKind.REDUCE or any(len(reduce.operands) != 2 for reduce in group.reduces):
         return None
     dims, reduced = reduce_form(group.reduces[0])
-    return group.kind, dims, tuple(reduced)
+    return Walk(group.kind, dims, tuple(reduced))
 
 
 def _candidates(group: FusionGroup, merged: Collection[FusionGroup], of: GroupsOf, order: _Order) -> list[FusionGroup]:
@@ -141,7 +148,7 @@ def _candidates(group: FusionGroup, merged: Collection[FusionGroup], of: GroupsO
 def _inputs(group: FusionGroup, order: _Order) -> Iterator[Instruction]:
     """The arrays of the size that a group walks over which it reads from memory."""
     walk = _walk(group)
-    size = math.prod(walk[1]) if walk else -1
+    size = math.prod(walk.dims) if walk else -1
     for member in sorted(group.members, key=order.places.__getitem__):  # a set has any order
         for operand in member.operands:
             outside = operand not in group.members and operand.opcode != "constant"

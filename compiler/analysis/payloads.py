@@ -22,6 +22,7 @@ _PASSING = narrowing(
 _MOST = 64
 """Instructions that are looked at."""
 _LOWER = 0xFFFF
+"""The bits of an f32 that bf16 has no room for (the formats' definitions)."""
 
 
 def has_short_payloads(value: Instruction) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from compiler.ir.module import Instruction
 
 ALIGNMENT = 64
+"""Bytes: a cache line, and a vector of AVX-512."""
 
 
 class Place(enum.Enum):

@@ -19,7 +19,11 @@ from compiler.ops import Trait, having
 _ONCE, _FEW = 4, 64
 """Rows, or columns, up to which nothing is packed, and up to which packing is most of the work."""
 _WORD_BITS = 32
+"""Bits of an element from which on it is read as it is computed with; narrower ones are converted once, as they are
+packed."""
 _LARGEST_WALK = 512
+"""Instructions that are looked at before an operand: a layer has fewer, and each layer would walk back to the first
+(11-25)."""
 _SPREADS = having(Trait.GENERATES) | {"broadcast"}
 
 

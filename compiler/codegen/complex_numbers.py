@@ -18,14 +18,26 @@ from compiler.codegen.math.term import Term
 
 
 def pair(builder: Builder, real: Value, imaginary: Value) -> Value:
-    """A complex value from its parts."""
+    """A complex value from its parts.
+
+    Args:
+        builder: where code is emitted.
+        real: the real part, or a vector of them.
+        imaginary: the imaginary part, alike.
+    """
     type_ = f"{{ {real.type}, {imaginary.type} }}"
     first = builder.emit(type_, f"insertvalue {type_} poison, {real}, 0")
     return builder.emit(type_, f"insertvalue {first}, {imaginary}, 1")
 
 
 def part(builder: Builder, value: Value, number: int) -> Value:
-    """The real (0) or the imaginary (1) part."""
+    """The real (0) or the imaginary (1) part.
+
+    Args:
+        builder: where code is emitted.
+        value: a complex value.
+        number: 0 or 1.
+    """
     return builder.emit(part_type(value.type), f"extractvalue {value}, {number}")
 
 
@@ -245,6 +257,12 @@ def absolute(builder: Builder, operand: Value) -> Value:
 
 
 def equal(builder: Builder, left: Value, right: Value) -> Value:
-    """Whether both parts are equal."""
+    """Whether both parts are equal.
+
+    Args:
+        builder: where code is emitted.
+        left: a complex value.
+        right: another.
+    """
     a, b = Complex.of(builder, left), Complex.of(builder, right)
     return (a.re.equals(b.re) & a.im.equals(b.im)).value

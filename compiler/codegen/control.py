@@ -36,7 +36,13 @@ def _tuple(values: Values, instruction: Instruction, indices: Indices) -> list[V
 
 
 def piece(values: Values, instruction: Instruction, indices: Indices) -> list[Value]:
-    """One part of a tuple, of whose parts some may be tuples themselves."""
+    """One part of a tuple, of whose parts some may be tuples themselves.
+
+    Args:
+        values: what evaluates elements.
+        instruction: the tuple's piece.
+        indices: of the element, one for each dimension.
+    """
     (whole,), number = instruction.operands, instruction.attributes["index"]
     assert isinstance(whole.shape, TupleShape)
     counts = [len(list(leaves(element))) for element in whole.shape.elements[: number + 1]]

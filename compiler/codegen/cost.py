@@ -73,9 +73,15 @@ _HEAVY = {
     "dynamic-update-slice": 0.05,
 }
 _LIGHT = 0.005
+"""Nanoseconds per element of what is one instruction: bytes are counted apart (11-24; 0.0085 on a core whose other
+thread was busy, 11-25)."""
 _BYTES_PER_NS = 120.0
+"""What one thread moves to and from its caches (11-24; 62 to 101 on a core whose other thread was busy, 11-25)."""
 _PRODUCT_BYTES_PER_NS = 180.0
+"""What it moves where products do: in panels that are read in order (11-24)."""
 _FLOPS_PER_NS = 270.0
+"""What one thread's products of f32 come to (11-24; 110 on a core whose other thread was busy, 11-25; the peak of two
+cores is 460, `reports/measured/2026-11-22-roofline`)."""
 _FREE = having(Trait.STRUCTURAL | Trait.VIEW | Trait.GENERATES) | {"broadcast"}
 
 COST: Mapping[str, float] = {

@@ -16,7 +16,9 @@ from compiler.ir.types import BF16, C64, F8E8M0, F16, F32, F64, PRED, ElementTyp
 _COMPLEX = {"c64": "{ float, float }", "c128": "{ double, double }"}
 _MINIFLOATS = [element_type.name for element_type in minifloat.MINIFLOATS]
 _TOO_LARGE = (1 << 17) - 1
+"""An integer that is infinite in f16, whose greatest number is 65,504, and exact in f32."""
 _LONGER_MANTISSA = 52 - 23
+"""Bits of a mantissa that f64 has and f32 has not."""
 _FLOAT_STORAGE = {
     "bf16": "i16", "f16": "half", "f32": "float", "f64": "double", **_COMPLEX, **dict.fromkeys(_MINIFLOATS, I8),
 }  # fmt: skip
@@ -50,7 +52,14 @@ def _float(element_type: ElementType, table: dict[str, str]) -> str:
 
 
 def load(builder: Builder, element_type: ElementType, pointer: Value, metadata: str = "") -> Value:
-    """Load an element and bring it into the form in which it is computed with."""
+    """Load an element and bring it into the form in which it is computed with.
+
+    Args:
+        builder: where code is emitted.
+        element_type: of the array.
+        pointer: the element's address.
+        metadata: LLVM's, behind the instruction.
+    """
     align = element_type.size_bytes
     if element_type.is_complex:
         half = parts(element_type)
@@ -62,7 +71,13 @@ def load(builder: Builder, element_type: ElementType, pointer: Value, metadata: 
 
 
 def loaded(builder: Builder, element_type: ElementType, stored: Value) -> Value:
-    """The value of an element from the form in which it lies in memory."""
+    """The value of an element from the form in which it lies in memory.
+
+    Args:
+        builder: where code is emitted.
+        element_type: of the array.
+        stored: the element as it lies in memory.
+    """
     if element_type.kind is Kind.PRED:
         return builder.compare("ne", stored, integer(0, I8))
     if element_type is BF16:
@@ -107,7 +122,15 @@ def from_bits(builder: Builder, element_type: ElementType, bits: Value) -> Value
 
 
 def store(builder: Builder, element_type: ElementType, value: Value, pointer: Value, metadata: str = "") -> None:
-    """Store an element."""
+    """Store an element.
+
+    Args:
+        builder: where code is emitted.
+        element_type: of the array.
+        value: in the form in which it is computed with.
+        pointer: the element's address.
+        metadata: LLVM's, behind the instruction.
+    """
     if element_type.is_complex:
         half = parts(element_type)
         for number in (0, 1):
@@ -173,14 +196,27 @@ def _wrap(builder: Builder, element_type: ElementType, value: Value) -> Value:
 
 
 def unsigned(builder: Builder, element_type: ElementType, value: Value) -> Value:
-    """The bits of an integer with zeros above them."""
+    """The bits of an integer with zeros above them.
+
+    Args:
+        builder: where code is emitted.
+        element_type: of the integer.
+        value: in the form in which it is computed with.
+    """
     if element_type.bits >= 8 or not element_type.is_signed:
         return value
     return builder.binary("and", value, integer((1 << element_type.bits) - 1, I8))
 
 
 def convert(builder: Builder, value: Value, source: ElementType, target: ElementType) -> Value:
-    """HLO `convert`: to float rounds to nearest even; to integer truncates and saturates, NaN gives 0."""
+    """HLO `convert`: to float rounds to nearest even; to integer truncates and saturates, NaN gives 0.
+
+    Args:
+        builder: where code is emitted.
+        value: in the form in which it is computed with.
+        source: its type.
+        target: the type of the result.
+    """
     if source is target:
         return value
     if target.is_complex:

@@ -191,7 +191,13 @@ class Elemental:
         return Elemental(self.emission, {}, flags=self.flags).elements(computation.root, ())
 
     def choose(self, condition: Value, then: Callable[[], Value], otherwise: Callable[[], Value]) -> Value:
-        """One of two values, computing only that one."""
+        """One of two values, computing only that one.
+
+        Args:
+            condition: an i1.
+            then: emits the value where it holds.
+            otherwise: emits the value where not.
+        """
         return self.builder.choose(condition, lambda: self._scoped(then), lambda: self._scoped(otherwise))
 
     def _scoped(self, compute: Callable[[], Value]) -> Value:

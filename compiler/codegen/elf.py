@@ -16,8 +16,11 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
 _SYMBOLS, _RELOCATIONS = 2, 4
+"""`SHT_SYMTAB` and `SHT_RELA`, kinds of sections (System V ABI)."""
 _FUNCTION = 2
+"""`STT_FUNC`, the type of a symbol that is a function (System V ABI, symbol table)."""
 _LOCAL = 0
+"""`STB_LOCAL`, the binding of a symbol that no other file sees (System V ABI)."""
 _OF_THE_LINKER = frozenset({"_GLOBAL_OFFSET_TABLE_"})
 """What linkers define themselves."""
 

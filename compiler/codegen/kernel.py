@@ -7,7 +7,7 @@ A kernel evaluates one instruction: a fusion, or a single op when nothing was fu
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.analysis.aliasing import overwritten
@@ -156,28 +156,26 @@ def kernel_of(instruction: Instruction) -> Kernel:
     """The kernel for an instruction, or UnsupportedError."""
     if instruction.opcode == "fusion":
         return _of_fusion(instruction)
-    kind = _OPCODE_KINDS.get(instruction.opcode)
-    if instruction.opcode == "custom-call" and call_of(instruction) is not None:
-        kind = KernelKind.LAPACK
-    if given(instruction):
-        operands = tuple(dict.fromkeys(instruction.operands))
-        numbered = tuple((operand, number) for number, operand in enumerate(operands))
-        return Kernel(instruction, KernelKind.FOREIGN, operands, numbered, (instruction,))
-    if kind is None:
-        if not elemental.supports(instruction):
-            if instruction.opcode == "custom-call":
-                raise unknown(instruction, "code generation")
-            raise UnsupportedError(f"opcode {instruction.opcode}", "code generation", f"at {instruction.name}")
-        kind = KernelKind.LOOP
-    if instruction.opcode == "dot" and instruction.array.element_type.is_complex:
-        kind = KernelKind.LOOP
-    if instruction.opcode == "convolution" and not is_sum_of_products(instruction):
-        kind = KernelKind.LOOP
-    if instruction.opcode == "reduce-window" and not windows.is_plain(instruction):
-        kind = KernelKind.LOOP
-    inputs = tuple(dict.fromkeys(o for o in instruction.operands if not _inlined(o)))
+    kind = _kind_of(instruction)
+    # What a caller means by a custom call takes whole arrays, scalar constants too.
+    operands = (o for o in instruction.operands if kind is KernelKind.FOREIGN or not _inlined(o))
+    inputs = tuple(dict.fromkeys(operands))
     numbered = tuple((operand, number) for number, operand in enumerate(inputs))
     return Kernel(instruction, kind, inputs, numbered, (instruction,))
+
+
+def _kind_of(instruction: Instruction) -> KernelKind:
+    """How an instruction that is no fusion is computed."""
+    if given(instruction):
+        return KernelKind.FOREIGN
+    kind, is_so = _KINDS.get(instruction.opcode, _AS_LOOP)
+    if kind is not KernelKind.LOOP and is_so(instruction):
+        return kind
+    if instruction.opcode not in _OPCODE_KINDS and not elemental.supports(instruction):
+        if instruction.opcode == "custom-call":
+            raise unknown(instruction, "code generation")
+        raise UnsupportedError(f"opcode {instruction.opcode}", "code generation", f"at {instruction.name}")
+    return KernelKind.LOOP
 
 
 def _inlined(operand: Instruction) -> bool:
@@ -226,3 +224,26 @@ def _kind_of_loop_or_product(fusion: Instruction, stated: KernelKind) -> KernelK
     if stated is KernelKind.LOOP and any(instruction.opcode == "dot" for instruction in held):
         raise UnsupportedError("a loop fusion with a dot inside", "code generation", f"at {fusion.name}")
     return stated
+
+
+def _always(_: Instruction) -> bool:
+    return True
+
+
+def _is_real(instruction: Instruction) -> bool:
+    return not instruction.array.element_type.is_complex
+
+
+def _is_routine(instruction: Instruction) -> bool:
+    return call_of(instruction) is not None
+
+
+_AS_LOOP: tuple[KernelKind, Callable[[Instruction], bool]] = (KernelKind.LOOP, _always)
+_KINDS: Mapping[str, tuple[KernelKind, Callable[[Instruction], bool]]] = {
+    **{opcode: (kind, _always) for opcode, kind in _OPCODE_KINDS.items()},
+    "dot": (KernelKind.DOT, _is_real),
+    "convolution": (KernelKind.CONVOLUTION, is_sum_of_products),
+    "reduce-window": (KernelKind.REDUCE_WINDOW, windows.is_plain),
+    "custom-call": (KernelKind.LAPACK, _is_routine),
+}
+"""The kind of an opcode's kernels, and which of its instructions have it; the others are loops over elements."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from compiler.codegen.llvm_ir import Builder, Function, Value, fold, lanes_of, splat, vector_type
 
@@ -67,7 +68,13 @@ class LaneBuilder(Builder):
         return super().binary(opcode, left, right, flags)
 
     def compare(self, predicate: str, left: Value, right: Value) -> Value:
-        """`icmp` or `fcmp`, whichever the type asks for."""
+        """`icmp` or `fcmp`, whichever the type asks for.
+
+        Args:
+            predicate: LLVM's, of integers or of floats.
+            left: a value, or a vector.
+            right: another; a scalar is broadcast.
+        """
         return super().compare(predicate, *self.alike([left, right]))
 
     def select(self, condition: Value, then: Value, otherwise: Value) -> Value:
@@ -90,22 +97,30 @@ class LaneBuilder(Builder):
 _NAME = re.compile(r"%v\d+")
 
 
+class _Line(NamedTuple):
+    """An instruction: its text, the register that it defines ("" for none), and those that it reads."""
+
+    text: str
+    defined: str
+    reads: list[str]
+
+
 def _in_turn(parts: Iterable[Sequence[str]]) -> list[str]:
     """Instructions of several sequences in turn, each sequence in its order, none before what it uses."""
-    queues: list[deque[tuple[str, str, list[str]]]] = []
+    queues: list[deque[_Line]] = []
     pending: set[str] = set()
     for part in parts:
-        queue = deque[tuple[str, str, list[str]]]()
+        queue = deque[_Line]()
         for line in part:
             names = _NAME.findall(line)
             defined = names.pop(0) if line.startswith("  %") else ""
             pending.add(defined)
-            queue.append((line, defined, names))
+            queue.append(_Line(line, defined, names))
         queues.append(queue)
     merged: list[str] = []
     while queues:
         for queue in queues:
-            if pending.isdisjoint(queue[0][2]):
+            if pending.isdisjoint(queue[0].reads):
                 line, defined, _ = queue.popleft()
                 merged.append(line)
                 pending.discard(defined)

@@ -18,6 +18,7 @@ from compiler.codegen.nest import LoopNest, Moving, Range, all_of
 _LINE = 16
 """Elements that are stored by one vector, at whose multiples a cache line begins, of four bytes each."""
 _LONG = 4 * _LINE
+"""Iterations of a part that is worth a loop of its own: four cache lines of f32."""
 
 _SHORT_PERIOD = 4
 """Iterations of a period that are written out one by one: as many elements apart LLVM's vectors take together."""

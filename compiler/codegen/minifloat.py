@@ -21,7 +21,9 @@ from compiler.ir.types import F8E8M0, TYPES, ElementType
 
 _CONVERTING_HALVES = frozenset({"f16c", "neon"})
 _HALF_BITS, _HALF_MANTISSA, _HALF_INFINITY, _HALF_NAN = 16, 10, 0x7C00, 0x7E00
+"""Of f16 (IEEE 754): its bits, those of its mantissa, infinity and a NaN."""
 _BYTE, _FLOAT_BITS, _FLOAT_MANTISSA = 8, 32, 23
+"""Bits of a byte; of f32, and of its mantissa (IEEE 754)."""
 MINIFLOATS = frozenset(t for t in TYPES.values() if t.is_float and t.bits <= 8)
 
 

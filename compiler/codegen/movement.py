@@ -52,7 +52,7 @@ class Values(Protocol):
         """The results of a computation of scalars."""
 
     def choose(self, condition: Value, then: Callable[[], Value], otherwise: Callable[[], Value]) -> Value:
-        """One of two values, computing only that one."""
+        """What `then` emits where an i1 `condition` holds, else what `otherwise` does; only that one is computed."""
 
 
 Rule = Callable[[Values, Instruction, Indices], Value]
@@ -204,7 +204,7 @@ def _iota(values: Values, instruction: Instruction, indices: Indices) -> Value:
 
 
 def from_index(builder: Builder, index: Value, target: ElementType) -> Value:
-    """A non-negative i64 converted to an element type."""
+    """A non-negative i64 `index` as an element of the `target` type."""
     type_ = element.value_type(target)
     if target.is_integer:
         return index if type_ == "i64" else element.round_to(builder, target, builder.cast("trunc", index, type_))
@@ -314,7 +314,13 @@ def slice_starts(values: Values, instruction: Instruction) -> list[Index]:
 
 
 def start_indices(values: Values, starts: Sequence[Instruction], limits: Sequence[int]) -> list[Index]:
-    """Start indices given as one scalar per dimension, or all in one vector."""
+    """Start indices given as one scalar per dimension, or all in one vector.
+
+    Args:
+        values: what evaluates elements.
+        starts: one scalar for each dimension, or one vector.
+        limits: the greatest start along each dimension, to which it is clamped.
+    """
     if len(starts) == 1 and starts[0].array.rank == 1:
         return [clamped(values, starts[0], (constant(d),), limit) for d, limit in enumerate(limits)]
     return [clamped(values, start, (), limit) for start, limit in zip(starts, limits, strict=True)]

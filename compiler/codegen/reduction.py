@@ -184,7 +184,13 @@ class Reduction:
         return [values.value(initial, ()) for _, initial in self.accumulators]
 
     def combine(self, emission: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
-        """Apply each reducer to its accumulators; their order is free, so sums may be reassociated."""
+        """Apply each reducer to its accumulators; their order is free, so sums may be reassociated.
+
+        Args:
+            emission: where code is emitted, with what is known there.
+            left: one accumulator for each operand that is reduced.
+            right: others, alike.
+        """
         values = elemental_of(self.kernel, emission)
         result: list[Value] = []
         for reduce in self.reduces:
@@ -193,7 +199,13 @@ class Reduction:
         return result
 
     def finish(self, emission: Emission, kept: Index, accumulators: Sequence[Value]) -> None:
-        """Evaluate the roots at one result, given by its linear index, and store them."""
+        """Evaluate the roots at one result, given by its linear index, and store them.
+
+        Args:
+            emission: where code is emitted, with what is known there.
+            kept: the number of the result.
+            accumulators: one for each operand that is reduced.
+        """
         kernel = self.kernel
         outputs = arguments(kernel).outputs
         accumulators = self._rounded(emission, accumulators)

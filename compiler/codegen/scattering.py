@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from compiler.codegen import element, elemental, nest
 from compiler.codegen.index import Emission, Index, constant, linear, reshape
@@ -18,15 +19,22 @@ from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 
 
-def _operands(scatter: Instruction) -> tuple[tuple[Instruction, ...], Instruction, tuple[Instruction, ...]]:
-    """Operands, indices and updates."""
+class _Operands(NamedTuple):
+    """What a scatter is given: the arrays that it changes, where, and what comes there."""
+
+    operands: tuple[Instruction, ...]
+    indices: Instruction
+    updates: tuple[Instruction, ...]
+
+
+def _operands(scatter: Instruction) -> _Operands:
     count = len(scatter.operands) // 2
-    return scatter.operands[:count], scatter.operands[count], scatter.operands[count + 1 :]
+    return _Operands(scatter.operands[:count], scatter.operands[count], scatter.operands[count + 1 :])
 
 
 def updates(kernel: Kernel) -> ArrayShape:
     """The shape of the updates."""
-    return _operands(kernel.roots[0])[2][0].array
+    return _operands(kernel.roots[0]).updates[0].array
 
 
 def window_dimension(kernel: Kernel) -> int | None:
@@ -62,7 +70,7 @@ def row_dimension(kernel: Kernel) -> int | None:
 
 def copy_element(kernel: Kernel, emission: Emission, at: Index) -> None:
     """Copy the element of every operand at a linear index to its result."""
-    operands, _, _ = _operands(kernel.roots[0])
+    operands = _operands(kernel.roots[0]).operands
     values = elemental_of(kernel, emission)
     indices = nest.coordinates(emission, at, operands[0].array.dims)
     for operand, output in zip(operands, arguments(kernel).outputs, strict=True):
@@ -86,7 +94,13 @@ def apply_update(kernel: Kernel, emission: Emission, at: tuple[Index, ...], writ
 
 
 def aim(kernel: Kernel, emission: Emission, batch: Sequence[Index]) -> tuple[tuple[Index, ...], Value]:
-    """Where a window starts, by its indices among the windows, and whether it lies inside the operands."""
+    """Where a window starts, by its indices among the windows, and whether it lies inside the operands.
+
+    Args:
+        kernel: the scatter.
+        emission: where code is emitted, with what is known there.
+        batch: the window's indices among the windows.
+    """
     scatter = kernel.roots[0]
     window_dims, rest = scatter.attributes.get("update_window_dims", ()), iter(batch)
     first = tuple(constant(0) if d in window_dims else next(rest) for d in range(updates(kernel).rank))
@@ -151,7 +165,7 @@ def batch_of(kernel: Kernel) -> list[int]:
 def combined(kernel: Kernel, emission: Emission, at: tuple[Index, ...], window: Index) -> Callable[[Value], Value]:
     """What one element of the only operand becomes by the window of that number, if that covers it."""
     builder, (scatter,) = emission.builder, kernel.roots
-    _, _, (source,) = _operands(scatter)
+    (source,) = _operands(scatter).updates
     values, sizes = elemental_of(kernel, emission), batch_of(kernel)
     batch = reshape(emission, (window,), (math.prod(sizes),), sizes)
     batch = [emission.opaque(emission.value(part), size) for part, size in zip(batch, sizes, strict=True)]
@@ -188,7 +202,7 @@ def combined(kernel: Kernel, emission: Emission, at: tuple[Index, ...], window: 
 
 def index_of(kernel: Kernel, emission: Emission, window: Index) -> Value:
     """The index of a window by its number, as an i64, where windows lie in one dimension and have one index each."""
-    _, indices, _ = _operands(kernel.roots[0])
+    indices = _operands(kernel.roots[0]).indices
     at = [window]
     if indices.array.rank > 1:
         at.insert(kernel.roots[0].attributes["index_vector_dim"], constant(0))

@@ -76,12 +76,27 @@ def elemental_of(kernel: Kernel, emission: Emission) -> Elemental:
 
 
 def store(emission: Emission, shape: ArrayShape, value: Value, output: Value, at: Index) -> None:
-    """Store an element of a result, given by its linear index."""
+    """Store an element of a result, given by its linear index.
+
+    Args:
+        emission: where code is emitted, with what is known there.
+        shape: of the result.
+        value: the element, in the form in which it is computed with.
+        output: where the result begins.
+        at: the element's number.
+    """
     access.write(emission, output, shape.element_type, at, value)
 
 
 def store_roots(kernel: Kernel, values: Elemental, indices: Sequence[Index], linear: Index) -> None:
-    """Compute and store the element of every root at one point."""
+    """Compute and store the element of every root at one point.
+
+    Args:
+        kernel: what is computed.
+        values: what evaluates elements.
+        indices: of the point, one for each dimension.
+        linear: its number.
+    """
     found = [value for root in kernel.roots for value in values.elements(root, tuple(indices))]
     for shape, value, output in zip(kernel.outputs, found, arguments(kernel).outputs, strict=True):
         store(values.emission, shape, value, output, linear)

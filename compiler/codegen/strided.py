@@ -83,6 +83,11 @@ def weaves(scratch: Builder, kernel: Kernel, group: nest.LoopNest) -> bool:
     """Whether the innermost loop, of few iterations, takes elements from afar that the loop around it walks in order.
 
     With all its iterations in each of that loop, such elements are read in vectors, and put side by side in registers.
+
+    Args:
+        scratch: where code may be emitted that is thrown away.
+        kernel: the loop.
+        group: how it is walked.
     """
     loops = group.loops
     if len(loops) < 2 or not 1 < loops[-1] <= _FEW or loops[-2] < _MANY:
@@ -96,6 +101,11 @@ def narrow(scratch: Builder, kernel: Kernel, group: nest.LoopNest) -> int | None
     """A loop of few iterations that walks in order where the innermost one goes across in steps as short.
 
     With all its iterations in each of the innermost loop, neighbours are read together, and told apart in registers.
+
+    Args:
+        scratch: where code may be emitted that is thrown away.
+        kernel: the loop.
+        group: how it is walked.
     """
     loops = group.loops
     innermost = len(loops) - 1

@@ -31,7 +31,13 @@ class Matrix:
         return element.convert(self.builder, value, self.element_type, F64)
 
     def store(self, row: Value, column: Value, value: Value) -> None:
-        """Write an element."""
+        """Write an element.
+
+        Args:
+            row: the index of the row.
+            column: that of the column.
+            value: the element.
+        """
         narrow = element.convert(self.builder, value, F64, self.element_type)
         element.store(self.builder, self.element_type, narrow, self.address(row, column))
 

@@ -17,7 +17,14 @@ from compiler.ir.windows import window_of
 
 
 def pick(kernel: Kernel, instruction: Instruction, emission: Emission, place: Indices) -> tuple[Value, Value]:
-    """Whether the window covers any element, and the linear index of the one that it picks."""
+    """Whether the window covers any element, and the linear index of the one that it picks.
+
+    Args:
+        kernel: what is computed.
+        instruction: the choice: which of a window's elements.
+        emission: where code is emitted, with what is known there.
+        place: the window's indices.
+    """
     builder = emission.builder
     array = instruction.operands[0]
     dims, window = array.array.dims, window_of(instruction, array.array.rank)

@@ -49,7 +49,14 @@ class Combiner:
         return _WIDENED.get(binary_opcode(self.computation) or "")
 
     def combine(self, values: Values, left: Sequence[Value], right: Sequence[Value], *, flags: str) -> list[Value]:
-        """The next accumulators from the present ones and the next elements."""
+        """The next accumulators from the present ones and the next elements.
+
+        Args:
+            values: what evaluates elements.
+            left: the present accumulators.
+            right: the next elements.
+            flags: LLVM's fast-math flags of sums and products.
+        """
         if self._widened:
             return [values.builder.binary(self._widened, left[0], right[0], flags)]
         return values.apply(self.computation, [*left, *right], flags=flags)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from compiler.codegen.llvm_ir import Builder, Value, integer
 
 LINE_BYTES = 64
+"""Bytes of a cache line of x86-64 and AArch64: what two threads write shares none."""
 
 
 def whole_lines(size_bytes: int) -> int:

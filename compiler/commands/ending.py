@@ -26,6 +26,8 @@ from compiler import crash
 from compiler.diagnostics import CompilerError, UnsupportedError
 
 BAD_INPUT, UNDECIDABLE, INTERRUPTED, CLOSED_OUTPUT = 2, 125, 130, 141
+"""Exit codes: of 125 git bisect says that it skips; 128 and the number of the signal where one ended the command, as
+shells have it."""
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EIO, errno.EPIPE)
 
 

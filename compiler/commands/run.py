@@ -24,7 +24,9 @@ from compiler.text.constants import write_literal
 
 _REFERENCE = "reference"
 _LONGEST_RESULT = 256
+"""Elements up to which a result is printed whole."""
 _SHOWN = 8
+"""Elements of a longer one that are printed."""
 
 
 @click.command("run")

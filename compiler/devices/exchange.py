@@ -7,7 +7,7 @@ device's result.  Operands of a variadic collective are exchanged one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -144,10 +144,17 @@ def _holds(array: Array, starts: Sequence[int], sizes: Sequence[int]) -> bool:
     return all(start >= 0 and start + size <= bound for start, size, bound in bounds)
 
 
-def _slices(
-    instruction: Instruction, source: Sequence[Any], target: Sequence[Any]
-) -> Iterator[tuple[int, Sequence[int], Sequence[int], Sequence[int]]]:
-    """For each slice that is moved the number of its arrays, its sizes, its starts in the sender's and the receiver's.
+class _Slice(NamedTuple):
+    """A slice that is moved: the number of its arrays, its sizes, where it starts at the sender and the receiver."""
+
+    array: int
+    sizes: Sequence[int]
+    begin: Sequence[int]
+    end: Sequence[int]
+
+
+def _slices(instruction: Instruction, source: Sequence[Any], target: Sequence[Any]) -> Iterator[_Slice]:
+    """What is moved.
 
     Of several arrays each has one slice; of one array there may be several.
     """
@@ -159,7 +166,7 @@ def _slices(
         counts = f"{len(sizes)} slices at {len(begins)} and {len(ends)} starts in {count} arrays"
         raise instruction.unsupported(counts, by="the interpreter")
     places = range(count) if several else [0] * len(sizes)
-    return zip(places, sizes, begins, ends, strict=True)
+    return map(_Slice, places, sizes, begins, ends)
 
 
 def _starts(value: Any) -> list[list[int]]:

@@ -17,7 +17,9 @@ from compiler.ops import OPS, Trait
 from compiler.text.printer import instruction_text
 
 _LONGEST_TIP = 400
+"""Characters of what a node says when it is pointed at."""
 _LONGEST_LINE = 48
+"""Characters of a line in a node, so that nodes are not wider than a screen's third."""
 _MOST_FUSED = 20_000  # nodes of fusions that are drawn open; a computation may be fused in many places
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from html import escape
+from typing import NamedTuple
 
 from compiler.drawing.graph import Cluster, Edge, Graph, Kind, Node
 from compiler.drawing.layout import Box, lay_out
@@ -23,7 +24,9 @@ svg .opcode { font-weight: bold; }
 .legend span { display: inline-block; padding: 2px 8px; margin-right: 4px; border: 1px solid; }
 """
 _BASELINE, _LINE = 14.0, 13.0
+"""Pixels from the top of a box to its first line, and from line to line."""
 _MARGIN = 10.0
+"""Pixels around a drawing."""
 
 
 def write_html(graph: Graph) -> str:
@@ -43,7 +46,7 @@ def _lines(graph: Graph) -> Iterator[str]:
     yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width:.0f} {height:.0f}">'
     yield '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="6" markerHeight="6" orient="auto">'
     yield '<path d="M0 0 8 4 0 8z" fill="#607d8b"/></marker></defs>'
-    places: dict[str, tuple[float, float, Box]] = {}
+    places: dict[str, _Drawn] = {}
     links = {title: f"text_{number}" for number, title in enumerate(graph.texts)}
     drawn = [line for box in boxes for line in _box(box, _MARGIN, _MARGIN, places, links)]
     for edge in graph.edges:
@@ -60,11 +63,17 @@ def _legend(kind: Kind) -> str:
     return f'<span style="{style}">{_shown(kind.name)}</span>'
 
 
-def _box(
-    box: Box, x: float, y: float, places: dict[str, tuple[float, float, Box]], links: Mapping[str, str]
-) -> Iterator[str]:
+class _Drawn(NamedTuple):
+    """A box and where its upper left corner is, in pixels."""
+
+    x: float
+    y: float
+    box: Box
+
+
+def _box(box: Box, x: float, y: float, places: dict[str, _Drawn], links: Mapping[str, str]) -> Iterator[str]:
     x, y = x + box.x, y + box.y
-    places[box.of.key] = (x, y, box)
+    places[box.of.key] = _Drawn(x, y, box)
     where = f'x="{x:.1f}" y="{y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}"'
     if isinstance(box.of, Cluster):
         yield f'<g><title>{_shown(box.of.tip)}</title><rect class="frame" rx="6" {where}/>'
@@ -88,7 +97,7 @@ def _node(node: Node, x: float, y: float, width: float, where: str) -> Iterator[
     yield "</g>"
 
 
-def _edge(edge: Edge, places: dict[str, tuple[float, float, Box]]) -> str:
+def _edge(edge: Edge, places: dict[str, _Drawn]) -> str:
     """A curve from the lower side of one node to the upper side of another."""
     from_x, from_y, source = places[edge.source]
     to_x, to_y, target = places[edge.target]

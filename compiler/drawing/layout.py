@@ -13,8 +13,12 @@ from dataclasses import dataclass, field
 from compiler.drawing.graph import Cluster, Graph, Node
 
 _CHARACTER, _LINE, _PADDING = 6.2, 13.0, 8.0
+"""Pixels of a character, in type of 10 pixels, of a line, and around a text."""
 _GAP_X, _GAP_Y, _TITLE = 18.0, 30.0, 18.0
+"""Pixels between boxes of a layer, between layers, and of a cluster's title."""
 _SWEEPS = 4
+"""Passes down and up that order the nodes of layers: beyond, few crossings go (Sugiyama's method; Graphviz's dot takes
+24)."""
 
 
 @dataclass(slots=True)

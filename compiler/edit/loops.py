@@ -89,6 +89,11 @@ def drop_state(module: Module, place: Place, index: int) -> Edited | None:
     """A loop without one element of its state, where nothing but that element itself depends on it.
 
     Of a loop that is the program's root a result goes with it.
+
+    Args:
+        module: the program, which stays as it is.
+        place: the loop.
+        index: the number of the element.
     """
     draft = Draft.of(module)
     loop = _Loop.at(draft, place)

@@ -53,7 +53,13 @@ def _resize_slice(part: SliceDimension, sizes: Mapping[int, int]) -> SliceDimens
 
 
 def retype(module: Module, old: str, new: str) -> Edited | None:
-    """Everything of one element type gets another; None where a shape cannot follow."""
+    """Everything of one element type gets another; None where a shape cannot follow.
+
+    Args:
+        module: the program, which stays as it is.
+        old: a type's name in HLO text.
+        new: another's.
+    """
     draft = Draft.of(module)
     source, target = TYPES[old], TYPES[new]
 

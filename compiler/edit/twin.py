@@ -32,6 +32,7 @@ _ONLY_FLOATS = {"custom-call", "rng", "stochastic-convert"} | narrowing(
 _PASSED_ON = having(Trait.STRUCTURAL) - {"constant"}
 _STAND_INS = {1: "not", 2: "xor"}
 _MOST_BITS = 8
+"""Bits of a number that a twin begins with, so that sums of thousands of products of two are exact in 32 bits."""
 _iinfo: Any = ml_dtypes.iinfo  # knows NumPy's own integers as well; untyped
 
 

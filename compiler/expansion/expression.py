@@ -146,7 +146,13 @@ class Expression:
 
 
 def number(computation: Computation, value: complex, element_type: ElementType) -> Expression:
-    """A scalar constant."""
+    """A scalar constant.
+
+    Args:
+        computation: where it stands.
+        value: the number.
+        element_type: its type.
+    """
     given = value if element_type.is_complex or not isinstance(value, complex) else value.real
     return Expression(constant(computation, scalar_literal(np.array(given).astype(element_type.dtype), element_type)))
 
@@ -189,7 +195,13 @@ def adder(module: Module, element_type: ElementType) -> Computation:
 
 
 def combiner(module: Module, opcode: str, element_type: ElementType) -> Computation:
-    """A computation of one op on two scalars."""
+    """A computation of one op on two scalars.
+
+    Args:
+        module: where the computation goes.
+        opcode: of two operands.
+        element_type: of both and of the result.
+    """
     computation = Computation(f"{opcode}.{element_type}")
     operands = [parameter(computation, index, ArrayShape(element_type, ())) for index in (0, 1)]
     computation.root = build(computation, opcode, operands)

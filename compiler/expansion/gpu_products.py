@@ -32,6 +32,7 @@ _DIMENSIONS = {
     "rhs_contracting_dims": "rhs_contracting_dimensions",
 }
 _GELU_CUBIC = 0.044715
+"""The cubic term of gelu's approximation by tanh (Hendrycks and Gimpel, arXiv:1606.08415)."""
 
 
 def config_of(call: Instruction, part: str) -> Config:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from compiler.analysis.loop_parts import LoopParts
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ops.build import build
@@ -18,10 +19,8 @@ _Path = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class LoopState:
+class LoopState(LoopParts):
     """A `while` of plain state."""
-
-    loop: Instruction
 
     @staticmethod
     def of(loop: Instruction, calls: Mapping[Computation, int]) -> LoopState | None:
@@ -40,23 +39,6 @@ class LoopState:
             return False
         states = [self.loop, *(callee.parameters[0] for callee in self.loop.called_computations())]
         return all(user.opcode == "get-tuple-element" for state in states for user in state.users)
-
-    @property
-    def condition(self) -> Computation:
-        """What says whether there is another iteration."""
-        found: Computation = self.loop.attributes["condition"]
-        return found
-
-    @property
-    def body(self) -> Computation:
-        """An iteration."""
-        found: Computation = self.loop.attributes["body"]
-        return found
-
-    @property
-    def initial(self) -> tuple[Instruction, ...]:
-        """The pieces before the first iteration."""
-        return self.loop.operands[0].operands
 
     @property
     def following(self) -> tuple[Instruction, ...]:

@@ -234,7 +234,14 @@ def transposed_times(matrix: Expression, vector: Expression) -> Expression:
 
 
 def dot(left: Expression, right: Expression, left_summed: int, right_summed: int) -> Expression:
-    """The products of a dimension of each, summed, in each of the batch."""
+    """The products of a dimension of each, summed, in each of the batch.
+
+    Args:
+        left: an array whose leading dimensions are the batch's.
+        right: another with the same batch.
+        left_summed: the dimension that is summed, of the left one.
+        right_summed: of the right one.
+    """
     return Expression(
         build(
             left.instruction.computation,

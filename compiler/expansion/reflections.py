@@ -135,7 +135,13 @@ Reduction = Callable[[Expression, int, int], tuple[Expression, Expression]]
 def tridiagonal(
     matrix: Expression, *, lower: bool, reduce: Reduction = hessenberg
 ) -> tuple[Expression, Expression, Expression, Expression]:
-    """Of Hermitian matrices, given by a triangle, that triangle with the vectors in it, both diagonals, the factors."""
+    """Of Hermitian matrices, given by a triangle, that triangle with the vectors in it, both diagonals, the factors.
+
+    Args:
+        matrix: of shape (batch, n, n).
+        lower: whether the lower triangle is given.
+        reduce: brings a Hermitian matrix into that form.
+    """
     batch, size, _ = matrix.dims
     if not lower:
         # From the last row and column on upwards.

@@ -42,6 +42,7 @@ from compiler.ir.types import C128, F64, S32
 from compiler.ops.build import build
 
 _MOST_SWEEPS = 20
+"""Sweeps over all pairs: Jacobi's method converges quadratically, in 6 to 10 for f64 (Golub and Van Loan, 8.5)."""
 
 
 def eigen(matrix: Expression, *, lower: bool) -> tuple[Expression, Expression]:

@@ -46,6 +46,7 @@ _MOST_ITERATIONS = 30
 _PATIENCE = 10
 """Iterations in one part after which shifts are tried that have nothing to do with it."""
 _BULGE = 3
+"""Rows of the bulge that a double shift chases (Golub and Van Loan, 7.5)."""
 
 
 @dataclass(frozen=True, slots=True)

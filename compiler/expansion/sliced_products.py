@@ -21,7 +21,10 @@ from compiler.ops.build import build
 
 _SEEN_THROUGH = (having(Trait.VIEW) & having(Trait.MOVES)) | {"convert"}
 _FEW_ROWS = 16
+"""Rows of a slice below which its product is bound by memory, and one product of all slices is not (chosen: a register
+tile has 12 to 16)."""
 _FEWEST_ITERATIONS = 8
+"""Slices from which on one product of all is worth their room (chosen)."""
 _LEAST_ELEMENTS = 4096
 """Of the factor that stays: less is near anyway."""
 

@@ -58,7 +58,10 @@ def received_rows(
     """The target with rows of the source put in: piece i is `sizes[i]` rows from `starts[i]`, put at `offsets[i]`.
 
     Each row of the target is given the number of the row that it receives; of several that are sent to it, the last.
+    Where there are no rows, none is sent.
     """
+    if not source.array.dims[0]:
+        return target
     rows, count = target.array.dims[0], starts.dims[0]
     row = iota(target.computation, S64, (rows,))
     chosen = row.literal(-1).spread((rows,), ())

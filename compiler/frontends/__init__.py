@@ -39,9 +39,13 @@ LARGEST = 1 << 30
 """The most bytes of a program that are read, after decompression."""
 
 _CONVERSION_S = 300.0
+"""Seconds that jaxlib may take to convert a program, in a process of its own."""
 _HEAD = 4096
+"""Bytes of a file by which its format is told."""
 _CHUNK = 1 << 20
+"""Bytes that are unpacked at a time, so that a small archive does not fill memory before its size is known."""
 _LAST_OUTPUT = 2000
+"""Characters of what a failed conversion printed that the message ends with."""
 _NOTE = "\n<unknown>:0: note: "  # MLIR's listing of the operation that the message is about
 _COMMENTS = re.compile(rb"(?:\s++|//[^\n]*+\n)*")
 _MLIR_START = re.compile(rb'module\b|func\.func\b|"builtin\.module"|#\w+\s*=|!\w+\s*=')

@@ -20,7 +20,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jaxlib import _hlo, _jax
 from jaxlib.mlir import ir
@@ -36,12 +36,15 @@ _PLATFORM = "_platform_index"
 _ATTRIBUTES, _ARGUMENTS = "frontend_attributes={", "exported_arguments"
 _UNNAMED = ' source_file="-" ', '{source_file="-" '
 _MODULE_FIELD = 1
+"""`HloProto.hlo_module` (XLA, hlo.proto)."""
 _DUMP_FIELDS = frozenset({1, 2, 3})
 _SNAPSHOT_FIELDS = frozenset({1, 2, 3, 4})
 _MESSAGE_BEGINS = b"\n"  # the tag of a first field that has a length, which no module's name begins with
 _ASSIGNMENT_FIELD = 15
+"""`HloModuleProto.device_assignment` (XLA, hlo.proto)."""
 _ASSIGNED = {1: "replica_count", 2: "num_partitions"}
 _LENGTH_DELIMITED = 2
+"""The wire type of bytes, text and messages (protocol buffers, encoding)."""
 _FIXED_SIZES = {1: 8, 5: 4}
 
 
@@ -205,12 +208,24 @@ def _retype(main: Any) -> None:
     main.operation.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, results))
 
 
+class _Field(NamedTuple):
+    """A field of a message: its number, the bytes of one that has a length, the value of a plain number."""
+
+    number: int
+    content: bytes
+    value: int
+
+
 def _of_proto(data: bytes) -> tuple[str, dict[str, int]]:
     fields = list(_fields(data))
-    if fields and {number for number, *_ in fields} <= _SNAPSHOT_FIELDS and fields[0][1].startswith(_MESSAGE_BEGINS):
-        data = fields[0][1]
+    if (
+        fields
+        and {field.number for field in fields} <= _SNAPSHOT_FIELDS
+        and fields[0].content.startswith(_MESSAGE_BEGINS)
+    ):
+        data = fields[0].content
         fields = list(_fields(data))
-    if fields and {number for number, *_ in fields} <= _DUMP_FIELDS:
+    if fields and {field.number for field in fields} <= _DUMP_FIELDS:
         data = next((content for number, content, _ in fields if number == _MODULE_FIELD), b"")
     counts = {
         _ASSIGNED[number]: count
@@ -229,8 +244,8 @@ def _print(module: Any) -> str:
     return text
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, bytes, int]]:
-    """The fields of a message: the bytes of those that have a length, and the values of plain numbers.
+def _fields(data: bytes) -> Iterator[_Field]:
+    """The fields of a message.
 
     It ends where the message makes no sense.
     """
@@ -248,7 +263,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, bytes, int]]:
             value, position = _varint(data, position)
         else:
             return
-        yield tag >> 3, content, value
+        yield _Field(tag >> 3, content, value)
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:

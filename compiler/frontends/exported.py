@@ -19,9 +19,13 @@ from typing import Any, TypeVar
 BYTECODE_MAGIC = b"ML\xefR"
 
 _PLATFORMS = 9
+"""The place of `platforms` in the table `Exported` (JAX, serialization.fbs)."""
 _KEPT = 15
+"""The place of `module_kept_var_idx` there."""
 _ARGUMENTS = (22, 3)
+"""The places of what has an entry for each argument, 3 that of `in_avals`; the first that is there counts."""
 _MOST_FIELDS = 64
+"""Fields and platforms beyond which a file is none of JAX's: it has fewer than 20."""
 
 _Input = TypeVar("_Input")
 

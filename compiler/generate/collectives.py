@@ -23,8 +23,11 @@ from compiler.ir.types import S32, U32, ElementType
 from compiler.ops.build import constant
 
 _GROUPED_PERCENT = 70
+"""How often a collective is among groups of devices; of such percentages see `generate/scope.py`."""
 _SENT_PERCENT = 75
+"""How often a device sends to its target: receivers without a sender get zeros."""
 _MOST_ROWS = 4
+"""Rows that a device sends another in a ragged exchange."""
 
 
 def _groups(scope: Scope, devices: int) -> tuple[tuple[int, ...], ...]:

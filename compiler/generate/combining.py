@@ -32,6 +32,7 @@ _BITWISE = tuple(sorted(having(Trait.ASSOCIATIVE) & bitwise.OPS.keys()))
 _IDEMPOTENT = having(Trait.IDEMPOTENT)
 _SIDES = {"minimum": (1, 100), "maximum": (-100, -1)}
 _ONE_SIDED_PERCENT, _LEAST_BITS = 30, 8
+"""How often an extremum's initial value decides alone, and bits of the integers of which it can."""
 _LARGEST_INDEX = (1 << 31) - 1  # an index that loses every tie
 
 
@@ -66,7 +67,13 @@ def combiner(scope: Scope, opcode: str, element_type: ElementType) -> Computatio
 
 
 def identity_constant(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    """The combiner's identity as a constant."""
+    """The combiner's identity as a constant.
+
+    Args:
+        scope: where it stands.
+        opcode: of the combiner.
+        element_type: of the constant.
+    """
     value = identity(opcode, element_type)
     if element_type.is_float and math.isinf(value) and not np.isinf(np.asarray(value).astype(element_type.dtype)):
         # A type without infinities: its greatest magnitudes order before everything else.

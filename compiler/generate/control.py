@@ -20,14 +20,25 @@ from compiler.ops import OPS, Trait, having, narrowing
 from compiler.ops.build import build, parameter
 
 _MOST_TRIPS = 4
+"""Iterations of a loop, since each costs the reference a run of its body."""
 _MANY_TRIPS = 40
+"""Iterations of a loop over elementwise ops, which is one kernel: more than are unrolled (32)."""
 _MOST_ARGUMENTS = 3
+"""Values that a computation is given, beside the counter."""
 _MOST_INNER = 5
+"""Instructions of an inner computation."""
 _UNKNOWN_PERCENT, _JOINED_PERCENT = 60, 30
+"""How often a selector is known at run time only; how often branches end in the same instruction."""
 _PLAIN_PERCENT, _MANY_PERCENT, _CHAINED_PERCENT = 40, 25, 30
+"""How often a loop is one of elementwise ops; of these, how often it has many iterations; how often one follows
+another."""
 _ALIKE_PERCENT, _LEAST_ALIKE = 40, 2
+"""How often a state has several values of one shape, and how many at least."""
 _EXCHANGED_PERCENT, _MOVED_PERCENT, _REPEATED_PERCENT, _OLD_PERCENT = 35, 75, 25, 70
+"""How often values of a state change places; how many of them do; how often one takes two places; how often it is the
+old one."""
 _DERIVED_PERCENT = 80
+"""How often a branch's argument is made of another one's, so that confusing them shows."""
 _GIVEN = having(Trait.STRUCTURAL | Trait.GENERATES) - {"tuple"}
 _LEAST_UNKNOWN = 2  # iterations, where they are not known; a loop of one is none
 

@@ -24,7 +24,9 @@ BASES = ((2, 3, 4), (3, 3, 3))
 _BESIDE = ((5,), (4, 3))
 """Dimensions of those for opcodes that take fewer."""
 _ALL_OF, _PERCENT = 6, 99
+"""Choices up to which each is tried, of more the ends and the middle; of a choice by percent the end."""
 _MOST_ELEMENTS, _BUDGET = 256, 1 << 20
+"""Elements of an array, and of all: no small program comes near."""
 _EVERYTHING = frozenset(RECIPES)
 COMMON = narrowing(
     Trait.ELEMENTWISE | Trait.MOVES | Trait.GENERATES | Trait.SELECTS | Trait.PRODUCT | Trait.COMBINES | Trait.CONTROL,

@@ -19,6 +19,7 @@ from compiler.ops import Trait, having
 from compiler.plan import device_count, looks_beyond
 
 _NEW_PERCENT, _DERIVED_PERCENT = 55, 40
+"""How often an operand of a fragment is a new value, and how often one derived from the newest."""
 _HEADER = frozenset({"replica_count", "entry_computation_layout", "is_scheduled", "frontend_attributes"})
 _PROMISES = ("indices_are_sorted", "unique_indices")
 """What the fragment's own values kept, and others need not."""

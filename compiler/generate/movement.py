@@ -16,8 +16,11 @@ from compiler.ir.windows import padded_size
 
 _SQUARE_PERCENT = 40  # what takes one dimension for another shows where both have the same size
 _TURNED, _TURNED_PERCENT = 3, 60
+"""Dimensions from which on there are orders that are not their own inverses, and how often one is drawn."""
 _DERIVED_PERCENT = 25
+"""How often what is moved is derived from a value at hand."""
 _UNEVEN_PERCENT = 40
+"""How often padding that is the same at both ends is made uneven."""
 
 
 def _broadcast(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
@@ -93,6 +96,7 @@ def _slice(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
 
 
 _PADDINGS = (0, 0, 1, 2, 7, -1)
+"""Elements of padding at an end: mostly none, one more than a stride, more than a vector's half, and one taken away."""
 
 
 def _pad(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
@@ -160,7 +164,13 @@ def perhaps_of(scope: Scope, source: Instruction, shape: ArrayShape) -> Instruct
 
 
 def part(scope: Scope, dims: tuple[int, ...], *, least: int = 1) -> tuple[int, ...]:
-    """Sizes that fit into dimensions."""
+    """Sizes that fit into dimensions.
+
+    Args:
+        scope: whose choices are asked.
+        dims: sizes of an array.
+        least: the smallest size of the part along each dimension, where there is room.
+    """
     return tuple(scope.choices.integer(min(least, n), n) for n in dims)
 
 
@@ -213,6 +223,7 @@ def _gather(scope: Scope, opcode: str, element_type: ElementType) -> Instruction
 
 
 _EXCHANGED_PERCENT = 30
+"""How often elements of a tuple change places."""
 
 
 def _tuple(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:

@@ -15,6 +15,7 @@ from compiler.ir.windows import output_size
 
 _PRODUCTS = tuple(t for t in NUMBERS if t is not PRED and t.bits >= 8)
 _MOST_PRODUCTS, _MOST_OF_LARGE = 1 << 18, 1 << 23
+"""Multiply-adds of a product, and of one where large arrays are drawn: the reference does some 10^8 a second."""
 _MOST_ROWS, _MOST_COLUMNS, _LARGER = 9, 5, 8  # of factored matrices, and how many times as many of large ones
 
 

@@ -28,17 +28,30 @@ SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 1
 LARGE_SIZES = (512, 777, 1024, 2049, 4096, 10_000, 65_537, 300_000)
 """Sizes of dimensions where there is room for large arrays."""
 _LEAST_ROOM = 1 << 14
+"""Elements of an array from which on sizes beyond blocks and tiles are drawn: 128 x 128."""
 _LARGEST_LITERAL = 12
+"""Elements up to which a constant is written out; larger ones are broadcast."""
 _TELLING = (0, 1, -1, 2)
+"""Constants that rewrites look for: identities, absorbers, powers of two."""
 _TELLING_FLOATS = (-0.0, 0.5, -2)
+"""And of floats."""
 _TELLING_PERCENT = 40
+"""How often a constant is one that rewrites look for.
+
+Percentages were set by what campaigns reached (`fuzzing/reached.py`), by hand, and are no optimum."""
 _ONE_PERCENT = 12
+"""How often a dimension has size 1."""
 _EQUAL_PERCENT = 15
+"""How often a dimension is as long as the one before it."""
 _SAME_PERCENT = 20
+"""How often both operands may be one value: of `x < x` much is known beforehand."""
 _UNUSED_PERCENT = 60  # what nothing uses shows in no result
 _DIMENSIONS = 4
+"""Dimensions of an array: more than 4 only take longer, since loops collapse them."""
 _CUBIC, _SPREAD_PERCENT = 3, 35
+"""Dimensions of a cube, and how often a value that fits is spread over more of them."""
 _OTHER_INDICES_PERCENT, _NARROW_PERCENT, _LEAST_INDEX_BITS = 35, 50, 8
+"""How often indices are not s32; how often of a type that does not hold all of them, of so many bits at least."""
 _WITH_INFINITIES = 16  # bits; most narrower floats lack them, or zeros with signs
 
 
@@ -283,7 +296,13 @@ class Scope:
         return _small(self.choices, element_type)
 
     def dims(self, least_rank: int = 0, most_rank: int = _DIMENSIONS, *, size: int = 0) -> tuple[int, ...]:
-        """Dimensions of an array that there is room for."""
+        """Dimensions of an array that there is room for.
+
+        Args:
+            least_rank: dimensions at least.
+            most_rank: dimensions at most.
+            size: elements at most; 0 for as many as there is room for.
+        """
         rank = self.choices.integer(least_rank, max(least_rank, min(most_rank, _DIMENSIONS)))
         room = min(self.program.room(), size or self.program.space.most_elements)
         known = SIZES + LARGE_SIZES if room >= _LEAST_ROOM else SIZES

@@ -24,9 +24,13 @@ from compiler.ir.windows import padded_size
 from compiler.ops.build import build, parameter
 
 _MOST_STEPS = 4
+"""Instructions on arrays of sizes known at run time, one behind the other."""
 _SECOND_PERCENT = 30
+"""How often two dimensions of an array are so."""
 _SMALL = 512
+"""Elements of such an array."""
 _MOST_SIDE = 64
+"""The longest dimension of one: bounds are run through by sorting."""
 
 Step = Callable[[Scope, Instruction], Instruction | None]
 """Makes another value of one with sizes known at run time only; None where there is none, or no room."""

@@ -46,8 +46,11 @@ PAIRS: frozenset[tuple[str, str]] = frozenset(
 """Every opcode with every element type that it can be drawn on."""
 
 _TRIES = 4
+"""Opcodes that are drawn before an instruction is given up: recipes may find no operands."""
 _MOST_RESULTS = 10
+"""Results of a program."""
 _REPEATED_PERCENT = 15
+"""How often a result is given twice: results of one value need copies."""
 _SEVERAL, _SHORTER = (2, 2, 3, 4), 2  # what is compiled for several devices is compiled as often
 
 

@@ -24,6 +24,7 @@ from compiler.graph.tensors import Tensor
 from compiler.graph.types import DataType
 
 _DEEPEST = 50
+"""Functions in attributes of functions: TensorFlow writes two, protocol buffers are read to a depth of 100."""
 _LISTED = ("s", "i", "f", "b", "type", "shape", "tensor", "func")
 
 
@@ -132,6 +133,11 @@ def attributes_of(read: Mapping[str, Message], where: str, depth: int = 0) -> di
 
     What TensorFlow's passes note for each other, under names that begin with `_`, may be what no attribute is: Grappler
     writes -4 for sizes that it knows to be equal.  Such a note is kept as it is.
+
+    Args:
+        read: the map of a message, by names.
+        where: the node or function, for messages.
+        depth: functions around it in whose attributes it stands.
     """
     return {name: _attribute_or_note(name, read[name], where, depth) for name in sorted(read)}
 

@@ -22,6 +22,7 @@ from compiler.graph.tensors import Tensor
 from compiler.graph.types import DataType
 
 _LONGEST = 60
+"""Characters of an attribute's value in a message, and numbers of a list that are looked at for them."""
 
 
 @dataclass(frozen=True, slots=True)

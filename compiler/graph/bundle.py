@@ -22,7 +22,9 @@ from compiler.graph.table import read_table
 from compiler.graph.types import DataType
 
 _LARGEST = 1 << 32
+"""Bytes of a variable, and of all: 4 GiB, as a literal may have."""
 _BIG_ENDIAN = 1
+"""`BundleHeaderProto.BIG` (TensorFlow, tensor_bundle.proto)."""
 
 
 class Bundle:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _LANES = 4096
+"""Pieces of the data whose checksums NumPy computes side by side: a step for each byte of one (chosen)."""
 _SHORTEST = 1 << 16  # bytes for which lanes pay
 
 

@@ -16,6 +16,7 @@ DEEPEST = 100
 _VARINT, _FIXED_64, _LENGTH, _START_GROUP, _END_GROUP, _FIXED_32 = range(6)
 _FIXED = {_FIXED_64: 8, _FIXED_32: 4}
 _LONGEST_VARINT = 10
+"""Bytes of a number of 64 bits, seven in each (protocol buffers, encoding)."""
 
 
 class _DamageError(Exception):

@@ -15,6 +15,7 @@ from compiler.graph.verify import verify
 
 _CONTROL = re.compile(rb"[^\t\n\r\x20-\x7e\x80-\xff]")  # every node in binary form has some such bytes
 _HEAD = 4096
+"""Bytes of a file by which text is told from the binary form."""
 
 
 def read_graph(path: Path) -> Graph:

@@ -83,6 +83,11 @@ CLASSES: dict[str, Any] = {
 def from_bytes(kind: str, data: bytes, filename: str) -> Message:
     """A message from its binary form.
 
+    Args:
+        kind: the message's name in TensorFlow's schema.
+        data: its bytes.
+        filename: where they come from, for messages.
+
     Raises:
         InputError: it is none; the place where reading stopped making sense is named.
     """

@@ -15,8 +15,11 @@ from compiler.diagnostics import InputError, UnsupportedError
 from compiler.graph.checksum import crc32c, masked
 
 _FOOTER = 48
+"""Bytes at the end of a table (LevelDB, table_format.md)."""
 _MAGIC = 0xDB4775248B80FB57
+"""The number that a table ends with (LevelDB, table_format.md)."""
 _TRAILER = 5
+"""Bytes behind a block: its compression and a checksum (LevelDB, table_format.md)."""
 _MOST_KEY_BYTES = 1 << 28  # of all keys together: three bytes of a block can stand for a key as long as the one before
 
 
@@ -35,6 +38,14 @@ def read_table(data: bytes, filename: str) -> dict[bytes, bytes]:
         UnsupportedError: a block is compressed.
     """
     return _Reader(data, filename).read()
+
+
+class _Entry(NamedTuple):
+    """An entry of a block: its key, its value, and the byte of the file where the value begins."""
+
+    key: bytes
+    value: bytes
+    start: int
 
 
 class _Reader:
@@ -67,8 +78,8 @@ class _Reader:
                 last = key
         return entries
 
-    def _block(self, handle: _Handle) -> Iterator[tuple[bytes, bytes, int]]:
-        """The entries of a block: key, value, and the byte where the value begins."""
+    def _block(self, handle: _Handle) -> Iterator[_Entry]:
+        """The entries of a block."""
         end = handle.offset + handle.size
         if end + _TRAILER > len(self._data):
             raise self._damage(
@@ -98,7 +109,7 @@ class _Reader:
             if self._key_bytes > _MOST_KEY_BYTES:
                 raise self._damage(at, f"its keys take more than {_MOST_KEY_BYTES:,} bytes")
             at += own + length
-            yield key, self._data[at - length : at], at - length
+            yield _Entry(key, self._data[at - length : at], at - length)
 
     def _handle(self, at: int, end: int) -> tuple[_Handle, int]:
         offset, at = self._varint(at, end)
@@ -140,6 +151,7 @@ def table_of(entries: Mapping[bytes, bytes]) -> bytes:
 
 _RESTARTS = 16  # entries from one key that is stated whole to the next
 _BLOCK_SIZE = 1 << 18
+"""Bytes from which on a block is closed (TensorFlow's `table::Options`)."""
 
 
 class _Block:

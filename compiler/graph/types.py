@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from compiler.ir.types import TYPES, ElementType
 
 _REFERENCE = 100
+"""What is added to a type's number for a reference to it (TensorFlow, types.proto)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ Outputs = Callable[[Node], int | None]
 _LOOP_ENTRIES = frozenset({"Merge", "RefMerge"})
 _LOOP_EXITS = frozenset({"NextIteration", "RefNextIteration"})
 _LONGEST_CYCLE = 8
+"""Nodes of a cycle that a message names."""
 
 
 def nobody_knows(_node: Node) -> int | None:
@@ -37,6 +38,11 @@ def nobody_knows(_node: Node) -> int | None:
 
 def verify(graph: Graph, outputs: Outputs = nobody_knows, context: str = "") -> None:
     """Check every rule.
+
+    Args:
+        graph: what is checked.
+        outputs: how many outputs a node has, by what is known of ops.
+        context: what messages begin with.
 
     Raises:
         VerifyError: some do not hold; it carries every violation.

@@ -24,10 +24,17 @@ from compiler.graph.table import table_of
 from compiler.graph.tensors import tensor_of
 
 _SCHEMA = 1
+"""`SavedModel.saved_model_schema_version` (TensorFlow's `kSavedModelSchemaVersion`)."""
 
 
 def write_saved_model(model: SavedModel, folder: Path, values: Mapping[str, NDArray[Any]]) -> None:
-    """See `compiler.graph.write_saved_model`."""
+    """See `compiler.graph.write_saved_model`.
+
+    Args:
+        model: graph, signatures and variables.
+        folder: where it goes; made if it is not there.
+        values: of variables, by their names; of others those that the model has.
+    """
     changed = _by_key(model, values)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder}: it is there already: give a folder that is not, or is empty")

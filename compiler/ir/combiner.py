@@ -6,7 +6,7 @@ What is recognised is structure alone (which opcode, on which parameters); what 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,8 +38,16 @@ def _unwrapped(root: Instruction) -> Instruction:
     return root.operands[0] if root.opcode == "tuple" and len(root.operands) == 1 else root
 
 
-def comparison(computation: Computation) -> tuple[int, str, str] | None:
-    """The key's number, direction and type where a computation compares one pair of parameters (2k, 2k + 1)."""
+class Comparison(NamedTuple):
+    """What a comparator compares: parameters 2k and 2k + 1 by `key` k, in which direction, and how."""
+
+    key: int
+    direction: str
+    type: str
+
+
+def comparison(computation: Computation) -> Comparison | None:
+    """What a computation compares, where that is one pair of parameters."""
     root = computation.root
     if root.opcode != "compare" or any(operand.opcode != "parameter" for operand in root.operands):
         return None
@@ -49,7 +57,7 @@ def comparison(computation: Computation) -> tuple[int, str, str] | None:
     direction: str = root.attributes["direction"]
     if left > right:
         direction = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}.get(direction, direction)
-    return left // 2, direction, root.attributes.get("type", "")
+    return Comparison(left // 2, direction, root.attributes.get("type", ""))
 
 
 def _number(instruction: Instruction) -> int:
@@ -170,7 +178,14 @@ def reduce_last(
 def apply(
     computation: Computation, left: Sequence[Array], right: Sequence[Array], evaluator: Evaluator
 ) -> tuple[Array, ...]:
-    """Combine arrays element by element; the results have the arrays' common shape."""
+    """Combine arrays element by element; the results have the arrays' common shape.
+
+    Args:
+        computation: takes two scalars for each pair of arrays.
+        left: arrays of one shape.
+        right: as many of the same types, which broadcast to it.
+        evaluator: runs the computation where it is no single operation.
+    """
     result = evaluator.map(computation, [*left, *right])
     results = result if isinstance(result, tuple) else (result,)
     shape = np.broadcast_shapes(left[0].shape, right[0].shape)

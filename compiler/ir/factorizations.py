@@ -31,7 +31,14 @@ def cholesky(matrix: Array) -> tuple[Array, Array]:
 
 
 def substitute(matrix: Array, right: Array, *, lower: bool, unit: bool) -> Array:
-    """Solve a triangular system row by row, from the row with one unknown on."""
+    """Solve a triangular system row by row, from the row with one unknown on.
+
+    Args:
+        matrix: of shape (n, n), of which one triangle counts.
+        right: of shape (n, sides).
+        lower: whether it is the lower triangle.
+        unit: whether the diagonal is taken for ones.
+    """
     solution = np.array(right)
     size = matrix.shape[-1]
     for k in range(size) if lower else reversed(range(size)):

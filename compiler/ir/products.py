@@ -54,7 +54,14 @@ def product_dimensions(instruction: Instruction) -> ProductDimensions:
 
 
 def dot_shape(lhs: ArrayShape, rhs: ArrayShape, sides: ProductDimensions, element_type: ElementType) -> ArrayShape:
-    """The shape of a general product; a ShapeError where the factors do not fit."""
+    """The shape of a general product; a ShapeError where the factors do not fit.
+
+    Args:
+        lhs: the shape of the left factor.
+        rhs: that of the right one.
+        sides: which dimensions are batches, and which are summed.
+        element_type: of the result.
+    """
     distinct_dimensions(sides.lhs_batch + sides.lhs_contracting, lhs.rank, "lhs batch and contracting dims")
     distinct_dimensions(sides.rhs_batch + sides.rhs_contracting, rhs.rank, "rhs batch and contracting dims")
     for what, left, right in (

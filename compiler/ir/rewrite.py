@@ -54,7 +54,13 @@ class Fuel:
         return self.limit is not None and len(self.rewrites) >= self.limit
 
     def spend(self, rule: str, where: Instruction, *, required: bool = False) -> bool:
-        """Ask to do one rewrite at an instruction; when the answer is False nothing may be changed."""
+        """Ask to do one rewrite at an instruction; when the answer is False nothing may be changed.
+
+        Args:
+            rule: what is done, as reports name it.
+            where: the instruction that is rewritten.
+            required: whether back ends cannot do without: it is counted then, and never refused.
+        """
         if self.is_spent and not (required and not self.withholds_required):
             return False
         number = len(self.rewrites) + 1
@@ -62,7 +68,13 @@ class Fuel:
         return True
 
     def refuse(self, rule: str, where: Instruction, reason: str) -> None:
-        """Note why a rewrite is not done at an instruction."""
+        """Note why a rewrite is not done at an instruction.
+
+        Args:
+            rule: what is not done.
+            where: the instruction.
+            reason: why not, as the end of a sentence.
+        """
         self.refusals.append(Refusal(rule, path_of(where), reason))
 
     def replace(self, rule: str, old: Instruction, new: Instruction) -> bool:
@@ -83,9 +95,15 @@ def apply_rules(rules: Mapping[str, Sequence[Rule]], module: Module, fuel: Fuel)
     """Replace every instruction by what the first rule of its opcode that has an answer gives.
 
     What nobody uses is left as it is.  Returns whether anything changed.
+
+    Args:
+        rules: by opcode, in the order in which they are tried.
+        module: the program; changed.
+        fuel: what is asked before each rewrite.
     """
     changed = False
     for computation in module.computations:
+        is_rewritten = False
         for instruction in list(computation.instructions):
             if fuel.is_spent:
                 break
@@ -98,9 +116,11 @@ def apply_rules(rules: Mapping[str, Sequence[Rule]], module: Module, fuel: Fuel)
                     fuel.spend(_name(rule), instruction)  # so that withholding it is what ends the failure
                     raise
                 if simpler is not None and simpler is not instruction:
-                    changed |= fuel.replace(_name(rule), instruction, simpler)
+                    is_rewritten |= fuel.replace(_name(rule), instruction, simpler)
                     break
-        computation.sort()
+        if is_rewritten:  # what rules made in vain stands at the end
+            computation.sort()
+            changed = True
     return changed
 
 

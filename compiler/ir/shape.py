@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from compiler.ir.types import TYPES, ElementType
 
 UNBOUNDED = -1
+"""The size of a dimension of which nothing is known; XLA's own, `kUnboundedSize`, is the least 64-bit integer."""
 
 
 @dataclass(frozen=True, slots=True)

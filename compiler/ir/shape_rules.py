@@ -90,13 +90,25 @@ def pick_dynamic(shape: ArrayShape, dimensions: Iterable[int]) -> tuple[bool, ..
 
 
 def dimension(value: int, rank: int, what: str) -> int:
-    """A dimension number, checked."""
+    """A dimension number, checked.
+
+    Args:
+        value: the number; negative ones are refused.
+        rank: dimensions that there are.
+        what: the attribute, for messages.
+    """
     require(0 <= value < rank, f"{what} {value} is not a dimension of an array of rank {rank}")
     return value
 
 
 def distinct_dimensions(values: Sequence[int], rank: int, what: str) -> tuple[int, ...]:
-    """Dimension numbers, checked to be in range and distinct."""
+    """Dimension numbers, checked to be in range and distinct.
+
+    Args:
+        values: the numbers.
+        rank: dimensions that there are.
+        what: the attribute, for messages.
+    """
     for value in values:
         dimension(value, rank, what)
     require(len(set(values)) == len(values), f"{what}={list(values)} names a dimension twice")

@@ -73,7 +73,13 @@ def full_shape(instruction: Instruction, index: int) -> ArrayShape:
 
 
 def filled(found: Sparsity, elements: Array, positions: Array) -> Array:
-    """An operand with its zeros; an element whose position is outside of its block is lost."""
+    """An operand with its zeros; an element whose position is outside of its block is lost.
+
+    Args:
+        found: the dimension and how many of how many elements are there.
+        elements: those that are there.
+        positions: of each its place within its block.
+    """
     after = found.dimension + 1
     place = np.arange(found.block).reshape(-1, *(1,) * (elements.ndim - after))
     blocks = np.where(np.expand_dims(positions, after) == place, np.expand_dims(elements, after), 0)

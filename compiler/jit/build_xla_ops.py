@@ -30,6 +30,7 @@ from compiler.jit.options import Options
 from compiler.jit.signatures import STRING, Library
 
 _FIRST_PRINTS = 1000
+"""How often an inserted Print op prints (TensorFlow, build_xla_ops_pass.cc)."""
 _HOST = "/job:localhost/replica:0/task:0/device:CPU:0"
 """Where values are printed, wherever the cluster runs."""
 

@@ -206,6 +206,7 @@ def _compatible(one: Cluster, other: Cluster) -> bool:
 
 
 _LONGEST = 80
+"""Characters of a reason in a table."""
 
 
 def _short(predicate: Predicate | None) -> str:

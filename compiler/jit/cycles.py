@@ -228,7 +228,13 @@ class Frames:
         return self._path(self._names[number])
 
     def enter(self, number: int, name: str, around: str) -> None:
-        """A node runs in a frame, which stands in another."""
+        """A node runs in a frame, which stands in another.
+
+        Args:
+            number: of the node.
+            name: of the frame.
+            around: the name of the frame that it stands in, "" for none.
+        """
         self._names[number] = name
         if name and name != around and name not in self._path(around):
             self._parents.setdefault(name, around)

@@ -26,6 +26,7 @@ from compiler.jit.topology import CONTROL, Edge, Topology, is_a
 
 _RECEIVERS = ("_Recv", "_HostRecv")
 _MOST_BRANCHES = 1_000
+"""Outputs of a `_SwitchN` that are told apart: an attribute may say any number, and each has a predicate."""
 
 
 class Deadness:

@@ -24,7 +24,9 @@ _COLOURS = (
     ("#dcedc8", "#aabb97"),
 )
 _LONGEST_LINE = 32
+"""Characters of a node's name in a drawing."""
 _LONGEST_TIP = 400
+"""Characters of what it says when it is pointed at."""
 
 
 def drawing_of(

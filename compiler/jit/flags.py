@@ -25,6 +25,7 @@ UNLIMITED = (1 << 63) - 1
 """Fuel that never ends."""
 
 _LARGEST_CLUSTER = (1 << 31) - 1
+"""The default of `tf_xla_max_cluster_size`: the greatest s32 (TensorFlow, flags.cc)."""
 
 
 @dataclass(frozen=True, slots=True)

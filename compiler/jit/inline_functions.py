@@ -22,7 +22,9 @@ from compiler.jit.signatures import Library, output_names
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 """Ops that call the function of their attribute `f`."""
 MOST_NODES = 200_000
+"""Nodes of a graph with its functions written out: graphs that double at every call end here, at some seconds."""
 DEEPEST = 64
+"""Functions that call one another: beyond, one calls itself, which an inliner would never see the end of."""
 
 _STAYS = (COMPILE, MUST_COMPILE, "_noinline")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 REQUESTS_BEFORE_COMPILATION = 2
+"""Requests of a signature after which it is compiled (TensorFlow, device_compilation_profiler.cc)."""
 MOST_COMPILATIONS = 10
 """Compilations from which on a cluster may be megamorphic."""
 LEAST_EXECUTIONS = 50

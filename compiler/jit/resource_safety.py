@@ -49,7 +49,13 @@ def access_of(node: Node, library: Library) -> Access:
 def unsafe_pairs(
     topology: Topology, library: Library, is_ignored: Callable[[int], bool] = lambda _: False
 ) -> set[tuple[int, int]]:
-    """The pairs of nodes that may not be in one cluster, the one that runs first before the other."""
+    """The pairs of nodes that may not be in one cluster, the one that runs first before the other.
+
+    Args:
+        topology: the graph's edges.
+        library: its functions, which may use variables too.
+        is_ignored: whether the node of a number does not count.
+    """
     before: dict[int, frozenset[tuple[int, Access]]] = {}
     unsafe: set[tuple[int, int]] = set()
     for number in reversed(topology.post_order()):

@@ -14,6 +14,7 @@ from compiler.graph import Graph, Node
 from compiler.graph.names import endpoint
 
 SOURCE, SINK = 0, 1
+"""The numbers of the nodes before and behind all others (TensorFlow's `Graph::kSourceId`, `kSinkId`)."""
 CONTROL = -1
 """The port, and the slot, of an edge that only waits."""
 

@@ -28,8 +28,10 @@ MUTATIONS: dict[str, Mutation] = {
 """Every kind of change by its name."""
 
 _TRIES = 8
+"""Mutations that are drawn before a program is left as it is: most have a site in most programs."""
 _CONTROL = having(Trait.CONTROL)
 _SOME_USERS = 25
+"""Of 100, how often only some users of a value get the changed one."""
 
 
 @dataclass(frozen=True, slots=True)

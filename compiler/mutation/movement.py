@@ -16,6 +16,7 @@ from compiler.mutation.site import Mutation, Site, is_value
 from compiler.ops.build import build, parameter
 
 _GROWN = 1 << 20
+"""Elements that an array may have before it is made larger: 4 MiB of f32."""
 _WITH_INFINITY = frozenset({"f16", "bf16", "f32", "f64"})
 
 
@@ -30,7 +31,16 @@ def whole(dims: tuple[int, ...]) -> list[SliceDimension]:
 
 
 def part(site: Site, value: Instruction, along: int, start: int, limit: int, stride: int = 1) -> Instruction:
-    """A range of one dimension."""
+    """A range of one dimension.
+
+    Args:
+        site: where instructions are added.
+        value: an array.
+        along: the dimension.
+        start: its first index.
+        limit: the one behind the last.
+        stride: every how many.
+    """
     ranges = whole(value.array.dims)
     ranges[along] = SliceDimension(start, limit, stride)
     return site.build("slice", [value], slice=tuple(ranges))

@@ -18,6 +18,7 @@ from compiler.ops import Trait, having
 from compiler.ops.build import build, constant
 
 _MOST_ELEMENTS = 1 << 22
+"""Elements of what a mutation adds: 16 MiB of f32."""
 _TIED = frozenset({"channel_id", "replica_groups", "control-predecessors", "async_execution_thread"})
 _NOT_ALONE = having(Trait.STRUCTURAL) | {"domain", "after-all", "bitcast"}
 """What says nothing by itself: it is what it is for those around it, in the computation where it stands."""
@@ -82,7 +83,13 @@ def bare(instruction: Instruction) -> ArrayShape:
 
 
 def scalar(computation: Computation, value: Any, element_type: ElementType) -> Instruction:
-    """Append a scalar constant."""
+    """Append a scalar constant.
+
+    Args:
+        computation: where it stands.
+        value: the number.
+        element_type: its type.
+    """
     return constant(computation, scalar_literal(np.asarray(value).astype(element_type.dtype), element_type))
 
 

@@ -49,10 +49,23 @@ def build(
 
 
 def parameter(computation: Computation, number: int, shape: Shape, *, name: str = "") -> Instruction:
-    """Append a parameter."""
+    """Append a parameter.
+
+    Args:
+        computation: whose it is.
+        number: its place among the parameters.
+        shape: its shape.
+        name: its name, one of its own by default.
+    """
     return build(computation, "parameter", shape=shape, name=name, parameter_number=number)
 
 
 def constant(computation: Computation, literal: Literal, *, name: str = "") -> Instruction:
-    """Append a constant."""
+    """Append a constant.
+
+    Args:
+        computation: where it stands.
+        literal: its value.
+        name: its name, one of its own by default.
+    """
     return build(computation, "constant", name=name, literal=literal)

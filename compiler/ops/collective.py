@@ -8,7 +8,7 @@ several devices before it comes here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -202,12 +202,24 @@ def _infer_ragged(instruction: Instruction) -> Shape:
     return target
 
 
-def ragged_pieces(
-    instruction: Instruction, values: Sequence[Array], devices: int
-) -> Iterator[tuple[int, Array, int, int]]:
-    """What a device sends: for each piece the number of its receiver, the rows, and where they begin and end there.
+class RaggedPiece(NamedTuple):
+    """What a device sends another: the receiver's number, the rows, and where they begin and end there."""
+
+    receiver: int
+    rows: Array
+    start: int
+    stop: int
+
+
+def ragged_pieces(instruction: Instruction, values: Sequence[Array], devices: int) -> Iterator[RaggedPiece]:
+    """What a device sends.
 
     Raises UnsupportedError where rows are not in the arrays: nothing says what is meant then.
+
+    Args:
+        instruction: the ragged-all-to-all.
+        values: its operands on that device: rows, the receiver's rows, starts, sizes, offsets, sizes received.
+        devices: how many there are.
     """
     source, target, starts, sizes, offsets, _received = values
     if {starts.size, sizes.size, offsets.size} != {starts.size} or starts.size % devices:
@@ -221,7 +233,7 @@ def ragged_pieces(
             reason = f"rows {start} to {end} of {len(source)} go to rows {offset} to {until} of {len(target)}"
             raise instruction.unsupported(reason, by="the interpreter")
         if size:
-            yield number // pieces, source[start:end], offset, until
+            yield RaggedPiece(number // pieces, source[start:end], offset, until)
 
 
 def _ragged(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:

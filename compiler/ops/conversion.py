@@ -22,7 +22,13 @@ from compiler.ir.types import C64, C128, F32, F64, HALF_RANGE, PRED, U8, Element
 
 
 def convert(value: Array, source: ElementType, target: ElementType) -> Array:
-    """The same numbers in another type, as near as it has them."""
+    """The same numbers in another type, as near as it has them.
+
+    Args:
+        value: the numbers.
+        source: their type.
+        target: the type of the result.
+    """
     if source is target:
         return value
     if source.kind is Kind.COMPLEX and target.kind is not Kind.COMPLEX:

@@ -138,7 +138,13 @@ class Indexing:
         return [start.reshape((*start.shape, *(1,) * len(sizes))) for start in starts]
 
     def check(self, indices: ArrayShape, source: ArrayShape, names: Sequence[str]) -> list[int]:
-        """Check the numbers against the shapes; returns the batch sizes."""
+        """Check the numbers against the shapes; returns the batch sizes.
+
+        Args:
+            indices: the shape of the indices.
+            source: that of the array into which they point.
+            names: of the attributes, for messages.
+        """
         window, collapsed, index_map, batching, index_batching = names
         require(indices.element_type.is_integer, f"indices must be integers, not {indices}")
         require(0 <= self.vector <= indices.rank, f"index_vector_dim={self.vector} is no dimension of {indices}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,11 +27,18 @@ from compiler.ir.traits import Trait
 _NUMBERS = ("lhs_contracting_dims", "rhs_contracting_dims", "lhs_batch_dims", "rhs_batch_dims", "operand_precision")
 
 
-def _ragged(instruction: Instruction) -> tuple[int, ProductDimensions, tuple[int, ...]]:
+class _RaggedDot(NamedTuple):
     """The ragged dimension of lhs, the dimension numbers, the group dimensions of rhs."""
+
+    ragged: int
+    numbers: ProductDimensions
+    group_dims: tuple[int, ...]
+
+
+def _ragged(instruction: Instruction) -> _RaggedDot:
     ragged = instruction.attributes.get("lhs_ragged_dims", ())
     require(len(ragged) == 1, f"ragged-dot takes one ragged dimension, not lhs_ragged_dims={list(ragged)}")
-    return ragged[0], product_dimensions(instruction), instruction.attributes.get("rhs_group_dims", ())
+    return _RaggedDot(ragged[0], product_dimensions(instruction), instruction.attributes.get("rhs_group_dims", ()))
 
 
 def _infer_ragged_dot(instruction: Instruction) -> Shape:

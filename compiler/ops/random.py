@@ -25,6 +25,7 @@ _MASK = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 
 THREE_FRY_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+"""Bits by which Threefry-2x32 rotates in four rounds, by turns (Salmon et al., SC11)."""
 PARITY = np.uint32(0x1BD11BDA)
 PHILOX_FACTORS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
 PHILOX_STEPS = (np.uint32(0x9E3779B9), np.uint32(0xBB67AE85))
@@ -161,6 +162,7 @@ def _as_type(drawn: Array, element_type: ElementType) -> Array:
 
 
 _EVEN_CHANCE = 0.5
+"""The chance of true where a distribution of booleans says none."""
 _DISTRIBUTIONS = ("rng_uniform", "rng_normal")
 
 

@@ -270,6 +270,7 @@ def _compare_extreme(instruction: Instruction) -> Instruction | None:
 
 
 _NARROW = 1 << 31
+"""One more than the greatest s32."""
 _PASSING = narrowing(Trait.MOVES, "broadcast reshape transpose")
 """What keeps every element that it takes, so that a bound of what it makes is a bound of what it takes."""
 

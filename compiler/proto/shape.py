@@ -20,6 +20,7 @@ BY = "XLA's protocol buffers"
 """Who cannot say what is refused."""
 
 _NO_SIZE = -(1 << 63)
+"""XLA's `Shape::kUnboundedSize`, the least 64-bit integer."""
 _WITHOUT_LITERALS = ("s1", "u1", "f6e2m3fn", "f6e3m2fn")
 _LEVEL_TYPES = {"D": "DIM_DENSE", "C": "DIM_COMPRESSED", "S": "DIM_SINGLETON", "H": "DIM_LOOSE_COMPRESSED"}
 
@@ -69,7 +70,13 @@ def _layout_proto(layout: Layout) -> Message:
 
 
 def program_shape(parameters: list[Shape], names: list[str], result: Shape) -> Message:
-    """A `ProgramShapeProto`."""
+    """A `ProgramShapeProto`.
+
+    Args:
+        parameters: their shapes.
+        names: their names.
+        result: the shape of the result.
+    """
     return {
         "parameters": [shape_proto(shape) for shape in parameters],
         "result": shape_proto(result),

@@ -24,7 +24,9 @@ LONGEST = (1 << 31) - 1
 """Bytes of the longest message that can be read."""
 
 _VARINT, _FIXED_64, _LENGTH, _FIXED_32 = 0, 1, 2, 5
+"""Wire types (protocol buffers, encoding)."""
 _BITS = 64
+"""Bits of a number on the wire (protocol buffers, encoding)."""
 
 
 class _Fixed(NamedTuple):

@@ -83,7 +83,13 @@ SYNTAX: dict[AttributeKind, Syntax] = {
 
 
 def read_value(scanner: Scanner, name: str, kind: AttributeKind) -> Any:
-    """The value of an attribute; words outside its vocabulary are refused, other capitals are not."""
+    """The value of an attribute; words outside its vocabulary are refused, other capitals are not.
+
+    Args:
+        scanner: the text, behind the `=`.
+        name: of the attribute.
+        kind: how it is written.
+    """
     value = SYNTAX[kind].read(scanner)
     known = VOCABULARY.get(name)
     if known is None:

@@ -36,6 +36,7 @@ RESERVED = frozenset(
 """Words that are a name only behind `%`."""
 
 _LARGEST = 1 << 64
+"""One more than the greatest u64: what an attribute holds."""
 
 DIGITS = r"-?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?+\d++)?"
 """A number in decimal."""
@@ -226,7 +227,14 @@ class Scanner:
         return self.text[start:end]
 
     def items(self, begin: str, end: str, read: Callable[[], T], separator: str = ",") -> tuple[T, ...]:
-        """A list of anything between two tokens."""
+        """A list of anything between two tokens.
+
+        Args:
+            begin: the token before it.
+            end: the token behind it.
+            read: reads one.
+            separator: what stands between two.
+        """
         self.expect(begin)
         if self.accept(end):
             return ()

@@ -40,6 +40,7 @@ _SEPARATORS = str.maketrans("{},()", "     ")
 _KEEP_SKELETON = re.compile(r"[^{},()]++")
 
 _LARGEST = 1 << 32
+"""Bytes of a literal: 4 GiB; a broadcast of fewer says the same."""
 _PARTS = {"c64": TYPES["f32"], "c128": TYPES["f64"]}
 
 

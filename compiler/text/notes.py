@@ -39,7 +39,13 @@ def read_metadata(scanner: Scanner) -> tuple[tuple[str, Any], ...]:
 
 
 def read_fields(scanner: Scanner, readers: dict[str, Any], what: str) -> tuple[tuple[str, Any], ...]:
-    """`{key=value key=value}`, commas between them allowed."""
+    """`{key=value key=value}`, commas between them allowed.
+
+    Args:
+        scanner: the text.
+        readers: what reads the value of each key.
+        what: the notes, for messages.
+    """
     scanner.expect("{", f"that begins {what}")
     fields: dict[str, Any] = {}
     while not scanner.accept("}"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from compiler.frontends import Shapes, hlo_text
 from compiler.ir.attributes import MODULE_ATTRIBUTES
@@ -80,6 +81,14 @@ def parse_literal(text: str, shape: Shape) -> Literal:
     if scanner.skip() < len(text):
         scanner.expected("the end of the text behind a literal")
     return literal
+
+
+class _Stated(NamedTuple):
+    """The shape that a computation is said to return, and where the text says it."""
+
+    shape: Shape
+    start: int
+    stop: int
 
 
 @dataclass(slots=True)
@@ -159,9 +168,9 @@ class _ModuleReader:
             source.fail(f"a computation named {name} already exists", found.start(2), found.end(2))
         stated = self._read_signature() if source.at("(") else None
         computation = source.read_body(name)
-        if stated is not None and not agree(stated[0], computation.root.shape):
-            message = f"{name} is said to return {stated[0]}, but its root has shape {computation.root.shape}"
-            source.fail(message, stated[1], stated[2])
+        if stated is not None and not agree(stated.shape, computation.root.shape):
+            message = f"{name} is said to return {stated.shape}, but its root has shape {computation.root.shape}"
+            source.fail(message, stated.start, stated.stop)
         if source.accept(","):
             if source.key("execution_thread") != "execution_thread":
                 source.unknown("attribute of a computation", "", ["execution_thread"])
@@ -172,7 +181,7 @@ class _ModuleReader:
                 source.fail(f"a second ENTRY: {self.entry.name} already is the entry", found.start(1))
             self.entry = computation
 
-    def _read_signature(self) -> tuple[Shape, int, int]:
+    def _read_signature(self) -> _Stated:
         """`(p: f32[], q: s32[2]) -> f32[]`: parameters are stated again in the body, so only the result counts."""
         source = self.source
 
@@ -184,4 +193,4 @@ class _ModuleReader:
         source.items("(", ")", read)
         source.expect("->", "and the shape of the result")
         start = source.skip()
-        return _read_shape(source), start, source.pos
+        return _Stated(_read_shape(source), start, source.pos)

@@ -20,6 +20,7 @@ _PROPERTY = pattern(rf"(SC|[DTLESPM#*])(?={SPACE}\()")
 _BEGINS = pattern(rf"(?:\(|b{SPACE}\(|({NAME}){SPACE}\[)")
 
 _LARGEST_SIZE = 1 << 63
+"""One more than the greatest s64, which a dimension's size is."""
 
 
 def at_shape(scanner: Scanner) -> bool:

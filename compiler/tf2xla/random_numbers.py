@@ -22,10 +22,12 @@ from compiler.ir.types import BF16, F16, F32, F64, S32, TYPES, U32, U64, Element
 from compiler.ops.build import build, parameter
 
 WORDS = 4
+"""Words of 32 bits that Philox gives at a time (Salmon et al., SC11)."""
 RESERVED = 256
 """Counters for each word that a number may take."""
 _EPSILON = 1e-7  # no logarithm is taken of less
 _CUT = 2.0
+"""Standard deviations beyond which a truncated normal is drawn again (TensorFlow, random_distributions.h)."""
 _U16 = TYPES["u16"]
 _MANTISSAS = {F32: (U32, 23, 127), F16: (_U16, 10, 15), BF16: (_U16, 7, 127), F64: (U64, 52, 1023)}
 
@@ -46,7 +48,7 @@ class Generator:
         first, second = low_high(self.key)
         return philox(counter, (first, second))
 
-    def after(self, count: int) -> Generator:
+    def after(self, count: Expression | int) -> Generator:
         """The generator that goes on so many counters later."""
         low = self.low + count
         return Generator(low, self.high + low.compare("LT", self.low).to(U64), self.key)
@@ -74,7 +76,13 @@ def _groups(generator: Generator, count: int, each: int) -> list[Expression]:
 
 
 def bits(generator: Generator, count: int, element_type: ElementType) -> Expression:
-    """Whole numbers of all bits, unsigned."""
+    """Whole numbers of all bits, unsigned.
+
+    Args:
+        generator: the state that is drawn from.
+        count: how many.
+        element_type: u32 or u64.
+    """
     if element_type.bits == 64:
         words = _groups(generator, count, 2)
         return _interleaved([joined(*words[:2]), joined(*words[2:])], count)
@@ -92,7 +100,13 @@ def _unit(words: Sequence[Expression], kind: ElementType) -> list[Expression]:
 
 
 def uniform(generator: Generator, count: int, kind: ElementType) -> Expression:
-    """Numbers from 0 to 1."""
+    """Numbers from 0 to 1.
+
+    Args:
+        generator: the state that is drawn from.
+        count: how many.
+        kind: their type.
+    """
     words = _groups(generator, count, 2 if kind is F64 else WORDS)
     return _interleaved(_unit(words, kind), count)
 
@@ -110,13 +124,25 @@ def _normals(words: Sequence[Expression], kind: ElementType) -> list[Expression]
 
 
 def normal(generator: Generator, count: int, kind: ElementType) -> Expression:
-    """Normal numbers."""
+    """Normal numbers.
+
+    Args:
+        generator: the state that is drawn from.
+        count: how many.
+        kind: their type.
+    """
     words = _groups(generator, count, 2 if kind is F64 else WORDS)
     return _interleaved(_normals(words, kind), count).to(kind)
 
 
 def truncated(generator: Generator, count: int, kind: ElementType) -> Expression:
-    """Normal numbers that lie within two deviations."""
+    """Normal numbers that lie within two deviations.
+
+    Args:
+        generator: the state that is drawn from.
+        count: how many.
+        kind: their type.
+    """
     each = 2 if kind is F64 else WORDS
     groups = -(-count // each)
     computation = generator.low.instruction.computation

@@ -39,6 +39,11 @@ def complex_function(instruction: Instruction, operands: Sequence[Wide], context
 
     Nothing is known of one that is singular about as near as the error reaches: samples around a pole say little of
     what is nearer.
+
+    Args:
+        instruction: the function.
+        operands: values in c128 with their bounds.
+        context: the reference's own values.
     """
     values = [operand.value for operand in operands]
     value = np.asarray(context.evaluate(instruction, values))
@@ -65,7 +70,13 @@ def _open_near(result: Wide, away: Array, error: Array) -> Wide:
 
 
 def complex_angle(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
-    """atan2(y, x), the logarithm of (x + iy) / sqrt(x^2 + y^2), which is singular at x = iy and at x = -iy."""
+    """atan2(y, x), the logarithm of (x + iy) / sqrt(x^2 + y^2), which is singular at x = iy and at x = -iy.
+
+    Args:
+        instruction: atan2 of complex numbers.
+        operands: y and x, in c128 with their bounds.
+        context: the reference's own values.
+    """
     y, x = operands
     result = complex_function(instruction, operands, context)
     # On the cuts of the root and of the logarithm, rounding decides.

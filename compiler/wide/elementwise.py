@@ -271,7 +271,7 @@ def _select(_: Instruction, operands: Sequence[Wide], __: Context) -> Wide:
 
 
 def choose(predicate: Wide, on_true: Wide, on_false: Wide) -> Wide:
-    """The second or the third, as the first says, with the hull of both where that is not known."""
+    """`on_true` or `on_false` as `predicate` says, with the hull of both where that is not known."""
     holds = predicate.value.astype(np.bool_)
     value = np.where(holds, on_true.value, on_false.value)
     error = np.where(holds, on_true.error, on_false.error)

@@ -30,6 +30,7 @@ _WITHOUT_ZERO = "f8e8m0fnu"
 UNSIGNED_ZERO = frozenset({"f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz"})
 """Types with one zero, which has no sign: what f64 would hold as -0 is 0 in them."""
 _COMPLEX_TERMS = 4.0
+"""Roundings of one complex product to the real and the imaginary part together: two products each."""
 _FLUSHED = frozenset({"f64", "f32", "bf16"})
 
 

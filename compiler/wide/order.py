@@ -36,13 +36,13 @@ def _sort(instruction: Instruction, operands: Sequence[Wide], context: Context) 
     if all(operand.is_exact for operand in operands):
         open_ = [np.zeros(row.shape, np.bool_) if stable else _exchanged(row, equal) for row in rows]
         results = [exact(v).open_at(np.moveaxis(o, -1, along)) for v, o in zip(values, open_, strict=True)]
-    elif found is not None and found[1] in ("LT", "GT"):
-        results = _by_key(operands, found[0], np.asarray(order), along, stable=stable)
+    elif found is not None and found.direction in ("LT", "GT"):
+        results = _by_key(operands, found.key, np.asarray(order), along, stable=stable)
     else:
         results = [unknown(value) for value in values]
     is_open = np.moveaxis(is_open, -1, along)
-    if found is not None and found[2] == "TOTALORDER":
-        key = _of_open_sign(context.originals[instruction].operands[found[0]], operands[found[0]])
+    if found is not None and found.type == "TOTALORDER":
+        key = _of_open_sign(context.originals[instruction].operands[found.key], operands[found.key])
         is_open = is_open | np.any(key, axis=along, keepdims=True)
     results = [result.open_at(is_open) for result in results]
     return tuple(results) if len(results) > 1 else results[0]
@@ -153,7 +153,13 @@ def _overlaps(keys: Array, errors: Array, *, ties: bool) -> Array:
 
 
 def top(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
-    """The greatest or least of each row: the values move by an error at most, their places where they are close."""
+    """The greatest or least of each row: the values move by an error at most, their places where they are close.
+
+    Args:
+        instruction: the top-k.
+        operands: the rows, with their bounds.
+        context: the reference's own values.
+    """
     (operand,) = operands
     values, places = context.evaluate(instruction, [operand.value])
     source = context.originals[instruction].operands[0]

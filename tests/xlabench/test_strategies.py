@@ -120,7 +120,7 @@ def test_a_program_for_several_devices_takes_inputs_for_each():
     [
         (
             {"opcodes": ["exponentail"]},
-            "opcode 'exponentail' is not known, or cannot be drawn; did you mean 'exponential'?",
+            "opcode 'exponentail' is not known, or cannot be drawn; did you mean exponential or",
         ),
         ({"element_types": ["float"]}, "element type 'float' is not known"),
         ({"opcodes": []}, "no opcode to draw from"),

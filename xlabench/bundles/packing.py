@@ -30,7 +30,13 @@ def pack_arrays(arrays: Sequence[Array]) -> bytes:
 
 
 def unpack_arrays(data: bytes, dtypes: Sequence[str], max_bytes: int) -> list[Array]:
-    """The arrays of such a file, which may come from a stranger: ValueError or BadZipFile where it is not right."""
+    """The arrays of such a file, which may come from a stranger: ValueError or BadZipFile where it is not right.
+
+    Args:
+        data: the bytes of an .npz file.
+        dtypes: names of the arrays' types, in order.
+        max_bytes: of all arrays together.
+    """
     by_name = {dtype.name: dtype for dtype in DTYPES.values()}
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         members = file.infolist()

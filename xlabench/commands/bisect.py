@@ -142,7 +142,13 @@ def _commands(found: Blame, again: Sequence[str], out: Path | None) -> list[str]
 
 
 def describe(found: Blame, path: str, commands: Sequence[str]) -> str:
-    """A report for people."""
+    """A report for people.
+
+    Args:
+        found: who is to blame.
+        path: what was looked into.
+        commands: what to call next.
+    """
     lines = [f"{path}: {found.verdict}: {found.signature}"]
     lines += [f"  {one.witness}: {one.verdict}" for one in found.evidence]
     if found.stage == "llvm" and found.rewrite:

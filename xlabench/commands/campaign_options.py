@@ -69,7 +69,14 @@ def seconds(text: str) -> float:
 
 
 def run(options: dict[str, Any], engines: tuple[str, ...], source: Source, *, name: str) -> ExitCode:
-    """Run a campaign, leave its page, say what came of it."""
+    """Run a campaign, leave its page, say what came of it.
+
+    Args:
+        options: those of the command line, by their names.
+        engines: their specs.
+        source: where programs come from.
+        name: what the page is called.
+    """
     config = _config(options, engines)
     folder: Path = options["out"]
     with _bar(is_quiet=options["as_json"]) as bar:
@@ -96,7 +103,8 @@ def run(options: dict[str, Any], engines: tuple[str, ...], source: Source, *, na
         return ExitCode.INTERRUPTED
     if any(finding["verdict"] == ERROR for finding in summary["findings"]):
         return ExitCode.INTERNAL
-    return ExitCode.WRONG if summary["findings"] else ExitCode.FINE
+    is_news = any(not finding["bug"] for finding in summary["findings"])
+    return ExitCode.WRONG if is_news else ExitCode.FINE
 
 
 def _telling(telling: Mapping[str, Any]) -> str:
@@ -154,6 +162,7 @@ def _show(summary: dict[str, Any], folder: Path) -> None:
     for finding in summary["findings"]:
         is_said = finding["verified"] or finding["verdict"] == ERROR
         what = finding["message"] if is_said else f"not verified: {finding['doubt']}"
+        what = f"known: {finding['bug']}" if finding["bug"] else what
         table.add_row(
             finding["name"], ", ".join(finding["engines"]), finding["verdict"], str(len(finding["cases"])), what[:100]
         )

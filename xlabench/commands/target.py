@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -87,15 +87,21 @@ def _verified(text: str) -> compiler.Module:
     return module
 
 
-def _of_file(
-    path: Path, module: compiler.Module, seed: int | None, given: Path | None
-) -> tuple[Case, TolerancePolicy, int | None]:
+class _Given(NamedTuple):
+    """A program with its inputs, how results are judged, and the seed of the inputs, None where they were given."""
+
+    case: Case
+    policy: TolerancePolicy
+    seed: int | None
+
+
+def _of_file(path: Path, module: compiler.Module, seed: int | None, given: Path | None) -> _Given:
     recipe = inputs.recipe_beside(path)
     policy = TolerancePolicy(recipe.rtol, recipe.atol) if recipe else TolerancePolicy()
     if given is not None:
-        return Case(module, tuple(inputs.load_npz(given, module))), policy, None
+        return _Given(Case(module, tuple(inputs.load_npz(given, module))), policy, None)
     if recipe is not None:
         arrays = recipe.make(seed)
         inputs.check(arrays, module, source=str(path.with_suffix(".json")))
-        return Case(module, tuple(arrays)), policy, recipe.seed if seed is None else seed
-    return Case(module, tuple(inputs.generate(module, seed or 0))), policy, seed or 0
+        return _Given(Case(module, tuple(arrays)), policy, recipe.seed if seed is None else seed)
+    return _Given(Case(module, tuple(inputs.generate(module, seed or 0))), policy, seed or 0)

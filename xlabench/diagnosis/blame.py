@@ -125,28 +125,48 @@ def find(
     kind = kind_of(judgement.expected, judgement.actual) if judgement.verdict == "wrong" else ""
     if passes is None:
         return Blame("engine", prober.setup.engine, judgement.verdict, kind=kind)
-    search = _Search(prober, case, judgement, passes, in_detail, report)
+    search = _Search(prober, case, judgement, in_detail, report, passes)
     found = search.blame()
     sources = _changed(found, search.last_text()) if found.stage == "pass" else found.sources
     return replace(found, evidence=tuple(search.evidence), kind=kind, sources=sources)
 
 
-@dataclass(slots=True)
-class _Search:
+@dataclass
+class Search:
+    """A search for who is to blame for what a case shows.
+
+    Attributes:
+        prober: asks engines about programs.
+        case: the program and its inputs.
+        judgement: what it shows.
+        in_detail: whether it is asked what of a pass or a kernel.
+        report: hears evidence as it comes.
+        evidence: what has come so far.
+    """
+
     prober: Prober
     case: Case
     judgement: Judgement
-    passes: Passes
     in_detail: bool
     report: Callable[[Evidence], None]
-    evidence: list[Evidence] = field(default_factory=list)
+    evidence: list[Evidence] = field(default_factory=list, kw_only=True)
+
+    def note(self, witness: str, verdict: str) -> None:
+        """Keep what a witness says, and report it."""
+        self.evidence.append(Evidence(witness, verdict))
+        self.report(self.evidence[-1])
+
+
+@dataclass
+class _Search(Search):
+    passes: Passes
 
     def blame(self) -> Blame:
         """The stages in order."""
         before, unknown = self.case.text(), list[str]()
         for step in self.passes.steps:
             verdict = self._verdict(step.text)
-            self._note(f"after {step.name} (pass run {step.number})", verdict)
+            self.note(f"after {step.name} (pass run {step.number})", verdict)
             if verdict in _BAD:
                 found = self._in_pass(before, step)
                 return replace(found, where=f"or {', '.join(unknown)}") if unknown and not found.where else found
@@ -179,7 +199,7 @@ class _Search:
 
     def _in_pass(self, before: str, step: PassStep) -> Blame:
         """Find the first rewrite of a pass after which its result is wrong."""
-        rewrites = [r for r in self.passes.rewrites if r[1] == step.name and r[0] <= step.rewrites]
+        rewrites = [r for r in self.passes.rewrites if r.pass_name == step.name and r.number <= step.rewrites]
         earlier = [s.rewrites for s in self.passes.steps if s.number < step.number]
         good, bad = max(earlier, default=0), step.rewrites
         found = _between(Blame("pass", step.name, self.judgement.verdict), before, step.text)
@@ -203,9 +223,11 @@ class _Search:
         return self._by_rewrite(found, *nearest(good, bad, self._breaks_with))
 
     def _by_rewrite(self, found: Blame, good: int, bad: int) -> Blame:
-        _, _, rule, where = self.passes.rewrites[bad - 1]
+        guilty = self.passes.rewrites[bad - 1]
         last_good, first_bad = (with_options(self.prober.setup.engine, {"fuel": fuel}) for fuel in (good, bad))
-        return replace(found, rule=rule, where=where, rewrite=bad, last_good=last_good, first_bad=first_bad)
+        return replace(
+            found, rule=guilty.rule, where=guilty.where, rewrite=bad, last_good=last_good, first_bad=first_bad
+        )
 
     def _breaks_with(self, fuel: int) -> bool:
         passes = self.prober.passes(self.case, engine=with_options(self.prober.setup.engine, {"fuel": fuel}))
@@ -229,7 +251,7 @@ class _Search:
         final = Case(compiler.parse(lowered), self.case.inputs)
         for row in examine(self.prober, final):
             if row.judgement.is_failure:
-                self._note(f"kernel {'/'.join(row.place)} alone", row.judgement.verdict)
+                self.note(f"kernel {'/'.join(row.place)} alone", row.judgement.verdict)
                 opened = self._opened(row)
                 wrong = self._wrong_inside(opened)
                 if self._is_right_without_others(row) or (not wrong and self._is_wrong_where_results_lie(row, opened)):
@@ -246,7 +268,7 @@ class _Search:
         if given is None:
             return False
         verdict = self.prober.judge(given).verdict
-        self._note(f"kernel {'/'.join(row.place)} on given operands only", verdict)
+        self.note(f"kernel {'/'.join(row.place)} on given operands only", verdict)
         return verdict not in FAILURES
 
     def _in_llvm(self, plain: str) -> Blame:
@@ -261,7 +283,7 @@ class _Search:
             return found
         good, bad = nearest(good, bad, lambda limit: self._with_llvm(limit)[0].is_failure)
         name, _, where = names[bad - 1].partition(" on ")
-        self._note(f"LLVM pass {bad} of {len(names)}: {names[bad - 1]}", self.judgement.verdict)
+        self.note(f"LLVM pass {bad} of {len(names)}: {names[bad - 1]}", self.judgement.verdict)
         engines = [with_options(spec, {"llvm_limit": limit}) for limit in (good, bad)]
         diff = _diff(*(self.prober.llvm_text(self.case, limit) for limit in (good, bad)))
         return replace(
@@ -280,7 +302,7 @@ class _Search:
         """The first instruction of a kernel that is wrong alone as well."""
         for row in examine(self.prober, opened) if opened else ():
             if row.judgement.is_failure:
-                self._note(f"{row.opcode} {row.place[1]} alone", row.judgement.verdict)
+                self.note(f"{row.opcode} {row.place[1]} alone", row.judgement.verdict)
                 return row
         return None
 
@@ -288,17 +310,13 @@ class _Search:
         """Whether it is how several results lie in memory that is wrong, not what any kernel computes."""
         found = opened is not None and kernels.is_wrong_where_results_lie(self.prober, opened, kernel.judgement)
         if found:
-            self._note("a plain kernel with as many results", kernel.judgement.verdict)
+            self.note("a plain kernel with as many results", kernel.judgement.verdict)
         return found
-
-    def _note(self, witness: str, verdict: str) -> None:
-        self.evidence.append(Evidence(witness, verdict))
-        self.report(self.evidence[-1])
 
     def _in_kernel(self, kernel: Row, wrong: Row) -> Blame:
         """A wrong kernel; `wrong` is an instruction of it, or itself."""
         module = wrong.case.module
-        guilty = kernels.guilty(self.prober, wrong.case, wrong.judgement, self._note) if self.in_detail else ""
+        guilty = kernels.guilty(self.prober, wrong.case, wrong.judgement, self.note) if self.in_detail else ""
         step, where = kernels.opcodes(module), "/".join(kernel.place)
         shown = module.clone()
         shown.attributes.pop("stack_frames", None)  # the tables are longer than the kernel
@@ -308,7 +326,7 @@ class _Search:
 
     def _fails(self, engine: str) -> bool:
         judgement = self.prober.judge(self.case, engine=engine, expected=self.judgement.expected)
-        self._note(engine, judgement.verdict)
+        self.note(engine, judgement.verdict)
         return judgement.is_failure
 
 
@@ -332,7 +350,10 @@ def _diff(before: str, after: str) -> str:
 
 def _changed(found: Blame, last_text: str) -> tuple[str, ...]:
     """Whence the instruction comes that a rewrite looked at, or where none is known all that the pass changed."""
-    before = compiler.parse(found.before or last_text)
+    try:
+        before = compiler.parse(found.before or last_text)
+    except compiler.ParseError:  # what a compiler wrote whose memory was not its own any more
+        return ()
     looked_at = [i for i in before.instructions() if edit.place_of(i) == found.place]
     if sources := edit.sources_of(looked_at):
         return sources

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from compiler import CompilerError, aot
 from xlabench.diagnosis import blame
-from xlabench.diagnosis.blame import Blame, Evidence, nearest
+from xlabench.diagnosis.blame import Blame, Evidence, Search, nearest
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.probe import FAILURES, Judgement, Prober, require_failure, with_options
 from xlabench.engines import OF_GRAPHS, compiled_by
@@ -67,21 +67,15 @@ def find(
     graph = GraphCase.of(case.module, case.inputs) if is_of_graphs(engine) else None
     if graph is None:
         return Found(blame.find(prober, case, judgement, in_detail=in_detail, report=report), case, engine)
-    search = _Search(prober, case, graph, judgement, in_detail, report)
+    search = _Search(prober, case, judgement, in_detail, report, graph)
     found = search.found()
     kind = kind_of(judgement.expected, judgement.actual) if judgement.verdict == "wrong" else ""
     return replace(found, blame=replace(found.blame, evidence=(*search.evidence, *found.blame.evidence), kind=kind))
 
 
-@dataclass(slots=True)
-class _Search:
-    prober: Prober
-    case: Case
+@dataclass
+class _Search(Search):
     graph: GraphCase
-    judgement: Judgement
-    in_detail: bool
-    report: Callable[[Evidence], None]
-    evidence: list[Evidence] = field(default_factory=list)
 
     @property
     def engine(self) -> str:
@@ -100,12 +94,8 @@ class _Search:
 
     def _ask(self, witness: str, case: Case, engine: str) -> Judgement:
         judgement = self.prober.judge(case, engine=engine)
-        self._note(witness, judgement.verdict)
+        self.note(witness, judgement.verdict)
         return judgement
-
-    def _note(self, witness: str, verdict: str) -> None:
-        self.evidence.append(Evidence(witness, verdict))
-        self.report(self.evidence[-1])
 
     def _of_graph(self, found: Blame) -> Found:
         return Found(found, self.case, self.engine)
@@ -259,7 +249,13 @@ def _program_of(part: GraphCase | None) -> Case | None:
 
 
 def same_cause(prober: Prober, case: Case, wanted: Blame) -> bool:
-    """Whether a graph fails in the same way for the same reason."""
+    """Whether a graph fails in the same way for the same reason.
+
+    Args:
+        prober: asks engines about programs.
+        case: the program that carries the graph.
+        wanted: who is to blame for the original.
+    """
     judgement = prober.judge(case)
     if judgement.verdict not in FAILURES or judgement.verdict != wanted.verdict:
         return False

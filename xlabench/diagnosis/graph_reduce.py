@@ -25,7 +25,15 @@ Values = Callable[[GraphCase], Mapping[str, Array]]
 
 
 def reduce(case: Case, is_bad: Predicate, values: Values, *, max_probes: int, watcher: Watcher = NOBODY) -> Reduction:
-    """Make a graph that a program carries smaller for as long as the program stays bad."""
+    """Make a graph that a program carries smaller for as long as the program stays bad.
+
+    Args:
+        case: the program that carries the graph.
+        is_bad: whether a smaller one still shows it.
+        values: what nodes' outputs are, to be put in their place.
+        max_probes: questions at most.
+        watcher: hears of each smaller one.
+    """
     graph = GraphCase.of(case.module, case.inputs)
     assert graph is not None, "only programs that carry graphs are reduced here"
     search = _Search(case, graph.pruned(), is_bad, values, max_probes, watcher)

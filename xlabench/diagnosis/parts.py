@@ -21,6 +21,11 @@ def neighbourhoods(case: Case, focus: Sequence[edit.Place], recorded: Recorded) 
     """What stands near the places, nearest first: in the entry operands up to a distance, elsewhere only what is there.
 
     What never ran is given zeros: a compiler may fail at it all the same, and nothing else would keep it.
+
+    Args:
+        case: the program and its inputs.
+        focus: the places, by computation and name.
+        recorded: what instructions were when the reference ran.
     """
     for place in _inner(case, focus):
         edited = edit.isolate(case.module, place)
@@ -68,7 +73,13 @@ def prefix(case: Case, length: int, values: Values) -> Case | None:
 
 
 def suffix(case: Case, length: int, values: Values) -> Case | None:
-    """The last instructions of the entry; what they need of the others is given."""
+    """The last instructions of the entry; what they need of the others is given.
+
+    Args:
+        case: the program and its inputs.
+        length: instructions that are kept.
+        values: what the others were when the reference ran.
+    """
     instructions = case.module.entry.instructions
     before = instructions[: len(instructions) - length]
     return derive(case, edit.to_parameters(case.module, [edit.place_of(i) for i in before]), values)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import compiler
 from compiler import aot
@@ -80,15 +80,24 @@ class PassStep:
     text: str
 
 
+class RewriteStep(NamedTuple):
+    """A rewrite of an engine's passes: its number, from 1, the pass, the rule, and where."""
+
+    number: int
+    pass_name: str
+    rule: str
+    where: str
+
+
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """What the passes of an engine did; rewrites are (number, pass, rule, where).
+    """What the passes of an engine did.
 
     Of a foreign engine there are texts only, some of which may not be ours to evaluate.
     """
 
     steps: tuple[PassStep, ...]
-    rewrites: tuple[tuple[int, str, str, str], ...]
+    rewrites: tuple[RewriteStep, ...]
     broken_pass: str = ""
     error: str = ""
     is_foreign: bool = False
@@ -166,7 +175,13 @@ class Prober:
         )
 
     def judge_llvm(self, case: Case, expected: tuple[Array, ...], limit: int) -> tuple[Judgement, list[str]]:
-        """The verdict with that many of LLVM's passes, and the names of those that ran; in a process of its own."""
+        """The verdict with that many of LLVM's passes, and the names of those that ran; in a process of its own.
+
+        Args:
+            case: the program and its inputs.
+            expected: the reference's results.
+            limit: passes that LLVM may run.
+        """
         engine = with_options(self.setup.engine, {"llvm_limit": limit})
         listing = self._scratch / "llvm"
         listing.write_bytes(b"")
@@ -201,7 +216,13 @@ class Prober:
             self._subject, self._llvm_listing = kept, ""
 
     def agrees(self, case: Case, expected: Sequence[Array], actual: Sequence[Array]) -> bool:
-        """Whether results are right, or may be."""
+        """Whether results are right, or may be.
+
+        Args:
+            case: the program and its inputs.
+            expected: the reference's results.
+            actual: those that are asked about.
+        """
         return self._judged(case, expected, actual).verdict != "wrong"
 
     def _judged(self, case: Case, expected: Sequence[Array], actual: Sequence[Array]) -> judging.Judgement:
@@ -252,7 +273,7 @@ class Prober:
         if outcome.ending != "answered" or not outcome.value:
             return None
         steps = tuple(PassStep(*step) for step in outcome.value["steps"])
-        rewrites = tuple((n, name, rule, where) for n, name, rule, where in outcome.value["rewrites"])
+        rewrites = tuple(RewriteStep(*rewrite) for rewrite in outcome.value["rewrites"])
         return Passes(steps, rewrites, outcome.value["broken_pass"], outcome.value["error"])
 
     def _evaluated(self, case: Case, engine: str) -> tuple[Outcome, list[Array] | None]:

@@ -40,6 +40,12 @@ def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probe
     """Reduce a case for as long as it fails alike for the same reason; None where it does not fail here.
 
     It may fail otherwise here than where it was found: what reads or writes where it must not depends on what is there.
+
+    Args:
+        setup: the engines, time and memory.
+        module_text: the program.
+        inputs: its inputs.
+        max_probes: questions at most.
     """
     case = Case(compiler.parse(module_text), tuple(inputs))
     if graph_blame.is_of_graphs(setup.engine):
@@ -94,7 +100,16 @@ def _of_graph(setup: Setup, case: Case, max_probes: int) -> Triaged | None:
 def shrink_graph(
     prober: Prober, case: Case, judgement: Judgement, found: Blame, *, max_probes: int, watcher: Watcher = NOBODY
 ) -> Shrunk:
-    """Reduce a graph for as long as it fails alike for the same reason, or where nobody is blamed, with the verdict."""
+    """Reduce a graph for as long as it fails alike for the same reason, or where nobody is blamed, with the verdict.
+
+    Args:
+        prober: asks engines about programs.
+        case: the program that carries the graph.
+        judgement: what it shows.
+        found: who is to blame for it.
+        max_probes: questions at most.
+        watcher: hears of each smaller one.
+    """
 
     def is_bad(candidate: Case) -> bool:
         if found.stage == "engine":

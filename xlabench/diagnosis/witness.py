@@ -38,7 +38,15 @@ def witness_of(engine: str) -> str:
 
 
 def cause(prober: Asked, case: Case, judgement: Judgement, found: Blame, engine: str) -> str:
-    """The signature of the blame, or the reference's where it stands alone."""
+    """The signature of the blame, or the reference's where it stands alone.
+
+    Args:
+        prober: asks engines about programs.
+        case: the program and its inputs.
+        judgement: what it shows.
+        found: who is to blame for it.
+        engine: the one that shows it.
+    """
     if judgement.verdict != "wrong" or found.stage not in _BACK_ENDS:
         return found.signature
     witness = witness_of(engine)

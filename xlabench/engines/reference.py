@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import compiler
@@ -28,9 +29,10 @@ class ReferenceEngine:
         """Parse and verify; nothing else is left to do before the inputs are there."""
         module = compiler.parse(module_or_text) if isinstance(module_or_text, str | bytes) else module_or_text
         compiler.verify(module)
+        prepared = cache(lambda: compiler.prepare(module))  # what cannot be run is an error of the call
 
         def run(*inputs: Array) -> list[Array]:
-            return compiler.interpret(module, *inputs)
+            return prepared()(*inputs)
 
         def run_wide(*inputs: Array) -> list[Array]:
             return [result.rounded() for result in compiler.interpret(module, *inputs, wide=True)]
@@ -39,7 +41,13 @@ class ReferenceEngine:
 
 
 def create(spec: str, options: Mapping[str, Any], *, dump_to: str) -> ReferenceEngine:
-    """The interpreter; it has no intermediate forms to dump."""
+    """The interpreter; it has no intermediate forms to dump.
+
+    Args:
+        spec: as it was written.
+        options: their values, by names.
+        dump_to: without meaning here.
+    """
     if dump_to:
         raise BenchError(f"engine {spec!r} compiles nothing and has nothing to dump; leave out the dump folder")
     return ReferenceEngine(spec, bool(options.get("wide", False)))

@@ -88,7 +88,13 @@ def split_spec(text: str) -> tuple[str, dict[str, str]]:
 
 
 def read_options(text: str, written: Mapping[str, str], module: EngineModule) -> dict[str, Any]:
-    """The values of the options; an unknown one is an error that names the known ones."""
+    """The values of the options; an unknown one is an error that names the known ones.
+
+    Args:
+        text: the spec, for messages.
+        written: values as they were written, by names.
+        module: the engine's file, with its table of options.
+    """
     read: dict[str, Any] = {}
     for key, value in written.items():
         if key in module.DEVICES and not value:
@@ -109,7 +115,13 @@ def read_options(text: str, written: Mapping[str, str], module: EngineModule) ->
 
 
 def normal_form(name: str, written: Mapping[str, str], module: EngineModule) -> str:
-    """The spec with its device first and its options in the order of the engine's table."""
+    """The spec with its device first and its options in the order of the engine's table.
+
+    Args:
+        name: the engine's.
+        written: values as they were written, by names.
+        module: the engine's file, with its table of options.
+    """
     order = [*module.DEVICES, *module.OPTIONS]
     items = [f"{key}={written[key]}" if written[key] else key for key in sorted(written, key=order.index)]
     return f"{name}:{','.join(items)}" if items else name

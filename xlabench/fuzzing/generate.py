@@ -108,6 +108,10 @@ class Case:
         """All inputs in their order, with the kind of their values; of the first that is not said."""
         return [("", self.inputs), *self.others.items()]
 
+    def call(self, place: int) -> tuple[str, list[Array]]:
+        """The call at a place, or the last of fewer."""
+        return self.calls[min(place, len(self.calls) - 1)]
+
     def on(self, spec: str) -> str:
         """The variant of an engine that it is for."""
         return variants.varied(spec, self.options)

@@ -39,7 +39,13 @@ _FLAGS = {
 
 
 def create(spec: str, options: Mapping[str, Any], *, dump_to: str) -> GraphEngine:
-    """The engine; each cluster is another program, which leaves no room for a dump."""
+    """The engine; each cluster is another program, which leaves no room for a dump.
+
+    Args:
+        spec: as it was written.
+        options: their values, by names.
+        dump_to: refused if it is not "".
+    """
     if dump_to:
         raise BenchError(f"engine {spec!r} compiles a program for each cluster: dump with the engine that it runs on")
     return GraphEngine(spec, "reference", runs_on(spec), _flags(options))

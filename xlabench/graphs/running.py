@@ -61,7 +61,11 @@ class GraphEngine:
         module = compiler.parse(module_or_text) if isinstance(module_or_text, str | bytes) else module_or_text
         carried = aot.carried_by(module)
         if carried is None:
-            reason = "it runs graphs, and the program carries none, or was changed since it was lowered from one"
+            most = aot.MOST >> 20
+            reason = (
+                "it runs graphs, and the program carries none, or was changed since it was lowered from one; "
+                f"graphs of more than {most} MiB, values of variables included, are not carried"
+            )
             raise compiler.UnsupportedError(f"program {module.name}", f"engine {self.spec}", reason)
         return _Runner(self, carried)
 
@@ -119,7 +123,13 @@ class _Runner:
 
 
 def values_of(carried: aot.Carried, places: Sequence[str], inputs: Sequence[Array]) -> dict[str, Array]:
-    """What outputs of nodes are, op by op on the reference; of those that are dead nothing."""
+    """What outputs of nodes are, op by op on the reference; of those that are dead nothing.
+
+    Args:
+        carried: the graph of a program, and what is fed.
+        places: the outputs that are asked for.
+        inputs: the program's.
+    """
     runner = _Runner(GraphEngine("ops", "reference", "reference"), replace(carried, fetches=tuple(places)))
     return {place: np.array(one) for place, one in zip(places, runner.run(inputs), strict=True) if one is not DEAD}
 

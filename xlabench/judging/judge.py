@@ -65,7 +65,14 @@ class Reference(Protocol):
         ...
 
     def excuse(self, expected: Sequence[Array], actual: Sequence[Array], basis: Basis, standard: Standard) -> Answer:
-        """The excuse for what is wrong with results."""
+        """The excuse for what is wrong with results.
+
+        Args:
+            expected: the reference's results.
+            actual: the engine's.
+            basis: the bounds, and whence they come.
+            standard: tolerances and liberties.
+        """
         ...
 
 
@@ -82,7 +89,14 @@ class Here:
         return basis_of(self.module, self.inputs, expected) if self.basis_known is None else self.basis_known
 
     def excuse(self, expected: Sequence[Array], actual: Sequence[Array], basis: Basis, standard: Standard) -> Answer:
-        """By trials."""
+        """By trials.
+
+        Args:
+            expected: the reference's results.
+            actual: the engine's.
+            basis: the bounds, and whence they come.
+            standard: tolerances and liberties.
+        """
         rounding = basis.bounds is None and (standard.by_bounds or standard.policy.discrete_share > 0)
         return excuses.answer(
             Question(
@@ -107,7 +121,16 @@ def judge(
     *,
     basis: Basis | None = None,
 ) -> Judgement:
-    """Judge an engine's results by the reference's, in this process."""
+    """Judge an engine's results by the reference's, in this process.
+
+    Args:
+        module: the program.
+        inputs: what it was run on.
+        expected: the reference's results.
+        actual: the engine's.
+        standard: tolerances and liberties; the usual ones by default.
+        basis: the bounds; they are computed where they are needed by default.
+    """
     return judged(expected, actual, standard or Standard(), Here(module, inputs, basis))
 
 

@@ -134,7 +134,13 @@ def _rounds(instruction: Instruction) -> bool:
 
 
 def move(array: Array, rng: np.random.Generator, ulps: int) -> Array:
-    """Finite numbers moved by up to so many units of the last place; zeros stay, a NaN gets a random sign."""
+    """Finite numbers moved by up to so many units of the last place; zeros stay, a NaN gets a random sign.
+
+    Args:
+        array: floats.
+        rng: what is drawn from.
+        ulps: units in the last place at most, either way.
+    """
     bits = raw_bits(array)
     width = int(finfo(array.dtype).bits)
     sign = bits.dtype.type(1 << (width - 1))

@@ -6,12 +6,12 @@ and this has not is an `AttributeError` that says what to do instead.
 
 from __future__ import annotations
 
-import difflib
 from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from xlabench.errors import did_you_mean
 from xlabench.tensorflow.names import MODULES, NAMESPACES, REFUSED, places, values
 
 ROOT = "xlabench.tensorflow"
@@ -115,18 +115,15 @@ def _generated(name: str) -> Any:
             return found
     said = REFUSED.get(name)
     if said is None:
-        near = difflib.get_close_matches(name, [*_PLACES, *REFUSED, *NAMESPACES, *known("")], 2)
-        said = "it is not there" + (f"; did you mean {' or '.join(f'tf.{one}' for one in near)}?" if near else "")
+        others = [f"tf.{one}" for one in (*_PLACES, *REFUSED, *NAMESPACES, *known(""))]
+        said = f"it is not there{did_you_mean(f'tf.{name}', others)}"
     raise AttributeError(f"tf.{name}: {said}")
 
 
 def _raw(op: str) -> Any:
     generated = _module("ops.generated")
     if op not in generated.RECORDS:
-        near = difflib.get_close_matches(op, generated.RECORDS, 2)
-        raise AttributeError(
-            f"tf.raw_ops.{op}: no record has this op" + (f"; did you mean {' or '.join(near)}?" if near else "")
-        )
+        raise AttributeError(f"tf.raw_ops.{op}: no record has this op{did_you_mean(op, generated.RECORDS)}")
     return generated.raw(op)
 
 

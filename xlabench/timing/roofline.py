@@ -132,6 +132,11 @@ def measure(spec: str, largest: int = LARGEST, *, progress: Callable[[str], None
     """Time every kind at every size on an engine; the record that `reports.roofline` draws and `--json` prints.
 
     Times are in seconds, sizes in bytes, rates in bytes or flops per second; `share` is the part of the limit reached.
+
+    Args:
+        spec: the engine's.
+        largest: bytes of the largest arrays.
+        progress: hears of each kind and size.
     """
     sizes = sizes_up_to(largest)
     limits: dict[str, list[dict[str, float]]] = {"read": [], "copy": []}

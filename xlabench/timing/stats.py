@@ -96,7 +96,13 @@ def speedup(baseline: Sequence[Sequence[float]], candidate: Sequence[Sequence[fl
 def paired_speedup(
     baseline: Mapping[int, Sequence[float]], candidate: Mapping[int, Sequence[float]], *, seed: int = 0
 ) -> Ratio | None:
-    """The speed-up by the processes, given by number, that timed both sides; None if there are none."""
+    """The speed-up by the processes, given by number, that timed both sides; None if there are none.
+
+    Args:
+        baseline: seconds a call of one side, by process.
+        candidate: those of the other.
+        seed: of the resampling.
+    """
     both = sorted(baseline.keys() & candidate.keys())
     if not both:
         return None

@@ -27,6 +27,12 @@ def lay_in_frame(entry: Computation, assignment: Assignment, emitted: Kernels, t
 
     There the next value of a loop's state is copied over the present one: in registers that costs nothing, while of two
     buffers that change roles LLVM could keep neither there.
+
+    Args:
+        entry: the program's computation.
+        assignment: where everything lies; changed.
+        emitted: the kernels, by the instructions that they compute.
+        threads: how many may run the program: what they share stays in the arena.
     """
     walk = _Walk(assignment, emitted, threads)
     walk.visit(entry)

@@ -40,6 +40,12 @@ class Hazards:
         return self.written.meet((*reads, *writes), shared=shared) or self.read.meet(writes, shared=shared)
 
     def note(self, reads: Iterable[Buffer], writes: Iterable[Buffer], *, shared: bool) -> None:
-        """Record an access."""
+        """Record an access.
+
+        Args:
+            reads: what is read.
+            writes: what is written.
+            shared: whether several threads do it.
+        """
         self.read.note(reads, shared=shared)
         self.written.note(writes, shared=shared)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from compiler.backends.cpu.program import Program
 from compiler.backends.cpu.runtime.arguments import Leaf
@@ -21,6 +21,15 @@ _HOLD_LOCK_NS = 3_500.0
 """Programs shorter than this keep the interpreter lock: giving it up and taking it back costs more."""
 
 _LENGTH = 8
+"""Bytes of the number before the header that says how long that is (the format of images is our own)."""
+
+
+class ImageArray(NamedTuple):
+    """A parameter or a result of a program: its element type's name, its dimensions, and its shape as text."""
+
+    element_type: str
+    dims: tuple[int, ...]
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +50,8 @@ class Image:
 
     objects: tuple[bytes, ...]
     kernels: tuple[str, ...]
-    parameters: tuple[tuple[str, tuple[int, ...], str], ...]
-    results: tuple[tuple[str, tuple[int, ...], str], ...]
+    parameters: tuple[ImageArray, ...]
+    results: tuple[ImageArray, ...]
     arena_bytes: int
     lower_bound_bytes: int
     threads: int
@@ -67,7 +76,7 @@ class Image:
         header["objects"] = tuple(data[begin:end] for begin, end in pairwise(ends))
         header["kernels"] = tuple(header["kernels"])
         for side in ("parameters", "results"):
-            header[side] = tuple((name, tuple(dims), text) for name, dims, text in header[side])
+            header[side] = tuple(ImageArray(name, tuple(dims), text) for name, dims, text in header[side])
         return Image(**header)
 
 
@@ -96,16 +105,18 @@ def sources(program: Program, opt: int) -> list[llvm.Source]:
 
     At level 0 no pass knows loops.
     """
-    return [llvm.Source(part.text, part.has_loops) for part in compile_units.cut(program.ir, vectorise=opt > 0)]
+    return [
+        llvm.Source(part.text, part.has_loops, part.cold, bool(part.routine))
+        for part in compile_units.cut(program.ir, vectorise=opt > 0)
+    ]
 
 
-def leaf(array: tuple[str, tuple[int, ...], str]) -> Leaf:
+def leaf(array: ImageArray) -> Leaf:
     """An array of the image as calls see it."""
-    name, dims, text = array
-    return Leaf(TYPES[name].dtype, dims, text)
+    return Leaf(TYPES[array.element_type].dtype, array.dims, array.text)
 
 
-def arrays(*shapes: Shape) -> tuple[tuple[str, tuple[int, ...], str], ...]:
+def arrays(*shapes: Shape) -> tuple[ImageArray, ...]:
     """The arrays of shapes as an image holds them."""
     held = (array for shape in shapes for array in leaves(shape) if array.element_type is not TOKEN)
-    return tuple((array.element_type.name, array.dims, str(without_layout(array))) for array in held)
+    return tuple(ImageArray(array.element_type.name, array.dims, str(without_layout(array))) for array in held)

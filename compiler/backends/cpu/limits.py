@@ -17,15 +17,16 @@ import numpy as np
 from compiler.backends.cpu.runtime.cores import available
 from compiler.backends.cpu.runtime.threads import emit_share, pool
 from compiler.codegen import llvm, llvm_ir
+from compiler.codegen.workspace import LINE_BYTES
 
 _RUNS, _RUN_S = 5, 0.02
+"""How often a limit is measured, of which the best counts, and the seconds of one measurement."""
 _CHAINS = 12
 """Independent multiply-adds: more than the latency of one times what can begin at a time."""
 
 _WORK_NS = int(1e9 * _RUN_S)
-_LINE = 64
-"""Bytes of a cache line."""
 _OPT = 2
+"""LLVM's level, as for programs."""
 
 _LOOP = """
 define void @{name}(ptr %parameters, ptr %results, ptr %arena, ptr %team) {{
@@ -93,8 +94,8 @@ def peak_flops(*, threads: int = 0) -> float:
 def _best(kind: str, array_bytes: int, steps: int, threads: int) -> float:
     """Seconds of one iteration through arrays of that size."""
     # Memory that was never written is one page of zeros, whatever its size.
-    memory = [np.ones(array_bytes + _LINE, np.uint8) for _ in range(2)]
-    addresses = [array.ctypes.data + -array.ctypes.data % _LINE for array in memory]
+    memory = [np.ones(array_bytes + LINE_BYTES, np.uint8) for _ in range(2)]
+    addresses = [array.ctypes.data + -array.ctypes.data % LINE_BYTES for array in memory]
     counts = (ctypes.c_int64 * 3)(steps, 1, threads)
     pointers = (ctypes.c_void_p * 3)(*addresses, ctypes.addressof(counts))
     address = _library().address(kind)

@@ -16,6 +16,8 @@ from compiler.codegen.llvm import Target
 
 TILE_REQUEST = 158, 0x1023, 18
 """Linux on x86-64: the number of `arch_prctl`, and what it is asked for the use of AMX's tile registers."""
+WIDEST_VECTOR_BYTES = 64
+"""Bytes of the widest vector of any machine, AVX-512's: blocks have its size, and LLVM halves them for others."""
 
 
 @functools.cache

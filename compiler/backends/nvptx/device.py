@@ -47,7 +47,14 @@ class Device(Protocol):
         """Wait for everything that comes before the end of the first stream."""
 
     def copy(self, source: int, target: int, size_bytes: int, stream: int = 0) -> None:
-        """Copy on the device."""
+        """Copy on the device.
+
+        Args:
+            source: a device address.
+            target: the one that it goes to.
+            size_bytes: how much.
+            stream: the number of the stream that does it.
+        """
 
     def record(self, event: int, stream: int) -> None:
         """Let an event stand for what has been put on a stream so far."""

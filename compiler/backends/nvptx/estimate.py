@@ -2,9 +2,10 @@
 
 A kernel's launches run once more, alone, on memory of their own that holds made-up numbers.  Floats are uniform between
 -1 and 1, integers below the kernel's largest extent, since most are indices; so a gather goes everywhere, and few
-updates meet.  Of a grid a few blocks run, spread evenly, and what they count is scaled.  What an earlier launch leaves
-for a later one is complete only where all its blocks run; a later one whose control hangs on that (merges) is estimated
-on zeros.
+updates meet.  Of a grid a few blocks run, spread evenly, and what they count is scaled; of the launches of one
+function (the panels of a factorization) a few run, and the others count what the nearest does.  What an earlier launch
+leaves for a later one is complete only where all its blocks run; a later one whose control hangs on that (merges) is
+estimated on zeros.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from compiler.backends.nvptx.device import Array
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu, Launch
 from compiler.backends.nvptx.roofline import Bound, bound_of
 from compiler.backends.nvptx.simulator import LaunchOptions, Machine, PtxModule, SimulationError, parse_ptx
-from compiler.backends.nvptx.timing import Modelled, block_of, model
+from compiler.backends.nvptx.simulator.profile import Profile
+from compiler.backends.nvptx.timing import Block, Modelled, block_of, model
 from compiler.backends.strategy import Detail
 from compiler.codegen import llvm
 from compiler.codegen.kernel import Kernel
@@ -32,6 +34,8 @@ from compiler.ir.shape import ArrayShape, leaves
 
 _SAMPLED_LANES = 1 << 9
 """Threads of a launch that are simulated: enough for a few blocks, and every warp of the largest."""
+_MOST_LAUNCHES = 3
+"""Launches of one function that are simulated: sizes shrink from one to the next, so the ends and the middle."""
 _STEPS = 60_000
 """Instructions after which a block counts as endless: its loops hang on what nobody has computed."""
 _PERIOD = 1 << 16
@@ -46,12 +50,14 @@ class Estimate:
         card: the GPU's name.
         bound: the least that it could.
         launches: what each launch takes by the model.
+        counted: for each of them the number of the one whose blocks ran.
         unknown: why there is no model of some launch, empty where there is.
     """
 
     card: str
     bound: Bound
     launches: tuple[Modelled, ...]
+    counted: tuple[int, ...]
     unknown: str = ""
 
     @property
@@ -81,8 +87,9 @@ class Estimate:
 
     def details(self) -> Iterator[tuple[str, dict[str, Detail]]]:
         """What there is to say of each launch, by words: times in ns, shares of 1, counts of the blocks that ran."""
-        for number, launch in enumerate(self.launches):
-            yield f"launch {number + 1}", launch.details()
+        for number, (launch, counted) in enumerate(zip(self.launches, self.counted, strict=True)):
+            said = launch.details()
+            yield f"launch {number + 1}", said if counted == number else {**said, "counted_in_launch": counted + 1}
         if self.unknown:
             yield "no model", {"reason": self.unknown}
 
@@ -125,13 +132,16 @@ class _Sampler:
         addresses += [machine.allocate(-(-size // 16) * 16, initialised=True) for size in results]
         workspace = machine.allocate(emitted.workspace_bytes, initialised=True) if emitted.workspace_bytes else 0
         reachable = sum(array.size_bytes for array in shapes) + sum(results) + emitted.workspace_bytes
-        known, modelled = (self.card.name, bound_of(kernel, self.card)), []
+        runs, found, unknown = stand_ins(launches), dict[int, _Counted](), ""
         try:
-            for launch in launches:
-                modelled.append(self._launch(machine, launch, [*addresses, workspace], reachable))
+            for number in sorted(set(runs)):
+                found[number] = self._run(machine, launches[number], [*addresses, workspace])
         except SimulationError as fault:
-            return Estimate(*known, tuple(modelled), f"{launch.function}: {fault.kind}")
-        return Estimate(*known, tuple(modelled))
+            unknown = f"{launches[number].function}: {fault.kind}"
+        known = [(n, found[by]) for n, by in enumerate(runs) if by in found and not (unknown and n > number)]
+        modelled = (model(c.profile, launches[n].blocks, c.block, self.card, reachable) for n, c in known)
+        counted = (runs[n] for n, _ in known)
+        return Estimate(self.card.name, bound_of(kernel, self.card), tuple(modelled), tuple(counted), unknown)
 
     def _filled(self, machine: Machine, data: Array) -> int:
         address = machine.allocate(-(-data.nbytes // 16) * 16, initialised=True)
@@ -139,7 +149,7 @@ class _Sampler:
             machine.write(address, data)
         return address
 
-    def _launch(self, machine: Machine, launch: Launch, addresses: Sequence[int], reachable: int) -> Modelled:
+    def _run(self, machine: Machine, launch: Launch, addresses: Sequence[int]) -> _Counted:
         sample = sampled(launch.blocks, max(1, _SAMPLED_LANES // launch.threads))
         options = LaunchOptions(check_races=False, profile=True, sample=sample, step_limit=_STEPS)
         statistics = machine.launch(
@@ -151,14 +161,34 @@ class _Sampler:
             shared_bytes=launch.shared_bytes,
             options=options,
         )
-        profile, kernel = statistics.profile, self.module.kernels[launch.function]
-        assert profile is not None
-        block = block_of(kernel, launch.threads, statistics.shared_bytes, self.card)
-        return model(profile, launch.blocks, block, self.card, reachable)
+        assert statistics.profile is not None
+        kernel = self.module.kernels[launch.function]
+        return _Counted(statistics.profile, block_of(kernel, launch.threads, statistics.shared_bytes, self.card))
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """What some blocks of a launch do, and what each of them takes of a multiprocessor."""
+
+    profile: Profile
+    block: Block
+
+
+def stand_ins(launches: Sequence[Launch]) -> list[int]:
+    """For each launch the number of the one that is run for it: its own, or that of the nearest of its function."""
+    alike: dict[tuple[str, int, int], list[int]] = {}
+    for number, launch in enumerate(launches):
+        alike.setdefault((launch.function, launch.threads, launch.shared_bytes), []).append(number)
+    found = list(range(len(launches)))
+    for numbers in alike.values():
+        run = [numbers[place] for place in sampled(len(numbers), _MOST_LAUNCHES)]
+        for number in numbers:
+            found[number] = min(run, key=lambda other: abs(other - number))
+    return found
 
 
 def sampled(blocks: int, most: int) -> tuple[int, ...]:
-    """The numbers of blocks that stand for all: the middle ones of so many equal runs."""
+    """The numbers of blocks, or launches, that stand for all: the middle ones of so many equal runs."""
     if blocks <= most:
         return tuple(range(blocks))
     return tuple((2 * place + 1) * blocks // (2 * most) for place in range(most))

@@ -6,8 +6,8 @@ would wait for another.  It has one of the GPU's many multiprocessors to do it w
 
 - a launch is expected to take a block `_BLOCK_SHARE` times, a product `_PRODUCT_SHARE` times, what
   `compiler.codegen.cost` says of one core of a CPU, and `_ROUND_NS` for each of its blocks after which the next can
-  begin; a copy what its bytes take, a loop all its iterations (`_TURNS` where their number is not known), a branch the
-  longest;
+  begin; a copy what its bytes take, a loop all its iterations (`_ITERATIONS` where their number is not known), a branch
+  the longest;
 - of launches and copies each saves `LAUNCH_NS`, and of decisions each saves the host's `DECISION_NS`;
 - a step is persistent where it takes no longer than it saves, and steps in a row become one launch where there is more
   than one of them, or a decision among them.
@@ -45,6 +45,7 @@ from compiler.codegen.llvm_ir import Function, Module
 DECISION_NS = 10_000.0
 """Nanoseconds in which the host reads a byte back and decides: two transfers over PCIe and a wait (estimated)."""
 _BLOCK_SHARE, _PRODUCT_SHARE = 12.0, 3.6
+"""How many times as long as one core of a CPU one block is expected to take, and for a product (estimated)."""
 _ROUND_NS = 700.0
 """Nanoseconds from one block of a persistent launch to the next (estimated)."""
 _BYTES_PER_NS = 20.0

@@ -87,7 +87,14 @@ class SimulatedDevice:
         """Nothing: work is done by the time that it has been put on a stream."""
 
     def copy(self, source: int, target: int, size_bytes: int, stream: int = 0) -> None:
-        """Copy on the device."""
+        """Copy on the device.
+
+        Args:
+            source: a device address.
+            target: the one that it goes to.
+            size_bytes: how much.
+            stream: without meaning here: one is done when it is asked for.
+        """
         del stream
         self.machine.write(target, self.machine.read(source, size_bytes))
 

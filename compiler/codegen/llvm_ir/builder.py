@@ -10,6 +10,8 @@ from compiler.codegen.llvm_ir.module import Function, Module, keep_rolled
 from compiler.codegen.llvm_ir.values import FLOAT_TYPES, I1, I32, Value, element_of, fold, integer, mangled, vector_type
 
 _MOST_LINES = 256
+"""Lines of LLVM IR that an unrolled loop may come to: gemv and sums of columns compile in two thirds of the time
+(11-21)."""
 _MOST_VECTOR_LINES = 1024
 """Instructions up to which all iterations of a loop are written out; scalar ones may still become vectors as a loop."""
 
@@ -76,7 +78,7 @@ class Builder:
         self._note_loop(label)
 
     def branch_if(self, condition: Value, then: str, otherwise: str, metadata: str = "") -> None:
-        """Jump to one of two blocks."""
+        """Jump to the label `then` where an i1 `condition` holds, else to `otherwise`; `metadata` is LLVM's."""
         self._lines.append(f"  br i1 {condition.name}, label %{then}, label %{otherwise}{metadata}")
         self._note_loop(then)
         self._note_loop(otherwise)
@@ -146,11 +148,11 @@ class Builder:
         return self.intrinsic(f"{name}.{mangled(left.type)}", [left, right]) if folded is None else folded
 
     def clamp(self, value: Value, low: Value, high: Value) -> Value:
-        """A signed integer between two bounds; the upper one wins where they cross."""
+        """A signed integer `value` from `low` to `high`, which wins where they cross."""
         return self.smin(self.smax(value, low), high)
 
     def compare(self, predicate: str, left: Value, right: Value) -> Value:
-        """`icmp` or `fcmp`, whichever the type asks for."""
+        """`icmp` or `fcmp` of `left` and `right` by LLVM's `predicate`, whichever the type asks for."""
         opcode = "fcmp" if element_of(left.type) in FLOAT_TYPES else "icmp"
         type_ = left.type.replace(f"x {element_of(left.type)}>", "x i1>") if left.type[0] == "<" else I1
         return self.emit(type_, f"{opcode} {predicate} {left.type} {left.name}, {right.name}")
@@ -249,7 +251,7 @@ class Builder:
         return self.emit(vector.type, f"insertelement {vector}, {value}, i64 {lane}")
 
     def shuffle(self, left: Value, right: Value | None, lanes: Sequence[int]) -> Value:
-        """Lanes picked from one vector, or from two laid end to end; -1 leaves a lane undefined."""
+        """The `lanes` of `left`, or of it and `right` laid end to end, by number; -1 leaves one undefined."""
         element = element_of(left.type)
         mask = ", ".join(f"i32 {lane}" if lane >= 0 else "i32 poison" for lane in lanes)
         other = right if right is not None else Value(left.type, "poison")

@@ -17,7 +17,9 @@ from compiler.codegen.llvm_ir import integer, mangled
 from compiler.codegen.math.term import Format, Term, polynomial
 
 _LOG2_E = 1.4426950408889634
+"""log2(e), rounded to f64."""
 LN2 = 0.6931471805599453
+"""The natural logarithm of 2, rounded to f64."""
 _LN2_HEAD_TAIL = {
     "float": (0.693145751953125, 1.428606765330187e-06),
     "double": (0.693147180559663, 2.8235290563031577e-13),
@@ -94,7 +96,9 @@ def _scale_by_factors(p: Term, n: Term) -> Term:
 _VECTORS = {"<16 x float>": ("ps", "i16"), "<8 x double>": ("pd", "i8")}
 """Vectors that fill a register of AVX-512: the end of its instructions' names, and the type of a mask."""
 _ROUND_AS_SET = 4
+"""`_MM_FROUND_CUR_DIRECTION`: an operand of AVX-512's instructions (Intel's intrinsics)."""
 _LESSER_MAGNITUDE = 2
+"""The operand of `vrangeps` that asks for the absolute minimum (Intel's instruction set reference)."""
 
 
 def _scales(x: Term) -> bool:

@@ -17,14 +17,26 @@ from compiler.codegen.math.term import Format, Term, format_of, suffix
 
 
 def needs_slow_path(builder: Builder, left: Value, right: Value) -> Value:
-    """Whether the quotient is too large, or none at all, for `fast_remainder`."""
+    """Whether the quotient is too large, or none at all, for `fast_remainder`.
+
+    Args:
+        builder: where code is emitted.
+        left: what is divided, float or double.
+        right: by what.
+    """
     x, y = Term(builder, left), Term(builder, right)
     limit = x.literal(2.0**x.format.mantissa).value
     return builder.compare("uge", (x.abs() / y.abs()).value, limit)
 
 
 def fast_remainder(builder: Builder, left: Value, right: Value) -> Value:
-    """The remainder of a quotient that needs no slow path."""
+    """The remainder of a quotient that needs no slow path.
+
+    Args:
+        builder: where code is emitted.
+        left: what is divided, float or double.
+        right: by what.
+    """
     x, y = Term(builder, left), Term(builder, right)
     size, divisor = x.abs(), y.abs()
     rest = (-(size / divisor).intrinsic("floor")).fma(divisor, size)
@@ -33,7 +45,13 @@ def fast_remainder(builder: Builder, left: Value, right: Value) -> Value:
 
 
 def remainder(builder: Builder, left: Value, right: Value) -> Value:
-    """Call the function for floats or doubles, defining it first if need be."""
+    """Call the function for floats or doubles, defining it first if need be.
+
+    Args:
+        builder: where code is emitted.
+        left: what is divided, float or double.
+        right: by what.
+    """
     symbol = f"math.remainder.{suffix(left.type)}"
     if not builder.module.has_function(symbol):
         _define(builder, symbol, format_of(left.type))

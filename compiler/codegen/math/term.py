@@ -162,7 +162,13 @@ class Term:
         return self.compare("une", "ne", other)
 
     def compare(self, float_predicate: str, integer_predicate: str, other: Term | float) -> Term:
-        """The comparison by the predicate of the type's kind."""
+        """The comparison by the predicate of the type's kind.
+
+        Args:
+            float_predicate: LLVM's, where terms are floats.
+            integer_predicate: LLVM's, where they are integers.
+            other: what it is compared with.
+        """
         predicate = float_predicate if self.is_float else integer_predicate
         return Term(self.builder, self.builder.compare(predicate, self.value, self.lift(other)))
 
@@ -222,6 +228,13 @@ def polynomial(x: Term, coefficients: Sequence[float]) -> Term:
     for coefficient in reversed(coefficients[:-1]):
         result = result.fma(x, coefficient)
     return result
+
+
+def halved_polynomial(x: Term, coefficients: Sequence[float]) -> Term:
+    """The same by two polynomials of `x^2`, which do not wait for each other: a product more, in half the time."""
+    square = x * x
+    even, odd = (polynomial(square, coefficients[first::2]) for first in (0, 1))
+    return odd.fma(x, even)
 
 
 def two_sum(a: Term, b: Term) -> tuple[Term, Term]:

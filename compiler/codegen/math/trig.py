@@ -22,6 +22,8 @@ from compiler.codegen.math.term import F32, F64, Term, polynomial, two_product, 
 from compiler.diagnostics import UnsupportedError
 
 _FRACTION_BITS = 1312
+"""Bits of 2/pi behind the point: 41 windows of 32, so 1,024 for the greatest exponent of f64 and 288 to keep and to
+round by."""
 _TWO_OVER_PI = int(
     "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921cfe1deb1c"
     "b129a73ee88235f52ebb4484e99c7026b45f7e413991d639835339f49c845f8bbdf9283b1ff897ffde05980fef2f118b5a0a6d1f"
@@ -30,6 +32,7 @@ _TWO_OVER_PI = int(
     16,
 )
 _HALF_PI, _HALF_PI_TAIL = 1.5707963267948966, 6.123233995736766e-17
+"""pi/2 as a sum of two doubles."""
 # (sin(r)/r - 1) / r^2 and (cos(r) - 1 + r^2/2) / r^4 as polynomials of r^2, |r| <= pi/4: relative errors 2^-27.9 and
 # 2^-33 in f32, 2^-57.9 and 2^-63.9 in f64, 2^-37.5 and 2^-42.9 for the tangent in f32, which is computed in double.
 _SINE = {
@@ -47,7 +50,9 @@ _COSINE = {
     ),
 }  # fmt: skip
 _SINE_SHORT = (-0.16666666640789465, 0.008333329304068321, -0.00019839312031627433, 2.7181193512627037e-06)
+"""As `_SINE`, with a term less: for f32 that is computed in double, to 2^-27.9."""
 _COSINE_SHORT = (0.04166666661945131, -0.0013888883496768895, 2.47994593560659e-05, -2.720569357129207e-07)
+"""As `_COSINE`, with a term less."""
 FAST = {"float": 2.0**17, "double": 2.0**20}
 """Up to here arguments are reduced by three parts of pi/2."""
 _HALF_PI_PARTS = {
@@ -55,7 +60,9 @@ _HALF_PI_PARTS = {
     "double": (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33),
 }
 _F32_WINDOW = 26
+"""Bits of 2/pi that are multiplied at a time: with the 24 of an f32 a product has 50, exact in f64."""
 _F64_WINDOW = 32
+"""Bits of 2/pi at a time for f64: rows of the table are so far apart, a power of two."""
 
 
 @functools.cache

@@ -16,6 +16,7 @@ from compiler.codegen.llvm_ir import I1, Builder, Value, alike, element_of, floa
 
 _VECTOR_MACHINES = frozenset({"avx2", "neon"})
 _HALF_WORD, _WORD, _LONG_WORD = 16, 32, 64
+"""Bits of integers that f32 holds the quotients of, f64, and two of f64."""
 _A_LITTLE_LESS = 1.0 - 2.0**-51
 """More than three roundings add to a number, those of a quotient and of what it is of."""
 

@@ -53,6 +53,7 @@ Rule = Callable[[Scalar, Sequence[Value]], Value]
 
 
 _MANY = 16
+"""Elements from which on an operation is done in vectors: one of AVX-512 has 16 of f32."""
 
 
 def _arithmetic(float_opcode: str, integer_opcode: str, pred_opcode: str) -> Rule:

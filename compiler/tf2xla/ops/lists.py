@@ -20,6 +20,7 @@ from compiler.tf2xla.record import Lower, Record, Trait, record, table
 from compiler.tf2xla.values import TensorList, same_each
 
 _MOST = 1 << 24
+"""Tensors of a list: 16 million; each has room for all of its elements."""
 _SMALL = 64  # elements of an element that is kept in mind
 
 

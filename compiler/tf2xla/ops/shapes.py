@@ -16,6 +16,7 @@ from compiler.tf2xla.values import TensorList, Value
 
 _LARGEST = 1 << 40  # elements: what is beyond cannot be meant
 _MOST_NUMBERS = 1 << 26
+"""Numbers of a range that is a constant: 512 MiB of s64."""
 
 
 def _shape(operation: Operation) -> Expression:

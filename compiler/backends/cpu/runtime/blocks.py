@@ -20,6 +20,7 @@ from compiler.backends.cpu.runtime import layout, native
 from compiler.codegen import llvm
 
 RECYCLED_FROM_BYTES = 1 << 16
+"""Bytes of a block that is kept for another call: 16 pages; smaller ones NumPy's own allocator recycles."""
 _DEFAULT_LIMIT_BYTES = 1 << 30
 """Bytes that are kept for later results at most."""
 

@@ -19,6 +19,7 @@ CHECKS = ("check", "check_length", "check_lanes")
 """The functions, without the prefix under which programs know them."""
 
 _WORDS = 5
+"""Words of 64 bits that native code leaves behind of a failed check (`bounds.ll`)."""
 _RUNNING = threading.Lock()
 
 

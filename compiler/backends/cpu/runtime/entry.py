@@ -125,7 +125,13 @@ class Program:
     keep: object
 
     def run(self, given: Pointers, made: Pointers, arena: int) -> None:
-        """Run it on arrays at these addresses."""
+        """Run it on arrays at these addresses.
+
+        Args:
+            given: addresses of the parameters.
+            made: addresses of the results.
+            arena: that of the scratch memory.
+        """
         pool().run(self.address, given, made, arena, threads=self.threads, work=self.work)
 
 

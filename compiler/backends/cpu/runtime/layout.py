@@ -19,6 +19,7 @@ TYPE, DATA, RANK, DIMS, DESCR, FLAGS = 8, 16, 24, 32, 56, 64
 BYTES_DATA = bytes.__basicsize__ - 1
 
 CONTIGUOUS_ALIGNED = 0x101
+"""NumPy's flags `NPY_ARRAY_C_CONTIGUOUS` and `NPY_ARRAY_ALIGNED` (its C API)."""
 BEHAVED = CONTIGUOUS_ALIGNED | 0x400
 """Contiguous, aligned and writeable: the flags of an array that owns its block."""
 

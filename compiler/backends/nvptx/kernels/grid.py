@@ -215,7 +215,14 @@ def some_wait(builder: Builder, threads: int) -> None:
 
 
 def shared_array(builder: Builder, name: str, type_: ElementType, count: int) -> Value:
-    """An array of the function in the block's shared memory."""
+    """An array of the function in the block's shared memory.
+
+    Args:
+        builder: of the function.
+        name: what it is called.
+        type_: of its elements.
+        count: how many there are.
+    """
     definition = f"internal addrspace(3) global [{count} x {element.storage_type(type_)}] poison, align 16"
     array = builder.module.define_global(name, definition).name
     builder.function.shared[array] = count * type_.size_bytes

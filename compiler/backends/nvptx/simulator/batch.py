@@ -60,12 +60,22 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """The grid and which of its blocks a batch holds."""
+    """The grid and which of its blocks a batch holds.
+
+    Attributes:
+        grid: blocks along each axis.
+        block: threads of a block along each axis.
+        held: the numbers of the blocks that the batch holds, in ascending order.
+    """
 
     grid: Coordinates
     block: Coordinates
-    first_block: int
-    blocks: int
+    held: Sequence[int]
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the batch."""
+        return len(self.held)
 
     @property
     def threads(self) -> int:
@@ -79,7 +89,7 @@ class Geometry:
 
     def block_at(self, lane: int) -> Coordinates:
         """The coordinates of a lane's block."""
-        return _unravel(self.first_block + lane // self.threads, self.grid)
+        return _unravel(self.held[lane // self.threads], self.grid)
 
     def thread_at(self, lane: int) -> Coordinates:
         """The coordinates of a lane in its block."""
@@ -143,6 +153,7 @@ class Batch:
         self.all_lanes, self.block_of_lane, self.warp_of_lane, self.lane_in_warp = _numbered(
             geometry.blocks, geometry.threads
         )
+        self.number_of_block: Lanes = np.array(geometry.held, np.int64)
         self.has_whole_warps = geometry.threads % 32 == 0
         self.is_alive: NDArray[np.bool_] = np.ones(geometry.lanes, np.bool_)
         self.races: RaceDetector | None = None
@@ -163,9 +174,9 @@ class Batch:
         self.races = RaceDetector("shared", size, granule, geometry.threads, geometry.blocks)
 
     def watch_global_races(self, detector: RaceDetector) -> None:
-        """Check accesses of global memory with the detector of the launch."""
+        """Check accesses of global memory with the detector of the launch; the batch holds blocks in a row."""
         self.global_races = detector
-        detector.first_thread = self.geometry.first_block * self.geometry.threads
+        detector.first_thread = self.geometry.held[0] * self.geometry.threads
 
     @property
     def active(self) -> Lanes:

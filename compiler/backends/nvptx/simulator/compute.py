@@ -71,7 +71,13 @@ def in_order(actions: Sequence[Action]) -> Action:
 
 
 def resize(function: RawFunction, type_: str, bits: int) -> RawFunction:
-    """Extend or cut a result of a type to the width of the register that takes it."""
+    """Extend or cut a result of a type to the width of the register that takes it.
+
+    Args:
+        function: what computes the result.
+        type_: the result's, as PTX spells it.
+        bits: of the register.
+    """
     if type_ == "pred" or TYPE_BITS[type_] == bits:
         return function
     target = storage(bits)

@@ -82,7 +82,13 @@ def _part(batch: Batch, places: Lanes, target: int) -> int:
 
 
 def decode_indexed_jump(operands: Operands, targets: Sequence[int], chosen: _Chosen | None) -> Action:
-    """`brx.idx`: each lane goes to the target of its number."""
+    """`brx.idx`: each lane goes to the target of its number.
+
+    Args:
+        operands: those of the instruction.
+        targets: numbers of instructions, by the branch table.
+        chosen: what selects the lanes under a guard, if there is one.
+    """
     slot = operands.source(operands[0], "b32")
     table = np.array(targets)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from compiler.backends.nvptx.simulator.cursor import Cursor
 from compiler.backends.nvptx.simulator.syntax import (
@@ -14,6 +16,8 @@ from compiler.backends.nvptx.simulator.syntax import (
     Variable,
 )
 
+_INTEGERS = re.compile(r"\{\s*+(?:-?(?:0|[1-9]\d*)\s*+(?:,\s*+(?!\})|(?=\})))++\}")
+"""A list of nothing but integers, which nearly all that compilers write are: it is read at once."""
 _Element = int | float | Immediate | Relocation
 
 
@@ -66,8 +70,16 @@ def _parameter(cursor: Cursor, offset: int) -> Parameter:
     return Parameter(name.text, type_, align, size, offset)
 
 
-def _qualified_type(cursor: Cursor) -> tuple[int, str, int]:
-    """Alignment (0 if not given), type and vector lanes; `.ptr .space .align N` tells only about the pointee."""
+class _Qualified(NamedTuple):
+    """The type of a variable: its alignment in bytes (0 if not given), the element's type, and lanes of a vector."""
+
+    align: int
+    type: str
+    lanes: int
+
+
+def _qualified_type(cursor: Cursor) -> _Qualified:
+    """The type of a variable; `.ptr .space .align N` tells only about the pointee."""
     align = _attributes(cursor)
     lanes = 1
     if cursor.at(".v2", ".v4"):
@@ -79,7 +91,7 @@ def _qualified_type(cursor: Cursor) -> tuple[int, str, int]:
         if cursor.at(".global", ".const", ".shared", ".local", ".param"):
             cursor.take()
         _attributes(cursor)
-    return align, type_, lanes
+    return _Qualified(align, type_, lanes)
 
 
 def _attributes(cursor: Cursor) -> int:
@@ -111,6 +123,11 @@ def _dimensions(cursor: Cursor) -> int | None:
 
 
 def _initialiser(cursor: Cursor) -> Iterator[_Element]:
+    integers = _INTEGERS.match(cursor.text, cursor.token.start) if cursor.at("{") else None
+    if integers:
+        yield from map(int, integers[0][1:-1].split(","))
+        cursor.pass_over(integers.end())
+        return
     if not cursor.accept("{"):
         yield _element(cursor)
         return

@@ -9,6 +9,7 @@ expanded and are refused.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from compiler.backends.nvptx.simulator.syntax import (
     Function,
@@ -111,7 +112,15 @@ def _call(module: PtxModule, program: FlatProgram, call: Instruction, scope: Sco
     _expand(module, program, inner, stack)
 
 
-def _call_operands(call: Instruction) -> tuple[tuple[Operand, ...], str, tuple[Operand, ...]]:
+class _Call(NamedTuple):
+    """The operands of a call: where results go, the function's name, and the arguments."""
+
+    results: tuple[Operand, ...]
+    callee: str
+    arguments: tuple[Operand, ...]
+
+
+def _call_operands(call: Instruction) -> _Call:
     operands = list(call.operands)
     results: tuple[Operand, ...] = ()
     if operands and isinstance(operands[0], Group):
@@ -119,4 +128,4 @@ def _call_operands(call: Instruction) -> tuple[tuple[Operand, ...], str, tuple[O
     if not operands or not isinstance(operands[0], Symbol):
         raise UnsupportedError(f"{call.text!r}", "the PTX simulator", "calls through pointers cannot be expanded")
     arguments = operands[1].items if len(operands) > 1 and isinstance(operands[1], Group) else ()
-    return results, operands[0].name, arguments
+    return _Call(results, operands[0].name, arguments)

@@ -31,7 +31,13 @@ class Layout:
 
 
 def lay_out(program: Program, image: Image, dynamic_bytes: int) -> Layout:
-    """Place the kernel's variables; dynamic shared memory follows the static part."""
+    """Place the kernel's variables; dynamic shared memory follows the static part.
+
+    Args:
+        program: the kernel.
+        image: where the module's variables lie.
+        dynamic_bytes: of shared memory that the launch asks for.
+    """
     module_shared = {n: v for n, v in image.module.variables.items() if v.space == "shared"}
     own_shared = {n: v for n, v in program.variables.items() if v.space == "shared"}
     shared = {**module_shared, **own_shared}

@@ -69,7 +69,7 @@ class LaunchOptions:
     profile: bool = False
     """Count what a model of time needs (transactions, conflicts, divergence, waiting); takes several times longer."""
     sample: Sequence[int] = ()
-    """Run these blocks only, by their numbers; all, where there are none."""
+    """Run these blocks only, by their numbers in ascending order; all, where there are none."""
     step_limit: int = DEFAULT_STEP_LIMIT
     """The most instructions that one batch may issue before it counts as an endless loop."""
     lanes_per_batch: int = DEFAULT_LANES_PER_BATCH
@@ -188,12 +188,9 @@ def _check_shape(kernel: Function, grid: Coordinates, block: Coordinates) -> Non
         raise InputError(f"block {block}; {kernel.name} demands {required} by .reqntid")
 
 
-def _batches(sample: Sequence[int], blocks: int, most: int) -> Iterator[tuple[int, int]]:
-    """The first blocks of batches, and how many each holds."""
-    if sample:
-        yield from ((block, 1) for block in sample)
-    else:
-        yield from ((first, min(most, blocks - first)) for first in range(0, blocks, most))
+def _batches(blocks: Sequence[int], most: int) -> Iterator[Sequence[int]]:
+    """The blocks of each batch, so many at most."""
+    return (blocks[first : first + most] for first in range(0, len(blocks), most))
 
 
 class _Launch:
@@ -228,9 +225,11 @@ class _Launch:
         registers = self._registers(parameters, parameter_address)
         blocks = math.prod(self.grid)
         per_batch = max(1, self.options.lanes_per_batch // math.prod(self.block))
+        if self.options.sample and self.global_races is not None:
+            per_batch = 1
         with np.errstate(all="ignore"):
-            for first, count in _batches(self.options.sample, blocks, per_batch):
-                self._run_batch(Geometry(self.grid, self.block, first, count), registers)
+            for held in _batches(self.options.sample or range(blocks), per_batch):
+                self._run_batch(Geometry(self.grid, self.block, held), registers)
         self._count_each()
         executed = Counter[str]()
         for name, count in zip(self.program.names, self.counts, strict=True):

@@ -22,8 +22,11 @@ Addresses = NDArray[np.uint64]
 Index = NDArray[np.int64] | slice
 
 SHARED_BASE = 0x0100_0000_0000
+"""Where generic addresses of shared memory begin: the window of no GPU, so that mixed-up spaces show."""
 LOCAL_BASE = 0x0200_0000_0000
+"""Where those of local memory begin."""
 GLOBAL_BASE = 0x7F00_0000_0000
+"""Where global memory begins: as high as CUDA's addresses, so that halves of them show."""
 WINDOW = 0x0100_0000_0000
 """Bytes of generic addresses for each state space."""
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.backends.nvptx.simulator.active import ActiveLanes
 from compiler.backends.nvptx.simulator.banks import BankCounter
 from compiler.backends.nvptx.simulator.batch import Action, Batch, Lanes
 from compiler.backends.nvptx.simulator.pipes import Cost, cost_of
@@ -98,7 +99,7 @@ class Profiler:
         self._stored = self._clock
         self._ready: dict[str, NDArray[np.int64]] = {}
         self._latency = 0
-        self._active: tuple[Lanes | None, Any, int] | None = None
+        self._active: ActiveLanes | None = None
         self._landing: NDArray[np.int64] = np.zeros(0, np.int64)
 
     def begin(self, batch: Batch) -> None:
@@ -107,6 +108,8 @@ class Profiler:
         self._clock, self._landing = np.zeros(warps, np.int64), np.zeros(warps, np.int64)
         self._entered, self._issued, self._stored = (np.zeros(warps, np.int64) for _ in range(3))
         self._ready, self._active = {}, None
+        self.banks.begin()
+        self.traffic.begin()
 
     def end(self, batch: Batch) -> None:
         """All lanes of a batch have finished."""
@@ -126,18 +129,18 @@ class Profiler:
         pipe, passes, issued = effects.cost.pipe.value, effects.cost.passes, effects.cost.issued
 
         def act(batch: Batch) -> int | None:
-            warps, count = self._warps(batch)
+            lanes = self._lanes(batch)
+            count = lanes.warp_count
             self.issued += issued * count
             self.lane_slots += count * WARP_LANES
             self.active_lanes += batch.active_count
             if passes:
                 self.passes[pipe] += passes * count
-            now = self._begin(warps, effects)
+            now = self._begin(lanes.executing, effects)
             self._latency = 0
             target = action(batch)
-            until = now + (latency + self._latency)
-            for name in writes:
-                self._ready.setdefault(name, np.zeros_like(self._clock))[warps] = until
+            if writes:
+                self._write(writes, lanes, now + (latency + self._latency))
             return target
 
         return act
@@ -146,43 +149,62 @@ class Profiler:
         """When warps begin an instruction; their clocks go on."""
         if effects.begins:
             self._entered[warps] = self._issued[warps] = self._clock[warps]
-        after = [self._ready[name] for name in effects.uses.reads if name in self._ready]
-        after += [times for needs, times in ((effects.waits, self._landing), (effects.loads, self._stored)) if needs]
         now: NDArray[np.int64] = self._entered[warps]
-        for times in after:
-            now = np.maximum(now, times[warps])
+        for name in effects.uses.reads:
+            times = self._ready.get(name)
+            if times is not None:
+                now = np.maximum(now, times[warps])
+        if effects.waits:
+            now = np.maximum(now, self._landing[warps])
+        if effects.loads:
+            now = np.maximum(now, self._stored[warps])
         if effects.stores:
             self._stored[warps] = now
-        if effects.cost.issued:
-            self._issued[warps] += max(1, round(effects.cost.issued))
+        if effects.issues:
+            self._issued[warps] += effects.issues
         self._clock[warps] = np.maximum(np.maximum(self._clock[warps], now), self._issued[warps])
         return now
 
-    def _warps(self, batch: Batch) -> tuple[Any, int]:
-        """The numbers of the warps that execute, and how many they are."""
-        if self._active is None or self._active[0] is not batch.index or batch.index is None:
-            if batch.index is None:
-                self._active = (None, slice(None), self._clock.size)
-            else:
-                of_lane = batch.warp_of_lane[batch.index]
-                warps = of_lane[np.flatnonzero(np.diff(of_lane, prepend=-1))]
-                self._active = (batch.index, warps, warps.size)
-        return self._active[1], self._active[2]
+    def _write(self, names: Sequence[str], lanes: ActiveLanes, until: NDArray[np.int64]) -> None:
+        """From when on warps have the registers of these names."""
+        for name in names:
+            if lanes.index is None:
+                # Parts of it are overwritten later, and no other register's times with them.
+                self._ready[name] = until.copy()
+                continue
+            times = self._ready.get(name)
+            if times is None:
+                times = self._ready[name] = np.zeros_like(self._clock)
+            times[lanes.executing] = until
+
+    def _lanes(self, batch: Batch) -> ActiveLanes:
+        """The lanes that execute."""
+        if self._active is None or self._active.index is not batch.index:
+            self._active = ActiveLanes.of(batch)
+        return self._active
 
     # --- what actions tell of as they execute ----------------------------------------------------------------------
 
     def access_global(self, batch: Batch, addresses: NDArray[np.uint64], size: int) -> None:
-        """Lanes load or store so many bytes of global memory."""
-        lanes = batch.active
-        blocks = batch.block_of_lane[lanes] + batch.geometry.first_block
-        warps = batch.warp_of_lane[lanes]
-        reach = self.traffic.count(addresses, size, warps, blocks)
+        """Lanes load or store so many bytes of global memory.
+
+        Args:
+            batch: the blocks that run.
+            addresses: in bytes, one for each active lane, or one for all.
+            size: bytes of each lane.
+        """
+        reach = self.traffic.count(self._lanes(batch), addresses, size)
         self._latency = max(self._latency, _REACH_CYCLES[reach])
 
     def access_shared(self, batch: Batch, addresses: NDArray[np.uint64], size: int) -> None:
-        """Lanes load or store so many bytes of shared memory."""
-        lanes = batch.active
-        self.banks.count(addresses, size, batch.warp_of_lane[lanes], batch.lane_in_warp[lanes])
+        """Lanes load or store so many bytes of shared memory.
+
+        Args:
+            batch: the blocks that run.
+            addresses: in bytes from where the block's memory begins, one for each active lane, or one for all.
+            size: bytes of each lane.
+        """
+        self.banks.count(self._lanes(batch), addresses, size)
         self._latency = max(self._latency, _SHARED_CYCLES)
 
     def access_local(self) -> None:
@@ -202,7 +224,7 @@ class Profiler:
     def copy_ahead(self) -> None:
         """What the active lanes copy with `cp.async` lands when memory has answered; nobody waits for it before."""
         assert self._active is not None
-        warps = self._active[1]
+        warps = self._active.executing
         self._landing[warps] = np.maximum(self._landing[warps], self._clock[warps] + self._latency)
 
     def meet(self, batch: Batch, lanes: Lanes) -> None:
@@ -246,6 +268,7 @@ class _Effects:
         loads: whether it may read what was stored before it.
         stores: whether others may read what it stores.
         waits: whether it waits for what was copied ahead.
+        issues: cycles in which its warp issues nothing else.
     """
 
     uses: Uses
@@ -254,16 +277,18 @@ class _Effects:
     loads: bool
     stores: bool
     waits: bool
+    issues: int
 
     @classmethod
     def of(cls, instruction: Instruction, begins: bool) -> _Effects:  # noqa: FBT001 - mapped over both
         """Those of an instruction."""
-        opcode, modifiers = instruction.opcode, set(instruction.modifiers)
+        opcode, modifiers, cost = instruction.opcode, set(instruction.modifiers), cost_of(instruction)
         return cls(
             uses_of(instruction),
-            cost_of(instruction),
+            cost,
             begins,
             loads=opcode in ("ld", "ldmatrix", "atom", "red", "cp") and not {"nc", "param", "const"} & modifiers,
             stores=opcode in ("st", "atom", "red"),
             waits=opcode == "cp" and bool({"wait_all", "wait_group"} & modifiers),
+            issues=max(1, round(cost.issued)) if cost.issued else 0,
         )

@@ -15,7 +15,7 @@ forgets them.  The latest time of all writes, and of all reads, tells when there
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ _NEVER = -1
 _THREAD_BITS = 32
 """Bits of a number that tell a thread; those above tell the time."""
 _THREAD = (1 << _THREAD_BITS) - 1
+"""The bits of a stamp that hold the thread's number."""
 _MOST_KEPT = 64
 """Reads that are noted before they are entered."""
 _MOST_NOTED = 1 << 18
@@ -81,6 +82,14 @@ class _Log:
         self.latest = max(self.latest, access.latest)
 
 
+class _Noted(NamedTuple):
+    """Plain reads that nothing has been compared with yet: byte offsets, bytes of each, and who reads."""
+
+    offsets: _Lanes
+    size: int
+    access: _Access
+
+
 class RaceDetector:
     """Watches one memory; `first_thread` is the launch's number of the batch's first lane."""
 
@@ -91,7 +100,7 @@ class RaceDetector:
         self._is_shared = space == "shared"
         self._met_by_warp = False
         self._accesses: dict[tuple[int, int], tuple[_Lanes, _Access]] = {}
-        self._noted: list[tuple[_Lanes, int, _Access]] = []
+        self._noted: list[_Noted] = []
         self._noted_lanes = 0
         self._marked = 0
         self._marks = bytes_for(size_bytes)
@@ -121,13 +130,19 @@ class RaceDetector:
     def read(self, offsets: _Lanes, size: int, lanes: _Lanes) -> None:
         """Plain reads of `size` bytes at byte offsets."""
         self.peek(offsets, size, lanes)
-        self._noted.append((offsets, size, self._access(lanes)))
+        self._noted.append(_Noted(offsets, size, self._access(lanes)))
         self._noted_lanes += offsets.size
         if self._noted_lanes > _MOST_NOTED:
             self._enter_reads()
 
     def peek(self, offsets: _Lanes, size: int, lanes: _Lanes) -> None:
-        """Reads that are strong (`volatile`, `relaxed`, ...): only plain writes race with them."""
+        """Reads that are strong (`volatile`, `relaxed`, ...): only plain writes race with them.
+
+        Args:
+            offsets: in bytes, one for each lane.
+            size: bytes of each access.
+            lanes: numbers of the lanes in the batch.
+        """
         access = self._access(lanes)
         if self._may_meet(self._writes, access):
             self._check_log(self._writes, *self._granules(offsets, size, access), "reads", "wrote")
@@ -143,7 +158,13 @@ class RaceDetector:
             self._check_simultaneous(at, winner & _THREAD, values, access)
 
     def update(self, offsets: _Lanes, size: int, lanes: _Lanes) -> None:
-        """Atomic read-modify-writes, and strong writes."""
+        """Atomic read-modify-writes, and strong writes.
+
+        Args:
+            offsets: in bytes, one for each lane.
+            size: bytes of each access.
+            lanes: numbers of the lanes in the batch.
+        """
         self._check(offsets, size, self._access(lanes), "atomically updates")
 
     def _granules(self, offsets: _Lanes, size: int, access: _Access) -> tuple[_Lanes, _Access]:

@@ -71,7 +71,13 @@ def to_wide(raw: Raw, form: FloatFormat) -> Wide:
 
 
 def from_wide(wide: Wide, form: FloatFormat, mode: str = "rn") -> Raw:
-    """Round f64 values, exact or rounded to odd, to a format; f64 passes unrounded."""
+    """Round f64 values, exact or rounded to odd, to a format; f64 passes unrounded.
+
+    Args:
+        wide: the values.
+        form: the format.
+        mode: rn, rz, rm or rp, as PTX has it.
+    """
     if form is F64:
         return canonical(wide.copy().view(np.uint64), form)
     if form is BF16:

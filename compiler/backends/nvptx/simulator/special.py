@@ -15,7 +15,13 @@ _ALL = np.uint64(0xFFFF_FFFF)
 
 
 def special_value(name: str, batch: Batch, layout: Layout) -> NDArray[Any]:
-    """The value of a special register; one element if it is the same for all lanes."""
+    """The value of a special register; one element if it is the same for all lanes.
+
+    Args:
+        name: as PTX spells it, with its axis.
+        batch: the blocks that run.
+        layout: how much shared memory there is.
+    """
     register, _, axis = name.removeprefix("%").partition(".")
     if axis:
         return _coordinate(register, "xyz".index(axis), batch)
@@ -27,7 +33,7 @@ def special_value(name: str, batch: Batch, layout: Layout) -> NDArray[Any]:
         "laneid": lane,
         "warpid": batch.warp_of_lane % warps,
         "nwarpid": [warps],
-        "smid": batch.geometry.first_block + batch.block_of_lane,
+        "smid": batch.number_of_block[batch.block_of_lane],
         "nsmid": [batch.geometry.grid[0] * batch.geometry.grid[1] * batch.geometry.grid[2]],
         "lanemask_eq": bit,
         "lanemask_lt": below,
@@ -48,7 +54,7 @@ def _coordinate(register: str, axis: int, batch: Batch) -> NDArray[Any]:
     if register == "tid":
         number, extents = batch.all_lanes % geometry.threads, geometry.block
     else:
-        number, extents = batch.block_of_lane + geometry.first_block, geometry.grid
+        number, extents = batch.number_of_block[batch.block_of_lane], geometry.grid
     if extents[axis] == 1:
         return np.zeros(1, np.uint32)
     before = math.prod(extents[:axis])

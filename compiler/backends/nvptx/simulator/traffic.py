@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.backends.nvptx.simulator.active import ActiveLanes, Forms
+
 Keys = NDArray[np.int64]
 
 SECTOR_BYTES = 32
@@ -79,25 +81,26 @@ class TrafficCounter:
     bytes: int = 0
     _of_blocks: KeySet = field(default_factory=KeySet)
     _of_launch: KeySet = field(default_factory=KeySet)
+    _forms: Forms[_Sectors] = field(default_factory=lambda: Forms(SECTOR_BYTES))
 
-    def count(self, addresses: NDArray[np.uint64], size: int, warps: Keys, blocks: Keys) -> Reach:
+    def begin(self) -> None:
+        """Lanes of another batch come."""
+        self._forms.forget()
+
+    def count(self, lanes: ActiveLanes, addresses: NDArray[np.uint64], size: int) -> Reach:
         """Note an access of lanes.
 
         Args:
+            lanes: those that access memory.
             addresses: one for each lane, or one for all.
             size: bytes of each lane's access, which do not cross a sector.
-            warps: the number of each lane's warp, in ascending order.
-            blocks: the number of each lane's block in the grid.
         """
-        sector = addresses.astype(np.int64) >> _SECTOR_SHIFT
-        touched = np.unique(warps << _OWNER_SHIFT | sector)
-        wanted = np.unique(warps << _OWNER_SHIFT | (addresses.astype(np.int64) // size))
-        self.sectors += touched.size
-        self.bytes += wanted.size * size
-        _, each = np.unique(wanted >> _OWNER_SHIFT, return_counts=True)
-        self.least += int((-(-each * size // SECTOR_BYTES)).sum())
-        is_new = self._of_launch.add(np.unique(np.broadcast_to(sector, warps.shape)))
-        is_new_to_block = self._of_blocks.add(np.unique(blocks << _OWNER_SHIFT | sector))
+        found, moved = self._forms.look_up(lanes, addresses, size, _sectors_of)
+        self.sectors += found.touched
+        self.bytes += found.bytes
+        self.least += found.least
+        is_new = self._of_launch.add(found.of_launch + moved)
+        is_new_to_block = self._of_blocks.add(found.of_blocks + moved)
         return Reach.DRAM if is_new else Reach.L2 if is_new_to_block else Reach.L1
 
     @property
@@ -109,3 +112,36 @@ class TrafficCounter:
     def launch_sectors(self) -> int:
         """Sectors, each once."""
         return len(self._of_launch)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sectors:
+    """What an access touches.
+
+    Attributes:
+        touched: transactions.
+        least: how many would do, were it coalesced.
+        bytes: what lanes want, each byte once for each warp.
+        of_launch: the sectors, each once, in ascending order.
+        of_blocks: the sectors, each once for every block, with the block's number above.
+    """
+
+    touched: int
+    least: int
+    bytes: int
+    of_launch: Keys
+    of_blocks: Keys
+
+
+def _sectors_of(lanes: ActiveLanes, addresses: Keys, size: int) -> _Sectors:
+    sector = addresses >> _SECTOR_SHIFT
+    touched = np.unique(lanes.warps << _OWNER_SHIFT | sector)
+    wanted = np.unique(lanes.warps << _OWNER_SHIFT | (addresses // size))
+    _, each = np.unique(wanted >> _OWNER_SHIFT, return_counts=True)
+    return _Sectors(
+        touched=touched.size,
+        least=int((-(-each * size // SECTOR_BYTES)).sum()),
+        bytes=wanted.size * size,
+        of_launch=np.unique(sector),
+        of_blocks=np.unique(lanes.blocks << _OWNER_SHIFT | sector),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -80,13 +80,21 @@ def _shape(operands: Operands, values: Operand) -> tuple[str, list[Operand]]:
     return type_, items
 
 
+class _Target(NamedTuple):
+    """Where an element of an access goes: its number, its register's slot, and how it is extended."""
+
+    place: int
+    slot: int
+    extend: Callable[[Array], Array]
+
+
 def decode_load(operands: Operands) -> Action:
     """`ld` and `ldu`."""
     address = operands[1]
     type_, items = _shape(operands, operands[0])
     space = space_of(operands, address)
     targets = [
-        (place, operands.register(item), _extension(operands, item, type_))
+        _Target(place, operands.register(item), _extension(operands, item, type_))
         for place, item in enumerate(items)
         if not isinstance(item, Sink)
     ]
@@ -100,10 +108,6 @@ def decode_load(operands: Operands) -> Action:
     return Load(addresses, space, dtype, len(items), targets, kind, is_strong)
 
 
-_Targets = Sequence[tuple[int, int, Callable[[Array], Array]]]
-"""Which element goes to which slot, and how it is extended."""
-
-
 @dataclass(frozen=True, slots=True)
 class Load:
     """An action that loads so many elements.
@@ -115,7 +119,7 @@ class Load:
     space: str
     dtype: np.dtype[Any]
     count: int
-    targets: _Targets
+    targets: Sequence[_Target]
     kind: Hashable
     is_strong: bool
 
@@ -156,7 +160,7 @@ def _load_parameter(
     operands: Operands,
     address: Address,
     dtype: np.dtype[np.generic],
-    targets: list[tuple[int, int, Callable[[Array], Array]]],
+    targets: Sequence[_Target],
 ) -> Action:
     assert isinstance(address.base, Symbol)
     name = address.base.name

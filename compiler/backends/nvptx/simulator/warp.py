@@ -7,7 +7,7 @@ names a live lane which is not executing, is undefined on the hardware (it hangs
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -226,13 +226,21 @@ def _same_value(batch: Batch, values: Array, members: Array) -> tuple[Array, Arr
     return bits[group] & members, everyone
 
 
-_REDUCTIONS: dict[str, tuple[np.ufunc, int, int]] = {
-    "add": (np.add, 0, 0),
-    "min": (np.minimum, 2**32 - 1, 2**31 - 1),
-    "max": (np.maximum, 0, -(2**31)),
-    "and": (np.bitwise_and, 2**32 - 1, -1),
-    "or": (np.bitwise_or, 0, 0),
-    "xor": (np.bitwise_xor, 0, 0),
+class _Reduction(NamedTuple):
+    """What `redux.sync` combines lanes by, and what changes nothing, of unsigned and of signed integers."""
+
+    function: np.ufunc
+    of_unsigned: int
+    of_signed: int
+
+
+_REDUCTIONS: dict[str, _Reduction] = {
+    "add": _Reduction(np.add, 0, 0),
+    "min": _Reduction(np.minimum, 2**32 - 1, 2**31 - 1),
+    "max": _Reduction(np.maximum, 0, -(2**31)),
+    "and": _Reduction(np.bitwise_and, 2**32 - 1, -1),
+    "or": _Reduction(np.bitwise_or, 0, 0),
+    "xor": _Reduction(np.bitwise_xor, 0, 0),
 }
 
 

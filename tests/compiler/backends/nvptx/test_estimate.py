@@ -7,7 +7,8 @@ import pytest
 import compiler
 from compiler import CompileOptions
 from compiler.backends.decisions import Decided
-from compiler.backends.nvptx.estimate import sampled
+from compiler.backends.nvptx.estimate import sampled, stand_ins
+from compiler.backends.nvptx.kernels.grid import Launch
 
 ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }"
 
@@ -39,3 +40,9 @@ def test_every_launch_is_told_of() -> None:
 @pytest.mark.parametrize(("blocks", "most", "chosen"), [(3, 4, (0, 1, 2)), (100, 1, (50,)), (100, 2, (25, 75))])
 def test_few_blocks_stand_for_many(blocks: int, most: int, chosen: tuple[int, ...]) -> None:
     assert sampled(blocks, most) == chosen
+
+
+def test_of_many_launches_of_one_function_a_few_run_for_the_others() -> None:
+    panels = [Launch("panel", 8 - number, 128, (number,)) for number in range(8)]
+    others = [Launch("update", 8, 256, (number,)) for number in range(2)]
+    assert stand_ins([*panels[:1], *others, *panels[1:]]) == [3, 1, 2, 3, 3, 6, 6, 6, 8, 8]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from compiler.backends.cpu.kernels.convolution.phases import Part, Phase
 from compiler.backends.cpu.kernels.convolution.plan import (
@@ -25,12 +25,20 @@ from compiler.codegen.kernel import Kernel
 from compiler.ir.module import Instruction
 
 _BAND_BYTES = 512 << 10
+"""A padded copy of a band of the input: half of what the L2 cache of a server's core holds, the rest is for panels
+(chosen 11-21)."""
 _PANEL_BYTES = 512 << 10
+"""The packed window beside it: the other half."""
 _CACHED_BYTES = 640 << 10
+"""Factors up to which several panels read the input where it lies: five eighths of an L2 cache of 1 MiB (chosen,
+11-21)."""
 _COLLISION = 2048
 """Bytes at multiples of which rows lie in the same sets of the L1 cache."""
 _BANDS_PER_THREAD = 2
+"""Bands for each thread, so that one that comes late leaves half of its share to others."""
 _FEWEST_STEPS = 64
+"""Multiply-adds of a register tile beside which storing it is little: a store takes some 2 cycles a vector, so 3 %
+(chosen)."""
 _LOAD_CYCLES = 0.05
 """Cycles for a load of a vector that a tile repeats, beside an FMA."""
 _MOST_VECTORS = 4
@@ -105,12 +113,18 @@ def _cycles(form: Form, machine: Machine, rows: int, vectors: int) -> float:
     return max(rows * vectors / 2, loads / 2, machine.multiply_add_cycles) + loads * _LOAD_CYCLES
 
 
-def _tile(
-    shape: Shape, counts: list[int], vectors_of: tuple[int, Machine], flattened: int
-) -> tuple[tuple[int, ...], int, int]:
-    """How much of each dimension of places a tile covers, its rows and vectors."""
+class _Tile(NamedTuple):
+    """How much of each dimension of places a tile covers, its rows and its vectors."""
+
+    boxes: tuple[int, ...]
+    rows: int
+    vectors: int
+
+
+def _tile(shape: Shape, counts: list[int], vectors_of: tuple[int, Machine], flattened: int) -> _Tile:
+    """The cheapest tile."""
     lanes, machine = vectors_of
-    best: tuple[float, tuple[int, ...], int, int] | None = None
+    best, least = None, math.inf
     widest = _MOST_VECTORS if shape.form == "places" else min(_MOST_VECTORS, -(-shape.outputs // lanes))
     # In form lanes everything is read in vectors; neighbouring ones share pages and prefetching.
     for vectors in range(widest if shape.form == "lanes" else 1, widest + 1):
@@ -128,10 +142,10 @@ def _tile(
                 _cycles(shape.form, machine, rows, rest) if rest else 0.0
             )
             cost = math.prod(map(_rounded, counts, boxes)) * width
-        if best is None or cost < best[0]:
-            best = cost, boxes, rows, vectors
+        if best is None or cost < least:
+            best, least = _Tile(boxes, rows, vectors), cost
     assert best is not None
-    return best[1:]
+    return best
 
 
 def _run(shape: Shape, counts: list[int], flattened: int) -> int:

@@ -39,7 +39,7 @@ class Layout:
         """What all phases of a convolution need."""
         first = plans[0]
         patch = 0 if first.patch_direct else first.patch_elements
-        sums = 0 if first.out_direct else max(plan.partial_strides()[2] for plan in plans) + first.columns
+        sums = 0 if first.out_direct else max(plan.partial_sums().size for plan in plans) + first.columns
         weights = 0 if first.weights_direct else sum(plan.weight_elements for plan in plans) + first.columns
         row = first.shape.groups * first.shape.outputs + first.columns if first.shape.starts else 0
         sizes = [whole_lines(count * first.shape.size) for count in (weights, patch, sums, row)]
@@ -62,7 +62,14 @@ class Layout:
 
 
 def emit_packing(module: Module, kernel: Kernel, plans: Sequence[Plan], layout: Layout) -> str:
-    """Define the function that packs the weights of all phases; returns its name."""
+    """Define the function that packs the weights of all phases; returns its name.
+
+    Args:
+        module: where the function goes.
+        kernel: the convolution.
+        plans: one for each phase.
+        layout: where each phase's part of the workspace begins.
+    """
     b = Builder(begin(module, kernel, ".weights"))
     workspace = arguments(kernel).workspace
     for number, plan in enumerate(plans):
@@ -75,7 +82,15 @@ def emit_packing(module: Module, kernel: Kernel, plans: Sequence[Plan], layout: 
 
 
 def emit_starts(b: Builder, plan: Plan, phases: int, memory: tuple[Value, Value], layout: Layout) -> None:
-    """What the sums of each phase start from: zero times the weights of all others."""
+    """What the sums of each phase start from: zero times the weights of all others.
+
+    Args:
+        b: where code is emitted.
+        plan: of one phase.
+        phases: how many there are.
+        memory: the kernel's workspace, with what was packed, and a thread's scratch memory, where the starts go.
+        layout: what lies where in both.
+    """
     workspace, scratch = memory
     type_ = plan.shape.type
     rows = [b.gep(I8, workspace, integer(layout.weights + number * layout.row)) for number in range(phases)]

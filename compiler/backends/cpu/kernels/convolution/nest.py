@@ -27,7 +27,14 @@ from compiler.ir.module import Instruction
 
 
 def emit_nest(module: Module, kernel: Kernel, plans: Sequence[PhasePlan], layout: Layout) -> str:
-    """Define the function that computes everything else: item by item, all phases from one copy where there is one."""
+    """Define the function that computes everything else: item by item, all phases from one copy where there is one.
+
+    Args:
+        module: where the function goes.
+        kernel: the convolution.
+        plans: one for each phase.
+        layout: where each phase's part of the workspace begins.
+    """
     b = Builder(begin(module, kernel))
     own = b.mul(THREAD, integer(layout.own))
     scratch = b.gep(I8, arguments(kernel).workspace, b.add(own, integer(layout.shared)))
@@ -114,7 +121,7 @@ class _Nest:
         if plan.out_direct:
             self.walk_strides, self.feature_stride = [walk.out for walk in plan.walks], 1
         else:
-            self.walk_strides, self.feature_stride, _ = plan.partial_strides()
+            self.walk_strides, self.feature_stride, _ = plan.partial_sums()
 
     def emit(self, item: _Item, patch: Value | None) -> None:
         """An item; `patch` is what its band is read from where that is the same for all blocks."""

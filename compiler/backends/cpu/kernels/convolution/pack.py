@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.convolution.plan import Plan, Source
 from compiler.backends.cpu.kernels.gemm.micro import multiply_add
@@ -166,17 +167,33 @@ def pack_weights(
             place = b.add(b.mul(panel.index, integer(plan.blocks)), block.index)
             base = b.mul(place, integer(plan.panel_elements))
             start = b.mul(block.index, integer(plan.block))
-            _pack_steps(b, kernel, plan, (target, base, nothings), (output, width, start))
+            _pack_steps(b, kernel, plan, _Target(target, base, nothings), _Panel(output, width, start))
+
+
+class _Target(NamedTuple):
+    """Where packed weights go: the memory, the offset of a block in it, and where zeros stand, if they are wanted."""
+
+    weights: Value
+    base: Value
+    nothings: Value | None
+
+
+class _Panel(NamedTuple):
+    """What a panel of a block holds: its first output feature, how many it has, and the first input feature."""
+
+    output: Value
+    width: Value
+    start: Value
 
 
 def _pack_steps(
     b: Builder,
     kernel: Kernel,
     plan: Plan,
-    to: tuple[Value, Value, Value | None],
-    panel: tuple[Value, Value, Value],
+    to: _Target,
+    panel: _Panel,
 ) -> None:
-    """One panel of one block: `panel` is its first output feature, how many it has, and the first input feature."""
+    """One panel of one block."""
     shape, (target, base, nothings), (output, width, start) = plan.shape, to, panel
     labels, rhs = shape.labels, shape.rhs
     at: dict[int, Index] = {labels.kernel_input_feature: ZERO}

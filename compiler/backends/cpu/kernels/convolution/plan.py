@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from compiler.backends.cpu.kernels.convolution.phases import Phase, copied, phases
 from compiler.backends.cpu.kernels.convolution.vnni import Narrowed
@@ -232,6 +232,14 @@ def _rounded_up(count: int, part: int) -> int:
     return -(-count // part) * part
 
 
+class PartialSums(NamedTuple):
+    """A buffer of sums: how far apart what is walked over lies in it, and features, and how many sums it holds."""
+
+    walks: list[int]
+    feature: int
+    size: int
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Every decision about one phase of a convolution; phases differ in `walks`, `steps` and where they begin.
@@ -317,14 +325,14 @@ class Plan:
         """The size of all packed weights of the phase."""
         return 0 if self.weights_direct else self.shape.groups * self.panels * self.blocks * self.panel_elements
 
-    def partial_strides(self) -> tuple[list[int], int, int]:
-        """Of the buffer of sums: the strides of the walks, that of features, and its size."""
+    def partial_sums(self) -> PartialSums:
+        """The buffer of sums."""
         counts = [self.band if n == self.banded else w.count for n, w in enumerate(self.walks)]
         if self.shape.form != "places":
             width = self.panels * self.columns
-            return [s * width for s in strides(counts)], 1, math.prod(counts) * width
+            return PartialSums([s * width for s in strides(counts)], 1, math.prod(counts) * width)
         run = -(-self.flat // self.columns) * self.columns
         outer = counts[: -self.flattened]
         inner = [walk.patch for walk in self.walks[-self.flattened :]]
         total = math.prod(outer) * run
-        return [s * run for s in strides(outer)] + inner, total, self.panels * self.panel * total
+        return PartialSums([s * run for s in strides(outer)] + inner, total, self.panels * self.panel * total)

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.convolution.plan import Form, Step
 from compiler.backends.cpu.kernels.gemm.micro import load_lanes, multiply_add, store_lanes
-from compiler.backends.cpu.kernels.gemm.product import VnniOperands
+from compiler.backends.cpu.kernels.gemm.product import InVectors, VnniOperands
 from compiler.backends.cpu.kernels.gemm.vnni import multiply_add_words
-from compiler.codegen.llvm_ir import I1, I32, PTR, Builder, Module, Value, integer, keep_rolled, vector_type, zero
+from compiler.codegen.llvm_ir import I1, PTR, Builder, Module, Value, integer, keep_rolled, vector_type, zero
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class Tile(InVectors):
     """A register tile: `rows` are offsets of its rows in (the patch, the result), `columns` fill vectors of `lanes`.
 
     In form `places` rows are output features, whose weights lie side by side.  With `starts`, sums start from one value
@@ -38,21 +38,16 @@ class Tile:
     starts: bool
     words: VnniOperands | None = None
 
-    @property
-    def factor(self) -> str:
-        """The type of the factors' elements."""
-        return I32 if self.words else self.type
-
-    @property
-    def vectors(self) -> int:
-        """Vectors that cover the columns."""
-        return -(-self.columns // self.lanes)
-
 
 def emit(module: Module, name: str, tile: Tile) -> Value:
     """`void NAME(ptr patch, ptr weights, ptr starts, ptr out, i1 accumulate)`.
 
     Where it is to `accumulate` sums start from what `out` holds; `starts` is not looked at by tiles without.
+
+    Args:
+        module: where the function goes.
+        name: the function's name.
+        tile: which elements it reads, and how many sums are in registers.
     """
     parameters = [
         *((f"{PTR} noalias readonly", "patch"), (f"{PTR} noalias readonly", "weights")),

@@ -23,7 +23,9 @@ from compiler.codegen.signature import arguments
 from compiler.ir.module import Instruction
 
 _MOVED = 128
+"""By what signed bytes become unsigned ones: half of their 256 values."""
 _WIDEST = 512
+"""Bits of the widest vector, AVX-512."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,14 @@ class Narrowed:
         return word.flipped(b, b.load(I32, address, align=self.lhs.type.size_bytes), 0)
 
     def weight(self, kernel: Kernel, b: Builder, at: Sequence[Index], feature: int) -> tuple[Value, Value]:
-        """A word of the weights, and minus what it adds to sums because the input's bytes were moved."""
+        """A word of the weights, and minus what it adds to sums because the input's bytes were moved.
+
+        Args:
+            kernel: the convolution.
+            b: where code is emitted.
+            at: the indices of the word's first element in the weights.
+            feature: the dimension of input features, along which a word's elements lie.
+        """
         word = Word(self.rhs.llvm, self.rhs.type.is_signed, self.words.group)
         elements = self._elements(kernel, b, self.rhs, at, feature)
         found = word.joined(b, [(word.part(b, value, 0), inside) for value, inside in elements], 0)

@@ -15,7 +15,13 @@ from compiler.codegen.signature import arguments, elemental_of
 
 
 def of_view(kernel: Kernel, seen: View, batch: Sequence[int]) -> Base:
-    """Where the batches of a view begin, which count through those dimensions of it."""
+    """Where the batches of a view begin, which count through those dimensions of it.
+
+    Args:
+        kernel: the product.
+        seen: the array through which an operand is seen.
+        batch: the dimensions of the view that count batches.
+    """
     pointer = arguments(kernel).inputs[dict(kernel.leaves)[seen.source]]
 
     def start(builder: Builder) -> Value:
@@ -35,7 +41,14 @@ def of_batches(
     walked: Sequence[tuple[int, int]],
     start: Callable[[Builder], Value] = lambda _: integer(0),
 ) -> Base:
-    """The address of a batch by its number, which counts through dimensions of these sizes and strides."""
+    """The address of a batch by its number, which counts through dimensions of these sizes and strides.
+
+    Args:
+        pointer: where the array begins.
+        type_: LLVM's type of its elements.
+        walked: size and stride, in elements, of each batch dimension, the outermost first.
+        start: elements from the array's first to that of the first batch.
+    """
 
     def base(builder: Builder, batch: Value) -> Value:
         offset, rest = start(builder), batch

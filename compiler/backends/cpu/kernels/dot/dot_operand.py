@@ -48,7 +48,14 @@ class DotOperand:
         return Operand(self.load, instruction.array.rank - 1 not in self.rows, array, narrow)
 
     def load(self, builder: Builder, batch: Value, row: Value, column: Value) -> Value:
-        """One element, in the type of the sum."""
+        """One element, in the type of the sum.
+
+        Args:
+            builder: where code is emitted.
+            batch: the number of the batch.
+            row: the free index.
+            column: the index along what is summed.
+        """
         emission, instruction = Emission(builder), self.factor.instruction
         value = elemental_of(self.kernel, emission).value(instruction, self._indices(emission, batch, row, column))
         return element.convert(builder, value, instruction.array.element_type, self.type)

@@ -34,7 +34,13 @@ class Unconverted:
         return _LLVM[self.type]
 
     def load(self, kernel: Kernel, emission: Emission, indices: Sequence[Index]) -> Value:
-        """One element."""
+        """One element.
+
+        Args:
+            kernel: the product.
+            emission: where code is emitted, with what is known there.
+            indices: one for each dimension.
+        """
         b = emission.builder
         value = elemental_of(kernel, emission).value(self.source, tuple(indices))
         value = element.convert(b, value, self.source.array.element_type, self.type)

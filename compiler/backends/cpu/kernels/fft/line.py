@@ -123,7 +123,13 @@ class Lines:
 
 @contextmanager
 def each(builder: Builder, start: int, stop: int) -> Iterator[Value]:
-    """A loop over numbers, of which there is one at least."""
+    """A loop over numbers, of which there is one at least.
+
+    Args:
+        builder: where code is emitted.
+        start: the first number.
+        stop: the one behind the last.
+    """
     with builder.loop(integer(start), integer(stop), nonempty=True) as loop:
         yield loop.index
 

@@ -25,6 +25,8 @@ from compiler.codegen.llvm_ir import I8, I32, I64, PTR, Builder, Module, Value, 
 _TILE = 16
 """Rows of a tile register, and words of 4 bytes in each (Intel AMX: 16 rows of 64 bytes)."""
 _BLOCK = 2 * _TILE
+"""Rows and columns of the 2 x 2 tiles that one step computes: four of sums and four of factors are all eight
+registers."""
 _WORD_BYTES = 4
 """A word of a tile: two bf16 or four bytes."""
 _RIGHT_BYTES = 1 << 20
@@ -32,6 +34,7 @@ _RIGHT_BYTES = 1 << 20
 _GROUP = {"bfloat": 2, "i8": 4}
 _BITS = {"bfloat": "i16", "i8": "i8"}
 _SMALLEST = 16
+"""The shortest side that fills a tile: its 16 rows, and as many words."""
 
 
 def suits(gemm: Gemm, machine: Machine) -> Decision:
@@ -126,7 +129,13 @@ class AmxNest:
         return sum(self.sizes.values())
 
     def emit(self, b: Builder, scratch: Value, threads: tuple[Value, Value]) -> None:
-        """The whole nest, for one thread."""
+        """The whole nest, for one thread.
+
+        Args:
+            b: where code is emitted.
+            scratch: the kernel's workspace.
+            threads: the thread's number, and how many there are.
+        """
         offsets = itertools.accumulate((0, *self.sizes.values()))
         packed_right, packed_left, staging, sums = (
             b.gep(I8, scratch, integer(offset)) for offset in list(offsets)[:-1]

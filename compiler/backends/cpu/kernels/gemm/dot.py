@@ -9,6 +9,7 @@ up together.
 from __future__ import annotations
 
 import itertools
+from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.gemm.micro import load_lanes, multiply_add
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Gemm
@@ -18,8 +19,25 @@ from compiler.codegen.llvm_ir import FLOAT_TYPES, PTR, Builder, Value, integer, 
 # Places for the sums of a group of rows.
 _SUMS = 32
 _ACCUMULATORS = 16
+"""Sums in registers at once: half of AVX-512's 32, the rest is for factors."""
 # Columns up to which code is written for each.
 _UNROLLED = 4
+
+
+class _Sums(NamedTuple):
+    """The sums of a row of a product for some of its columns."""
+
+    batch: Value
+    row: Value
+    columns: range
+
+
+class _Factor(NamedTuple):
+    """An element of the right factor."""
+
+    batch: Value
+    step: Value
+    column: int
 
 
 def dot_scratch(gemm: Gemm) -> int:
@@ -43,7 +61,7 @@ def emit_dot(b: Builder, gemm: Gemm, shape: tuple[int, int, int], scratch: Value
                 integer(0), integer(gemm.k), carried=[zero(gemm.type)] * gemm.n, name="dot", nonempty=True
             ) as step:
                 left = gemm.lhs.load(b, batch, row.index, step.index)
-                factors = [_column(b, gemm, (batch, step.index, column), columns) for column in range(gemm.n)]
+                factors = [_column(b, gemm, _Factor(batch, step.index, column), columns) for column in range(gemm.n)]
                 pairs = zip(factors, step.carried, strict=True)
                 step.carry(*(_reduce(b, left, factor, total) for factor, total in pairs))
             # Frozen, since LLVM's vectoriser asks about what is one number in all rows along every path of its uses.
@@ -86,10 +104,10 @@ def _emit_groups(
                 b.call(callee, "void", [lines, held, scratch])
                 # The last group overlaps the one before.
                 with b.loop(b.sub(wanted, first), integer(rows), name="store", nonempty=True) as row:
-                    _store_row(b, gemm, (batch, b.add(first, row.index), columns), row.index, scratch)
+                    _store_row(b, gemm, _Sums(batch, b.add(first, row.index), columns), row.index, scratch)
 
 
-def _store_row(b: Builder, gemm: Gemm, where: tuple[Value, Value, range], number: Value, scratch: Value) -> None:
+def _store_row(b: Builder, gemm: Gemm, where: _Sums, number: Value, scratch: Value) -> None:
     """Store a row of a group: where there are more than very few columns, by a loop, so that its code is short."""
     batch, row, columns = where
     line = b.gep(gemm.type, scratch, b.mul(number, integer(len(columns))))
@@ -203,7 +221,7 @@ def _gather_columns(b: Builder, gemm: Gemm, batch: Value, scratch: Value) -> Non
             b.store(value, b.gep(gemm.type, line, step.index))
 
 
-def _column(b: Builder, gemm: Gemm, where: tuple[Value, Value, int], scratch: Value) -> Value:
+def _column(b: Builder, gemm: Gemm, where: _Factor, scratch: Value) -> Value:
     batch, step, column = where
     if _reads_in_place(gemm):
         return gemm.rhs.load(b, batch, step, integer(column))

@@ -80,7 +80,13 @@ class ProductOnTiles:
         return self._nest("").workspace_bytes
 
     def emit(self, module: Module, name: str, parameters: Sequence[tuple[str, str]]) -> None:
-        """Define the function."""
+        """Define the function.
+
+        Args:
+            module: where the function goes.
+            name: the function's name.
+            parameters: LLVM's types and names of its parameters.
+        """
         function = _begin(module, name, parameters, "nounwind")
         workspace, thread, threads = function.arguments[-3:]
         b, nest = Builder(function), self._nest(name)

@@ -7,8 +7,9 @@ where the vector instructions are.  All strides are constants, so that an addres
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, VnniOperands
+from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, InVectors, VnniOperands
 from compiler.backends.cpu.kernels.gemm.vnni import multiply_add_words
 from compiler.codegen.llvm_ir import (
     FLOAT_TYPES,
@@ -57,7 +58,7 @@ def store_lanes(b: Builder, value: Value, address: Value, lanes: int, inside: in
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class Tile(InVectors):
     """A register tile of `rows` x `columns`, and the constant strides (in elements) of what it reads and writes.
 
     The columns are covered by vectors of `lanes`; where they end within a vector, `partial_load` and `partial_store`
@@ -80,16 +81,6 @@ class Tile:
     words: VnniOperands | None = None
     corrected: bool = False
     addend_row: int | None = None
-
-    @property
-    def factor(self) -> str:
-        """The type of the factors' elements."""
-        return I32 if self.words else self.type
-
-    @property
-    def vectors(self) -> int:
-        """Vectors that cover the columns."""
-        return -(-self.columns // self.lanes)
 
     @property
     def vector(self) -> str:
@@ -122,7 +113,9 @@ def micro_kernel(module: Module, name: str, tile: Tile) -> Value:
     with b.loop(integer(0), depth, carried=totals, name="depth", nonempty=True, metadata=keep_rolled(module)) as loop:
         left = b.gep(tile.factor, lhs, b.mul(loop.index, integer(tile.lhs_step)))
         right = b.gep(tile.factor, rhs, b.mul(loop.index, integer(tile.rhs_step)))
-        factors = [_load(b, tile, tile.factor, (right, 0, v), masked=tile.partial_load) for v in range(tile.vectors)]
+        factors = [
+            _load(b, tile, tile.factor, _Vector(right, 0, v), masked=tile.partial_load) for v in range(tile.vectors)
+        ]
         sums: list[Value] = []
         for row in range(tile.rows):
             element = b.load(tile.factor, b.gep(tile.factor, left, integer(row * tile.lhs_row)))
@@ -133,7 +126,9 @@ def micro_kernel(module: Module, name: str, tile: Tile) -> Value:
     for position, total in enumerate(loop.results):
         row, vector = divmod(position, tile.vectors)
         for addend in addends:
-            other = _load(b, tile, tile.type, (addend, row * (tile.addend_row or 0), vector), masked=tile.partial_store)
+            other = _load(
+                b, tile, tile.type, _Vector(addend, row * (tile.addend_row or 0), vector), masked=tile.partial_store
+            )
             total = b.binary("fadd" if tile.type in FLOAT_TYPES else "add", total, other)
         _store(b, tile, out, row, vector, total)
     b.ret()
@@ -149,7 +144,7 @@ def _step(b: Builder, tile: Tile, left: Value, right: Value, total: Value) -> Va
 def _corrected(b: Builder, tile: Tile, rhs: Value, totals: list[Value]) -> list[Value]:
     if not tile.corrected:
         return totals
-    taken = [_load(b, tile, I32, (rhs, -tile.rhs_step, vector), masked=False) for vector in range(tile.vectors)]
+    taken = [_load(b, tile, I32, _Vector(rhs, -tile.rhs_step, vector), masked=False) for vector in range(tile.vectors)]
     return [b.binary("sub", total, taken[number % tile.vectors]) for number, total in enumerate(totals)]
 
 
@@ -161,7 +156,7 @@ def _initial(b: Builder, tile: Tile, out: Value, accumulate: Value) -> list[Valu
     b.branch_if(accumulate, resume, start)
     b.begin(resume)
     loaded = [
-        _load(b, tile, tile.type, (out, row * tile.out_row, vector), masked=tile.partial_store)
+        _load(b, tile, tile.type, _Vector(out, row * tile.out_row, vector), masked=tile.partial_store)
         for row in range(tile.rows)
         for vector in range(tile.vectors)
     ]
@@ -170,7 +165,15 @@ def _initial(b: Builder, tile: Tile, out: Value, accumulate: Value) -> list[Valu
     return [b.phi(tile.vector, [(value, resume), (zero(tile.vector), entry)]) for value in loaded]
 
 
-def _load(b: Builder, tile: Tile, type_: str, where: tuple[Value, int, int], *, masked: bool) -> Value:
+class _Vector(NamedTuple):
+    """A vector of a row: where the array begins, elements from there to the row, and the vector's number in it."""
+
+    base: Value
+    offset: int
+    number: int
+
+
+def _load(b: Builder, tile: Tile, type_: str, where: _Vector, *, masked: bool) -> Value:
     base, offset, vector = where
     first = vector * tile.lanes
     address = b.gep(type_, base, integer(offset + first))

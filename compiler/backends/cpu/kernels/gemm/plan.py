@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from compiler.backends.cpu.kernels.gemm.dot import sums_vectors
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Gemm
 from compiler.backends.cpu.kernels.gemm.vnni import narrowed
 from compiler.backends.cpu.machine import Machine
+from compiler.codegen.workspace import LINE_BYTES
 from compiler.diagnostics import UnsupportedError
 
 Form: TypeAlias = Literal["empty", "zero", "dot", "stream", "tile"]
@@ -26,7 +27,9 @@ _NARROW = 4
 # factor is read where it lies, far away, one page per step.
 _WHOLE_DEPTH_BYTES = 4096
 _DEPTH_BYTES = 2048
+"""Bytes of a row that are summed in one go where the whole is longer (chosen by measuring over shapes, 11-21)."""
 _DISTANT_DEPTH_BYTES = 512
+"""The same where each step of the right factor is a page of its own (chosen by measuring over shapes, 11-21)."""
 # With few steps along k it is storing the sums that takes the time: a small left factor is read again for blocks of the
 # right one as small as L1, at no loss, and threads need little room for them.
 _SHALLOW_DEPTH_BYTES = 128
@@ -34,13 +37,17 @@ _SHALLOW_DEPTH_BYTES = 128
 _COLLISION = 4096
 """Bytes at multiples of which rows lie in the same sets of the L1 cache."""
 _SAFE_ROWS = 12
+"""Rows of a register tile that lie in the same sets of L1: as many as the ways of an L1 cache of 48 KiB (Sapphire
+Rapids; chosen 11-21)."""
 _MOST_ROWS = 16
+"""Rows of a register tile: with a vector of sums for each and two of factors, 32 registers have no room for more."""
 # What is read a few times only, or stays near, is not worth packing.  For the right factor: up to how many rows of the
 # product, by what the distance between its own rows is a multiple of.
 _FEW_COLUMN_PANELS = 2
 # So many times what L2 holds is near enough to be read by all threads; measured.
 _CACHED_RIGHT = 2.5
 _PARTLY_COLLIDES = _COLLISION // 2
+"""Half of it: rows lie in two sets by turns."""
 _DIRECT_ROWS = {_COLLISION: 32, _PARTLY_COLLIDES: 64, 1: 320}
 # Steps along k before which what is packed from far away is asked for, measured.
 _FETCHED_STEPS = 32
@@ -49,26 +56,32 @@ _COLLIDING_VECTORS = 3
 # Cycles that are lost by a load of the left factor, from L1, and of the right one, from farther away.
 _L1_LOAD = 0.03
 _L2_LOAD = 0.1
+"""Cycles that are lost by a load from L2, beside multiply-adds that hide most of its 14 (fitted to measurements over
+shapes, 11-21)."""
 # Cycles that a register tile takes beside its multiply-adds, and for every row that it stores beside one per vector.
 _TILE_CYCLES = 20
 _ROW_CYCLES = 2
+"""Cycles for each row that a register tile stores, beside its vectors: its address and its loop (fitted, 11-21)."""
 _MOST_VECTORS = 7
+"""Vectors of columns of a register tile: beyond, 32 registers leave fewer than three rows."""
 # Rows of the left factor that must be adjacent for register tiles to be cut so that each is packed in vectors.
 _LEAST_RUN = 4
 # Cycles that a cache line costs in which two threads write, and its bytes.
 _SHARED_LINE_CYCLES = 100
 """Cycles in which a line that another core has written comes over."""
-_LINE = 64
-"""Bytes of a cache line."""
 # Sums along k: columns up to which they are looked at and, of how many registers there are, taken at a time; rows.
 _MOST_SUMMED = 24
 _SUM_SHARE = 4
+"""Columns of sums at a time, as one part of so many of the registers: rows take the others."""
 _MOST_SUMMED_ROWS = 8
+"""Rows of sums at a time, where there are several columns (chosen 11-21)."""
 # Cycles to add up the lanes of a sum and store it, to load a vector of a column from L2, and to turn an element around
 # while it is packed.
 _FOLD_CYCLES = 4
 _L2_VECTOR = 2
+"""Cycles to load a vector of a column from L2: 64 bytes at 32 a cycle."""
 _TURNED = 0.7
+"""Cycles to transpose an element while it is packed (fitted to measurements over shapes, 11-21)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +155,7 @@ class Plan:
         """What false sharing adds to a tile at the edge of a thread's part, in half the time of computing a tile."""
         gemm = self.gemm
         size = ELEMENT_BYTES[gemm.type] if gemm.out else 1
-        if not (gemm.n * size % _LINE or self.columns * size % _LINE):
+        if not (gemm.n * size % LINE_BYTES or self.columns * size % LINE_BYTES):
             return 0
         cycles = self.rows * self.vectors * gemm.k // 2 + _TILE_CYCLES + self.rows * (_ROW_CYCLES + self.vectors)
         return 2 * _SHARED_LINE_CYCLES * (self.columns if gemm.exchanged else self.rows) // cycles
@@ -167,7 +180,7 @@ def plan(gemm: Gemm, machine: Machine) -> Plan:
         raise UnsupportedError(f"accumulation in {gemm.type}", "the matrix product kernel", f"known are {known}")
     lanes = machine.vector_bits // 8 // ELEMENT_BYTES[gemm.type]
     gemm, form, why = _form(gemm, lanes, machine)
-    gemm = _within_runs(gemm, lanes)
+    gemm = _within_runs(gemm, lanes, packs=form == "tile")
     if form == "dot":
         rows, vectors = _sums(gemm, machine)
     else:
@@ -182,44 +195,54 @@ def plan(gemm: Gemm, machine: Machine) -> Plan:
     return _blocked(first) if form == "tile" else first
 
 
-def _within_runs(gemm: Gemm, lanes: int) -> Gemm:
+def _within_runs(gemm: Gemm, lanes: int, *, packs: bool) -> Gemm:
     """Without the vectors that would reach beyond a run of neighbours.
 
     Register tiles are as high as rows of the left factor allow that are adjacent (`_register_tile`); all else begins
-    at whole vectors.
+    at whole vectors.  Where it is packed, the right factor is read in shorter ones.
     """
     lhs, rhs = gemm.lhs, gemm.rhs
     if lhs.run % (lanes if lhs.row_major else _LEAST_RUN):
         lhs = replace(lhs, vector=None, run=0)
     if rhs.run % lanes:
-        rhs = replace(rhs, vector=None, run=0)
+        shorter = math.gcd(rhs.run, lanes)
+        fits = packs and rhs.row_major and shorter >= _LEAST_RUN
+        rhs = replace(rhs, run=shorter) if fits else replace(rhs, vector=None, run=0)
     return replace(gemm, lhs=lhs, rhs=rhs)
 
 
-def _form(gemm: Gemm, lanes: int, machine: Machine) -> tuple[Gemm, Form, str]:
-    """The product, maybe the transposed one, the form that it gets, and why."""
+class _Formed(NamedTuple):
+    """The product, or the transposed one, the form that it gets, and why."""
+
+    gemm: Gemm
+    form: Form
+    why: str
+
+
+def _form(gemm: Gemm, lanes: int, machine: Machine) -> _Formed:
+    """The form of a product."""
     if 0 in (gemm.batch, gemm.m, gemm.n):
-        return gemm, "empty", "there is no result"
+        return _Formed(gemm, "empty", "there is no result")
     if gemm.k == 0:
-        return gemm, "zero", "nothing is summed"
+        return _Formed(gemm, "zero", "nothing is summed")
     if _prefers_transposed(gemm, lanes):
         gemm = gemm.transposed()
     if gemm.n <= _NARROW and gemm.lhs.row_major:
-        return gemm, "dot", f"there are {_NARROW} columns at most"
+        return _Formed(gemm, "dot", f"there are {_NARROW} columns at most")
     if gemm.m <= _NARROW and (gemm.rhs.row_major or gemm.rhs.vector is None):
-        return gemm, "stream", f"there are {_NARROW} rows at most"
+        return _Formed(gemm, "stream", f"there are {_NARROW} rows at most")
     return _cheaper(gemm, lanes, machine)
 
 
-def _cheaper(gemm: Gemm, lanes: int, machine: Machine) -> tuple[Gemm, Form, str]:
+def _cheaper(gemm: Gemm, lanes: int, machine: Machine) -> _Formed:
     """The cheaper of register tiles and sums along k."""
     summed = min((gemm, gemm.transposed()), key=lambda product: _summed_cycles(product, lanes, machine))
     sums, tiles = _summed_cycles(summed, lanes, machine), _tiled_cycles(gemm, lanes, machine)
     if sums < tiles:
-        return summed, "dot", f"sums along k take {sums:.0f} cycles, register tiles {tiles:.0f}"
+        return _Formed(summed, "dot", f"sums along k take {sums:.0f} cycles, register tiles {tiles:.0f}")
     if sums == math.inf:
-        return gemm, "tile", "rows are not read in vectors, or there are too many columns, or few rows"
-    return gemm, "tile", f"register tiles take {tiles:.0f} cycles, sums along k {sums:.0f}"
+        return _Formed(gemm, "tile", "rows are not read in vectors, or there are too many columns, or few rows")
+    return _Formed(gemm, "tile", f"register tiles take {tiles:.0f} cycles, sums along k {sums:.0f}")
 
 
 def _tiled_cycles(gemm: Gemm, lanes: int, machine: Machine) -> float:

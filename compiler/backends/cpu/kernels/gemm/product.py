@@ -120,6 +120,32 @@ class VnniOperands:
     flip: int = 0
 
 
+class InVectors:
+    """A register tile by the vectors that cover its columns.
+
+    Attributes:
+        type: LLVM's type of its sums.
+        lanes: of a vector.
+        columns: how many it has.
+        words: what makes words of the factors, if they are multiplied by words.
+    """
+
+    type: str
+    lanes: int
+    columns: int
+    words: VnniOperands | None
+
+    @property
+    def factor(self) -> str:
+        """The type of the factors' elements."""
+        return I32 if self.words else self.type
+
+    @property
+    def vectors(self) -> int:
+        """Vectors that cover the columns."""
+        return -(-self.columns // self.lanes)
+
+
 @dataclass(frozen=True, slots=True)
 class Gemm:
     """`store(b, i, j, sum over k of lhs(b, i, k) * rhs(b, k, j))` for every batch b < `batch`, i < `m`, j < `n`.

@@ -19,6 +19,7 @@ from compiler.codegen.llvm_ir import I64, Builder, Module, Value, integer, keep_
 _GRID = "gemm.share"
 _BOUNDS = "[4 x i64]"
 _NEVER = 1 << 62
+"""Larger than any count, for what is not to be shared; no sum with it overflows 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)

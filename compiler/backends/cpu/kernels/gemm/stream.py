@@ -6,13 +6,17 @@ Plain loops over the caller's `load`, contiguous in the right factor, which LLVM
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from compiler.backends.cpu.kernels.gemm.micro import multiply_add
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Gemm
 from compiler.backends.cpu.kernels.gemm.share import Extent, Range, batches, blocks, share
 from compiler.codegen.llvm_ir import Builder, Value, integer, vector_type, zero
 
 _COLUMN_UNIT = 64
+"""Columns that a thread takes at once: four cache lines of f32, so that no line has two writers."""
 _UNITS_AT_ONCE = 16
+"""Units whose sums are kept: 4 KiB for each row of f32, an eighth of an L1 cache."""
 _ROWS_AT_ONCE = {1: 8, 2: 4, 3: 4, 4: 4}
 
 
@@ -22,7 +26,15 @@ def stream_scratch(gemm: Gemm) -> int:
 
 
 def emit_stream(b: Builder, gemm: Gemm, lanes: int, scratch: Value, threads: tuple[Value, Value]) -> None:
-    """At most a few rows: several rows of the right factor at a time are added, scaled, to the rows of the result."""
+    """At most a few rows: several rows of the right factor at a time are added, scaled, to the rows of the result.
+
+    Args:
+        b: where code is emitted.
+        gemm: the product.
+        lanes: elements of a vector.
+        scratch: the thread's workspace.
+        threads: the thread's number, and how many there are.
+    """
     units = -(-gemm.n // _COLUMN_UNIT)
     mine = share(b, Extent(gemm.batch, 1, units), *threads)
     with (
@@ -51,17 +63,25 @@ def _stream_block(b: Builder, gemm: Gemm, lanes: int, what: tuple[Value, Range],
         with b.loop(integer(start), integer(stop), step=height, name="step", nonempty=True) as step:
             steps = [b.add(step.index, integer(offset)) for offset in range(height)]
             factors = [[gemm.lhs.load(b, batch, integer(row), k) for k in steps] for row in range(gemm.m)]
-            _add_steps(b, gemm, (batch, steps, factors), columns, lines, lanes)
+            _add_steps(b, gemm, _Factors(batch, steps, factors), columns, lines, lanes)
     with b.loop(columns.start, columns.stop, name="store") as column:
         for row, line in enumerate(lines):
             total = b.load(gemm.type, b.gep(gemm.type, line, b.sub(column.index, columns.start)))
             gemm.store(b, batch, integer(row), column.index, total)
 
 
+class _Factors(NamedTuple):
+    """Elements of the left factor: the numbers of steps along k, and by row what stands there."""
+
+    batch: Value
+    steps: list[Value]
+    rows: list[list[Value]]
+
+
 def _add_steps(
     b: Builder,
     gemm: Gemm,
-    what: tuple[Value, list[Value], list[list[Value]]],
+    what: _Factors,
     columns: Range,
     lines: list[Value],
     lanes: int,

@@ -19,10 +19,12 @@ from compiler.backends.cpu.machine import Machine
 from compiler.codegen.llvm_ir import I16, I32, Builder, Value, integer, vector_type, zero
 
 WORD_BITS = 32
+"""Bits of what VNNI's and AVX512-BF16's instructions add up (Intel's instruction set reference)."""
 _BITS = {"bfloat": 16, "i8": 8, "i16": 16}
 FLIP = integer(0x80808080 - (1 << WORD_BITS), I32)
 """What is added, or as well taken, to make bytes unsigned that are signed, or the other way round."""
 _SMALLEST_DEPTH = 2
+"""Words of a row from which on packing pays: of a single one there is no sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,13 @@ class Word:
         return self.flipped(b, total, lanes)
 
     def flipped(self, b: Builder, words: Value, lanes: int) -> Value:
-        """VnniOperands of elements as they are multiplied."""
+        """VnniOperands of elements as they are multiplied.
+
+        Args:
+            b: where code is emitted.
+            words: words of elements as they lie in memory.
+            lanes: how many words.
+        """
         if not self.flip:
             return words
         return b.binary("xor", words, b.broadcast(FLIP, lanes) if lanes else FLIP)

@@ -8,6 +8,7 @@ reflections of three rows and columns.  The vectors are kept as rows, so that wh
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.linear_algebra.numbers import Number, Numbers
 from compiler.backends.cpu.kernels.linear_algebra.shifts import LastRows, magnitude, nonzero
@@ -17,10 +18,28 @@ from compiler.codegen.llvm_ir import I32, I64, PTR, Builder, Value, floating, in
 MOST_ITERATIONS = 30
 """Iterations for each eigenvalue before the rest are given up."""
 _PATIENCE = 10
+"""Steps without a deflation after which an exceptional shift is taken (LAPACK's dlahqr takes as many)."""
 _BULGE = 3
+"""Rows of the bulge that a double shift chases: its reflectors have so many elements (Golub and Van Loan, 7.5)."""
 _EPS = {"float": 2.0**-23, "double": 2.0**-52}
 STATE = 4
 """Integers: the last row that is not done, iterations, iterations in this part, and the part's first row."""
+
+
+class _Reflection(NamedTuple):
+    """`x - tau (x l) r`, where l and r begin with 1: tau, and the elements behind it."""
+
+    factor: Number
+    left: list[Number]
+    right: list[Number]
+
+
+class _Reflector(NamedTuple):
+    """What zeroes a column below its head: tau, what the head becomes, and the elements of the vector behind its 1."""
+
+    factor: Number
+    beta: Number
+    vector: list[Number]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +148,14 @@ class Francis:
         b.ret()
         return f"@{function.name}"
 
-    def _reflection(self, b: Builder, column: list[Number]) -> tuple[Number, Number, list[Number]]:
-        """tau, beta, and the two elements of the vector behind its 1."""
+    def _reflection(self, b: Builder, column: list[Number]) -> _Reflector:
+        """What zeroes a column below its head."""
         n = self.numbers
         head, *tail = column
         length = n.hypot(b, *(n.size(b, value) for value in tail))
         factor, beta, divisor = n.reflection(b, head, length)
         by = n.divisor(b, divisor)
-        return factor, beta, [n.divided(b, value, by) for value in tail]
+        return _Reflector(factor, beta, [n.divided(b, value, by) for value in tail])
 
     def _chase(self) -> str:
         """`void NAME(ptr form, ptr rows, i64 k, i64 top, i64 bottom, tau, v1, v2)`: reflect three rows and columns."""
@@ -151,17 +170,19 @@ class Francis:
         factor, *vector = (tuple(given[start : start + n.parts]) for start in range(0, len(given), n.parts))
         stop = integer(n.length) if self.whole else b.add(bottom, integer(1))
         turned = [n.conjugate(b, value) for value in vector]
-        self._rows(b, form, (k, k, stop), (n.conjugate(b, factor), turned, vector))
+        self._rows(b, form, (k, k, stop), _Reflection(n.conjugate(b, factor), turned, vector))
         first = integer(0) if self.whole else top
         last = b.add(b.smin(b.add(k, integer(_BULGE)), bottom), integer(1))
         with b.loop(first, last, name="row", nonempty=True, scalar=True) as row:
             line = n.at(b, form, row.index)
             columns = [b.add(k, integer(number)) for number in range(_BULGE)]
             values = [n.element(b, line, column) for column in columns]
-            for value, column in zip(self._turned(b, values, (factor, vector, turned)), columns, strict=True):
+            for value, column in zip(
+                self._turned(b, values, _Reflection(factor, vector, turned)), columns, strict=True
+            ):
                 n.put(b, value, line, column)
         if self.vectors:
-            self._rows(b, rows, (k, integer(0), integer(n.length)), (factor, vector, turned))
+            self._rows(b, rows, (k, integer(0), integer(n.length)), _Reflection(factor, vector, turned))
         b.ret()
         return f"@{function.name}"
 
@@ -170,12 +191,12 @@ class Francis:
         b: Builder,
         matrix: Value,
         place: tuple[Value, Value, Value],
-        reflection: tuple[Number, list[Number], list[Number]],
+        reflection: _Reflection,
     ) -> None:
         """Three rows reflected, from a column up to another, or to the end of the vector that it is in."""
         n, (k, first, stop) = self.numbers, place
         factor, left, right = reflection
-        spread = (
+        spread = _Reflection(
             n.spread(b, factor),
             [n.spread(b, value) for value in left],
             [n.spread(b, value) for value in right],
@@ -186,9 +207,7 @@ class Francis:
             for value, line in zip(self._turned(b, values, spread), lines, strict=True):
                 n.store(b, value, line, at.index)
 
-    def _turned(
-        self, b: Builder, values: list[Number], reflection: tuple[Number, list[Number], list[Number]]
-    ) -> list[Number]:
+    def _turned(self, b: Builder, values: list[Number], reflection: _Reflection) -> list[Number]:
         """What `x - tau (x l) r` is, where l and r begin with 1."""
         n, (factor, left, right) = self.numbers, reflection
         total = values[0]

@@ -57,7 +57,14 @@ class Numbers:
     def vectors(
         self, b: Builder, first: Value, stop: Value, carried: Sequence[Value] = ()
     ) -> AbstractContextManager[Loop]:
-        """A loop over vectors, the last of which may reach behind the end."""
+        """A loop over vectors, the last of which may reach behind the end.
+
+        Args:
+            b: where code is emitted.
+            first: the first element.
+            stop: the one behind the last.
+            carried: values that the loop carries.
+        """
         return self._lengths.vectors(b, first, stop, carried)
 
     # -- memory -------------------------------------------------------------------------------------------------------
@@ -85,7 +92,14 @@ class Numbers:
             b.store(number[part] if part < len(number) else floating(0.0, self.tiles.type), place)
 
     def clear(self, b: Builder, row: Value, first: Value, stop: Value) -> None:
-        """Zeros from a vector up to one that may reach behind the end."""
+        """Zeros from a vector up to one that may reach behind the end.
+
+        Args:
+            b: where code is emitted.
+            row: the address of the row.
+            first: the first element that becomes 0.
+            stop: the one behind the last.
+        """
         with self.vectors(b, first, stop) as at:
             self.store(b, self.zero(vector=True), row, at.index)
 
@@ -97,7 +111,14 @@ class Numbers:
             self.put(b, self.zero(), row, at.index)
 
     def split(self, b: Builder, source: Value, target: Value, extent: tuple[int, int]) -> None:
-        """Take a program's matrix of so many rows and columns into a workspace; zeros behind its rows."""
+        """Take a program's matrix of so many rows and columns into a workspace; zeros behind its rows.
+
+        Args:
+            b: where code is emitted.
+            source: the matrix, row by row.
+            target: the workspace, parts apart.
+            extent: rows and columns.
+        """
         t, (rows, columns) = self.tiles, extent
         with b.loop(integer(0), integer(rows), name="split", scalar=True) as row:
             given, wanted = t.at(b, source, (row.index, self.parts * columns)), self.at(b, target, row.index)
@@ -105,7 +126,14 @@ class Numbers:
             self._each(b, (given, wanted), columns, joins=False)
 
     def join(self, b: Builder, source: Value, target: Value, extent: tuple[int, int]) -> None:
-        """Give a program's matrix of so many rows and columns back."""
+        """Give a program's matrix of so many rows and columns back.
+
+        Args:
+            b: where code is emitted.
+            source: the workspace, parts apart.
+            target: the matrix, row by row.
+            extent: rows and columns.
+        """
         t, (rows, columns) = self.tiles, extent
         with b.loop(integer(0), integer(rows), name="join", scalar=True) as row:
             given, wanted = t.at(b, target, (row.index, self.parts * columns)), self.at(b, source, row.index)
@@ -138,7 +166,13 @@ class Numbers:
                     self.store(b, parts, inside, at.index)
 
     def turn(self, b: Builder, source: tuple[Value, int], target: tuple[Value, int]) -> None:
-        """A square matrix transposed, part for part; matrices are given with the distances between their rows."""
+        """A square matrix transposed, part for part; matrices are given with the distances between their rows.
+
+        Args:
+            b: where code is emitted.
+            source: a matrix, and elements from row to row.
+            target: where the transposed one goes, and elements from row to row there.
+        """
         t, size = self.tiles, integer(self.length)
         turn = t.turn()
         for part in range(self.parts):
@@ -180,11 +214,23 @@ class Numbers:
         return (number[0], *(b.unary("fneg", part) for part in number[1:]))
 
     def subtract(self, b: Builder, left: Number, right: Number) -> Number:
-        """X - y."""
+        """X - y.
+
+        Args:
+            b: where code is emitted.
+            left: x.
+            right: y.
+        """
         return tuple(b.binary("fsub", *pair) for pair in zip(left, right, strict=True))
 
     def multiply(self, b: Builder, left: Number, right: Number) -> Number:
-        """X y."""
+        """X y.
+
+        Args:
+            b: where code is emitted.
+            left: x.
+            right: y.
+        """
         if self.parts == 1:
             return (b.binary("fmul", left[0], right[0]),)
         crossed = b.binary("fmul", left[0], right[1])
@@ -193,7 +239,14 @@ class Numbers:
         return add(b, left[0], right[0], minus), add(b, left[1], right[0], crossed)
 
     def multiply_add(self, b: Builder, left: Number, right: Number, total: Number) -> Number:
-        """X y + z."""
+        """X y + z.
+
+        Args:
+            b: where code is emitted.
+            left: x.
+            right: y.
+            total: z.
+        """
         add = self.tiles.multiply_add
         if self.parts == 1:
             return (add(b, left[0], right[0], total[0]),)
@@ -201,7 +254,13 @@ class Numbers:
         return real, add(b, left[1], right[0], add(b, left[0], right[1], total[1]))
 
     def scaled(self, b: Builder, number: Number, by: Value) -> Number:
-        """X r, for a real r."""
+        """X r, for a real r.
+
+        Args:
+            b: where code is emitted.
+            number: x.
+            by: r.
+        """
         return tuple(b.binary("fmul", part, by) for part in number)
 
     def sum(self, b: Builder, number: Number) -> Number:
@@ -220,7 +279,13 @@ class Numbers:
         return scale, tuple(b.binary("fdiv", part, square) for part in self.conjugate(b, shares))
 
     def divided(self, b: Builder, number: Number, by: tuple[Value, Number]) -> Number:
-        """X / y, for a y of which `divisor` tells; also of vectors and `spread_divisor`."""
+        """X / y, for a y of which `divisor` tells; also of vectors and `spread_divisor`.
+
+        Args:
+            b: where code is emitted.
+            number: x.
+            by: what `divisor` gave for y.
+        """
         scale, inverse = by
         shares = tuple(b.binary("fdiv", part, scale) for part in number)
         return self.multiply(b, shares, inverse) if inverse else shares
@@ -238,7 +303,13 @@ class Numbers:
         return b.intrinsic(f"{name}.{mangled(left.type)}", [left, right])
 
     def hypot(self, b: Builder, left: Value, right: Value) -> Value:
-        """The root of two squares, of values that are not negative, neither of which leaves the range."""
+        """The root of two squares, of values that are not negative, neither of which leaves the range.
+
+        Args:
+            b: where code is emitted.
+            left: one value, 0 or more.
+            right: the other.
+        """
         larger, smaller = (self._extremum(b, name, left, right) for name in ("maximum", "minimum"))
         one = floating(1.0, left.type)
         share = b.binary("fdiv", smaller, b.select(b.compare("oeq", larger, floating(0.0, left.type)), one, larger))
@@ -276,5 +347,12 @@ class Numbers:
         )
 
     def select(self, b: Builder, condition: Value, then: Number, otherwise: Number) -> Number:
-        """One of two numbers."""
+        """One of two numbers.
+
+        Args:
+            b: where code is emitted.
+            condition: an i1.
+            then: what it is where that holds.
+            otherwise: what it is where not.
+        """
         return tuple(b.select(condition, *pair) for pair in zip(then, otherwise, strict=True))

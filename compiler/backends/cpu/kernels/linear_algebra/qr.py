@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.linear_algebra.reflections import Reflections
 from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES, PANEL, Tiles
@@ -13,10 +14,18 @@ def _strips(tiles: Tiles, columns: int, apply: Reflections, *, transposed: bool)
     return {width: apply.apply(width, transposed=transposed) for width in tiles.strips(columns) if width}
 
 
+class _Columns(NamedTuple):
+    """Columns to which a block is applied: the first, up to which, and how many of them are no whole strip."""
+
+    first: Value
+    stop: int
+    left: int
+
+
 def _apply(
-    b: Builder, tiles: Tiles, strips: dict[int, str], place: Value, extent: tuple[Value, int, int], given: list[Value]
+    b: Builder, tiles: Tiles, strips: dict[int, str], place: Value, extent: _Columns, given: list[Value]
 ) -> None:
-    """Apply a block to the strips of rows at a place, from a column up to `columns`, of which `left` are no whole."""
+    """Apply a block to the strips of rows at a place."""
     first, columns, left = extent
     for width, function in strips.items():
         whole = width == tiles.width
@@ -75,7 +84,7 @@ class Qr:
                     b.call(compact, "void", [panel, scales, triangle, height, width])
                     place = t.at(b, matrix, (start, self.columns))
                     given = [panel, triangle, products, height]
-                    _apply(b, t, strips, place, (behind, self.columns, behind_first % t.width), given)
+                    _apply(b, t, strips, place, _Columns(behind, self.columns, behind_first % t.width), given)
         b.ret()
         return f"@{function.name}"
 
@@ -116,6 +125,6 @@ class Product:
             b.call(compact, "void", [panel, scales, triangle, height, width])
             place = t.at(b, product, (start, self.columns))
             given = [panel, triangle, products, height]
-            _apply(b, t, strips, place, (start, self.columns, self.columns % t.width), given)
+            _apply(b, t, strips, place, _Columns(start, self.columns, self.columns % t.width), given)
         b.ret()
         return f"@{function.name}"

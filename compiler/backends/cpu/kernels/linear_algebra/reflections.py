@@ -63,7 +63,14 @@ class Reflections:
         self.clear(b, panel, b.mul(width, pitch), integer(PANEL * self.pitch))
 
     def clear(self, b: Builder, base: Value, first: Value, stop: Value) -> None:
-        """Zeros from one element up to another, a multiple of vectors behind it."""
+        """Zeros from one element up to another, a multiple of vectors behind it.
+
+        Args:
+            b: where code is emitted.
+            base: the address of a row.
+            first: the first element that becomes 0.
+            stop: the one behind the last.
+        """
         t = self.tiles
         with b.loop(first, stop, step=t.lanes, name="clear", metadata=keep_rolled(t.module)) as at:
             t.store(b, zero(t.vector), b.gep(t.type, base, at.index))
@@ -71,7 +78,14 @@ class Reflections:
     def vectors(
         self, b: Builder, first: Value, stop: Value, carried: Sequence[Value] = ()
     ) -> AbstractContextManager[Loop]:
-        """A loop over vectors, the last of which may reach behind the end."""
+        """A loop over vectors, the last of which may reach behind the end.
+
+        Args:
+            b: where code is emitted.
+            first: the first element.
+            stop: the one behind the last.
+            carried: values that the loop carries.
+        """
         metadata = keep_rolled(self.tiles.module)
         return b.loop(first, stop, step=self.tiles.lanes, carried=carried, name="rows", metadata=metadata)
 
@@ -121,7 +135,13 @@ class Reflections:
         return f"@{function.name}"
 
     def reflection(self, b: Builder, head: Value, length: Value) -> tuple[Value, Value, Value]:
-        """tau, beta and what the tail is divided by."""
+        """tau, beta and what the tail is divided by.
+
+        Args:
+            b: where code is emitted.
+            head: the column's first element.
+            length: the root of the squares of those behind it.
+        """
         type_ = head.type
         short, zero_, one = mangled(type_), floating(0.0, type_), floating(1.0, type_)
         size = b.intrinsic(f"fabs.{short}", [head])

@@ -131,7 +131,13 @@ class LastRows:
         return centre, b.select(is_late, b.binary("fmul", size, self._real(0.4375**0.5)), distance)
 
     def bulge(self, head: list[Number], centre: Number, distance: Value) -> list[Number]:
-        """The first column of (H - s1)(H - s2), divided by its magnitude, from elements of H's first rows."""
+        """The first column of (H - s1)(H - s2), divided by its magnitude, from elements of H's first rows.
+
+        Args:
+            head: H's elements (1, 1), (1, 2), (2, 1) and (2, 2), and (3, 2) behind them.
+            centre: half of the sum of both shifts.
+            distance: what either is away from it along the imaginary axis; 0 where both are one.
+        """
         b, n = self.builder, self.numbers
         own, right, below, following, further = head
         away = n.subtract(b, own, centre)

@@ -51,7 +51,14 @@ def _power_of_two(b: Builder, largest: Value) -> Value:
 
 @contextmanager
 def ranked(b: Builder, tiles: Tiles, values: Value, size: int) -> Iterator[tuple[Value, Value, Value]]:
-    """A loop over numbers in f64: where each stands, where it belongs in ascending order, and the number."""
+    """A loop over numbers in f64: where each stands, where it belongs in ascending order, and the number.
+
+    Args:
+        b: where code is emitted.
+        tiles: types and widths.
+        values: the address of the numbers.
+        size: how many there are.
+    """
     metadata, start = keep_rolled(tiles.module, scalar=True), [integer(0)]
     with b.loop(integer(0), integer(size), name="value", nonempty=True, scalar=True) as at:
         value = b.load(DOUBLE, b.gep(DOUBLE, values, at.index))

@@ -86,7 +86,13 @@ class Tiles:
         return b.load(self.vector, place, align=self.bytes)
 
     def store(self, b: Builder, value: Value, place: Value) -> None:
-        """Write a vector, wherever it lies."""
+        """Write a vector, wherever it lies.
+
+        Args:
+            b: where code is emitted.
+            value: the vector.
+            place: the address of its first element.
+        """
         b.store(value, place, align=self.bytes)
 
     def multiply_add(self, b: Builder, left: Value, right: Value, total: Value) -> Value:
@@ -197,7 +203,14 @@ class Tiles:
     def copy_rows(
         self, b: Builder, extent: tuple[Value, int], source: tuple[Value, int], target: tuple[Value, int]
     ) -> None:
-        """Copy rows of up to a strip's width, given with the distances between them; lanes behind are 0."""
+        """Copy rows of up to a strip's width, given with the distances between them; lanes behind are 0.
+
+        Args:
+            b: where code is emitted.
+            extent: how many rows, and elements of each.
+            source: the address of the first, and elements from row to row.
+            target: the same of where they go.
+        """
         rows, columns = extent
         with b.loop(integer(0), rows, name="copy", metadata=keep_rolled(self.module)) as row:
             given, wanted = (self.at(b, base, (row.index, stride)) for base, stride in (source, target))
@@ -212,7 +225,14 @@ class Tiles:
     def put_negated(
         self, b: Builder, extent: tuple[Value, int], source: tuple[Value, int], target: tuple[Value, int]
     ) -> None:
-        """Copy a strip's rows, negated; given with the distances between them."""
+        """Copy a strip's rows, negated; given with the distances between them.
+
+        Args:
+            b: where code is emitted.
+            extent: how many rows, and elements of each.
+            source: the address of the first, and elements from row to row.
+            target: the same of where they go.
+        """
         rows, columns = extent
         with b.loop(integer(0), rows, name="put", metadata=keep_rolled(self.module)) as row:
             given, wanted = (self.at(b, base, (row.index, stride)) for base, stride in (source, target))

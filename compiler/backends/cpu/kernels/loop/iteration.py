@@ -14,6 +14,7 @@ from types import MappingProxyType
 from compiler.analysis.iteration import Iteration, depends_on, iteration_of
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
 from compiler.backends.cpu.kernels.strategy import Functions, Given, Kind, Plan, Strategy
+from compiler.backends.cpu.machine import WIDEST_VECTOR_BYTES
 from compiler.codegen import cost, element, nest
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import ZERO, Emission, Index
@@ -24,11 +25,11 @@ from compiler.codegen.movement import Indices
 from compiler.codegen.signature import elemental_of, store
 from compiler.ir.module import Computation, Instruction
 
-_VECTOR_BYTES = 64
-"""Bytes of the widest vector, AVX-512."""
 _REGISTERS = 24
 """Vector registers for state; of 32 some are left for what is computed."""
 _MOST_VECTORS = 4
+"""Vectors of elements that iterate together: more wait for the slowest element longer than they hide latencies
+(chosen)."""
 _ITERATIONS = 100
 """Iterations that a loop is expected to take."""
 _NOTHING: Mapping[Instruction, Value] = MappingProxyType({})
@@ -43,7 +44,7 @@ def _decide(given: Given) -> Plan:
     size = states[0].array.size
     widest = max(value.array.element_type.size_bytes for value in (*states, *kept.values()))
     vectors = max(1, min(_MOST_VECTORS, _REGISTERS // (len(states) + len(kept))))
-    length = vectors * _VECTOR_BYTES // widest
+    length = vectors * WIDEST_VECTOR_BYTES // widest
     iteration = sum(cost.COST[i.opcode] for i in form.body.instructions)
 
     def emit(module: Module) -> Functions:

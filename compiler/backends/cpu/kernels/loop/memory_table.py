@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from compiler.ir.module import Instruction
 from compiler.ir.opdef import Array
 
 _BITS, _WORD = 16, 32
+"""Bits of an element whose values all stand in the table, 65,536 of them; bits of what a gather loads."""
 _FEWEST = 4 << _BITS
 """Elements for which it is worth while to make a table, and to have it read into the cache."""
 _ROUNDING = {"bf16": 0.025, "f16": 0.01}
@@ -86,8 +87,16 @@ def looking_up(values: Elemental, tables: Iterable[Table]) -> Elemental:
     return values.with_leaves(lambda looking: {table.root: partial(table.look_up, looking) for table in tables})
 
 
-def _chains(kernel: Kernel) -> Iterator[tuple[Instruction, Instruction, list[Instruction]]]:
-    """Where chains end, the value of 16 bits that they begin at, and what is between, operands and the end included."""
+class _Chain(NamedTuple):
+    """A function of one value of 16 bits: where it ends, that value, and all between, with constants."""
+
+    root: Instruction
+    argument: Instruction
+    members: list[Instruction]
+
+
+def _chains(kernel: Kernel) -> Iterator[_Chain]:
+    """The functions of one value in a kernel that are worth a table."""
     body = list(kernel.body())
     arguments = _arguments(kernel, body)
     for root in body:
@@ -100,7 +109,7 @@ def _chains(kernel: Kernel) -> Iterator[tuple[Instruction, Instruction, list[Ins
                     needed.update(instruction.operands)
             chain = [instruction for instruction in body if instruction in needed and instruction is not argument]
             if _weight(root, chain, kernel) >= _WORTH:
-                yield root, argument, chain
+                yield _Chain(root, argument, chain)
 
 
 def _arguments(kernel: Kernel, body: Iterable[Instruction]) -> dict[Instruction, Instruction | None]:

@@ -23,6 +23,7 @@ from compiler.ir.module import Instruction
 from compiler.ir.types import BF16
 
 _WORD = 32
+"""Bits of a pair of bf16."""
 _FEWEST = 256
 """Elements of the innermost loop for which what is left over does not count."""
 

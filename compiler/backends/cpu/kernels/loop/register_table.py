@@ -18,7 +18,7 @@ from compiler.backends.cpu.kernels.strategy import Functions, Plan
 from compiler.backends.cpu.kernels.vectors import lanes
 from compiler.backends.cpu.kernels.vectors.lane_rules import fits
 from compiler.backends.cpu.kernels.vectors.lanes import Lanes
-from compiler.backends.cpu.machine import Machine
+from compiler.backends.cpu.machine import WIDEST_VECTOR_BYTES, Machine
 from compiler.backends.strategy import Declined, Detail
 from compiler.codegen import element, nest
 from compiler.codegen.elemental import Elemental
@@ -31,8 +31,6 @@ from compiler.codegen.signature import arguments, elemental_of
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 
-_VECTOR_BYTES = 64
-"""Bytes of the widest vector, AVX-512."""
 _NEEDED = {1: ("avx512vbmi", "qi", "qi"), 2: ("avx512bw", "hi", "hi"), 4: ("avx512f", "si", "d")}
 """By the size of an element: the feature that has the instructions, and the ends of their names for one and two."""
 _LARGEST = 256
@@ -40,7 +38,9 @@ _LARGEST = 256
 _FEWEST = 4096
 """Elements for which it is worth while to load the tables."""
 _BYTE = 255
+"""The largest index that a byte holds."""
 _PAIR = 2
+"""Vectors of a table that one instruction looks into (AVX-512's `vpermi2`)."""
 
 
 def decide(given: LoopGiven) -> Plan | Declined:
@@ -52,7 +52,7 @@ def decide(given: LoopGiven) -> Plan | Declined:
     sizes = {gather.array.element_type.size_bytes for gather in found}
     if len(sizes) != 1:
         return Declined("tables have elements of several sizes")
-    if given.kernel.outputs[0].size < _FEWEST or given.group.loops[-1] < 2 * _VECTOR_BYTES:
+    if given.kernel.outputs[0].size < _FEWEST or given.group.loops[-1] < 2 * WIDEST_VECTOR_BYTES:
         return Declined("too few elements to load tables for")
     others = [i for i in kernel.body() if i not in found]
     tables = {gather.operands[0] for gather in found}
@@ -93,7 +93,7 @@ def _emit(
 ) -> None:
     """Emit the whole kernel."""
     emission = Emission(builder)
-    width = _VECTOR_BYTES // lookups[0].array.element_type.size_bytes
+    width = WIDEST_VECTOR_BYTES // lookups[0].array.element_type.size_bytes
     numbers, pointers = dict(kernel.leaves), arguments(kernel)
 
     def load(gather: Instruction, values: Elemental) -> _Table:

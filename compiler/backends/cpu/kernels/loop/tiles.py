@@ -23,7 +23,7 @@ from compiler.backends.cpu.kernels.gemm.pack import transpose
 from compiler.backends.cpu.kernels.loop.given import LoopGiven
 from compiler.backends.cpu.kernels.strategy import Functions, Plan
 from compiler.backends.cpu.kernels.vectors import nontemporal
-from compiler.backends.cpu.machine import Machine
+from compiler.backends.cpu.machine import WIDEST_VECTOR_BYTES, Machine
 from compiler.backends.strategy import Declined, Detail
 from compiler.codegen import nest, strided
 from compiler.codegen.index import Emission, Index, Variable, constant, whole
@@ -41,12 +41,13 @@ _PADDED, _PADDED_NARROW = 1.05, 1.3
 _WORTH = 2.5
 """How much more than it has may be transposed of a tile."""
 _NARROW_BYTES = 4
-_VECTOR_BYTES = 64
-"""Bytes of the widest vector, AVX-512."""
+"""Bytes of an element up to which 16 rows of it are 16 registers; wider ones take blocks of half the side."""
 _WORD_BYTES = 8
+"""Bytes of the widest element that shuffles move; wider ones move in parts."""
 _TILE_BYTES = 256
 """A row of a tile: what is read, and written, of consecutive memory at a time."""
 _MOST_BLOCKS = 4
+"""Blocks of a row of a tile: 256 bytes of f32, four lines of each of 16 rows."""
 _MOVEMENT = narrowing(Trait.MOVES, "transpose reshape bitcast") | {"copy"}
 """What may stand in a tile: elements go to other places, and none is left out or repeated."""
 
@@ -321,7 +322,7 @@ class _Tiled:
         inner = emission.opaque(self.columns.start(builder, tile.column, column), self.columns.count)
         base = builder.gep(type_, pointer, emission.value(access.at(self._with(tile, across, inner))))
         place = builder.gep(type_, buffer, self._place(row, column))
-        side = min(self.rows.side, self.columns.side, _VECTOR_BYTES // size)
+        side = min(self.rows.side, self.columns.side, WIDEST_VECTOR_BYTES // size)
         parts = max(1, size // _WORD_BYTES)
         vector, stride = vector_type(f"i{8 * size // parts}", side * parts), access.factors[self.inner]
         for down in range(0, self.columns.side, side):

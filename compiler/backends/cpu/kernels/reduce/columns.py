@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.reduce.reduction_nest import Finish, ReductionNest, Walk
-from compiler.backends.cpu.kernels.vectors.lanes import whole_blocks
+from compiler.backends.cpu.kernels.vectors.lanes import LINE, whole_blocks
 from compiler.codegen import element, nest
 from compiler.codegen.index import Emission, Index, Variable, whole
 from compiler.codegen.llvm_ir import Value, integer
@@ -21,8 +21,7 @@ TILE = 512
 WIDEST_TILE = 1024
 """As many at most, where threads share one row of results: they read longer pieces of memory then."""
 _LEAST_TILE = 256
-_LINE = 64
-"""Bytes of a cache line."""
+"""Results of a tile at least: 1 KiB of f32 in a row, what a prefetcher follows (chosen)."""
 _UNROLL = 4
 """Steps of the innermost reduced loop between two visits of an accumulator."""
 
@@ -30,7 +29,7 @@ _UNROLL = 4
 def shared_tile(width: int, threads: int) -> int:
     """The size of tiles of which every thread gets as many, from a row of so many results."""
     count = threads * -(-width // (threads * WIDEST_TILE))
-    return max(_LEAST_TILE, -(-width // (count * _LINE)) * _LINE)
+    return max(_LEAST_TILE, -(-width // (count * LINE)) * LINE)
 
 
 def emit(loops: ReductionNest, emission: Emission, walk: Walk, tile: int) -> None:

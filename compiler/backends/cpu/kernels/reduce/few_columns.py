@@ -34,7 +34,14 @@ def fits(loops: ReductionNest) -> Decision:
 
 
 def emit(loops: ReductionNest, emission: Emission, walk: Walk, lanes: Lanes) -> None:
-    """Visit a thread's results, a few rows of columns at a time."""
+    """Visit a thread's results, a few rows of columns at a time.
+
+    Args:
+        loops: the reduction.
+        emission: where code is emitted, with what is known there.
+        walk: what a thread visits.
+        lanes: how vectors are made.
+    """
     builder, form = emission.builder, loops.form
     *outer, columns = loops.counts(reduced=False)
     rows = math.prod(outer)

@@ -31,6 +31,7 @@ from compiler.codegen.reduction import identities_of
 from compiler.codegen.row_values import Load, RowValues, Save
 from compiler.codegen.rows import Phase, Rows
 from compiler.codegen.signature import arguments
+from compiler.codegen.workspace import LINE_BYTES
 from compiler.ir.module import Instruction
 
 _MANY_STEPS = 32
@@ -41,8 +42,6 @@ _L1_BYTES = 24 << 10
 """Bytes of a row that stay in the L1 cache of 32 KiB beside what else is read."""
 _L2_BYTES = 96 << 10
 """What is read and written by a step, at most: what L1 holds, or a share of L2 where much is computed."""
-_LINE = 64
-"""Bytes of a cache line."""
 
 T = TypeVar("T")
 
@@ -217,7 +216,7 @@ class _Steps:
         beside = {}
         for number, _ in rows.kernel.in_place:
             type_ = element.storage_type(rows.kernel.outputs[number].element_type)
-            beside[number] = builder.emit(PTR, f"alloca [{side * rows.length} x {type_}], align {_LINE}")
+            beside[number] = builder.emit(PTR, f"alloca [{side * rows.length} x {type_}], align {LINE_BYTES}")
         return _Steps(form, side, rings, beside)
 
     def emit(self, builder: LaneBuilder) -> None:
@@ -323,8 +322,8 @@ class _Ring:
         """Room on the stack; `shape` is after how many steps it is read last, and of how many rows at a time."""
         (age, side), type_ = shape, value.array.element_type
         storage = element.storage_type(type_)
-        stride = -(-rows.length * type_.size_bytes // _LINE) * _LINE // type_.size_bytes
-        room = builder.emit(PTR, f"alloca [{(age + 1) * side * stride} x {storage}], align {_LINE}")
+        stride = -(-rows.length * type_.size_bytes // LINE_BYTES) * LINE_BYTES // type_.size_bytes
+        room = builder.emit(PTR, f"alloca [{(age + 1) * side * stride} x {storage}], align {LINE_BYTES}")
         return _Ring(storage, [builder.gep(storage, room, integer(n * side * stride)) for n in range(age + 1)], stride)
 
 

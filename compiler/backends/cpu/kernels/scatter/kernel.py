@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin, parameters
 from compiler.backends.cpu.kernels.strategy import Functions, Given, Kind, Plan, Strategy
@@ -29,10 +29,9 @@ from compiler.codegen.index import Emission, Index, Variable, whole
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I8, I64, PTR, Builder, Module, Value, integer, keep_rolled
 from compiler.codegen.signature import arguments
+from compiler.codegen.workspace import LINE_BYTES
 from compiler.ir import combiner
 
-_LINE_BYTES = 64
-"""Bytes of a cache line."""
 _PART_BYTES = 512
 """Bytes of a window's dimension from which on every thread gets whole cache lines of it."""
 _ENOUGH = 8
@@ -50,10 +49,14 @@ _SMALL_COPY = 100
 
 
 _CHUNKS = 4
+"""Parts of the updates that are applied apart, whatever the number of threads, so that results have the same bits: one
+for each of four threads."""
 _FEWEST_CHUNKED = 16384
+"""Updates from which on arrays for each chunk are worth clearing and adding up: some 16 us of updates (chosen)."""
 _PER_ELEMENT = 4
 """Updates for each element of the operand from which on applying them in chunks is worth an array for each chunk."""
 _MOST_CHUNKED_BYTES = 256 << 10
+"""Bytes of an array that is there for each chunk: four are an L2 cache of 1 MiB."""
 
 
 class ScatterGiven(Given):
@@ -89,7 +92,7 @@ class ScatterGiven(Given):
             return 0
         apart, size = scattering.window_stride(self.kernel), _size_bytes(self.kernel)
         whole_bytes = (apart + windows) * size * updates.dims[dimension]
-        if apart * size < _LINE_BYTES or windows * size < _LINE_BYTES or whole_bytes <= _CACHED_BYTES:
+        if apart * size < LINE_BYTES or windows * size < LINE_BYTES or whole_bytes <= _CACHED_BYTES:
             return 0
         return max(1, _BLOCK_BYTES // ((apart + windows) * size))
 
@@ -146,7 +149,7 @@ def _within(given: ScatterGiven) -> Plan | Declined:
     kernel, dimension = given.kernel, scattering.window_dimension(given.kernel)
     if given.shared != "within" or dimension is None:
         return Declined(f"no dimension of windows has {_PART_BYTES} bytes of which each place is one of the operand")
-    size, align = scattering.updates(kernel).dims[dimension], max(1, _LINE_BYTES // _size_bytes(kernel))
+    size, align = scattering.updates(kernel).dims[dimension], max(1, LINE_BYTES // _size_bytes(kernel))
 
     def part(builder: Builder) -> _Part:
         part = nest.share(builder, size, THREAD, THREADS, align=align)
@@ -189,7 +192,7 @@ SCATTER = Kind(
 
 
 def _chunk_bytes(kernel: Kernel) -> int:
-    return -(-kernel.outputs[0].size_bytes // _LINE_BYTES) * _LINE_BYTES
+    return -(-kernel.outputs[0].size_bytes // LINE_BYTES) * LINE_BYTES
 
 
 def _apply_chunks(module: Module, kernel: Kernel, neutral: Value) -> str:
@@ -218,7 +221,7 @@ def _join_chunks(module: Module, kernel: Kernel) -> str:
     builder = Builder(begin(module, kernel, ".join"))
     (shape,), given = kernel.outputs, arguments(kernel)
     type_, storage = shape.element_type, element.storage_type(shape.element_type)
-    part = nest.share(builder, shape.size, THREAD, THREADS, align=_LINE_BYTES)
+    part = nest.share(builder, shape.size, THREAD, THREADS, align=LINE_BYTES)
     with builder.loop(part.start, part.stop, name="join") as loop:
         emission = Emission(builder)
         address = builder.gep(storage, given.outputs[0], loop.index)
@@ -318,7 +321,7 @@ def _apply_found(kernel: Kernel, builder: Builder, count: int, mine: _Part) -> N
     Whose a window is nobody can predict; adding it to a list of those found, or letting the next take its place there,
     needs no branch.
     """
-    found = builder.emit(PTR, f"alloca [{_FOUND} x i64], align {_LINE_BYTES}")
+    found = builder.emit(PTR, f"alloca [{_FOUND} x i64], align {LINE_BYTES}")
     with builder.loop(integer(0), integer(count), step=_FOUND, name="block", nonempty=True) as block:
         stop = builder.intrinsic("smin.i64", [builder.add(block.index, integer(_FOUND)), integer(count)])
         with builder.loop(block.index, stop, carried=[integer(0)], nonempty=True, name="find") as find:
@@ -331,10 +334,16 @@ def _apply_found(kernel: Kernel, builder: Builder, count: int, mine: _Part) -> N
             _apply(kernel, builder, batch, start, mine)
 
 
-def _aim(
-    kernel: Kernel, emission: Emission, number: Index, mine: _Part
-) -> tuple[Sequence[Index], tuple[Index, ...], Value]:
-    """A window's indices among the windows, where it starts, and whether it is applied by this thread."""
+class _Aimed(NamedTuple):
+    """A window: its indices among the windows, where it starts, and whether this thread applies it."""
+
+    batch: Sequence[Index]
+    start: tuple[Index, ...]
+    inside: Value
+
+
+def _aim(kernel: Kernel, emission: Emission, number: Index, mine: _Part) -> _Aimed:
+    """The window of a number."""
     builder = emission.builder
     batch = nest.coordinates(emission, number, scattering.batch_of(kernel))
     start, inside = scattering.aim(kernel, emission, batch)
@@ -342,7 +351,7 @@ def _aim(
         place = emission.value(start[mine.row])
         for order, limit in (("sge", mine.range.start), ("slt", mine.range.stop)):
             inside = builder.binary("and", inside, builder.compare(order, place, limit))
-    return batch, start, inside
+    return _Aimed(batch, start, inside)
 
 
 def _apply(kernel: Kernel, builder: Builder, batch: Sequence[Index], start: tuple[Index, ...], mine: _Part) -> None:

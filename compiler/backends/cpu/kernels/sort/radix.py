@@ -18,6 +18,8 @@ _RECORD_NS = 1.5
 _BUCKET_NS = 0.7
 """Nanoseconds for each bucket of a digit: clearing, adding up."""
 _DIGITS = (4, 6, 8, 11)
+"""Bits of a digit among which is chosen, by what the passes are expected to take; 2^11 counters of 8 bytes are half of
+an L1 cache."""
 
 
 class Radix:

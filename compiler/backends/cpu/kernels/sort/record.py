@@ -19,6 +19,7 @@ from compiler.codegen.llvm_ir import I64, Builder, Value, integer
 from compiler.codegen.sort_key import SortKey, ordered, restored
 
 _LEAST_WIDTH = 16
+"""Bits of a record: vectors have unsigned minima from 8 bits on, but keys of bytes have numbers beside them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,13 @@ class Record:
     alike: bool
 
     def load(self, builder: Builder, line: Value, number: Value) -> tuple[Value, list[Value]]:
-        """An element's record, and where some may be alike whether this is one of them."""
+        """An element's record, and where some may be alike whether this is one of them.
+
+        Args:
+            builder: where code is emitted.
+            line: the number of the line.
+            number: that of the element in it.
+        """
         values = self.lines.load(builder, line, number)
         record, flags = self._record(builder, values), list[Value]()
         if self.alike:

@@ -17,6 +17,7 @@ from compiler.codegen import nest
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, I8, Builder, Module, Value, integer
 from compiler.codegen.signature import arguments
+from compiler.codegen.workspace import LINE_BYTES
 
 SortLine = Callable[[Builder, Value, Value], None]
 """Emits the sorting of the line of a number with a thread's workspace."""
@@ -26,11 +27,13 @@ _RECORD_NS = 0.5
 _SHARED_NS = 15_000.0
 """Lines that take longer are worth meeting for."""
 _MOST_HALVINGS = 4
+"""How often a line is halved among threads: 16 pieces, two for each of eight threads."""
 _MEETING_NS = 1_000.0
+"""Nanoseconds for threads to meet that share no cache (`codegen.cost.PARALLEL_NS`)."""
 _MOVED_NS = 4.0
 """A vector that another core has worked on last."""
-_FLAG_BYTES = 64
-"""Bytes of a cache line, so that threads do not share one."""
+_CALLERS = ("pieces", "flip", "clean")
+"""Phases that do nothing but call what takes the time."""
 
 
 class Lined:
@@ -77,7 +80,7 @@ class Shared:
         self.lines = lined.record.lines
         self.work = lined.line_ns * self.lines.count
         self.piece = min((self.network.whole >> n for n in range(1, _MOST_HALVINGS + 1)), key=self._piece_ns)
-        self.flags_bytes = _FLAG_BYTES * threads
+        self.flags_bytes = LINE_BYTES * threads
         self.phases: list[str] = []
 
     @staticmethod
@@ -117,6 +120,7 @@ class Shared:
     # -- phases -------------------------------------------------------------------------------------------------
     def _builder(self, part: str) -> Builder:
         builder = Builder(begin(self.module, self.kernel, part and f".{part}"))
+        builder.function.cold = part.rstrip("0123456789") in _CALLERS
         self.phases.append(builder.function.name)
         return builder
 
@@ -135,7 +139,7 @@ class Shared:
         return loop.results[0]
 
     def _flag(self, builder: Builder, thread: Value) -> Value:
-        return builder.gep(I8, arguments(self.kernel).workspace, builder.mul(thread, integer(_FLAG_BYTES)))
+        return builder.gep(I8, arguments(self.kernel).workspace, builder.mul(thread, integer(LINE_BYTES)))
 
     def _records(self, builder: Builder, line: Value) -> Value:
         offset = builder.add(builder.mul(line, integer(self.network.bytes)), integer(self.flags_bytes))
@@ -149,7 +153,7 @@ class Shared:
 
     def _load(self) -> None:
         builder = self._builder("records")
-        part = nest.share(builder, self.lines.length, THREAD, THREADS, align=_FLAG_BYTES)
+        part = nest.share(builder, self.lines.length, THREAD, THREADS, align=LINE_BYTES)
         builder.store(integer(0, I8), self._flag(builder, THREAD))
         with self._each(builder) as (line, records):
             flags = _load(builder, self.record, (line, part.start, part.stop), records)
@@ -192,7 +196,7 @@ class Shared:
             self.network.clean(builder, self._records(builder, line), first, size, stride, THREAD)
 
     def _store(self, builder: Builder) -> None:
-        part = nest.share(builder, self.lines.length, THREAD, THREADS, align=_FLAG_BYTES)
+        part = nest.share(builder, self.lines.length, THREAD, THREADS, align=LINE_BYTES)
         with self._each(builder) as (line, records):
             _store(builder, self.record, (line, part.start, part.stop), records)
 

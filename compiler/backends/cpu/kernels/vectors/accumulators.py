@@ -27,6 +27,8 @@ _MANTISSA = {"i32": 23, "i64": 52}
 _GREATEST = {"maximum": "smax", "minimum": "umax"}
 """The intrinsic for the first of the two that are kept."""
 _KEPT = 2
+"""Integers that are kept for an extremum of floats: the least and the greatest as integers, so that NaN shows at either
+end."""
 _EXTREMA = _GREATEST.keys()
 
 
@@ -62,12 +64,24 @@ class Extremum:
         return [integer(self._sign, self._integer), integer(-1, self._integer)]
 
     def join(self, builder: Builder, kept: Sequence[Value], value: Value) -> list[Value]:
-        """Take one more number, or a vector of them, in."""
+        """Take one more number, or a vector of them, in.
+
+        Args:
+            builder: where code is emitted.
+            kept: the integers that are kept.
+            value: the number, or a vector of them.
+        """
         bits = builder.cast("bitcast", value, self._integer)
         return self.merge(builder, kept, [bits, builder.binary("sub", bits, self._first_nan)])
 
     def merge(self, builder: Builder, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
-        """The integers kept for all numbers of two."""
+        """The integers kept for all numbers of two.
+
+        Args:
+            builder: where code is emitted.
+            left: the integers kept for some numbers.
+            right: those kept for others.
+        """
         names = _GREATEST[self.opcode], "umin"
         pairs = (builder.alike([a, b]) for a, b in zip(left, right, strict=True))
         return [
@@ -132,14 +146,26 @@ class Accumulators:
         return [kept for value, extremum in pairs for kept in (extremum.identities() if extremum else [value])]
 
     def join(self, emission: Emission, kept: Sequence[Value], values: Sequence[Value]) -> list[Value]:
-        """Take one more value of each in."""
+        """Take one more value of each in.
+
+        Args:
+            emission: where code is emitted, with what is known there.
+            kept: what is kept for all reductions, one behind the other.
+            values: one for each operand of a reduction.
+        """
         groups, builder = self._groups(kept), emission.builder
         left = [v if extremum else k[0] for k, v, extremum in zip(groups, values, self.extrema, strict=True)]
         parts = zip(groups, values, self._combined(emission, left, values), self.extrema, strict=True)
         return [v for k, new, plain, e in parts for v in (e.join(builder, k, new) if e else [plain])]
 
     def merge(self, emission: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
-        """What is kept for all values of two."""
+        """What is kept for all values of two.
+
+        Args:
+            emission: where code is emitted, with what is known there.
+            left: what is kept for some values.
+            right: what is kept for others.
+        """
         a, b, builder = self._groups(left), self._groups(right), emission.builder
         joined = self._combined(emission, self._plain(a), self._plain(b))
         parts = zip(a, b, joined, self.extrema, strict=True)

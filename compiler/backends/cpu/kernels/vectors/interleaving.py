@@ -10,6 +10,7 @@ from compiler.ir.types import ElementType
 SHORT = 256
 """Iterations of a loop below which what is left over after the last whole vectors counts."""
 _MANY_ITERATIONS = 4096
+"""Iterations from which on eight vectors at once leave little over: at most 127 of them, 3 %."""
 _CHAIN, _LONG, _VERY_LONG, _ENDLESS = 0.033, 0.42, 1.35, 3.3
 """Weights of bodies, in nanoseconds per element as `codegen.cost` counts them, between which a loop is interleaved."""
 _WORTH, _WELL_WORTH = 0.25e6, 0.67e6
@@ -35,6 +36,11 @@ def interleave(kernel: Kernel, length: int, work: float) -> int:
     the time, while operands that no longer fit into registers cost next to nothing.  A CPU looks some two hundred
     operations ahead: of eight vectors taken in turn enough are ready among these, of fewer with long chains they are
     not.  Long bodies take long to compile so many times over: they get fewer.
+
+    Args:
+        kernel: the loop.
+        length: iterations of its innermost loop.
+        work: expected nanoseconds on one thread.
     """
     types = types_of(kernel)
     weight = sum(cost.COST[instruction.opcode] for instruction in kernel.body())

@@ -33,9 +33,12 @@ _LIGHT_ACCUMULATORS = 4
 _HEAVY_ACCUMULATORS = 2
 """Vectors side by side of other elements: a polynomial waits for itself."""
 _VERY_HEAVY_NS = 0.167
+"""Elements that cost more (in ns as `codegen.cost` has them, more than one polynomial) go in more vectors side by
+side."""
 _VERY_HEAVY_ACCUMULATORS = 4
 """And of those that are several polynomials, one behind the other."""
 _MANY_ROWS = 64
+"""Rows from which on several are walked side by side: with fewer, threads have too few groups each (chosen)."""
 _LONGEST_ROWS = {16: 16, 8: 16, 4: 1024, 2: 2048}
 """For a number of rows side by side, the most elements of one: the ends of longer rows do not count."""
 LINE = 64
@@ -118,7 +121,13 @@ class Lanewise:
         return [value for elements in self.elements for value in elements([counter])]
 
     def bodies(self, emission: Emission, counters: Counters, kept: Sequence[Value]) -> list[Body]:
-        """For each row what takes its elements at a point in."""
+        """For each row what takes its elements at a point in.
+
+        Args:
+            emission: where code is emitted, with what is known there.
+            counters: the indices of the loops around.
+            kept: the accumulators of all rows.
+        """
 
         def body(elements: Elements, mine: Sequence[Value]) -> list[Value]:
             return self.accumulators.join(emission, mine, elements(counters))

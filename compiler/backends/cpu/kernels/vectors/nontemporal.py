@@ -12,10 +12,9 @@ from collections.abc import Sequence
 
 from compiler.backends.cpu.machine import Machine
 from compiler.codegen.llvm_ir import I64, Builder, Value, integer, vector_type
+from compiler.codegen.workspace import LINE_BYTES
 from compiler.ir.shape import ArrayShape
 
-_LINE_BYTES = 64
-"""Bytes of a cache line."""
 _LEAST_BYTES = 8 << 20
 """Bytes of results from which on little of them would be in a cache when they are read."""
 _WORD_BYTES = 8
@@ -23,8 +22,14 @@ _WORD_BYTES = 8
 
 
 def pays(machine: Machine, outputs: Sequence[ArrayShape], row: int) -> bool:
-    """Whether results made of rows of so many elements are worth streaming, in lines that are whole."""
-    whole = all(output.element_type.size_bytes * row % _LINE_BYTES == 0 for output in outputs)
+    """Whether results made of rows of so many elements are worth streaming, in lines that are whole.
+
+    Args:
+        machine: which CPU.
+        outputs: the shapes of the results.
+        row: elements of a row.
+    """
+    whole = all(output.element_type.size_bytes * row % LINE_BYTES == 0 for output in outputs)
     return machine.has("avx2") and whole and sum(output.size_bytes for output in outputs) >= _LEAST_BYTES
 
 
@@ -33,12 +38,20 @@ def is_aligned(builder: Builder, outputs: Sequence[Value]) -> Value:
     bits = integer(0)
     for output in outputs:
         bits = builder.binary("or", bits, builder.cast("ptrtoint", output, I64))
-    return builder.compare("eq", builder.binary("and", bits, integer(_LINE_BYTES - 1)), integer(0))
+    return builder.compare("eq", builder.binary("and", bits, integer(LINE_BYTES - 1)), integer(0))
 
 
 def copy(builder: Builder, source: Value, target: Value, size_bytes: int, *, streamed: bool) -> None:
-    """Copy a few lines, or a power of two of bytes within one."""
-    each = min(size_bytes, _LINE_BYTES)
+    """Copy a few lines, or a power of two of bytes within one.
+
+    Args:
+        builder: where code is emitted.
+        source: the address of what is copied.
+        target: where it goes.
+        size_bytes: how much it is.
+        streamed: past the caches.
+    """
+    each = min(size_bytes, LINE_BYTES)
     vector = vector_type(I64, each // _WORD_BYTES)
     hint = f", !nontemporal {builder.module.metadata('!{i32 1}')}" if streamed else ""
     for start in range(0, size_bytes, each):

@@ -23,6 +23,7 @@ from compiler.ir.module import Instruction
 from compiler.ir.windows import window_of
 
 _MOST_POINTS = 32
+"""Points of a window that are in registers at once: as many as AVX-512 has."""
 _STEP_NS = 0.08
 """Nanoseconds for an element."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
 from compiler.backends.cpu.kernels.strategy import Functions, Given, Plan
@@ -26,6 +27,7 @@ CHAINS = 8
 _COLUMNS = 512
 """Neighbouring results carried along an outer dimension at a time, at most."""
 _LEAST_COLUMNS = 64
+"""Columns of a thread at least: four cache lines of f32."""
 STEP_NS = 0.16
 """Nanoseconds for an element."""
 
@@ -73,6 +75,14 @@ class Extent:
         columns = min(_COLUMNS, -(-share // _LEAST_COLUMNS) * _LEAST_COLUMNS)
         scratch = 0 if inner == 1 else columns * combiner_of(instruction).types[0].size_bytes
         return Extent(outer, dims[way.dim], inner, columns, scratch)
+
+
+class ScanPlace(NamedTuple):
+    """An element: its numbers in front of the scanned dimension, along it, and behind it where that has several."""
+
+    outer: Value
+    place: Value
+    inner: Value | None
 
 
 class Scan:
@@ -140,11 +150,11 @@ class Scan:
             totals = []
             for (row, first), total in zip(rows, complex_numbers.put_together(b, loop.carried, types), strict=True):
                 place = self.position(b.add(first, loop.index))
-                totals.append(self._combine((row, place, None), total))
+                totals.append(self._combine(ScanPlace(row, place, None), total))
             loop.carry(*complex_numbers.taken_apart(b, totals))
         return complex_numbers.put_together(b, loop.results, types)
 
-    def _combine(self, at: tuple[Value, Value, Value | None], total: Value) -> Value:
+    def _combine(self, at: ScanPlace, total: Value) -> Value:
         """The next total, stored as the result at (outer, place, inner)."""
         emission = Emission(self.builder)
         values = elemental_of(self.kernel, emission)
@@ -159,7 +169,7 @@ class Scan:
         store(emission, root.array, result, arguments(self.kernel).outputs[0], offset)
         return total
 
-    def indices(self, emission: Emission, at: tuple[Value, Value, Value | None]) -> list[Index]:
+    def indices(self, emission: Emission, at: ScanPlace) -> list[Index]:
         """The indices of the element at (outer, place, inner)."""
         outer, place, inner = at
         dim = self.way.dim
@@ -188,5 +198,5 @@ class Scan:
                 place = self.position(step.index)
                 with b.loop(integer(0), width, name="column", nonempty=True) as loop:
                     address = b.gep(self.type, held, loop.index)
-                    at = outer, place, b.add(first, loop.index)
+                    at = ScanPlace(outer, place, b.add(first, loop.index))
                     b.store(self._combine(at, b.load(self.type, address)), address)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.dot import split, tile
@@ -104,12 +105,20 @@ def _element(product: Product, builder: Builder, number: Value) -> None:
     """Sum up one element of the result and store it."""
     emission = Emission(builder)
     place = product.position(emission, number)
-    total = _sum(product, emission, place, (integer(0), integer(product.depth), 1))
+    total = _sum(product, emission, place, _Terms(integer(0), integer(product.depth), 1))
     product.store(emission, total, place)
 
 
-def _sum(product: Product, emission: Emission, at: Place, part: tuple[Value, Value, int]) -> Value:
-    """The sum of some terms of one element: from, up to, and every so many."""
+class _Terms(NamedTuple):
+    """Terms of a sum: from which, up to which, and every so many."""
+
+    first: Value
+    end: Value
+    step: int
+
+
+def _sum(product: Product, emission: Emission, at: Place, part: _Terms) -> Value:
+    """The sum of some terms of one element."""
     builder, (batch, row, column), (first, end, step) = emission.builder, at, part
 
     def factors(index: Value) -> list[Value]:
@@ -160,7 +169,7 @@ def _sum_by_warps(module: Module, product: Product, count: int, each: int) -> La
         place = product.position(emission, emission.value(element))
         first = builder.mul(emission.value(part), integer(each))
         end = builder.smin(builder.add(first, integer(each)), integer(product.depth))
-        total = _sum(product, emission, place, (builder.add(first, lane), end, grid.WARP))
+        total = _sum(product, emission, place, _Terms(builder.add(first, lane), end, grid.WARP))
         (total,) = grid.reduce_lanes(emission, [total], lambda _, *sums: [_add(product, builder, *sums)], grid.WARP)
         with builder.when(builder.compare("eq", lane, integer(0)), "first"):
             emission.enter()

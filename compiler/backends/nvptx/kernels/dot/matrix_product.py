@@ -149,7 +149,13 @@ class Product:
         return source
 
     def load(self, emission: Emission, side: Operand, place: Place) -> Value:
-        """An element of an operand in the accumulation type; 0 where there is none."""
+        """An element of an operand in the accumulation type; 0 where there is none.
+
+        Args:
+            emission: where code is emitted, with what is known there.
+            side: the operand.
+            place: batch, free index, and index along what is summed.
+        """
         values = elemental_of(self.kernel, emission)
         at, conditions = side.at(values, place)
 
@@ -173,7 +179,13 @@ class Product:
         return builder.binary("fadd" if self.type.is_float else "add", left, right)
 
     def store(self, emission: Emission, total: Value, place: Place) -> None:
-        """Store the root's element that a sum belongs to, by batch, row and column."""
+        """Store the root's element that a sum belongs to, by batch, row and column.
+
+        Args:
+            emission: where code is emitted, with what is known there.
+            total: the sum.
+            place: batch, row and column.
+        """
         (root,) = self.kernel.roots
         at = self.place(emission, place)
         result = element.convert(emission.builder, total, self.type, self.owner.array.element_type)

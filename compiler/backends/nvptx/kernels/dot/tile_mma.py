@@ -49,7 +49,13 @@ def shapes(form: Mma) -> tuple[Shape, ...]:
 
 
 def layouts(form: Mma, product: Product, shape: Shape) -> tuple[Layout, Layout]:
-    """How the slices of both operands lie in shared memory."""
+    """How the slices of both operands lie in shared memory.
+
+    Args:
+        form: the instruction of tensor cores.
+        product: what is multiplied.
+        shape: rows, columns and depth of a tile.
+    """
     left, right = (
         _layout(form, side, type_, width)
         for side, type_, width in zip(product.sides, form.types, (shape.rows, shape.columns), strict=True)

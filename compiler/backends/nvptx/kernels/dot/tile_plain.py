@@ -21,6 +21,7 @@ SIDES = (128, 64, 32)
 LANES = 16
 """Threads of a block along each side of the tile."""
 THREADS = LANES * LANES
+"""Threads of a block, in a square: 256, of which eight fill a multiprocessor."""
 _DEPTH = 16
 """Terms of a slice; of types of 8 bytes half as many."""
 _WORD_BYTES = 16

@@ -93,7 +93,13 @@ class Slice:
         return [self._load(emission, self._place(emission, iteration), start) for iteration in range(self.trip_count)]
 
     def put(self, emission: Emission, values: list[Value], stage: Value) -> None:
-        """Store what `fetch` returned."""
+        """Store what `fetch` returned.
+
+        Args:
+            emission: where code is emitted, with what is known there.
+            values: a thread's elements.
+            stage: the address of the slice in shared memory.
+        """
         builder, size = emission.builder, self.layout.type.size_bytes
         for iteration, value in enumerate(values):
             emission.enter()

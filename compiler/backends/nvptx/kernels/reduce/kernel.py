@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, reduce
+from typing import NamedTuple
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import Launch
@@ -132,6 +133,14 @@ REDUCE = Kind(
 """Reduction kernels."""
 
 
+class _Strided(NamedTuple):
+    """Positions of elements: the first, up to which, and every so many."""
+
+    first: Value
+    stop: Value
+    step: int
+
+
 class _Emitter:
     """Emits the functions of one reduction kernel; `length` is how many elements make one result."""
 
@@ -201,7 +210,7 @@ class _Emitter:
         part = nest.share(builder, self.length, emission.value(chunk), integer(chunks))
         values = self._strided(
             emission,
-            (builder.add(part.start, warp), part.stop, warps),
+            _Strided(builder.add(part.start, warp), part.stop, warps),
             (self.length, self._at_once(self.length // chunks // warps, 1)),
             self._elements(kept),
         )
@@ -291,7 +300,7 @@ class _Emitter:
             def partial(emission: Emission, chunk: Index) -> list[Value]:
                 return form.load_partials(emission, chunk.times(form.kept) + kept, chunks)
 
-            positions = integer(0), integer(chunks), 1
+            positions = _Strided(integer(0), integer(chunks), 1)
             values = self._strided(emission, positions, (chunks, self._at_once(chunks, 1)), partial)
             form.finish(emission, kept, form.combine(emission, form.initial(emission), values))
 
@@ -330,7 +339,7 @@ class _Emitter:
         builder, (count, trip_count) = emission.builder, extent
         first = builder.add(part.start, grid.thread(builder))
         at_once = self._at_once(trip_count, self.team.neighbours)
-        values = self._strided(emission, (first, part.stop, threads), (count, at_once), elements)
+        values = self._strided(emission, _Strided(first, part.stop, threads), (count, at_once), elements)
         return Block(self.form.kernel.name, threads, self.form.types).reduce(emission, values, self.form.combine)
 
     def _at_once(self, trip_count: int, neighbours: int) -> int:
@@ -340,7 +349,7 @@ class _Emitter:
         return power_of_two(max(1, min(_AT_ONCE, trip_count, _AT_ONCE_BYTES // size, _AT_ONCE_BODY // body)))
 
     def _strided(
-        self, emission: Emission, positions: tuple[Value, Value, int], extent: tuple[int, int], elements: Elements
+        self, emission: Emission, positions: _Strided, extent: tuple[int, int], elements: Elements
     ) -> list[Value]:
         """Combine the elements at a first position and at every so many behind it, some of the extent at once.
 

@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import Launch
@@ -129,6 +130,14 @@ class _Parts:
     def half(self) -> int:
         """Where in the workspace the sorted parts are."""
         return 2 * self.pair + self.levels % 2
+
+
+class _Path(NamedTuple):
+    """A merge in a line: the merge, where it begins, and what puts an element to a position."""
+
+    merge: MergePath
+    start: Value
+    put: Callable[[Builder, Value, Value], None]
 
 
 class _Sorter:
@@ -305,10 +314,8 @@ class _Sorter:
             lambda builder, number, taken: put(builder, builder.add(position, number), taken),
         )
 
-    def _path(
-        self, builder: Builder, step: tuple[Value, int], run: Run, position: Value
-    ) -> tuple[MergePath, Value, Callable[[Builder, Value, Value], None]]:
-        """The merge that a position of a line is in, where that begins, and what puts an element to a position."""
+    def _path(self, builder: Builder, step: tuple[Value, int], run: Run, position: Value) -> _Path:
+        """The merge that a position of a line is in."""
         (level, pair), (line, length) = step, run
         parity = builder.binary("and", level, integer(1))
         source = self._arrays(builder, builder.add(parity, integer(2 * pair)))
@@ -327,7 +334,7 @@ class _Sorter:
         def put(builder: Builder, position: Value, taken: Value) -> None:
             self._put(builder, target, builder.add(line, position), self._elements(builder, source, taken))
 
-        return MergePath(goes_first, left, right, level), start, put
+        return _Path(MergePath(goes_first, left, right, level), start, put)
 
     @staticmethod
     def _size(builder: Builder, width: Value, start: Value, length: Value) -> Value:

@@ -65,7 +65,13 @@ class Team:
 
     @staticmethod
     def all_of(length: int, count: int, widest_bytes: int) -> Iterator[Team]:
-        """Teams that may have such rows, the one with the least to exchange first."""
+        """Teams that may have such rows, the one with the least to exchange first.
+
+        Args:
+            length: elements of a row.
+            count: how many rows.
+            widest_bytes: of the largest type of elements.
+        """
         for most in (WARP, grid.BLOCK, _MOST_THREADS):
             if most > WARP or length <= _SHORT:
                 yield Team.of(length, count, widest_bytes, most)

@@ -25,7 +25,13 @@ class Block:
     types: Sequence[ElementType]
 
     def reduce(self, emission: Emission, values: Sequence[Value], combine: Combine) -> list[Value]:
-        """Combine the accumulators of all threads; right in the first, and once for each name."""
+        """Combine the accumulators of all threads; right in the first, and once for each name.
+
+        Args:
+            emission: where code is emitted, with what is known there.
+            values: the thread's accumulators.
+            combine: what makes one of two.
+        """
         builder = emission.builder
         if self.threads <= WARP:
             return grid.reduce_lanes(emission, values, combine, self.threads, self.threads)
@@ -39,7 +45,13 @@ class Block:
         return grid.reduce_lanes(emission, found, combine, warps)
 
     def reduce_strips(self, emission: Emission, values: Sequence[Value], combine: Combine) -> list[Value]:
-        """Combine the accumulators of threads that have the same lane; right in the first warp."""
+        """Combine the accumulators of threads that have the same lane; right in the first warp.
+
+        Args:
+            emission: where code is emitted, with what is known there.
+            values: the thread's accumulators.
+            combine: what makes one of two.
+        """
         builder, result, distance = emission.builder, list(values), self.threads // 2
         while distance >= WARP:
             result = combine(emission, result, self._from(builder, result, distance))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cached_property
+from typing import NamedTuple
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import WARP, Launch
@@ -120,6 +121,22 @@ REDUCE_WINDOW = Kind(
 """reduce-window kernels."""
 
 
+class _Line(NamedTuple):
+    """A line: its initial value, and how its elements are read and its results stored."""
+
+    start: Value
+    load: Load
+    save: Save
+
+
+class _Part(NamedTuple):
+    """What a block scans: the line, the part of it, and the part's first step and the one behind its last."""
+
+    line: Index
+    part: Index
+    bounds: tuple[Value, Value]
+
+
 class _Scan:
     """Emits the functions of one scan; the array is seen as (outer, length, inner), and every (outer, inner) a line."""
 
@@ -217,13 +234,13 @@ class _Scan:
         return tile.launch(self.lines * parts)
 
     # -- pieces -------------------------------------------------------------------------------------------------
-    def _part(self, tile: _Tile, parts: int, size: int) -> tuple[Index, Index, tuple[Value, Value]]:
-        """The line and the part of a block, and the part's steps."""
+    def _part(self, tile: _Tile, parts: int, size: int) -> _Part:
+        """What a block scans."""
         emission, builder = tile.emission, tile.builder
         line, part = emission.divide(emission.opaque(grid.block(builder), self.lines * parts), parts)
         first = builder.smin(emission.value(part.times(size)), integer(self.length - 1))
         end = builder.smin(builder.add(first, integer(size)), integer(self.length))
-        return line, part, (first, end)
+        return _Part(line, part, (first, end))
 
     def _total(self, emission: Emission, line: Index, part: Index, parts: int, half: int) -> Value:
         """Where what a part comes to lies in the workspace (0), and what is before it (1)."""
@@ -231,8 +248,8 @@ class _Scan:
         stored = element.storage_type(self.type)
         return emission.builder.gep(stored, arguments(self.kernel).workspace, at)
 
-    def _line(self, emission: Emission, line: Index) -> tuple[Value, Load, Save]:
-        """The initial value, and how a line's elements are read and its results stored."""
+    def _line(self, emission: Emission, line: Index) -> _Line:
+        """The line of a number."""
         outer, inner = emission.divide(line, self.inner)
         start = elemental_of(self.kernel, emission).value(self.initial, ())
 
@@ -256,7 +273,7 @@ class _Scan:
             shape, output = self.kernel.outputs[0], arguments(self.kernel).outputs[0]
             store(emission, shape, result, output, linear(at(emission, step), self.dims))
 
-        return start, load, save
+        return _Line(start, load, save)
 
     def _combine(self, emission: Emission, left: Value, right: Value) -> Value:
         return self.combiner.combine(Elemental(emission, {}), [left], [right], flags="")[0]

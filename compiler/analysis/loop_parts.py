@@ -1,0 +1,35 @@
+"""A loop by its parts: what every analysis of one begins with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.ir.module import Computation, Instruction
+
+
+@dataclass(frozen=True, slots=True)
+class LoopParts:
+    """A loop whose state is put together from pieces where it begins.
+
+    Attributes:
+        loop: the `while`, whose operand is a tuple.
+    """
+
+    loop: Instruction
+
+    @property
+    def initial(self) -> tuple[Instruction, ...]:
+        """The pieces of the state before the first iteration."""
+        return self.loop.operands[0].operands
+
+    @property
+    def condition(self) -> Computation:
+        """Whether there is another iteration."""
+        found: Computation = self.loop.attributes["condition"]
+        return found
+
+    @property
+    def body(self) -> Computation:
+        """An iteration."""
+        found: Computation = self.loop.attributes["body"]
+        return found
