@@ -196,9 +196,8 @@ def _options(seed: int, number: int) -> dict[str, dict[str, str]]:
         drawn = variants.draw(np.random.default_rng([seed, number, _VARIANT]))
         is_whole = turns.is_first(number) and turns.is_turn(number)
     else:
-        block = blocks.block_of(number)
-        drawn = variants.draw(np.random.default_rng([seed, block, _VARIANT_OF_PACK]))
-        is_whole = turns.is_first(block * blocks.BLOCK)
+        drawn = variants.draw(np.random.default_rng([seed, blocks.block_of(number), _VARIANT_OF_PACK]))
+        is_whole = turns.is_first(number)
     return variants.whole(drawn) if is_whole else drawn
 
 
