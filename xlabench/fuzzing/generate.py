@@ -189,15 +189,15 @@ def _of_choices(profile: Profile, rng: np.random.Generator, seed: int, number: i
 def _options(seed: int, number: int) -> dict[str, dict[str, str]]:
     """In which variants of engines a program is compiled: what may be compiled together has one.
 
-    Seeds that come for the first time are to run what they were chosen for, so that nothing is left out of engines.
+    Seeds that come for the first time are to run what they were chosen for, and soon: nothing is left out of engines,
+    and LLVM optimises little, which is most of the time.
     """
     if blocks.is_alone(number):
         drawn = variants.draw(np.random.default_rng([seed, number, _VARIANT]))
         is_whole = turns.is_first(number) and turns.is_turn(number)
     else:
-        block = blocks.block_of(number)
-        drawn = variants.draw(np.random.default_rng([seed, block, _VARIANT_OF_PACK]))
-        is_whole = turns.is_first(block * blocks.BLOCK)
+        drawn = variants.draw(np.random.default_rng([seed, blocks.block_of(number), _VARIANT_OF_PACK]))
+        is_whole = turns.is_first(number)
     return variants.whole(drawn) if is_whole else drawn
 
 
