@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from compiler.codegen.llvm_ir import I64, Builder, Value, integer
+from compiler.codegen.llvm_ir import I32, I64, Builder, Value, integer
 
 
 @dataclass(slots=True, eq=False)
@@ -215,6 +215,8 @@ class Emission:
     tells which digits are divided by what, and a value at which the quotient changes.
     `slow`, unless None, allows functions to be computed in a form for small arguments, and tells if one was too large;
     where a point is `alone`, nothing is made vectors of, and a branch picks the form.
+    Where it is `narrow`, indices are computed in 32 bits, as far as these hold them, since GPUs take two instructions
+    for 64; but of 64 LLVM sees which are neighbours.
     `values` caches what the current block may use; whoever opens a block that does not dominate what follows must
     `enter` before and `leave` after it.  `lane` says which counter is a vector at present, if one is.
     """
@@ -230,6 +232,7 @@ class Emission:
     lane: Lane | None = None
     slow: Value | None = None
     alone: bool = False
+    narrow: bool = False
     _scopes: list[dict[object, object]] = field(default_factory=lambda: [{}])
 
     def enter(self) -> None:
@@ -258,15 +261,22 @@ class Emission:
         if isinstance(known, Value):
             return known
         builder = self.builder
-        total = None
+        total, type_ = None, I32 if self._is_narrow(index) else I64
         for digit, factor in index.terms:
-            term = builder.mul(self._digit(digit), integer(factor))
+            term = builder.mul(builder.cast("trunc", self._digit(digit), type_), integer(factor, type_))
             total = term if total is None else builder.add(total, term)
         if total is None:
             return integer(index.constant)
-        total = builder.add(total, integer(index.constant))
+        total = builder.add(builder.cast("sext", total, I64), integer(index.constant))
         self.remember(index, total)
         return total
+
+    def _is_narrow(self, index: Index) -> bool:
+        """Whether an index is computed in 32 bits, which hold whatever comes on the way."""
+        if not self.narrow or (len(index.terms) == 1 and index.terms[0][1] == 1):
+            return False
+        most = abs(index.constant) + sum(abs(factor) * digit.size for digit, factor in index.terms)
+        return most < _NARROW and all(digit.variable.size <= _NARROW for digit, _ in index.terms)
 
     def _digit(self, digit: Digit) -> Value:
         variable = digit.variable

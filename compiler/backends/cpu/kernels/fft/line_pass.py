@@ -171,11 +171,13 @@ class ComplexPass(LinePass):
     def _store(self, builder: Builder, line: Value, source: Value) -> None:
         for index, place, parts in self._blocks(builder, line, source, self.part.target):
             size, lanes = self.lines.stages.size_bytes, self._lanes
-            found = [builder.load(self._one, builder.gep(self.type, part, index), align=size) for part in parts]
+            real, imaginary = (
+                builder.load(self._one, builder.gep(self.type, part, index), align=size) for part in parts
+            )
             if self.inverse:
-                found = [self._scaled(builder, part) for part in found]
+                real, imaginary = self._scaled(builder, real), self._scaled(builder, imaginary)
             order = [lane // 2 + lane % 2 * lanes for lane in range(2 * lanes)]
-            builder.store(builder.shuffle(*found, order), place, align=size)
+            builder.store(builder.shuffle(real, imaginary, order), place, align=size)
 
     def _blocks(
         self, builder: Builder, line: Value, parted: Value, pointer: Value | None

@@ -40,6 +40,10 @@ class Operand(Protocol):
         """Its rows or columns, whichever it has."""
 
     @property
+    def divides(self) -> bool:
+        """Whether divisions and comparisons find where an element lies, so many that it pays to do them in 32 bits."""
+
+    @property
     def is_deep(self) -> bool:
         """Whether neighbours in memory are neighbours along the depth, and not along the rows or columns."""
 
@@ -61,6 +65,7 @@ class DotOperand:
     """An operand of a dot."""
 
     factor: Factor
+    divides: bool = False
 
     @property
     def instruction(self) -> Instruction:

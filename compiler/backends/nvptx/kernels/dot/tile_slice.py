@@ -132,10 +132,12 @@ class Slice:
         """Copy a piece by `cp.async`; one that is not inside reads nothing and is filled with zeros."""
         builder, layout = emission.builder, self.layout
         values = elemental_of(self.product.kernel, emission)
+        emission.narrow = self.side.divides
         place, conditions = self._where(emission, at, start)
         indices, more = self.side.at(values, place)
         condition = all_of(builder, [*conditions, *more])
         offset = emission.value(linear(indices, self._source.array.dims))
+        emission.narrow = False
         if condition is not None:
             offset = builder.select(condition, offset, integer(0))
         leaf = arguments(self.product.kernel).inputs[dict(self.product.kernel.leaves)[self._source]]
