@@ -95,25 +95,24 @@ class Estimate:
 
 
 def estimates(
-    kernels: Mapping[Instruction, EmittedKernel], gpu: Gpu, target: Target, opt: int
+    kernels: Mapping[Instruction, EmittedKernel], ir: Module, gpu: Gpu, target: Target, opt: int
 ) -> dict[Instruction, Estimate]:
     """What each kernel is expected to take.
 
     Args:
-        kernels: as they were emitted; they are emitted once more, so that those count that one launch does together.
+        kernels: as they were emitted.
+        ir: their functions, before one launch does several of them together.
         gpu: what they were emitted for.
         target: the architecture.
         opt: how much LLVM optimises.
     """
     if not kernels:
         return {}
-    ir, card = Module(), card_for(gpu.capability)
-    launches = {instruction: emitted.emit(ir) for instruction, emitted in kernels.items()}
     module = llvm.parse(str(ir), target, opt)
     llvm.optimise(module, target, opt)
     ptx = parse_ptx(llvm.assembly(module, target, opt))
-    sampler = _Sampler(ptx, card)
-    return {i: sampler.estimate(emitted, launches[i]) for i, emitted in kernels.items()}
+    sampler = _Sampler(ptx, card_for(gpu.capability))
+    return {i: sampler.estimate(emitted) for i, emitted in kernels.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +122,9 @@ class _Sampler:
     module: PtxModule
     card: Card
 
-    def estimate(self, emitted: EmittedKernel, launches: Sequence[Launch]) -> Estimate:
+    def estimate(self, emitted: EmittedKernel) -> Estimate:
         """What one kernel takes."""
-        kernel, machine = emitted.kernel, Machine()
+        kernel, launches, machine = emitted.kernel, emitted.launches, Machine()
         shapes = [array for instruction in kernel.inputs for array in leaves(instruction.shape)]
         addresses = [self._filled(machine, data) for data in made_up(kernel, shapes)]
         results = [array.size_bytes for array in kernel.outputs]
