@@ -44,7 +44,7 @@ _PERIOD = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a kernel is expected to take.
+    """The time that a kernel is expected to take on a GPU, launch by launch.
 
     Attributes:
         card: the GPU's name.
@@ -86,7 +86,7 @@ class Estimate:
             )
 
     def details(self) -> Iterator[tuple[str, dict[str, Detail]]]:
-        """What there is to say of each launch, by words: times in ns, shares of 1, counts of the blocks that ran."""
+        """The counts and times of each launch, by words: times in ns, shares of 1, counts of the blocks that ran."""
         for number, (launch, counted) in enumerate(zip(self.launches, self.counted, strict=True)):
             said = launch.details()
             yield f"launch {number + 1}", said if counted == number else {**said, "counted_in_launch": counted + 1}
@@ -97,7 +97,7 @@ class Estimate:
 def estimates(
     kernels: Mapping[Instruction, EmittedKernel], ir: Module, gpu: Gpu, target: Target, opt: int
 ) -> dict[Instruction, Estimate]:
-    """What each kernel is expected to take.
+    """The expected time of each kernel on a GPU.
 
     Args:
         kernels: as they were emitted.

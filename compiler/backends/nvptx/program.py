@@ -45,7 +45,7 @@ class Program:
     choices: dict[Instruction, Choice[Launches]]
 
     def to_text(self) -> str:
-        """What a call does as text, for dumps: the steps between the host's transfers, which are on stream 0."""
+        """The steps of a call as text, for dumps: those between the host's transfers, which are on stream 0."""
         before = (f"copy in {buffer}" for buffer in self._of(Place.PARAMETER))
         after = (f"copy out {buffer}" for buffer in self._of(Place.RESULT))
         return "".join(f"{line}\n" for line in (*before, *lines(self.steps), *after))

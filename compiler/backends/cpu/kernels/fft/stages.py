@@ -76,7 +76,7 @@ class Stages:
 
     @property
     def name(self) -> str:
-        """What its functions and tables are named after."""
+        """The name with which those of its functions and tables begin."""
         return f"fft.{self.type}.{'inverse' if self.inverse else 'forward'}.{self.length}x{self.together}"
 
     @property

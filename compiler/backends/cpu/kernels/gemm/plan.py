@@ -152,7 +152,7 @@ class Plan:
 
     @property
     def edge(self) -> int:
-        """What false sharing adds to a tile at the edge of a thread's part, in half the time of computing a tile."""
+        """The cost of false sharing at a tile on the edge of a thread's part, in half the time of computing a tile."""
         gemm = self.gemm
         size = ELEMENT_BYTES[gemm.type] if gemm.out else 1
         if not (gemm.n * size % LINE_BYTES or self.columns * size % LINE_BYTES):
