@@ -25,6 +25,7 @@ from compiler.driver import (
     interpret,
     load,
     optimize,
+    prepare,
 )
 from compiler.inputs import settle_elided
 from compiler.ir.module import Module, print_with
@@ -85,6 +86,7 @@ __all__ = [
     "optimize",
     "parse",
     "parse_many",
+    "prepare",
     "ptx",
     "register_custom_call",
     "settle_elided",

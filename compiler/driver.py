@@ -6,7 +6,7 @@ is somebody else's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, overload
 
@@ -25,6 +25,7 @@ from compiler.frontends import hlo_text
 from compiler.inputs import settle_elided
 from compiler.interpreter import Around, Array, Observe
 from compiler.interpreter import interpret as _interpret
+from compiler.interpreter import prepare as _prepare
 from compiler.ir.meanings import is_called
 from compiler.ir.module import Module
 from compiler.ir.rewrite import Fuel
@@ -81,6 +82,17 @@ def interpret(
         return interpret_flat(module, inputs)
     single = module if devices == 1 else on_one_device(module)
     return interpret_wide(single, *inputs) if wide else _interpret(single, *inputs, trace=trace, around=around)
+
+
+def prepare(module: Module) -> Callable[..., list[Array]]:
+    """What `interpret` does with a module, for many calls: what it looks at before each is looked at here, once.
+
+    The module must stay as it is.
+    """
+    module = without_library_calls(module)
+    if device_count(module) > 1:
+        return lambda *inputs: interpret_flat(module, inputs)
+    return _prepare(module)
 
 
 def optimize(module: Module, options: CompileOptions = DEFAULT_OPTIONS) -> Module:

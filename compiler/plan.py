@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from compiler.diagnostics import InputError, UnsupportedError
 from compiler.ir.manual import is_crossing
 from compiler.ir.module import Computation, Instruction, Module
-from compiler.ir.opdef import Evaluate, Evaluator, Value
+from compiler.ir.opdef import Evaluate, Evaluator, Op, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ops import OPS, Trait, having, narrowing
 from compiler.ops.collective import NUMBERS
@@ -106,9 +107,7 @@ def plan(computation: Computation, handled: Collection[str] = ()) -> tuple[list[
     last = {operand: i for i, instruction in enumerate(computation.instructions) for operand in instruction.operands}
     steps = []
     for i, instruction in enumerate(computation.instructions):
-        op = OPS.get(instruction.opcode)
-        if op is None or (op.evaluate is None and instruction.opcode not in ("parameter", *handled)):
-            raise instruction.unsupported(_HOSTED if instruction.opcode in _HOST else "", by="the interpreter")
+        op = _known(instruction, handled)
         dead = {index[o] for o in (*instruction.operands, instruction) if last.get(o, i) == i}
         dead.discard(index[computation.root])
         operands = tuple(index[operand] for operand in instruction.operands)
@@ -119,8 +118,18 @@ def plan(computation: Computation, handled: Collection[str] = ()) -> tuple[list[
     return steps, index[computation.root]
 
 
+def _known(instruction: Instruction, handled: Collection[str]) -> Op:
+    """The record of an instruction that has a meaning here, or whose opcode is handled elsewhere."""
+    op = OPS.get(instruction.opcode)
+    if op is None or (op.evaluate is None and instruction.opcode != "parameter" and instruction.opcode not in handled):
+        raise instruction.unsupported(_HOSTED if instruction.opcode in _HOST else "", by="the interpreter")
+    return op
+
+
 def check_module(module: Module, *, copies: int = 1, views: frozenset[str] = VIEWS) -> None:
     """Refuse what cannot be run, so many times at once, before anything is allocated: deep calls, large values.
+
+    Nearly always all values together would fit, and nobody has to know which of them are there at the same time.
 
     Args:
         module: the program.
@@ -128,6 +137,12 @@ def check_module(module: Module, *, copies: int = 1, views: frozenset[str] = VIE
         views: opcodes whose results take no memory of their own.
     """
     _check_depth(module)
+    most = _bytes_of(module.entry.root.shape)
+    for instruction in module.instructions():
+        _known(instruction, _HOST)
+        most += _bytes_of(instruction.shape)
+    if has_bytes(copies * most):
+        return
     check_bytes(module, copies * peak_bytes(module, views), by="the interpreter")
 
 
@@ -143,6 +158,7 @@ def has_bytes(need: int) -> bool:
     return need <= _memory_bytes()
 
 
+@cache
 def _memory_bytes() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
@@ -198,7 +214,7 @@ def _check_depth(module: Module) -> None:
     """Refuse call chains that would exhaust Python's stack; callees come before callers in a module."""
     depth: dict[Computation, int] = {}
     for computation in module.computations:
-        callees = {c for instruction in computation.instructions for c in instruction.called_computations()}
+        callees = computation.called_computations()
         depth[computation] = 1 + max((depth.get(callee, 0) for callee in callees), default=0)
     deepest = depth.get(module.entry, 0)
     if deepest > DEEPEST_CALLS:
@@ -222,6 +238,8 @@ def peak_bytes(module: Module, views: frozenset[str] = VIEWS) -> int:
 
 
 def _own_bytes(instruction: Instruction, views: frozenset[str]) -> int:
-    if instruction.opcode in views:
-        return 0
-    return sum(max(leaf.size_bytes, 0) for leaf in leaves(instruction.shape))
+    return 0 if instruction.opcode in views else _bytes_of(instruction.shape)
+
+
+def _bytes_of(shape: Shape) -> int:
+    return sum(max(leaf.size_bytes, 0) for leaf in leaves(shape))

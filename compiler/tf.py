@@ -45,6 +45,7 @@ from compiler.tf2xla.builder import Builder
 from compiler.tf2xla.differentiation import gradients, is_continuous
 from compiler.tf2xla.errors import NoGradientError
 from compiler.tf2xla.inference import trials_of
+from compiler.tf2xla.operation import NotConstantError
 from compiler.tf2xla.signature import Port, Signature
 from compiler.tf2xla.terms import Built, IndexedSlices, Output
 
@@ -70,6 +71,7 @@ __all__ = [
     "Mode",
     "NoGradientError",
     "Node",
+    "NotConstantError",
     "Options",
     "Output",
     "PartialShape",

@@ -60,7 +60,9 @@ def _finding(finding: Mapping[str, Any]) -> str:
     state = "verified" if finding["verified"] else f"not verified: {finding['doubt']}"
     state = finding["doubt"] if trace else state
     cells = [link, *map(escape, (", ".join(finding["engines"]), finding["verdict"], str(len(finding["cases"])), state))]
-    behind = ", ".join(filter(None, [finding["cause"], *finding["signature"], finding.get("note", "")]))
+    bug = finding.get("bug", "")
+    known = f"known: {bug}" if bug else ""
+    behind = ", ".join(filter(None, [known, finding["cause"], *finding["signature"], finding.get("note", "")]))
     what = f"{escape(finding['message'])}<br><small>{escape(behind)}</small>"
     what += f"<details><summary>traceback</summary><pre>{escape(trace)}</pre></details>" if trace else ""
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in (*cells, what)) + "</tr>"

@@ -10,16 +10,23 @@ from compiler.tf2xla.record import no_gradient, through_functions
 
 _POSITIVE = (
     "Log Log1p Sqrt Rsqrt Reciprocal Inv Lgamma Pow Xlogy Xlog1py SqrtGrad Digamma FloorMod RsqrtGrad Div RealDiv "
-    "DivNoNan Xdivy Atan2 Angle ComplexAbs ReciprocalGrad"
+    "DivNoNan Xdivy Atan2 Angle ComplexAbs ReciprocalGrad Ndtri Igamma Igammac Betainc Polygamma Zeta RGBToHSV"
 )
 RANGES = dict.fromkeys(_POSITIVE.split(), (0.2, 0.9)) | {"Acosh": (1.1, 1.9)}
 ONE_RESULT = {"SoftmaxCrossEntropyWithLogits", "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"}
 """Ops of which one result is differentiated: others are constant to TensorFlow, and inputs that these come from."""
 GRID = 64
 """Numbers of f32 are multiples of its inverse, so that all that is done to them before the program is exact."""
-_DIFFERENTIATED_INPUTS = {"FusedBatchNorm": 3, "FusedBatchNormV2": 3, "FusedBatchNormV3": 3, "PadV2": 1}
-_DIFFERENTIATED_INPUTS |= dict.fromkeys(("MatrixDiagV2", "MatrixDiagV3", "MatrixDiagPartV2", "MatrixDiagPartV3"), 1)
-"""Ops of which other inputs are constant to TensorFlow: so many have gradients."""
+_DIFFERENTIATED_INPUTS = {
+    **dict.fromkeys(("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"), slice(3)),
+    **dict.fromkeys(("PadV2", "MatrixDiagV2", "MatrixDiagV3", "MatrixDiagPartV2", "MatrixDiagPartV3"), slice(1)),
+    **dict.fromkeys(("Polygamma", "Zeta"), slice(1, 2)),
+    "Betainc": slice(2, 3),
+}
+"""Ops of which other inputs are constant to TensorFlow: those that have gradients."""
+_NO_DIFFERENCES = ("FakeQuantWithMinMax", "QuantizeAndDequantize", "NextAfter", "FusedBatchNormGrad")
+WITHOUT_DIFFERENCES = {name for name in RECORDS if name.startswith(_NO_DIFFERENCES)}
+"""Ops that round, whose gradients are those of what they are without it; one that is given what follows from x."""
 _DEPENDENT = ("MaxPoolGrad", "MaxPoolGradGrad", "MaxPoolGradV2", "MaxPool3DGrad", "MaxPool3DGradGrad")
 """Ops of which one input follows from another."""
 _WITHOUT = ("PreventGradient", "Merge")
@@ -44,25 +51,47 @@ def points(case, rng):
         return values + 1j * rng.uniform(low, high, array.shape) if array.dtype.kind == "c" else values
 
     given = [drawn(one) if one.dtype.kind in "fc" and n not in case.known else one for n, one in enumerate(case.inputs)]
-    if case.op.startswith("FusedBatchNorm"):
-        return [*given[:4], np.abs(given[4])]
-    if case.op == "Cholesky":  # positive; of its two halves the gradient is that of equal ones
-        whole = given[0] @ np.swapaxes(given[0].conj(), -1, -2)
-        return [whole + np.eye(whole.shape[-1])]
-    if case.op == "MatrixTriangularSolve":
-        half = np.tril(given[0]) if case.attributes.get("lower", True) else np.triu(given[0])
-        return [half + 3 * np.eye(half.shape[-1]), given[1]]
-    if case.op == "ClipByValue":
-        return [given[0], given[1] / 8 - 0.5, given[2] / 8 + 0.5]
-    if case.op == "SoftmaxCrossEntropyWithLogits":  # the formula is that of labels whose sum is 1
-        return [given[0], np.exp(given[1]) / np.exp(given[1]).sum(-1, keepdims=True)]
-    return given
+    moved = _MOVED.get(case.op)
+    return given if moved is None else moved(case, *given)
+
+
+def _normalised(_case, x, *others):
+    return [x, *others[:3], np.abs(others[3]), *others[4:]]
+
+
+def _positive_matrix(_case, x):
+    """Of its two halves the gradient is that of equal ones."""
+    whole = x @ np.swapaxes(x.conj(), -1, -2)
+    return [whole + np.eye(whole.shape[-1])]
+
+
+def _regular_triangle(case, x, right):
+    half = np.tril(x) if case.attributes.get("lower", True) else np.triu(x)
+    return [half + 3 * np.eye(half.shape[-1]), right]
+
+
+def _labels(_case, logits, labels):
+    """The formula is that of labels whose sum is 1."""
+    return [logits, np.exp(labels) / np.exp(labels).sum(-1, keepdims=True)]
+
+
+_MOVED = {
+    **dict.fromkeys(("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"), _normalised),
+    **dict.fromkeys((f"FusedBatchNormGrad{one}" for one in ("", "V2", "V3")), _normalised),
+    "Cholesky": _positive_matrix,
+    "MatrixTriangularSolve": _regular_triangle,
+    "Polygamma": lambda _, n, x: [np.abs(np.ceil(n * 3)), x],
+    "Zeta": lambda _, x, q: [x + 2, q],
+    "ClipByValue": lambda _, x, low, high: [x, low / 8 - 0.5, high / 8 + 0.5],
+    "SoftmaxCrossEntropyWithLogits": _labels,
+}
+"""Points at which functions are smooth, made of others."""
 
 
 def float_places(case):
     """The numbers of the inputs that are differentiated by."""
     found = [n for n, one in enumerate(case.inputs) if one.dtype.kind in "fc" and n not in case.known]
-    return found[: _DIFFERENTIATED_INPUTS.get(case.op)]
+    return found[_DIFFERENTIATED_INPUTS.get(case.op, slice(None))]
 
 
 def is_float(output):

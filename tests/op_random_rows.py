@@ -1,7 +1,7 @@
 """Calls of ops that draw random numbers."""
 
 import numpy as np
-from op_values import ints
+from op_values import ints, numbers
 
 from compiler.graph import BY_NAME
 
@@ -52,3 +52,47 @@ def seeds(element_type):
 
 def nothing(_element_type):
     yield {}, []
+
+
+def _logits(element_type):
+    yield numbers(element_type, 1, 5) / element_type.dtype.type(4)
+    yield np.array([[-np.inf, 0, 1], [2, -np.inf, -30], [0, 0, 0]]).astype(element_type.dtype)
+    yield np.zeros((0, 3), element_type.dtype)
+
+
+def choices(element_type):
+    for number, logits in enumerate(_logits(element_type)):
+        yield {"output_dtype": INT32, "seed": 87654321, "seed2": number + 1}, [logits, np.array(7, np.int32)], 1
+
+
+def seeded_choices(element_type):
+    for number, logits in enumerate(_logits(element_type)):
+        yield {"output_dtype": INT64, "Tseed": INT64}, [logits, np.array(5, np.int32), np.array([number, 1 << 40])]
+
+
+def orders(element_type):
+    for number, dims in enumerate(((7,), (5, 2), (1, 3), ())):
+        yield {"seed": 1234, "seed2": number + 1}, [numbers(element_type, *dims)], 1
+
+
+_GENERATOR = np.array([-3, 5, 0x123456789ABCDEF0])
+_ALGORITHM = np.array(1)
+
+
+def held(element_type):
+    del element_type
+    for dims in SIZES:
+        yield {"shape_dtype": INT32}, [_GENERATOR, _ALGORITHM, ints(*dims)]
+
+
+def held_between(element_type):
+    for attributes, given in held(element_type):
+        yield attributes, [*given, *(np.array(one, element_type.dtype) for one in (3, 1000))]
+
+
+def skips(_element_type):
+    yield {}, [_GENERATOR, _ALGORITHM, np.array(5)]
+
+
+def read_and_skips(_element_type):
+    yield {}, [_GENERATOR, np.array(1, np.int32), np.array(5, np.uint64)]

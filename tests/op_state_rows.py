@@ -61,19 +61,26 @@ def steps(name):
         for number, port in enumerate(ports):
             if port in ("var", "m", "mom", "mg", "grad", "delta") or (port == "accum" and "Momentum" in name):
                 values[port] = numbers(element_type, 3, 4, seed=number) / element_type.dtype.type(8)
-            elif port in ("ms", "v", "accum", "accum_update"):
+            elif port in ("linear", "gradient_accumulator"):
+                values[port] = numbers(element_type, 3, 4, seed=number)
+            elif port in ("ms", "v", "accum", "accum_update", "gradient_squared_accumulator"):
                 values[port] = np.abs(numbers(element_type, 3, 4, seed=number)) / element_type.dtype.type(4) + 1
             elif port != "indices":
                 values[port] = np.array(_NUMBERS[port])
         if "indices" in ports:
             values["indices"] = ROWS
             values |= {port: values[port][ROWS] for port in ("grad",)}
-        given = [values[port] if port == "indices" else values[port].astype(element_type.dtype) for port in ports]
-        switches = [one for one in ("use_nesterov", "update_slots") if one in RECORDS[name].signature.attributes]
+        kinds = {"indices": np.int32, "global_step": np.int64}
+        given = [values[port].astype(kinds.get(port, element_type.dtype)) for port in ports]
+        switches = [
+            one
+            for one in ("use_nesterov", "update_slots", "multiply_linear_by_lr")
+            if one in RECORDS[name].signature.attributes
+        ]
         kinds = {"Tindices": INT32} if "indices" in ports else {}
         yield kinds, given
         for switch in switches:
-            yield {**kinds, switch: switch == "use_nesterov"}, given
+            yield {**kinds, switch: switch != "update_slots"}, given
         if not kinds:
             yield {}, [value.reshape(-1)[:1].reshape(()) for value in given]
 
@@ -91,4 +98,12 @@ _NUMBERS = {
     "beta1_power": 0.75,
     "beta2_power": 0.9375,
     "epsilon": 0.0078125,
+    "l1": 0.0625,
+    "l2": 0.25,
+    "l2_shrinkage": 0.125,
+    "lr_power": -0.5,
+    "logbase": 1.5,
+    "sign_decay": 0.75,
+    "beta": 0.875,
+    "global_step": 3,
 }

@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 from op_cases import Case, cases
 from op_gradients import DIFFERENTIATED, ONE_RESULT, called, float_places, start
+from tensorflow.python.eager import context
 from tensorflow.python.framework import op_def_registry
 from tensorflow.python.framework.ops import gradient_registry
 
@@ -28,7 +29,7 @@ _REFUSED = (tf.errors.OpError, ValueError, TypeError)
 def main() -> None:
     """Record everything."""
     index, data = [], []
-    calls = [(case.name, case, _run) for case in cases()]
+    calls = [(case.name, case, _compiled if case.is_compiled else _run) for case in cases()]
     calls += [(f"gradient/{op}", case, _gradients) for op in DIFFERENTIATED if (case := called(op)) is not None]
     for name, case, run in calls:
         results = run(case)
@@ -67,6 +68,30 @@ def _gradients(case: Case) -> list[np.ndarray | None] | None:
             with tf.compat.v1.Session() as session:
                 values = iter(session.run([one for one in dense if one is not None], fed))
                 return [None if one is None else next(values) for one in dense]
+    except _REFUSED:
+        return None
+
+
+def _compiled(case: Case) -> list[np.ndarray] | None:
+    """The results of a call that XLA compiles, there being no kernel; None where it is refused."""
+    definition = tf.compat.v1.GraphDef.FromString(to_binary(case.graph()))
+    for node in [one for one in definition.node if one.op == "Placeholder"]:
+        definition.node.remove(node)  # which XLA refuses, though nobody takes it
+    for function in definition.library.function:
+        if not context.context().has_function(function.signature.name):
+            context.context().add_function_def(function)
+    feeds = case.feeds()
+
+    def called(*given: tf.Tensor) -> list[tf.Tensor]:
+        found = dict(zip(feeds, given, strict=True))
+        results: list[tf.Tensor] = tf.graph_util.import_graph_def(
+            definition, input_map=found, return_elements=case.fetches, name=""
+        )
+        return results
+
+    try:
+        results = tf.function(called, jit_compile=True, autograph=False)(*map(tf.constant, feeds.values()))
+        return [one.numpy() for one in results]
     except _REFUSED:
         return None
 

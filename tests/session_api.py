@@ -323,6 +323,31 @@ VALUES: Mapping[str, Case] = {
     "tf.math.unsorted_segment_max(a, [0, 0], 1)": lambda a, b, n, p, u: tf.math.unsorted_segment_max(a, [0, 0], 1),
     "tf.math.unsorted_segment_min(a, [0, 0], 1)": lambda a, b, n, p, u: tf.math.unsorted_segment_min(a, [0, 0], 1),
     "tf.math.unsorted_segment_prod(a, [0, 0], 1)": lambda a, b, n, p, u: tf.math.unsorted_segment_prod(a, [0, 0], 1),
+    "tf.losses.mean_squared_error(a, b)": lambda a, b, n, p, u: tf.losses.mean_squared_error(a, b),
+    "tf.losses.absolute_difference(a, b)": lambda a, b, n, p, u: tf.losses.absolute_difference(a, b, weights=2.0),
+    "tf.losses.huber_loss(a, b)": lambda a, b, n, p, u: tf.losses.huber_loss(a, b, delta=0.5),
+    "tf.losses.log_loss": lambda a, b, n, p, u: tf.losses.log_loss(tf.nn.sigmoid(a), tf.nn.sigmoid(b)),
+    "tf.losses.hinge_loss": lambda a, b, n, p, u: tf.losses.hinge_loss(tf.cast(a > b, tf.float32), b),
+    "tf.losses.sigmoid_cross_entropy": lambda a, b, n, p, u: tf.losses.sigmoid_cross_entropy(
+        tf.nn.sigmoid(a), b, label_smoothing=0.1
+    ),
+    "tf.losses.softmax_cross_entropy": lambda a, b, n, p, u: tf.losses.softmax_cross_entropy(
+        tf.nn.softmax(a), b, label_smoothing=0.2, reduction=tf.losses.Reduction.SUM
+    ),
+    "tf.losses.sparse_softmax_cross_entropy": lambda a, b, n, p, u: tf.losses.sparse_softmax_cross_entropy(
+        tf.argmax(a, 1), b
+    ),
+    "tf.losses of some": lambda a, b, n, p, u: tf.losses.mean_squared_error(a, b, weights=tf.cast(a > b, tf.float32)),
+    "tf.losses, the mean": lambda a, b, n, p, u: tf.losses.compute_weighted_loss(
+        a - b, tf.nn.sigmoid(a), reduction=tf.losses.Reduction.MEAN
+    ),
+    "tf.losses of a batch": lambda a, b, n, p, u: tf.losses.compute_weighted_loss(
+        a - b, tf.nn.sigmoid(a), reduction=tf.losses.Reduction.SUM_OVER_BATCH_SIZE
+    ),
+    "tf.losses, the sum": lambda a, b, n, p, u: [
+        [tf.losses.mean_squared_error(a, b), tf.losses.hinge_loss(a, b)],
+        tf.losses.get_total_loss(),
+    ][1],
 }
 """What is made of other nodes than in TensorFlow: types and values must be the same."""
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -24,7 +24,7 @@ import compiler
 from xlabench.cases import inputs, programs
 from xlabench.engines import Program, call, decisions_of, info_of, launch_models_of, liberties
 from xlabench.engines.spec import split_spec
-from xlabench.judging import bounds
+from xlabench.judging import bounds, residuals
 from xlabench.judging.excuses import Answer
 from xlabench.judging.judge import Here, Standard
 from xlabench.judging.tolerance import TolerancePolicy
@@ -140,14 +140,18 @@ def flakiness(calls: int) -> str:
 
 
 def bound(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
-    """Write values and error bounds of a program's results, by turns; the answer says why there are none."""
+    """Write values and error bounds of a program's results, by turns; the answer says why there are none.
+
+    Behind them is what residuals hold, which the answer describes.
+    """
     on_stage("load")
     text, made = _load(arguments)
     on_stage("run")
     basis = bounds.basis_of(compiler.parse(text), made, read_arrays(Path(arguments["expected"])))
     pairs = [array for one in basis.bounds or () for array in (one.value, one.error)]
-    write_arrays(Path(arguments["results"]), pairs)
-    return {"reason": basis.reason, "rounds": basis.rounds}
+    said, operands = residuals.packed(basis.residuals)
+    write_arrays(Path(arguments["results"]), [*pairs, *operands])
+    return {"reason": basis.reason, "rounds": basis.rounds, "pairs": len(pairs), "residuals": said}
 
 
 def excuse(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
@@ -172,7 +176,9 @@ def basis_of(outcome: Outcome, results: Path) -> bounds.Basis:
         return bounds.Basis(reason=f"wide mode gave no bounds: {outcome.message or outcome.ending}")
     if outcome.value["reason"]:
         return bounds.Basis(None, outcome.value["reason"], outcome.value["rounds"])
-    return _basis_of(read_arrays(results))
+    arrays, count = read_arrays(results), outcome.value["pairs"]
+    found = residuals.unpacked(outcome.value["residuals"], arrays[count:])
+    return replace(_basis_of(arrays[:count]), residuals=found)
 
 
 def _basis_of(pairs: Sequence[Array], *, rounds: bool = True) -> bounds.Basis:

@@ -52,7 +52,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A program with the inputs to run it on; `seed` is None where they come from a file."""
+    """A program with the inputs to run it on; `seed` is None where they come from a file.
+
+    `spelled` is its text where that is known to be read as it stands: an engine may read a number otherwise than we do.
+    """
 
     module: compiler.Module
     arrays: list[Array]
@@ -61,10 +64,11 @@ class Case:
     policy: TolerancePolicy
     filled: str = ""
     wide: bool = True
+    spelled: str = ""
 
     def text(self) -> str:
         """The program as text, which says by itself if values in it are made up."""
-        text = compiler.to_text(self.module)
+        text = self.spelled or compiler.to_text(self.module)
         return f"// {self.filled}\n{text}" if self.filled else text
 
 
@@ -132,7 +136,7 @@ def _of_bundle(request: Request) -> Case:
     compiler.verify(module)
     policy = TolerancePolicy(request.rtol, request.atol)
     policy = failure.policy if policy == TolerancePolicy() else policy
-    return Case(module, list(failure.inputs), failure.seed, str(request.file), policy)
+    return Case(module, list(failure.inputs), failure.seed, str(request.file), policy, spelled=failure.module_text)
 
 
 class SpecInEnvironment(NamedTuple):
@@ -176,7 +180,7 @@ def judge_here(case: Case, subject: Engine, reference: Engine) -> Judgement:
     expected: list[Array] = []
     try:
         expected = execute(reference, build(reference, case.module), case.arrays).results
-        program = build(subject, case.module)
+        program = build(subject, case.spelled or case.module)
         if proven := info_of(program).proven:
             return Judgement("assembled", f"{subject.spec}: {proven}", expected)
         called = execute(subject, program, case.arrays)

@@ -176,6 +176,8 @@ class _Walk:
             self.assignment.times[instruction] = self.clock
             of[instruction] = self.rules.get(instruction.opcode, self._computed)(instruction)
         result = of[computation.root]
+        if computation.root is not computation.instructions[-1]:
+            self.clock += 1  # who takes the result does so after all that stands behind the root, used or not
         self._touch(result)
         return result
 

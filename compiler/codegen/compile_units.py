@@ -8,7 +8,12 @@ Of functions that are the same but for their names, as those of a model's equal 
 names become names of it.
 
 Functions without a loop that LLVM could vectorise (those that calculate with vectors themselves, and the program that
-calls them) make units of their own: to them the passes that transform loops are nothing but work.
+calls them) make units of their own: to them the passes that transform loops are nothing but work.  So do functions that
+are cold, the program and its phases outside of loops, and those that LLVM is told not to optimise: to translate them
+quickly takes a quarter of the time.
+
+Routines that go together are a unit whose text is the same in every program that has the same ones, so that a process
+compiles it once.
 """
 
 from __future__ import annotations
@@ -26,6 +31,9 @@ _LARGE = 4096
 _LOOP_COST = 250
 """What vectorising a loop costs, in instructions of code that is only translated."""
 
+_COLD = 4
+"""How many instructions of cold code are translated in the time of one."""
+
 _UNIT_COST = 800
 """Units are filled up to this cost, some 15 ms: less does not make up for what every unit costs, a millisecond."""
 
@@ -36,11 +44,15 @@ class CompileUnit:
 
     Attributes:
         has_loops: whether there are loops that LLVM should vectorise.
+        cold: whether all functions are.
+        routine: what routines they are, if they are, and so the same for other programs.
         cost: how long it takes to compile, about, in instructions.
         functions: those of the module, in its order, that are defined here.
     """
 
     has_loops: bool
+    cold: bool = False
+    routine: str = ""
     cost: int = 0
     functions: list[Function] = field(default_factory=list)
     text: str = ""
@@ -74,6 +86,8 @@ def _equals(module: Module, functions: Sequence[Function]) -> dict[str, str]:
     same = {function.name: function.name for function in functions}
     alike: dict[Hashable, list[Function]] = {}
     for function in functions:
+        if function.routine:
+            continue
         outside = function.result, function.parameters, function.linkage, function.attributes
         alike.setdefault((*outside, len(function.lines), function.counter), []).append(function)
     # Callers may be the same once their callees are.
@@ -139,14 +153,15 @@ def _closure(root: Function, helpers: dict[str, Function], uses: dict[str, _Uses
 def _fill(closures: Sequence[Sequence[Function]], *, vectorise: bool) -> list[CompileUnit]:
     """Neighbours of one sort share a unit until it is full."""
     units: list[CompileUnit] = []
-    open_units: dict[bool, CompileUnit] = {}
+    open_units: dict[tuple[bool, bool, str], CompileUnit] = {}
     for functions in closures:
-        loops = sum(function.scalar_loops for function in functions) if vectorise else 0
-        has_loops = loops > 0
-        cost = sum(len(function.lines) for function in functions) + _LOOP_COST * loops
-        unit = open_units.get(has_loops)
-        if unit is None or (unit.cost and unit.cost + cost > _UNIT_COST):
-            unit = open_units[has_loops] = CompileUnit(has_loops)
+        is_cold = functions[0].cold or "optnone" in functions[0].attributes
+        loops = sum(function.scalar_loops for function in functions) if vectorise and not is_cold else 0
+        kind = loops > 0, is_cold, functions[0].routine
+        cost = sum(len(function.lines) for function in functions) // (_COLD if is_cold else 1) + _LOOP_COST * loops
+        unit = open_units.get(kind)
+        if unit is None or (not unit.routine and unit.cost and unit.cost + cost > _UNIT_COST):
+            unit = open_units[kind] = CompileUnit(*kind)
             units.append(unit)
         known = {function.name for function in unit.functions}
         unit.functions += [function for function in functions if function.name not in known]
@@ -168,7 +183,14 @@ def _text(
     lines += [function.text(internal=_goes_along(function)) for function in unit.functions]
     lines += [f"@{name} = alias {others[name].type}, ptr @{first}" for name, first in aliases.items()]
     lines += [module.nodes[node] for node in nodes]
-    return "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
+    return _renumbered(text, nodes) if unit.routine else text
+
+
+def _renumbered(text: str, nodes: Sequence[int]) -> str:
+    """A text with its metadata nodes numbered from 0 on, whatever else there is in the module."""
+    numbers = {str(node): number for number, node in enumerate(nodes)}
+    return re.sub(r"!(\d+)", lambda found: f"!{numbers[found[1]]}", text)
 
 
 def _global(module: Module, name: str, shared: set[str]) -> str:

@@ -11,7 +11,7 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import llvmlite
@@ -141,10 +141,19 @@ def assembly(module: llvm.ModuleRef, target: Target, opt: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """IR text to be compiled; `has_loops` tells whether there are any for LLVM to vectorise."""
+    """IR text to be compiled: whether there are loops for LLVM to vectorise, whether its speed matters at all.
+
+    A routine is compiled once a process, as the runtime is: other programs have the same.
+    """
 
     text: str
     has_loops: bool
+    cold: bool = False
+    is_routine: bool = False
+
+    def level(self, opt: int) -> int:
+        """The level that code is generated at where `opt` is asked for."""
+        return 0 if self.cold else opt
 
 
 def compile_all(sources: Sequence[Source], target: Target, opt: int, *, threads: int) -> list[bytes]:
@@ -153,20 +162,33 @@ def compile_all(sources: Sequence[Source], target: Target, opt: int, *, threads:
     Of LLVM's own pipelines this is the shortest with the loop vectoriser in it, and nothing where there are no loops
     for it; code generation goes without strength reduction.  What is left out (value numbering, jump threading,
     unswitching, vectors from straight code, ...) was measured to gain nothing on such code and to cost half the time.
+    Cold code is translated at level 0.
     """
 
     def emit(source: Source) -> bytes:
-        with _machine(target, opt) as machine, _optimised(source, target, opt, machine) as module:
+        with _machine(target, source.level(opt)) as machine, _optimised(source, opt, machine) as module:
             return _emit(machine, module)
 
     def compile_one(source: Source) -> bytes:
+        if source.is_routine and not _LIMITS and (kept := _ROUTINES.get((source, target, opt))):
+            return kept
+        code = translated(source)
+        if source.is_routine and len(_ROUTINES) < _MOST_ROUTINES:
+            _ROUTINES[source, target, opt] = code
+        return code
+
+    def translated(source: Source) -> bytes:
         code = emit(source)
         needed = libcalls.definitions(elf.names(code).undefined)
-        return emit(Source(source.text + needed, source.has_loops)) if needed else code
+        return emit(replace(source, text=source.text + needed)) if needed else code
 
     with _without_strength_reduction():
         return share_out(compile_one, sources, threads=threads)
 
+
+_MOST_ROUTINES = 1024  # kept compiled in a process, some kilobytes each (chosen)
+_ROUTINES: dict[tuple[Source, Target, int], bytes] = {}
+"""The object files of routines, some kilobytes each."""
 
 _LIMITS: list[int] = []
 _OF_LIMITED: dict[Source, str] = {}
@@ -174,42 +196,30 @@ _OF_LIMITED: dict[Source, str] = {}
 
 
 def optimised_text(source: Source, target: Target, opt: int) -> str:
-    """The IR that code is generated from.
-
-    Args:
-        source: the IR as it was emitted.
-        target: the machine.
-        opt: the level, 0 to 3.
-    """
+    """The IR of a `source` from which code is generated for a `target`, at a level `opt` from 0 to 3."""
     if source in _OF_LIMITED:
         return _OF_LIMITED[source]
-    with _machine(target, opt) as machine, _optimised(source, target, opt, machine) as module:
+    with _machine(target, source.level(opt)) as machine, _optimised(source, opt, machine) as module:
         return str(module)
 
 
 def assembly_text(source: Source, target: Target, opt: int) -> str:
-    """The assembly of what `compile_all` makes.
-
-    Args:
-        source: the IR as it was emitted.
-        target: the machine.
-        opt: the level, 0 to 3.
-    """
+    """The assembly of what `compile_all` makes of a `source` for a `target`, at a level `opt` from 0 to 3."""
     with (
         _without_strength_reduction(),
-        _machine(target, opt) as machine,
-        _optimised(source, target, opt, machine) as module,
+        _machine(target, source.level(opt)) as machine,
+        _optimised(source, opt, machine) as module,
     ):
         return str(machine.emit_assembly(module))
 
 
 @contextmanager
-def _optimised(source: Source, target: Target, opt: int, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
+def _optimised(source: Source, opt: int, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
     # A context of its own, since threads must not share one; it must outlive the module.
     context = llvm.create_context()
     module = llvm.parse_assembly(source.text, context)
     try:
-        module.triple = target.triple
+        module.triple = machine.triple
         module.data_layout = str(machine.target_data)
         _run_passes(module, machine, opt if source.has_loops else 0)
         if _LIMITS:

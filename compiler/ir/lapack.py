@@ -30,10 +30,34 @@ def _routine(name: str, value: Array) -> Any:
     )
 
 
+_FAR = 30
+"""Powers of two by which a matrix may be off 1 and is left alone."""
+
+
+def _near_one(matrix: Array) -> tuple[Array, int]:
+    """A matrix whose greatest element is near 1, and the power of two that it was divided by.
+
+    OpenBLAS's geev scales what is far from 1 itself, and gives wrong eigenvalues then.
+    """
+    exponent = int(np.frexp(np.max(np.abs(matrix), initial=0.0))[1])
+    if abs(exponent) <= _FAR:
+        return matrix, 0
+    half = exponent // 2  # a power of two may be beyond a type where its root is not
+    real = matrix.real.dtype.type
+    return (matrix * np.ldexp(real(1), -half) * np.ldexp(real(1), half - exponent)).astype(matrix.dtype), exponent
+
+
 def _geev(values: Sequence[Array], options: Options) -> tuple[Any, ...]:
-    (matrix,) = values
+    matrix, exponent = _near_one(values[0])
     left, right = (options[f"compute_{side}"] == "V" for side in ("left", "right"))
-    *eigenvalues, on_left, on_right, info = _routine("geev", matrix)(matrix, compute_vl=left, compute_vr=right)
+    *found, on_left, on_right, info = _routine("geev", matrix)(matrix, compute_vl=left, compute_vr=right)
+    half = exponent // 2
+    eigenvalues = [
+        (part * np.ldexp(part.real.dtype.type(1), half) * np.ldexp(part.real.dtype.type(1), exponent - half)).astype(
+            part.dtype
+        )
+        for part in found
+    ]
     none = np.zeros(matrix.shape)
     vectors = ((on_left, left), (on_right, right))
     unpacked = [_complex_vectors(found, eigenvalues) if wanted else none for found, wanted in vectors]

@@ -103,6 +103,7 @@ def apply_rules(rules: Mapping[str, Sequence[Rule]], module: Module, fuel: Fuel)
     """
     changed = False
     for computation in module.computations:
+        is_rewritten = False
         for instruction in list(computation.instructions):
             if fuel.is_spent:
                 break
@@ -115,9 +116,11 @@ def apply_rules(rules: Mapping[str, Sequence[Rule]], module: Module, fuel: Fuel)
                     fuel.spend(_name(rule), instruction)  # so that withholding it is what ends the failure
                     raise
                 if simpler is not None and simpler is not instruction:
-                    changed |= fuel.replace(_name(rule), instruction, simpler)
+                    is_rewritten |= fuel.replace(_name(rule), instruction, simpler)
                     break
-        computation.sort()
+        if is_rewritten:  # what rules made in vain stands at the end
+            computation.sort()
+            changed = True
     return changed
 
 

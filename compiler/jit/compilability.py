@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from compiler.diagnostics import did_you_mean
 from compiler.graph import Node
+from compiler.jit.compiled_ops import problem_of
 from compiler.jit.devices import Registration
 from compiler.jit.signatures import (
     RESOURCE,
@@ -31,18 +32,15 @@ DEEPEST = 10
 """Functions that are looked at inside of each other."""
 
 STATEFUL_RANDOM = frozenset(
-    ("RandomUniform", "RandomShuffle", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal")
+    (
+        *("RandomUniform", "RandomShuffle", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal"),
+        "Multinomial",
+    )
 )
 DUMMY = frozenset(("Assert", "CheckNumerics"))
 """Ops that a compiled program does nothing for."""
 INACCURATE = frozenset(("SelfAdjointEigV2", "Svd"))
-SLOW = INACCURATE | {"Qr", "MatrixInverse", "ResizeNearestNeighbor", "ResizeBilinear", "ResizeBilinearGrad"}
-_HOST_OPS = """
-    _Arg _Retval Placeholder PlaceholderV2 VarHandleOp Switch Merge _SwitchN Enter Exit NextIteration LoopCond
-    Print PrintV2 PyFunc EagerPyFunc Where Unique StringFormat
-"""
-NO_LOWERING = frozenset(_HOST_OPS.split())
-"""Ops that a record may describe for other readers, and that no cluster holds."""
+SLOW = INACCURATE | {"Qr", "MatrixInverse", "MatrixSolve", "ResizeBilinearGrad"}
 
 
 class Compilability:
@@ -63,8 +61,9 @@ class Compilability:
     def _of(self, node: Node, inside: tuple[str, ...]) -> str:
         if "_scoped_allocator" in node.attributes or "_forward_from" in node.attributes:
             return "it shares memory with another node, which clusters do not"
-        if node.op in NO_LOWERING:
-            return f"op {node.op} is never compiled"
+        said = problem_of(node)
+        if said:
+            return said
         if node.op not in RECORDS and node.op not in self._library:
             return f"op {node.op} has no lowering" + did_you_mean(node.op, RECORDS)
         called = called_functions(node, self._library)

@@ -1,7 +1,7 @@
 """All passes in TensorFlow's order.
 
-Constants are copied, scopes written, clusters marked, nodes at their edges taken out again; what is left becomes
-functions, and their calls ops that compile and run.
+Constants are copied, scopes written, clusters marked, slices given static shapes, nodes at the edges of clusters taken
+out again; what is left becomes functions, and their calls ops that compile and run.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from compiler.jit.cluster_scoping import scope_clusters
 from compiler.jit.dumps import annotated, dump
 from compiler.jit.encapsulate_subgraphs import encapsulate_subgraphs
 from compiler.jit.flags import DEFAULTS, Flags
+from compiler.jit.increase_dynamism import increase_dynamism
 from compiler.jit.mark_for_compilation import Marking, jit_level, mark_for_compilation
 from compiler.jit.options import OFF, Options
 from compiler.jit.partially_decluster import partially_decluster
@@ -53,6 +54,9 @@ def cluster(graph: Graph, flags: Flags = DEFAULTS, options: Options | None = Non
     marking = mark_for_compilation(marked, flags, options)
     dump("mark_for_compilation", marked, flags, options)
     dump("mark_for_compilation_annotated", annotated(marked), flags, options)
+    dump("before_increase_dynamism_for_auto_jit_pass", marked, flags, options)
+    if increase_dynamism(marked, options):
+        dump("increase_dynamism_for_auto_jit_pass", marked, flags, options)
     partially_decluster(marked, flags, options)
     return marked, marking
 

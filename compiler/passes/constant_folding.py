@@ -17,7 +17,7 @@ from compiler.diagnostics import UnsupportedError
 from compiler.interpreter import evaluate_instruction
 from compiler.ir.control import is_ordered
 from compiler.ir.literal import Literal
-from compiler.ir.module import Instruction, Module
+from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape, without_layout
 from compiler.ops import OPS
@@ -31,12 +31,16 @@ _MOST_WORK = float(1 << 24)
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
     changed = False
-    # Callees come before callers, and what is folded in them is the less work.
-    known = work_of_computations(module)
+    known: dict[Computation, float] | None = None
     for computation in module.computations:
         awaited = control_predecessors(computation)
+        is_folded = False
         for instruction in list(computation.instructions):
-            if instruction in awaited or not _foldable(instruction) or work(instruction, known) > _MOST_WORK:
+            if instruction in awaited or not _foldable(instruction):
+                continue
+            if known is None:  # as it is before anything is folded, which only makes it less
+                known = work_of_computations(module)
+            if work(instruction, known) > _MOST_WORK:
                 continue
             literal = _evaluate(instruction)
             if literal is None or not fuel.spend("fold", instruction):
@@ -44,18 +48,20 @@ def run(module: Module, fuel: Fuel) -> bool:
             constant = Instruction("constant", instruction.shape, (), {"literal": literal}, name=instruction.name)
             instruction.replace_uses_with(computation.add(constant))
             computation.remove([instruction])
+            is_folded = True
+        if is_folded:
+            computation.sort()
             changed = True
-        computation.sort()
     return changed
 
 
 def _foldable(instruction: Instruction) -> bool:
+    if not instruction.operands or any(o.opcode != "constant" or o.literal.array is None for o in instruction.operands):
+        return False
     op = OPS.get(instruction.opcode)
     if op is None or op.evaluate is None or instruction.opcode == "copy":
         return False
-    if not isinstance(instruction.shape, ArrayShape) or not instruction.operands or instruction.array.is_dynamic:
-        return False
-    if any(o.opcode != "constant" or o.literal.array is None for o in instruction.operands):
+    if not isinstance(instruction.shape, ArrayShape) or instruction.array.is_dynamic:
         return False
     if is_ordered(instruction) or not is_repeatable(instruction):
         return False

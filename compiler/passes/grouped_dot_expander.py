@@ -44,11 +44,11 @@ def _dot(owner: Instruction, lhs: Expression, rhs: Expression, numbers: ProductD
 
 
 def _sum_type(owner: Instruction, factors: Sequence[ElementType]) -> ElementType:
-    """The type of a product's sums: that of its result, but a complex one for complex numbers."""
+    """The type of a product's sums: that of its result, but a complex one as wide for complex numbers."""
     result = owner.array.element_type
     if result.is_complex or not any(factor.is_complex for factor in factors):
         return result
-    return C128 if C128 in factors else C64
+    return C128 if C128 in factors or result is F64 else C64
 
 
 def _ragged(instruction: Instruction) -> Instruction:

@@ -6,7 +6,8 @@ refused is refused by its op's name, with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,14 +23,15 @@ from compiler.ir.shape import ArrayShape
 from compiler.ir.types import S32, of_dtype
 from compiler.ops.build import build, constant, parameter
 from compiler.tf2xla.body import Body, without_unused
-from compiler.tf2xla.constants import known_arguments, must_be_known
+from compiler.tf2xla.constants import CONSTANT_INPUTS, known_arguments, must_be_known
 from compiler.tf2xla.lowering import Lowering, identifier
-from compiler.tf2xla.operation import Operation
+from compiler.tf2xla.operation import NotConstantError, Operation
 from compiler.tf2xla.ops import RECORDS
 from compiler.tf2xla.record import Record, Trait
 from compiler.tf2xla.values import Handle, ListType, Resource, TensorList, Value, no_handle
 
 __all__ = [
+    "CONSTANT_INPUTS",
     "RECORDS",
     "ListType",
     "Lowered",
@@ -114,6 +116,7 @@ def lower(
     lowering = Lowering(graph, module, variables)
     given: dict[str, list[Value | None]] = {}
     inputs: list[str] = []
+    unknown: list[str] = []
     for text, feed in feeds.items():
         place = endpoint(text)
         if place is None or place.port < 0:
@@ -121,11 +124,13 @@ def lower(
         graph.node(place.node)
         fed = _fed(lowering, entry, feed, text, is_known=place.node in known)
         inputs += _names(text, fed)
+        unknown += [text] * (isinstance(feed, ArrayShape) and place.node in known)
         ports = given.setdefault(place.node, [])
         ports += [None] * (place.port + 1 - len(ports))
         ports[place.port] = fed
     body = Body(lowering, graph.nodes, entry, given)
-    body.run(fetches)
+    with _blamed_on(unknown):
+        body.run(fetches)
     outputs = tuple(text for text in fetches if not text.startswith("^"))
     results = [(text, body.at(text)[0]) for text in outputs]
     _finish(lowering, entry, results)
@@ -161,7 +166,9 @@ def lower_function(
         library,
         checked=False,
     )
-    results = library.inline(FunctionReference(name), given, caller)
+    given_shapes = (one for one, feed in zip(names, inputs, strict=True) if isinstance(feed, ArrayShape))
+    with _blamed_on([one for one in given_shapes if one in known]):
+        results = library.inline(FunctionReference(name), given, caller)
     named = list(zip((one.name for one in called.outputs), results, strict=True))
     _finish(library, entry, named)
     return _done(library, module, tuple(kept), named, _values(dict(zip(names, inputs, strict=True)), kept))
@@ -171,6 +178,18 @@ def _started(name: str) -> tuple[Module, Computation]:
     module, entry = Module(identifier(name)), Computation("main")
     module.entry = module.add_computation(entry)
     return module, entry
+
+
+@contextmanager
+def _blamed_on(feeds: Sequence[str]) -> Iterator[None]:
+    """Say which feed it is whose value must be known, of those that have none."""
+    try:
+        yield
+    except NotConstantError as error:
+        if not feeds:
+            raise
+        said = "its value decides sizes or dimensions, and must be a compile-time constant: give the value"
+        raise InputError(f"feed {feeds[0]!r}: {said}, not only a type and sizes ({error})") from error
 
 
 def _names(text: str, fed: Value) -> list[str]:
@@ -191,9 +210,6 @@ def _fed(lowering: Lowering, entry: Computation, feed: Feed, text: str, *, is_kn
         count = parameter(entry, number + 1, ArrayShape(S32, ()), name=identifier(f"{text}.count"))
         return TensorList(feed.type, feed.most, Expression(rows), Expression(count))
     if isinstance(feed, ArrayShape):
-        if is_known:
-            said = "its value decides sizes or dimensions, and must be a compile-time constant: give the value"
-            raise InputError(f"feed {text!r}: {said}, not only a type and sizes")
         return Expression(parameter(entry, number, feed, name=identifier(text)))
     feed = np.asarray(feed)
     element_type = of_dtype(feed.dtype)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from compiler.graph import Function, FunctionReference, Graph, Node
+from compiler.graph import AttributeList, Function, FunctionReference, Graph, Node
 from compiler.graph.names import Endpoint, endpoint
 from compiler.tf2xla.ops import RECORDS
 from compiler.tf2xla.record import Record, Trait
@@ -118,15 +118,23 @@ class _Analysis:
                 yield from (first + number for number in self.arguments(name))
 
 
+CONSTANT_INPUTS = "_XlaCompileTimeConstantInputs"
+"""The attribute of a node that says which of its inputs must be known, whatever its record says."""
+
+
 def _stated(node: Node, record: Record) -> Iterator[int]:
-    """The numbers of the inputs that the record says."""
+    """The numbers of the inputs that the node says, or else its record."""
+    said = node.attributes.get(CONSTANT_INPUTS)
+    names: Sequence[str] = record.constants
+    if isinstance(said, AttributeList):
+        names = [one.decode() for one in said.values if isinstance(one, bytes)]
     at = 0
     for port in record.signature.inputs:
         count = 1
         if not port.is_one:
             value = node.attributes.get(port.number or port.type)
             count = value if isinstance(value, int) else len(getattr(value, "values", ()))
-        if port.name in record.constants:
+        if port.name in names:
             yield from range(at, at + count)
         at += count
 

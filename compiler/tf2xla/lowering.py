@@ -2,7 +2,8 @@
 
 Calls of functions are written where they stand, so that constants reach into them; branches and bodies of loops become
 computations of their own.  What a node needs as a value (a shape, an axis) is computed by the interpreter from the
-instructions that were just written, if no parameter is among them: that is all there is of constant folding here.
+instructions that were just written, if no parameter is among them, or one between limits that decide it (`limits`):
+that is all there is of constant folding here.
 
 Only nodes that the fetches need are looked at, by data or by control edges, and what has no lowering among them is
 refused by its op.  Functions that call themselves, or stand too deep in each other, end as an error with their names;
@@ -24,6 +25,7 @@ from compiler.ops import OPS, having
 from compiler.ops import Trait as OpTrait
 from compiler.ops.build import parameter
 from compiler.tf2xla.body import Body
+from compiler.tf2xla.limits import Limits, decided, limits_of
 from compiler.tf2xla.operation import Array, Operation
 from compiler.tf2xla.record import Record, Trait
 from compiler.tf2xla.tracing import Tracer
@@ -56,6 +58,7 @@ class Lowering:
         self._calls: list[str] = []
         self._left = MOST_NODES
         self._values: dict[Instruction, Array | None] = {}
+        self._limits: dict[Instruction, Limits] = {}
 
     def _parameter(self, name: str, shape: ArrayShape) -> Expression:
         entry = self._entry
@@ -93,11 +96,23 @@ class Lowering:
     def _evaluated(self, instruction: Instruction) -> Array | None:
         operands = [self._values[operand] for operand in instruction.operands]
         if instruction.opcode in _UNKNOWN or OPS[instruction.opcode].evaluate is None:
-            return None
+            return self._decided(instruction)
         if any(operand is None for operand in operands):
-            return None
+            return self._decided(instruction)
         value: Array = evaluate_instruction(instruction, operands)  # type: ignore[assignment, arg-type]  # or a tuple
         return value
+
+    def _decided(self, instruction: Instruction) -> Array | None:
+        """The value of what depends on something unknown, where limits leave one only."""
+        if not isinstance(instruction.shape, ArrayShape) or not instruction.array.element_type.is_integer:
+            return None
+        given = [self._limits_of(operand) for operand in instruction.operands]
+        self._limits[instruction] = limits_of(instruction, given)
+        return decided(self._limits[instruction], instruction.array.dims)
+
+    def _limits_of(self, operand: Instruction) -> Limits | None:
+        value = self._values[operand]
+        return self._limits.get(operand) if value is None else (value, value)
 
     def written(
         self, node: Node, record: Record, inputs: Sequence[Value], computation: Computation

@@ -48,7 +48,7 @@ class Generator:
         first, second = low_high(self.key)
         return philox(counter, (first, second))
 
-    def after(self, count: int) -> Generator:
+    def after(self, count: Expression | int) -> Generator:
         """The generator that goes on so many counters later."""
         low = self.low + count
         return Generator(low, self.high + low.compare("LT", self.low).to(U64), self.key)

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 from compiler.expansion.expression import Expression
 from compiler.ir.attributes import PaddingDimension
+from compiler.ir.types import PRED
 from compiler.ops.build import build
+from compiler.tf2xla.broadcasting import common_dims, spread
 from compiler.tf2xla.operation import Operation
 
 
@@ -31,6 +33,20 @@ def strided_slice(operation: Operation) -> Expression:
     operation.require(len(begin) == len(end) == len(strides), "begin, end and strides must be as many")
     plan, dims = _planned(operation, x.dims, list(zip(begin, end, strides, strict=True)))
     return _taken(operation, x, plan).reshape(*dims)
+
+
+def strided_slice_changed(operation: Operation, x: Expression, value: Expression) -> Expression:
+    """An array in which a part, as the node says it, is replaced by a value that is spread over the part."""
+    begin, end, strides = (operation.integers(name) for name in ("begin", "end", "strides"))
+    operation.require(len(begin) == len(end) == len(strides), "begin, end and strides must be as many")
+    _, dims = _planned(operation, x.dims, list(zip(begin, end, strides, strict=True)))
+    fits = common_dims(operation, value.dims, dims) == tuple(dims) or 0 in dims
+    operation.require(fits, lambda: f"a value of the sizes {list(value.dims)} does not go into {dims}")
+    if 0 in dims:
+        return x
+    there = operation.full(1, PRED, dims)
+    places, found = (strided_slice_back(operation, x.dims, one) for one in (there, spread(value, dims)))
+    return places.where(found, x)
 
 
 def strided_slice_back(operation: Operation, sizes: tuple[int, ...], part: Expression) -> Expression:

@@ -67,12 +67,19 @@ def _cholesky_error(factor: Array, error: Array, own: ElementType) -> Array:
     return np.where(np.tri(order, dtype=np.bool_), spread, np.inf)
 
 
+def _norm(matrix: Array) -> Array:
+    """Frobenius norms; squares alone would leave the range that the norm is in."""
+    largest = np.abs(matrix).max(axis=(-2, -1), keepdims=True, initial=0.0)
+    scaled = np.abs(matrix) / np.where(largest > 0, largest, 1.0)
+    return np.asarray(largest[..., 0, 0] * np.sqrt((scaled**2).sum(axis=(-2, -1))))
+
+
 def _is_never_positive(matrix: Array, error: Array, own: ElementType) -> Array:
     """For each matrix whether it has so negative an eigenvalue that no rounding hides it."""
     if not matrix.size or not np.isfinite(matrix).all():
         return np.zeros(matrix.shape[:-2], np.bool_)
-    norm = np.sqrt((np.abs(matrix) ** 2).sum(axis=(-2, -1)))
-    away = _SHARE * (matrix.shape[-1] + 1) * limits(own).unit * norm + np.sqrt((error**2).sum(axis=(-2, -1)))
+    share = _SHARE * (matrix.shape[-1] + 1)
+    away = share * (limits(own).unit * _norm(matrix) + limits(own).least) + _norm(error)
     return np.asarray(np.linalg.eigvalsh(matrix)[..., 0] < -away)
 
 
@@ -186,9 +193,10 @@ def _weyl(place: int, count: int) -> Callable[..., Bounds]:
 
     def rule(operands: Sequence[Wide], results: Results, own: ElementType, _: dict[str, str]) -> Bounds:
         (operand,) = operands
-        norm, error = (np.sqrt((a**2).sum(axis=(-2, -1))) for a in (np.abs(operand.value), operand.error))
+        bound = limits(own)
+        share = _SHARE * (max(operand.value.shape[-2:]) + 1) ** 1.5
         # A Hermitian matrix is given by one triangle, which stands for both.
-        away = 2 * error + 2 * _SHARE * (max(operand.value.shape[-2:]) + 1) ** 1.5 * limits(own).unit * norm
+        away = 2 * _norm(operand.error) + 2 * share * (bound.unit * _norm(operand.value) + bound.least)
         away = np.where(np.isfinite(away), away, np.inf)
         bounds: list[Array | None] = [None] * count
         bounds[place] = np.broadcast_to(away[..., None], results[place].shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import golden
 import ml_dtypes
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ import compiler
 from compiler.diagnostics import InputError, UnsupportedError, VerifyError
 from compiler.interpreter import evaluate_instruction, interpret, prepare
 from compiler.ir.module import Module
-from compiler.plan import DEEPEST_CALLS, peak_bytes
 from compiler.text.parser import parse
+from compiler.verifier import findings
 
 
 def _module(*lines: str, computations: str = "") -> Module:
@@ -96,46 +97,6 @@ def test_elided_constants_are_refused() -> None:
     module = _module("c = f32[20] constant({...})", "ROOT r = f32[20] negate(c)")
     with pytest.raises(UnsupportedError, match=r"constant c .*left out of the text"):
         interpret(module)
-
-
-def test_a_module_too_large_for_memory_is_refused_with_its_size() -> None:
-    module = _module(
-        "z = f32[] constant(0)",
-        "b = f32[1000000000,1000000] broadcast(z), dimensions={}",
-        "ROOT r = f32[1000000000,1000000] negate(b)",
-    )
-    with pytest.raises(UnsupportedError, match="it would need 8000000000000000 bytes"):
-        interpret(module)
-    with pytest.raises(UnsupportedError, match="it would need 48000000000000000 bytes"):
-        compiler.interpret(module, wide=True)
-    with pytest.raises(UnsupportedError, match="it would need 4000000000000000 bytes"):
-        compiler.compile(module)()
-    with pytest.raises(UnsupportedError, match="it would need 4000000000000000 bytes"):
-        compiler.inputs.draw(_module("ROOT p = f32[1000000000,1000000] parameter(0)"), 0)
-
-
-def test_values_are_freed_after_their_last_use() -> None:
-    lines = ["x = f32[1000] parameter(0)", "v0 = f32[1000] negate(x)"]
-    lines += [f"v{i + 1} = f32[1000] negate(v{i})" for i in range(50)]
-    module = _module(*lines, "ROOT r = f32[] constant(0)")
-    assert peak_bytes(module) == 8000 + 4
-
-
-def test_calls_that_nest_too_deep_are_refused() -> None:
-    calling = "f{} {{ a = f32[] parameter(0) ROOT r = f32[] call(a), to_apply=f{} }}"
-    functions = ["f0 { a = f32[] parameter(0) ROOT r = f32[] negate(a) }"]
-    functions += [calling.format(i + 1, i) for i in range(DEEPEST_CALLS)]
-    entry = ("x = f32[] parameter(0)", f"ROOT r = f32[] call(x), to_apply=f{DEEPEST_CALLS - 2}")
-    assert interpret(_module(*entry, computations="\n".join(functions[:-1])), np.float32(3)) == [-3]
-    deeper = ("x = f32[] parameter(0)", f"ROOT r = f32[] call(x), to_apply=f{DEEPEST_CALLS}")
-    with pytest.raises(UnsupportedError, match=f"calls nest {DEEPEST_CALLS + 2} deep"):
-        interpret(_module(*deeper, computations="\n".join(functions)), np.float32(3))
-
-
-def test_programs_for_several_devices_are_refused() -> None:
-    text = "HloModule m, replica_count=2\nENTRY e {\nROOT r = u32[] replica-id()\n}"
-    with pytest.raises(UnsupportedError, match="it is a program for 2 devices"):
-        interpret(parse(text))
 
 
 def test_an_op_without_meaning_is_refused_by_name() -> None:
@@ -382,3 +343,18 @@ def test_what_is_prepared_gives_what_interpret_gives() -> None:
         assert run(array)[0].tolist() == interpret(module, array)[0].tolist() == [3 * fill] * 2
     with pytest.raises(InputError, match="takes f"):
         run(np.ones((2, 3), np.int32))
+
+
+_CASES = [*golden.cases("xla_cpu"), *golden.cases("jax_cpu")]
+_FAMILIES = sorted({golden.family(case) for case in _CASES})
+
+
+@pytest.mark.parametrize("family", _FAMILIES)
+def test_the_reference_agrees_with_xla(family: str) -> None:
+    wrong = {}
+    for case in _CASES:
+        if golden.family(case) == family:
+            module = parse(case.text)
+            assert findings(module) == []
+            wrong[case.name] = golden.difference(case, interpret(module, *case.inputs))
+    assert {name: text for name, text in wrong.items() if text} == {}

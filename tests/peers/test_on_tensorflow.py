@@ -11,8 +11,14 @@ import pytest
 from op_results import recorded
 
 from compiler import graph as graphs
+from compiler.graph import BY_NAME, DataType
+from compiler.jit.compiled_ops import NEVER_COMPILED, WITHOUT
+from compiler.jit.op_groups import GROUPS
+from compiler.tf2xla import RECORDS
 
 tensorflow = pytest.importorskip("tensorflow", reason="TensorFlow is not installed: pip install '.[tensorflow]'")
+
+op_def_registry = importlib.import_module("tensorflow.python.framework.op_def_registry")
 
 OPS = sorted({case.op for case in op_cases.cases()})
 STEPS = 20
@@ -33,6 +39,46 @@ def test_kernels_give_what_was_recorded(kernels, op):
             assert (one.dtype, one.shape) == (other.dtype, other.shape), case.name
             if one.dtype.kind in "fc":
                 np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6, err_msg=case.name)
+
+
+def test_groups_hold_ops_of_tensorflow():
+    names = {op for ops in GROUPS.values() for op in ops}
+    assert [name for name in sorted(names) if op_def_registry.get(name) is None] == []
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    """For each op with compiled kernels, the types that each attribute may be, where it says any."""
+    tensorflow.function(lambda x: x + 1, jit_compile=True)(tensorflow.ones(2))  # they are registered by then
+    registered = importlib.import_module("tensorflow.python.framework.kernels").get_registered_kernels_for_op
+    found = {}
+    for op in RECORDS:
+        rows = [one for one in registered(op).kernel if one.device_type == "XLA_CPU_JIT"]
+        for row in rows:
+            types = {one.name: {DataType(n) for n in one.allowed_values.list.type} for one in row.constraint}
+            found.setdefault(op, []).append(types)
+    return found
+
+
+def test_clusters_hold_ops_that_tensorflow_compiles(compiled):
+    never = {name for name in RECORDS if name in NEVER_COMPILED}
+    assert set(RECORDS) - set(compiled) == never - {"Unique", "Where"}
+
+
+NARROW = ("int2", "int4", "uint2", "uint4", "float4", "float8")
+"""Types whose kernels nobody asks for."""
+ANY = {one for name, one in BY_NAME.items() if one.element_type is not None and not name.startswith(NARROW)}
+
+
+def test_clusters_hold_types_that_tensorflow_compiles(compiled):
+    left_out = {}
+    for op, rows in compiled.items():
+        for row in RECORDS[op].signature.attributes.values():
+            allowed = (row.allowed or ANY) & ANY if row.kind == "type" else set()
+            missing = allowed - set().union(*(one.get(row.name, allowed) for one in rows))
+            if missing:
+                left_out[op, row.name] = missing
+    assert left_out == {key: set(types) for key, types in WITHOUT.items() if key[0] in compiled}
 
 
 PROGRAM = """

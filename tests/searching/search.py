@@ -18,12 +18,14 @@ from xlabench.bundles import bundle
 from xlabench.diagnosis import probe
 from xlabench.diagnosis.moves import instruction_count
 from xlabench.engines import engine
-from xlabench.fuzzing import asking, fuzz_jobs
+from xlabench.fuzzing import asking, fuzz_jobs, packs
+from xlabench.fuzzing.attribution import attribute_crash
+from xlabench.fuzzing.blocks import Todo
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.findings import CaseFailure, Findings, left_in
 from xlabench.fuzzing.fuzz import Generated
 from xlabench.fuzzing.support_probe import SupportProbe
-from xlabench.fuzzing.worker_pool import attribute_crash
+from xlabench.fuzzing.worker_pool import Ended
 from xlabench.survival import ERROR, US
 
 CPU_LIMIT_S = 120.0
@@ -64,48 +66,63 @@ class Search:
         self.next_batch, self.spent_s, self.genuine = begun["batch"], begun["spent_s"], begun["genuine"]
 
     def batch(self, number):
-        """What goes wrong in a batch, as a campaign's workers leave it."""
+        """What goes wrong in a batch, as a campaign's workers leave it: packs together, and what they end alone."""
         folder = self.scratch / str(number)
         folder.mkdir()
-        left, raws = list(range(BATCH * number, BATCH * (number + 1))), []
-        while left:
-            ended = self._run(self.config.engines, left, folder)
-            if ended and ended.verdict != ERROR and not ended.is_about_reference:
-                ended = attribute_crash(ended, self.config.engines, left, self._again)
-            raws += [ended] if ended else []
-            left = [number for number in left if ended and number > ended.number]
+        todo = Todo.of(range(BATCH * number, BATCH * (number + 1)), is_packed=bool(self.drawing.get("packed")))
+        raws = []
+        while todo.cases:
+            ended = self._run(self.config.engines, todo, folder)
+            if ended and ended.members:
+                todo.broken.append(ended)
+            elif ended:
+                todo.ending.add(ended.number)
+                raws.append(self._behind(ended, todo.cases))
+            todo.go_on(ended)
+        raws += [self._behind(ended, list(ended.members)) for ended in todo.unexplained()]
         return sorted([*raws, *left_in(folder)], key=lambda failure: failure.number)
 
-    def _run(self, engines, cases, folder):
-        """Run cases until one ends the process; returns the finding about that."""
+    def _behind(self, ended, cases):
+        """What is behind the end of a process."""
+        found = ended.found
+        if found.verdict == ERROR or found.is_about_reference:
+            return found
+        return attribute_crash(found, self.config.engines, cases, self._again)
+
+    def _run(self, engines, todo, folder):
+        """Run cases until one ends the process, or a pack does; returns the finding about that."""
         arguments = {"factory": self.config.factory, "engines": engines, "drawing": self.drawing}
-        arguments |= {"folder": str(folder), "numbers": cases}
+        arguments |= {"folder": str(folder), "numbers": todo.cases, "packs": todo.packs}
         ending, stage, cpu_s = forked(lambda say: fuzz_jobs.batch(arguments, say), folder / "stage")
         self.spent_s += cpu_s
         if ending == "answered":
             return None
-        case, spec, stage = stage.split(" ")
+        label, spec, stage = stage.split(" ")
+        case, *others = map(int, label.split("+"))
+        members = (case, *others) if others else ()
         phase, kind = asking.kind_in(stage)
         if ending == "raised" and phase in _OURS:
             said = read(folder / "stage.log")
-            return CaseFailure(
-                int(case), US, ERROR, said.splitlines()[-1], said, self._text(int(case), phase), (), (), ()
-            )
+            own = CaseFailure(case, US, ERROR, said.splitlines()[-1], said, self._text(case, phase), (), (), ())
+            return Ended(case, {}, own)
         spec = self.config.engines[-1] if spec == US else spec  # the passes ended it while they were traced
-        return self._ended(int(case), spec, phase, kind, "timeout" if ending == "timeout" else "crash")
+        verdict = "timeout" if ending == "timeout" else "crash"
+        return Ended(case, {}, self._ended(case, members, spec, (phase, kind, verdict)), members)
 
     def _again(self, engines, cases):
         """What goes wrong in a new process, up to the case that ends it."""
         folder = Path(tempfile.mkdtemp(dir=self.scratch))
-        ended = self._run(engines, cases, folder)
-        return [*left_in(folder), *([ended] if ended else [])]
+        ended = self._run(engines, Todo(list(cases)), folder)
+        return [*left_in(folder), *([ended.found] if ended else [])]
 
     def _text(self, case, phase):
         """A program's text, where it was drawn."""
         return "" if phase == "generate" else compiler.to_text(fuzz_jobs.drawer_of(self.drawing)(case).module)
 
-    def _ended(self, case, spec, phase, kind, verdict):
-        drawn = fuzz_jobs.drawer_of(self.drawing)(case)
+    def _ended(self, case, members, spec, how):
+        phase, kind, verdict = how
+        draw = fuzz_jobs.drawer_of(self.drawing)
+        drawn = packs.pack(list(map(draw, members))) if members else draw(case)
         inputs, text = drawn.given(kind), compiler.to_text(drawn.module)
         expected = () if spec == "reference" else compiler.interpret(drawn.module, *inputs)
         said, note = f"{verdict} in {phase}", drawn.noted(kind)

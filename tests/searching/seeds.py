@@ -1,146 +1,208 @@
-"""Collects the seeds of campaigns: the smallest of our programs by which each part of the compiler is reached.
+"""Chooses the seeds of campaigns: the programs by which every branch of the compiler is run that any of ours runs.
 
-    python tests/searching/seeds.py [--out suites/seeds/programs.hlo]
+    python tests/searching/seeds.py [--texts FOLDER] [--drawn 400] [--cache FOLDER] [--out suites/seeds]
 
-Asked are the file tests, and the programs of every opcode and form (`op_programs`).  File tests of passes, and of runs,
-are kept whatever they reach: each was written for a condition that no count of functions knows.  A seed may be planted
-in other programs, and the engines of a campaign agree about it on values of every kind; with values of its own it would
-be a test, and is one already.  Beside the programs is written what they come to (`reached.txt`), and by which rules
-each is rewritten (`rules.txt`, a line for each).
+A greedy cover: again and again the program is taken by which the most code is newly run, for the CPU time that it
+takes, until none runs any that is not run yet.  In this order campaigns plant them, so that what much code hangs on
+comes first.  File tests of passes, and of runs, follow whatever they reach: each was written for a condition that no
+count of branches knows.  The engines of a campaign agree about a seed on values of every kind; what they do not agree
+about is printed, and is to be looked into.
+
+Beside the programs is written what they come to (`reached.txt`), and by which rules each is rewritten (`rules.txt`, a
+line for each).  What each candidate reaches is kept in `--cache`, for the sources as they are.
 """
 
 import argparse
-import re
+import hashlib
+import heapq
+import json
+import pickle
 import sys
+import time
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import numpy as np
-import op_programs
-from searching.forked import forked, read
+from searching import branches
 
-import compiler
-from xlabench.commands.fuzz import ENGINES
-from xlabench.engines import build, engine, execute
-from xlabench.fuzzing.fuzz_jobs import FINE
-from xlabench.fuzzing.reached import keys_of
-from xlabench.fuzzing.values import KINDS, make_inputs
-from xlabench.judging.judge import judge
+MARKED = branches.install(branches.LOOKED_AT)
 
-ROOT = Path(compiler.__file__).resolve().parents[1]
-FILETESTS = Path(__file__).parents[1] / "filetests"
-_MOST_INSTRUCTIONS, _MOST_ELEMENTS, _MOST_S = 48, 1 << 13, 8.0
-_ALL_OF = ("passes", "run")
-_HUGE = re.compile(r"(?<![\d.])\d{6,}")  # windows and padding at the ends of what integers hold
-_KEY = "key "
-_RULE = f"{_KEY}rule "
+import numpy as np  # noqa: E402
+from recall.sites import UNUSED  # noqa: E402
+from searching.branches import ROOT  # noqa: E402 - nothing that is marked may be imported before that
+from searching.candidates import candidates  # noqa: E402
+from searching.forked import forked, read  # noqa: E402
+
+import compiler  # noqa: E402
+from xlabench.engines import build, engine, execute  # noqa: E402
+from xlabench.fuzzing.fuzz_jobs import FINE  # noqa: E402
+from xlabench.fuzzing.reached import keys_of  # noqa: E402
+from xlabench.fuzzing.values import KINDS, make_inputs  # noqa: E402
+from xlabench.judging.judge import judge  # noqa: E402
+
+ENGINES = ("cpu:opt=0", "cpu:fusion=off,opt=0", "nvptx:sim,opt=0")
+"""A campaign's, as quickly compiled as they can be: what they write themselves is the same."""
+_PROCESSORS, _CALLS_IN_SIMULATOR = 2, 2  # a call of the simulator takes longer than all others
+_MOST_S = 1.0
+_LEAST_S = 0.02
+_RULE = "rule "
 _SEPARATOR = "// -----\n"
 
 
-def programs():
-    """The programs that are asked, the smallest first, and whether they are kept whatever they reach."""
-    found = []
-    for path in sorted(FILETESTS.rglob("*.hlo")):
-        kind = path.relative_to(FILETESTS).parts[0]
-        if kind not in ("error", "verify"):
-            text, *_ = re.split(r"^// expect:", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
-            found.append((text, kind in _ALL_OF))
-    found += [(op_programs.program(opcode), False) for opcode in op_programs.EVALUATED]
-    found += [(text, False) for text in op_programs.FORMS.values()]
-    modules = [(module, is_kept) for text, is_kept in found if (module := _read(text)) is not None]
-    return sorted(modules, key=lambda one: (_count(one[0]), compiler.to_text(one[0])))
-
-
-def _read(text):
-    """The program of a text without notes, if it may be a seed."""
-    try:
-        module = compiler.edit.plain(compiler.parse(text)).module
-        compiler.verify(module)
-    except (compiler.CompilerError, AttributeError):
-        return None
-    elements = max((leaf.size for i in module.instructions() for leaf in compiler.edit.leaves(i.shape)), default=0)
-    if _HUGE.search(compiler.to_text(module)):
-        return None
-    is_small = _count(module) <= _MOST_INSTRUCTIONS and elements <= _MOST_ELEMENTS
-    return module if is_small and compiler.generate.is_fragment(module) else None
-
-
-def _count(module):
-    return sum(len(computation.instructions) for computation in module.computations)
-
-
-def reached(module, scratch):
-    """The functions that a program comes to; none where engines do not agree about it."""
-
-    def work(say):
-        calls = set()
-
-        def called(frame, event, _):
-            if event == "call" and frame.f_code.co_filename.startswith(f"{ROOT}/compiler/"):
-                calls.add(f"{frame.f_code.co_filename[len(str(ROOT)) + 1 :]}:{frame.f_code.co_qualname}")
-
-        say("run")
-        rng = np.random.default_rng(1)
-        executables = [(subject, build(subject, module)) for subject in map(engine, ENGINES) if _takes(subject, module)]
-        for number, kind in enumerate(KINDS):
-            made = make_inputs(module, rng, kind)
-            sys.setprofile(None if number else called)
-            if not number:
-                with compiler.generate.watching() as decided:
-                    executables = [(subject, build(subject, module)) for subject, _ in executables]
-                calls |= {f"{_KEY}{key}" for key in keys_of(decided)}
-            expected = compiler.interpret(module, *made)
-            for subject, program in executables:
-                verdict = judge(module, made, expected, execute(subject, program, made).results).verdict
-                if verdict not in FINE:
-                    raise ValueError(f"{subject.spec} is {verdict} on {kind} values")
-            sys.setprofile(None)
-        scratch.with_suffix(".calls").write_text("\n".join(sorted(calls)), encoding="utf-8")
-
-    scratch.with_suffix(".calls").unlink(missing_ok=True)
-    ending, _, _ = forked(work, scratch, timeout_s=_MOST_S)
-    if ending != "answered":
-        said = read(scratch.with_suffix(".log")).splitlines()
-        sys.stderr.write(f"left out: {said[-1] if said else ending}\n")
-        return set()
-    return set(read(scratch.with_suffix(".calls")).split("\n"))
-
-
-def _takes(subject, module):
-    """Whether an engine supports a program, as the first of a campaign has to."""
-    try:
-        build(subject, module)
-    except compiler.UnsupportedError:
-        if subject.spec == ENGINES[0]:
-            raise
-        return False
-    return True
+def given():
+    """What is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--texts", type=Path, help="a folder of what tests read (searching/texts.py)")
+    parser.add_argument("--drawn", type=int, default=400, help="programs of campaigns to choose from too")
+    parser.add_argument("--cache", type=Path, default=Path(".seeds"), help="what is known of candidates")
+    parser.add_argument("--part", default="1/1", help="ask only every so manieth candidate, and choose none")
+    parser.add_argument("--out", type=Path, default=ROOT / "suites" / "seeds")
+    return parser.parse_args()
 
 
 def main():
-    """Keep each program by which something is reached that no smaller one reaches."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=ROOT / "suites" / "seeds" / "programs.hlo")
-    asked, known, kept, rules = parser.parse_args(), set(), [], []
-    asked.out.parent.mkdir(parents=True, exist_ok=True)
-    for spec in ENGINES:
-        engine(spec)
-    for module, is_kept in programs():
-        found = reached(module, asked.out.parent / ".stage")
-        if found and (is_kept or not found <= known):
-            known |= found
-            module.name = f"seed_{len(kept)}"
-            kept.append(compiler.to_text(module))
-            rules.append("; ".join(sorted(key.removeprefix(_RULE) for key in found if key.startswith(_RULE))))
-    for left in asked.out.parent.glob(".stage*"):
+    """Ask every candidate, choose, and write what was chosen."""
+    asked = given()
+    asked.cache /= MARKED.digest
+    asked.cache.mkdir(parents=True, exist_ok=True)
+    warm()
+    number, of = map(int, asked.part.split("/"))
+    found = list(candidates(asked.texts, asked.drawn))
+    sys.stderr.write(f"{len(found)} candidates\n")
+    for module, _ in found[number - 1 :: of]:
+        known(module, asked.cache)
+    if of == 1:
+        write(found, asked)
+
+
+def warm():
+    """Have run what every program runs once only: it is no program's own."""
+    work([compiler.parse("ENTRY main { x = f32[4] parameter(0) ROOT y = f32[4] add(x, x) }"), ["tame"]], lambda _: None)
+
+
+def known(module, cache):
+    """What a candidate reaches: numbers of branches, keys of decisions, CPU seconds; none of one that fails."""
+    text = compiler.to_text(module)
+    place = cache / hashlib.sha256(text.encode()).hexdigest()[:20]
+    if not place.exists():
+        MARKED.clear()
+        row = asked_apart(module, ["tame"], cache)
+        place.write_bytes(pickle.dumps(row))
+    return pickle.loads(place.read_bytes())
+
+
+def asked_apart(module, kinds, cache):
+    """Run a program in a process of its own."""
+    said = cache / f".stage-{time.monotonic_ns()}"
+    ending, _, spent_s = forked(partial(_told, module, kinds, said), said, timeout_s=_MOST_S)
+    row = {"branches": frozenset(), "keys": frozenset(), "cpu_s": spent_s, "said": ending}
+    if ending == "answered":
+        row |= {"branches": frozenset(MARKED.reached()), "keys": frozenset(json.loads(read(said.with_suffix(".keys"))))}
+    elif ending == "raised":
+        row["said"] = (read(said.with_suffix(".log")).splitlines() or [ending])[-1]
+    for left in cache.glob(f"{said.name}*"):
         left.unlink()
-    asked.out.write_text(_SEPARATOR.join(kept), encoding="utf-8")
-    keys = sorted(key.removeprefix(_KEY) for key in known if key.startswith(_KEY))
-    asked.out.with_name("reached.txt").write_text("\n".join(keys) + "\n", encoding="utf-8")
-    asked.out.with_name("rules.txt").write_text("\n".join(rules) + "\n", encoding="utf-8")
-    sys.stdout.write(f"{len(kept)} seeds reach {len(known)} functions and ways\n")
+    return row
+
+
+def _told(module, kinds, said, say):
+    say("run")
+    said.with_suffix(".keys").write_text(json.dumps(sorted(work([module, kinds], say))), encoding="utf-8")
+
+
+def work(asked, say):
+    """Compile a program on all engines, and hold their results on values of some kinds against the reference's."""
+    module, kinds = asked
+    rng = np.random.default_rng(1)
+    with compiler.generate.watching() as decided:
+        executables = [(subject, program) for subject in map(engine, ENGINES) if (program := _built(subject, module))]
+    for place, kind in enumerate(kinds):
+        say(kind)
+        made = make_inputs(module, rng, kind)
+        expected = compiler.interpret(module, *made)
+        for subject, program in executables[: None if place < _CALLS_IN_SIMULATOR else _PROCESSORS]:
+            verdict = judge(module, made, expected, execute(subject, program, made).results).verdict
+            if verdict not in FINE:
+                raise ValueError(f"{subject.spec} is {verdict} on {kind} values")
+    return keys_of(decided)
+
+
+def _built(subject, module):
+    """A program compiled, None where an engine does not support it; the first of a campaign has to."""
+    try:
+        return build(subject, module)
+    except compiler.UnsupportedError:
+        if subject.spec == ENGINES[0]:
+            raise
+        return None
+
+
+def write(found, asked):
+    """Choose, and write the files."""
+    rows = [known(module, asked.cache) for module, _ in found]
+    chosen = cover(found, rows, asked.cache)
+    count = len(chosen)
+    chosen += [
+        n for n, (_, is_kept) in enumerate(found) if is_kept and n not in chosen and agreed(found[n][0], asked.cache)
+    ]
+    texts, rules = [], []
+    for place, number in enumerate(chosen):
+        found[number][0].name = f"seed_{place}"
+        texts.append(compiler.to_text(found[number][0]))
+        fired = sorted(key.removeprefix(_RULE) for key in rows[number]["keys"] if key.startswith(_RULE))
+        rules.append("; ".join(fired))
+    keys = sorted({key for number in chosen for key in rows[number]["keys"]})
+    files = {"programs.hlo": _SEPARATOR.join(texts), "rules.txt": "\n".join(rules) + "\n"}
+    files["reached.txt"] = "\n".join(keys) + "\n"
+    for name, text in files.items():
+        (asked.out / name).write_text(text, encoding="utf-8")
+    sys.stdout.write(f"{count} seeds run all branches that are known, {len(chosen) - count} more are file tests\n")
+
+
+def worth(number):
+    """How much code a branch is: nothing where it ends by raising, or where no campaign comes."""
+    branch = MARKED.all[number]
+    return 0 if branch.is_error or branch.function.startswith(UNUSED) else branch.lines
+
+
+def cover(found, rows, cache):
+    """The numbers of programs that run all branches that any of them runs, in the order in which they are taken.
+
+    What a program would newly run only gets less, so that one whose turn it is by what it was thought to run is looked
+    at again, and taken if it is still the first.
+    """
+    left = {number: row["branches"] for number, row in enumerate(rows) if row["branches"]}
+    value = {branch: worth(branch) for branches in left.values() for branch in branches}
+    done, chosen = set(), []
+
+    def gain(number):
+        new = sum(value[branch] for branch in left[number] - done)
+        return new / (_LEAST_S + rows[number]["cpu_s"]) if new else 0.0
+
+    heap = [(-gain(number), number) for number in left]
+    heapq.heapify(heap)
+    while heap:
+        _, number = heapq.heappop(heap)
+        now = gain(number)
+        if heap and -now > heap[0][0]:
+            heapq.heappush(heap, (-now, number))
+        elif now and agreed(found[number][0], cache):
+            done |= left[number]
+            chosen.append(number)
+    return chosen
+
+
+def agreed(module, cache):
+    """Whether engines agree about a program on values of every kind."""
+    place = cache / f"{hashlib.sha256(compiler.to_text(module).encode()).hexdigest()[:20]}.agreed"
+    if not place.exists():
+        place.write_text(asked_apart(module, list(KINDS), cache)["said"], encoding="utf-8")
+    said = read(place)
+    if said != "answered":
+        sys.stderr.write(f"left out: {said}\n{compiler.to_text(module)}\n")
+    return said == "answered"
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ from xlabench.engines.spec import split_spec
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
 from xlabench.judging.bounds import Basis, Bounds
 from xlabench.judging.judge import judge
+from xlabench.judging.residuals import residuals_of
 from xlabench.judging.tolerance import Array, TolerancePolicy
 from xlabench.worker import Worker
 
@@ -231,7 +232,7 @@ def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
     try:
         module = compiler.parse(failure.module_text, filename="module.hlo")
         subject = engine(failure.engine)
-        program = build(subject, module)
+        program = build(subject, failure.module_text)  # as it is spelled, which an engine may misread
         called, flaky = execute(subject, program, failure.inputs), ""
         if failure.verdict == "flaky":  # one call of what answers now so and now so, maybe rightly, tells nothing
             calls = jobs.differing(called.results, lambda: execute(subject, program, failure.inputs).results)
@@ -242,7 +243,9 @@ def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
             raise
         return {"verdict": verdict, "message": str(error)}
     standard = jobs.standard_of(failure.engine, failure.reference, failure.policy)
-    basis = Basis(failure.bounds) if failure.bounds is not None else None
+    basis = None
+    if failure.bounds is not None:
+        basis = Basis(failure.bounds, residuals=residuals_of(module, failure.inputs, failure.expected))
     judged = judge(module, failure.inputs, failure.expected, called.results, standard, basis=basis)
     verdict, message = jobs.of_calls(called.changed, flaky, judged.verdict, judged.message)
     return {"verdict": verdict, "message": message}

@@ -103,7 +103,8 @@ def run(options: dict[str, Any], engines: tuple[str, ...], source: Source, *, na
         return ExitCode.INTERRUPTED
     if any(finding["verdict"] == ERROR for finding in summary["findings"]):
         return ExitCode.INTERNAL
-    return ExitCode.WRONG if summary["findings"] else ExitCode.FINE
+    is_news = any(not finding["bug"] for finding in summary["findings"])
+    return ExitCode.WRONG if is_news else ExitCode.FINE
 
 
 def _telling(telling: Mapping[str, Any]) -> str:
@@ -161,6 +162,7 @@ def _show(summary: dict[str, Any], folder: Path) -> None:
     for finding in summary["findings"]:
         is_said = finding["verified"] or finding["verdict"] == ERROR
         what = finding["message"] if is_said else f"not verified: {finding['doubt']}"
+        what = f"known: {finding['bug']}" if finding["bug"] else what
         table.add_row(
             finding["name"], ", ".join(finding["engines"]), finding["verdict"], str(len(finding["cases"])), what[:100]
         )

@@ -350,7 +350,10 @@ def _diff(before: str, after: str) -> str:
 
 def _changed(found: Blame, last_text: str) -> tuple[str, ...]:
     """Whence the instruction comes that a rewrite looked at, or where none is known all that the pass changed."""
-    before = compiler.parse(found.before or last_text)
+    try:
+        before = compiler.parse(found.before or last_text)
+    except compiler.ParseError:  # what a compiler wrote whose memory was not its own any more
+        return ()
     looked_at = [i for i in before.instructions() if edit.place_of(i) == found.place]
     if sources := edit.sources_of(looked_at):
         return sources

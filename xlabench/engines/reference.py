@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import compiler
@@ -28,9 +29,10 @@ class ReferenceEngine:
         """Parse and verify; nothing else is left to do before the inputs are there."""
         module = compiler.parse(module_or_text) if isinstance(module_or_text, str | bytes) else module_or_text
         compiler.verify(module)
+        prepared = cache(lambda: compiler.prepare(module))  # what cannot be run is an error of the call
 
         def run(*inputs: Array) -> list[Array]:
-            return compiler.interpret(module, *inputs)
+            return prepared()(*inputs)
 
         def run_wide(*inputs: Array) -> list[Array]:
             return [result.rounded() for result in compiler.interpret(module, *inputs, wide=True)]

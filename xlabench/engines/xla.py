@@ -1,7 +1,8 @@
 """XLA:CPU itself through jaxlib; the only file that imports jax.
 
 jaxlib's client takes StableHLO, so HLO text goes through its converter first and XLA turns it back into HLO, as for any
-JAX program.  `fusion=off` disables the passes that XLA:CPU's own fusion consists of.
+JAX program.  `fusion=off` disables the passes that XLA:CPU's own fusion consists of, `opt` is the level at which LLVM
+optimises what they leave.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from typing import Any, NoReturn
 import numpy as np
 from jax import core
 from jax.errors import JaxRuntimeError
-from jaxlib import _hlo, _jax, lapack, xla_client
+from jaxlib import _hlo, _jax, cpu_sparse, lapack, xla_client
 
 import compiler
 from compiler.edit import leaves, named_for_xla
-from xlabench.engines.spec import SWITCH, Array, Option, Program, arrays_of
+from xlabench.engines.spec import LEVEL, SWITCH, Array, Option, Program, arrays_of
 from xlabench.errors import CompileFailure, RunFailure, Undecidable
 
-OPTIONS: Mapping[str, Option] = {"fusion": SWITCH}
+OPTIONS: Mapping[str, Option] = {"fusion": SWITCH, "opt": LEVEL}
 DEVICES: tuple[str, ...] = ("cpu",)
 
 _UNKNOWN = (
@@ -32,6 +33,8 @@ _UNKNOWN = (
     "failed to legalize operation",
     "to be floating for",
     "No registered implementation",
+    "Unsupported conversion between element types of operands",  # of sparse factors, which its parser takes
+    "UNKNOWN: <unknown>:0: error:",  # StableHLO's verifier has stricter types than HLO's
 )
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*", re.ASCII)
 _REFUSALS = (JaxRuntimeError, ValueError)
@@ -44,6 +47,7 @@ class XlaEngine:
 
     spec: str
     fusion: bool
+    opt: int | None
     dump_to: str
 
     def compile(self, module_or_text: Any) -> Program:
@@ -66,6 +70,8 @@ class XlaEngine:
         self._check_devices(text)
         if "lapack_" in text:
             _load_lapack()
+        if "_csr_sparse_dense_ffi" in text:
+            _load_sparse()
         device = _client().local_devices()[0]
         executable, proto = self._loaded(text, options, device)
         sharding = _jax.SingleDeviceSharding(device)
@@ -105,6 +111,8 @@ class XlaEngine:
     def _options(self) -> Any:
         options = _jax.CompileOptions()
         debug = options.executable_build_options.debug_options
+        if self.opt is not None:
+            debug.xla_backend_optimization_level = self.opt
         if not self.fusion:
             debug.xla_disable_hlo_passes = _FUSION_PASSES
         if self.dump_to:
@@ -121,7 +129,7 @@ class XlaEngine:
 
 def create(spec: str, options: Mapping[str, Any], *, dump_to: str) -> XlaEngine:
     """XLA with these options."""
-    return XlaEngine(spec, options.get("fusion", True), dump_to)
+    return XlaEngine(spec, options.get("fusion", True), options.get("opt"), dump_to)
 
 
 def _load(text: str, options: Any, device: Any) -> tuple[Any, bytes]:
@@ -180,6 +188,14 @@ def _fitting(inputs: Sequence[Any], taken: list[tuple[tuple[int, ...], Any]] | N
             given, wanted = f"{array.dtype}{list(array.shape)}", f"{dtype}{list(dims)}"
             raise compiler.InputError(f"parameter {number} takes {wanted}, {given} given: convert the input")
     return arrays
+
+
+@cache
+def _load_sparse() -> None:
+    """Tell XLA the products with sparse matrices, as JAX does when it lowers to them."""
+    for platform, targets in cpu_sparse.registrations().items():
+        for name, target, version in targets:
+            xla_client.register_custom_call_target(name, target, platform=platform, api_version=version)
 
 
 @cache

@@ -4,6 +4,10 @@ Compiling is most of what a small program costs, and most of that does not depen
 in blocks, and the programs of a block are compiled as one module with the results of all, in one variant of each
 engine (`xlabench.fuzzing.packs`).  One program in `ALONE_EVERY` is compiled alone, in a variant of its own: buffers,
 entry layouts and threads of one program are others than those of many.
+
+A simulator takes as long for a program as all other stages together, and is alone in running a part of the compiler
+only.  So beside other engines it is asked in one block of `SIMULATED_EVERY`: about the share at which the time that it
+takes finds as much as the time of the others does.
 """
 
 from __future__ import annotations
@@ -13,7 +17,13 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Generic, Protocol, TypeVar
 
-BLOCK, ALONE_EVERY = 20, 6
+from xlabench.engines import is_simulated
+from xlabench.engines.spec import split_spec
+
+BLOCK, ALONE_EVERY, SIMULATED_EVERY = 20, 6, 4
+
+
+Case = TypeVar("Case")
 
 
 def block_of(number: int) -> int:
@@ -26,10 +36,21 @@ def is_alone(number: int) -> bool:
     return number % ALONE_EVERY == 0
 
 
-def in_order(numbers: Sequence[int]) -> tuple[list[int], list[list[int]]]:
+def asked(specs: Sequence[str], number: int) -> list[str]:
+    """The engines that are asked about the program of a number: all but for simulators, where there are others.
+
+    The reference as an engine is none that finds anything of its own.
+    """
+    ours = [spec for spec in specs if not is_simulated(spec)]
+    if all(split_spec(spec)[0] == "reference" for spec in ours) or block_of(number) % SIMULATED_EVERY == 0:
+        return list(specs)
+    return ours
+
+
+def in_order(numbers: Sequence[int]) -> tuple[list[int], list[Sequence[int]]]:
     """Numbers in the order in which they are run, those alone first in each block, and which of them go together."""
     ordered: list[int] = []
-    packs: list[list[int]] = []
+    packs: list[Sequence[int]] = []
     for _, block in groupby(sorted(numbers), key=block_of):
         inside = sorted(block, key=lambda number: (not is_alone(number), number))
         ordered += inside
@@ -37,6 +58,12 @@ def in_order(numbers: Sequence[int]) -> tuple[list[int], list[list[int]]]:
         if len(pack) > 1:
             packs.append(pack)
     return ordered, packs
+
+
+def halves(pack: Sequence[Case]) -> list[Sequence[Case]]:
+    """The halves of a pack that failed, to tell which of its members does; none of so few that each is run alone."""
+    middle = len(pack) // 2
+    return [pack[:middle], pack[middle:]] if middle > 1 else []
 
 
 class HasEnded(Protocol):
@@ -65,12 +92,12 @@ class Todo(Generic[Ended]):
     Attributes:
         cases: what is left.
         packs: those that are compiled together.
-        broken: the packs that ended a worker, whose members are then run alone.
+        broken: the packs that ended a worker, whose halves are then run, and of few each alone.
         ending: the cases that did so alone.
     """
 
     cases: list[int]
-    packs: list[list[int]] = field(default_factory=list)
+    packs: list[Sequence[int]] = field(default_factory=list)
     broken: list[Ended] = field(default_factory=list)
     ending: set[int] = field(default_factory=set)
 
@@ -82,19 +109,29 @@ class Todo(Generic[Ended]):
     def go_on(self, ended: Ended | None) -> None:
         """Leave out what is done: all, or what comes before the case that ended a worker, and that.
 
-        The others of its pack are run alone, whether they were done or not.
+        The others of its pack are run again, in halves of it, or alone, whether they were done or not.
         """
         if ended is None:
             self.cases = []
             return
         pack = next((pack for pack in self.packs if ended.number in pack), [ended.number])
-        self.packs = [other for other in self.packs if other is not pack]
         behind = self.cases[self.cases.index(pack[-1]) + 1 :]
-        self.cases = [case for case in pack if ended.members or case != ended.number] + behind
+        again = [case for case in pack if ended.members or case != ended.number]
+        self.packs = [other for other in self.packs if other is not pack]
+        if ended.members:
+            self.packs += halves(again)
+        self.cases = again + behind
 
     def unexplained(self) -> list[Ended]:
         """The packs that ended a worker, as none of their members did alone.
 
-        One that took too long is none of them: that is what its members take together.
+        One that took too long is none of them: that is what its members take together; nor is one of which a part did.
         """
-        return [ended for ended in self.broken if not (ended.is_timeout or self.ending & {*ended.members})]
+        parts = [{*ended.members} for ended in self.broken]
+        return [
+            ended
+            for ended in self.broken
+            if not (
+                ended.is_timeout or self.ending & {*ended.members} or any(part < {*ended.members} for part in parts)
+            )
+        ]

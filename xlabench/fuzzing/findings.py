@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,12 +30,16 @@ from xlabench.diagnosis.triage import triage
 from xlabench.errors import BenchError, RecordsLost
 from xlabench.fuzzing import own_failures
 from xlabench.fuzzing.own_failures import OwnFailure
+from xlabench.fuzzing.signature import ENDED, NUMERIC, signature_of
 from xlabench.jobs import ENGINES, read_arrays
+from xlabench.judging.differ import Agreement, compare
+from xlabench.judging.known_bugs import Failure as Asked
+from xlabench.judging.known_bugs import known_bug
 from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
 from xlabench.survival import ERROR, US
 
-_NUMERIC = frozenset({"wrong", "flaky"})
-_ENDED = frozenset({"compile", "run", "judge"})
+_COARSE = frozenset({"xla"})
+"""Engines whose passes hold rewrites of every kind, so that two findings about one pass may be two bugs."""
 _LINE = "\n"
 _SHORTEST_S, _LONGER = 60.0, 2
 """A bundle is verified in at least so long, or so many times the limit: Python and both engines in one process."""
@@ -72,7 +76,8 @@ class Finding:
 
     `instructions` counts those of all computations, parameters aside; `probes` says how often the engine was asked
     while the case was reduced.  The number of a case that was found before any was drawn is negative.  Only what failed
-    of our own has a traceback; `bundle` is its folder then, `note` the step and `signature` the kind.
+    of our own has a traceback; `bundle` is its folder then, `note` the step and `signature` the kind.  `bug` names a
+    bug that was known before, if it is one.
     """
 
     name: str
@@ -89,6 +94,7 @@ class Finding:
     note: str = ""
     probes: int = 0
     traceback: str = ""
+    bug: str = ""
 
 
 class Findings:
@@ -125,12 +131,13 @@ class Findings:
         """
         if self._known(unreduced, self._signature(unreduced), "") is not None:
             return
-        cause, probes, original = "", 0, None
+        cause, probes, original, bug = "", 0, None, ""
         unreduced, known = narrow(unreduced) if narrow else unreduced, None
         if narrow and self._max_probes and not unreduced.is_about_reference:
             original = Original(unreduced.module_text, unreduced.inputs)
             unreduced, cause, probes = self._triaged(unreduced)
-            known = self._known(unreduced, self._signature(unreduced), cause)
+            bug = _bug_of(unreduced)
+            known = self._known(unreduced, self._signature(unreduced), cause, bug)
         instructions = instruction_count(compiler.parse(unreduced.module_text))
         if known is not None and instructions >= self.all[known].instructions:
             return
@@ -148,6 +155,7 @@ class Findings:
             "doubt": saved.message,
             "note": unreduced.note,
             "probes": probes,
+            "bug": bug,
         }
         if known is not None:
             self._replace(known, shown)
@@ -217,12 +225,26 @@ class Findings:
 
     def _signature(self, unreduced: CaseFailure) -> tuple[str, ...]:
         """That of the case; of programs that are not reduced, the opcodes would tell every crash from every other."""
-        return (unreduced.key,) if unreduced.key in _ENDED and not self._max_probes else signature_of(unreduced)
+        if unreduced.key in ENDED and not self._max_probes:
+            return (unreduced.key,)
+        return signature_of(unreduced.module_text, unreduced.verdict, unreduced.key)
 
-    def _known(self, unreduced: CaseFailure, signature: tuple[str, ...], cause: str) -> int | None:
-        """Count a case to a known finding, if it shows one; returns its number."""
+    def _known(
+        self, unreduced: CaseFailure, signature: tuple[str, ...], cause: str, bug: str | None = None
+    ) -> int | None:
+        """Count a case to a known finding, if it shows one; returns its number.
+
+        `bug` is the known bug that a reduced case shows, if any: that is all that tells it from others.  Cases that are
+        not reduced and hold more than one shows may show another: now and then, ever more seldom, one is looked at.
+        """
         for index, known in enumerate(self.all):
-            if _covers(known, unreduced, signature, cause):
+            if bug is None and known.bug and _is_power_of_two(len(known.cases)):
+                continue
+            if (
+                known.bug == bug
+                if bug or (bug is not None and known.bug)
+                else _covers(known, unreduced, signature, cause)
+            ):
                 self.all[index] = replace(
                     known,
                     engines=tuple(dict.fromkeys((*known.engines, unreduced.engine))),
@@ -250,7 +272,7 @@ class Findings:
             message=small.message,
             verdict=small.verdict,
             note="; ".join(filter(None, [unreduced.note, small.source and f"from {small.source}"])),
-            key="" if small.verdict in _NUMERIC else unreduced.key if small.verdict == unreduced.verdict else "run",
+            key="" if small.verdict in NUMERIC else unreduced.key if small.verdict == unreduced.verdict else "run",
         )
         return reduced, small.cause, small.probes
 
@@ -265,24 +287,6 @@ def _name_beside(known: Finding, number: int) -> str:
     """A name for another bundle of a finding, whose own goes only then; engines may fail on one case in turn."""
     name = f"{known.name}-by-{number}"
     return f"{name}-again" if Path(known.bundle).name == name else name
-
-
-def signature_of(unreduced: CaseFailure) -> tuple[str, ...]:
-    """What tells one kind of failure from another."""
-    if unreduced.verdict not in _NUMERIC and unreduced.key not in _ENDED:
-        return (unreduced.key,)
-    module = compiler.parse(unreduced.module_text)
-    if unreduced.key in _ENDED:
-        return (unreduced.key, *sorted(_opcodes(module.instructions())))
-    root = module.entry.root
-    results = root.operands if root.opcode == "tuple" else (root,)
-    # By leaves, and once more for each device.
-    owners = [result for result in results for _ in compiler.edit.leaves(result.shape)]
-    wrong = [owners[int(number) % len(owners)] for number in unreduced.key.split(",") if number.isdigit()] or list(
-        results
-    )
-    slices: list[set[str]] = sorted((_opcodes_behind(result) for result in wrong), key=len)
-    return tuple(sorted(slices[0]))
 
 
 def left_in(folder: Path) -> Iterator[CaseFailure]:
@@ -322,16 +326,29 @@ def _failure(unreduced: CaseFailure, cause: str, original: Original | None) -> F
 def _covers(known: Finding, unreduced: CaseFailure, signature: tuple[str, ...], cause: str) -> bool:
     if _is_reference(cause) and _is_reference(known.cause) and _same_cause(known.cause, cause):
         return True  # whoever is held against it
-    families = {spec.partition(":")[0] for spec in known.engines}
-    if unreduced.engine.partition(":")[0] not in families:
+    families, family = {spec.partition(":")[0] for spec in known.engines}, unreduced.engine.partition(":")[0]
+    if family not in families:
         return False
     if cause == known.cause and cause.startswith("program/"):
         return True  # what is wrong with memory shows as anything
     if _kind(known.verdict) != _kind(unreduced.verdict):
         return False
-    if cause and _same_cause(known.cause, cause):
+    if cause and family not in _COARSE and _same_cause(known.cause, cause):
         return True
     return set(known.signature) <= set(signature) if known.signature else not signature
+
+
+def _is_power_of_two(number: int) -> bool:
+    return number & (number - 1) == 0
+
+
+def _bug_of(reduced: CaseFailure) -> str:
+    """The bug that was known before and that a reduced case shows, if it does."""
+    found = compare(reduced.expected, reduced.actual).results if reduced.verdict == "wrong" else ()
+    wrong = tuple(result.index for result in found if result.agreement is Agreement.WRONG)
+    return known_bug(
+        Asked(reduced.engine, reduced.verdict, reduced.message, reduced.module_text, reduced.inputs, wrong)
+    )
 
 
 def _is_reference(cause: str) -> bool:
@@ -340,7 +357,7 @@ def _is_reference(cause: str) -> bool:
 
 def _kind(verdict: str) -> str:
     """What reads garbage is wrong or flaky by chance."""
-    return "wrong" if verdict in _NUMERIC else verdict
+    return "wrong" if verdict in NUMERIC else verdict
 
 
 def _same_cause(known: str, cause: str) -> bool:
@@ -348,28 +365,6 @@ def _same_cause(known: str, cause: str) -> bool:
     if stage in ("kernel", "reference") and cause.startswith(f"{stage}/"):
         return set(step.split("+")) <= set(cause.removeprefix(f"{stage}/").split("+"))
     return stage != "engine" and known == cause
-
-
-def _opcodes_behind(result: Any) -> set[str]:
-    """The opcodes, with the types they work on, that a value is computed by."""
-    pending, seen = [result], set()
-    while pending:
-        instruction = pending.pop()
-        if instruction in seen:
-            continue
-        seen.add(instruction)
-        pending.extend(instruction.operands)
-        pending.extend(computation.root for computation in instruction.called_computations())
-    return _opcodes(seen)
-
-
-def _opcodes(instructions: Iterable[Any]) -> set[str]:
-    found = set()
-    for instruction in instructions:
-        if instruction.opcode not in ("parameter", "constant"):
-            kind = getattr(getattr(instruction.shape, "element_type", None), "name", "")
-            found.add(f"{instruction.opcode} {kind}".strip())
-    return found
 
 
 def _from_json(entries: Any) -> list[Finding]:

@@ -25,10 +25,10 @@ from typing import IO, Any
 import compiler
 from compiler.generate import Decisions
 from xlabench import atomic
-from xlabench.engines import Engine, build
+from xlabench.engines import Engine, build, is_foreign
 from xlabench.errors import verdict_of
-from xlabench.fuzzing import described, generate, packs, patients
-from xlabench.fuzzing.asking import FINE, Answer, Asking, Baseline, phase_of, timed
+from xlabench.fuzzing import blocks, described, generate, packs, patients
+from xlabench.fuzzing.asking import FINE, Answer, Asking, Baseline, phase_of, places_on, timed
 from xlabench.fuzzing.generate import Case
 from xlabench.fuzzing.own_failures import kept_in
 from xlabench.fuzzing.packs import Expected
@@ -47,7 +47,8 @@ _TRACED_EVERY = 8  # the passes run once more for their rewrites only
 def batch(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     """Run cases by number; their records go to `records.jsonl` in the folder that is given.
 
-    `packs` are numbers in a row that are compiled together, none where that is not said.
+    `packs` are numbers in a row that are compiled together, none where that is not said.  Where another process runs
+    the same cases on other engines, `is_examined` says which of them asks what has nothing to do with engines.
     """
     corpus = arguments["drawing"].get("corpus")
     folder = Path(arguments["folder"])
@@ -62,6 +63,8 @@ def batch(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
             folder,
             records,
             on_stage,
+            is_endless=bool(arguments["drawing"].get("packed")),
+            is_examined=arguments.get("is_examined", True),
         )
         first_of = {pack[0]: pack for pack in arguments.get("packs", ())}
         done: set[int] = set()
@@ -120,7 +123,10 @@ def _supports(subject: Engine, module: Any) -> bool:
 
 @dataclass
 class _Work:
-    """The cases of a batch, and where what is known of them goes."""
+    """The cases of a batch, and where what is known of them goes.
+
+    Of programs of which there is always another one not all are run by every engine.
+    """
 
     draw: Callable[[int], Case]
     specs: Sequence[str]
@@ -131,11 +137,17 @@ class _Work:
     on_stage: OnStage
     baseline: Baseline = field(default_factory=Baseline)
     spent: dict[str, float] = field(default_factory=dict)
+    is_endless: bool = field(default=False, kw_only=True)
+    is_examined: bool = field(default=True, kw_only=True)
+
+    def _asked(self, case: Case) -> Sequence[str]:
+        return blocks.asked(self.specs, case.number) if self.is_endless else self.specs
 
     def unit(self, numbers: Sequence[int]) -> None:
         """Run cases: one, or those of a pack, and behind it those that are not fit for one."""
         cases = [self._drawn(number) for number in numbers]
-        fit = [case for case in cases if packs.is_fit(case)] if len(cases) > 1 else []
+        is_foreign_only = all(map(is_foreign, self.specs))
+        fit = [case for case in cases if packs.is_fit(case, is_foreign=is_foreign_only)] if len(cases) > 1 else []
         if len(fit) > 1:
             self._run_pack(fit)
         for case in cases:
@@ -166,9 +178,12 @@ class _Work:
                 expected[kind] = self.baseline.expected(case, kind)
         return expected
 
-    def _asking(self, case: Case, spec: str, expected: Expected, decided: Decisions) -> Asking:
+    def _asking(
+        self, case: Case, spec: str, expected: Expected, decided: Decisions, places: Sequence[int] | None = None
+    ) -> Asking:
         subject = self.made(case.on(spec))
-        return Asking(case, spec, subject, expected, self.baseline, self.on_stage, self.spent, decided)
+        asked = places_on(spec, case) if places is None else places
+        return Asking(case, spec, subject, expected, self.baseline, self.on_stage, self.spent, decided, asked)
 
     def _take(self, asking: Asking, answer: Answer) -> None:
         """Record the verdict on an engine, and keep what it is about where that is bad."""
@@ -182,42 +197,64 @@ class _Work:
     def _run(self, case: Case) -> None:
         """Run a case alone."""
         decided, expected = Decisions(), self._expected(case)
-        for spec in self.specs:
+        for spec in self._asked(case):
             asking = self._asking(case, spec, expected, decided)
             self._take(asking, asking.answer())
-        self._examine(case)
-        self._describe(case, decided)
-        self._keep_new([case], decided)
+        if self.is_examined:
+            self._examine(case)
+            self._describe(case, decided)
+            self._keep_new([case], decided)
 
     def _run_pack(self, cases: Sequence[Case]) -> None:
         """Run cases together, and on engines on which any of them is not right then, each alone."""
         decided = Decisions()
         pack = packs.Pack(packs.pack(cases), cases, [self._expected(case) for case in cases])
-        for spec in self.specs:
-            self._ask_pack(pack, spec, decided)
+        for spec in self._asked(cases[0]):
+            self._ask_pack(pack, spec, decided, places_on(spec, pack.case), frozenset())
+        if not self.is_examined:
+            return
         self._record(cases[0], {"rules": sorted(decided.rules), "ways": sorted(decided.ways)})
         for case in cases:
             self._examine(case)
         self._keep_new(cases, decided)
 
-    def _ask_pack(self, pack: packs.Pack, spec: str, decided: Decisions) -> None:
-        """Ask an engine about a pack; what is wrong in it but not alone is a finding about the pack."""
-        whole = self._asking(pack.case, spec, pack.whole(), decided)
-        calls = whole.results()
-        parts = pack.parts(calls) if calls is not None else [None] * len(pack.members)
-        is_doubtful, is_explained = calls is None, False
-        for case, expected, results in zip(pack.members, pack.expected, parts, strict=True):
-            asking = self._asking(case, spec, expected, decided)
-            answer = asking.of_results(results) if results is not None else None
-            if answer is None:
-                is_doubtful = True
-                answer = asking.answer()
-                is_explained |= answer.verdict not in FINE
-            self._take(asking, answer)
-        if is_doubtful and not is_explained:
+    def _ask_pack(
+        self, pack: packs.Pack, spec: str, decided: Decisions, places: Sequence[int], beside: frozenset[str]
+    ) -> frozenset[str]:
+        """Ask an engine about a pack, and of one that fails about its halves; returns the verdicts.
+
+        What is wrong in a pack but in no part of it, nor is known of what is `beside` it, is a finding about the pack.
+        """
+        whole = self._asking(pack.case, spec, pack.whole(), decided, places)
+        calls, verdicts = whole.results(), frozenset[str]()
+        if calls is None and (halves := pack.halves()):
+            for half in halves:
+                verdicts |= self._ask_pack(half, spec, decided, places, beside | verdicts)
+            is_explained = not verdicts <= FINE
+        else:
+            verdicts, is_explained = self._ask_members(pack, whole, calls)
+        if not (is_explained or whole.raised in beside | verdicts):
             asking, answer = self._fewest(pack, whole, decided)
             if answer.verdict not in FINE:
+                verdicts |= {answer.verdict}
                 self._take(asking, answer)
+        return verdicts
+
+    def _ask_members(
+        self, pack: packs.Pack, whole: Asking, calls: Sequence[Sequence[Array]] | None
+    ) -> tuple[frozenset[str], bool]:
+        """The verdicts on the members by the results of the pack, or alone; whether they explain what fails in it."""
+        parts = pack.parts(calls) if calls is not None else [None] * len(pack.members)
+        verdicts, alone = set[str](), set[str]()
+        for case, expected, results in zip(pack.members, pack.expected, parts, strict=True):
+            asking = self._asking(case, whole.spec, expected, whole.decided, whole.places)
+            answer = asking.of_results(results) if results is not None else None
+            if answer is None:
+                answer = asking.answer()
+                alone.add(answer.verdict)
+            verdicts.add(answer.verdict)
+            self._take(asking, answer)
+        return frozenset(verdicts), (calls is not None and not alone) or not alone <= FINE
 
     def _fewest(self, pack: packs.Pack, whole: Asking, decided: Decisions) -> tuple[Asking, Answer]:
         """A pack that fails, without the members that have nothing to do with it, and what it fails by."""
@@ -227,7 +264,7 @@ class _Work:
         for member in pack.members:
             less = pack.without(member)
             if less is not None:
-                other = self._asking(less.case, whole.spec, less.whole(), decided)
+                other = self._asking(less.case, whole.spec, less.whole(), decided, whole.places)
                 found = other.answer()
                 if found.verdict == answer.verdict:
                     pack, asking, answer = less, other, found
@@ -259,7 +296,7 @@ class _Work:
             self.keeper.look()
             if len(cases) == 1 or self.keeper.is_new(keys_of(decided)):
                 for case in cases:
-                    reaches = partial(_reaches, [self.made(case.on(spec)) for spec in self.specs])
+                    reaches = partial(_reaches, [self.made(case.on(spec)) for spec in self._asked(case)])
                     reached = keys_of(decided) if len(cases) == 1 else reaches(case.module)
                     self.keeper.take(case.module, reached, reaches)
         self._record(cases[0], {})

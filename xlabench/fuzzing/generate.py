@@ -21,7 +21,7 @@ import compiler
 from compiler.generate import COMMON, FAMILIES, PAIRS, RandomChoices, Space
 from compiler.ops import Trait, having
 from xlabench.cases.inputs import DTYPES
-from xlabench.fuzzing import blocks, variants, variation
+from xlabench.fuzzing import blocks, turns, variants, variation
 from xlabench.fuzzing.reached import Corpus
 from xlabench.fuzzing.values import make_inputs, several
 from xlabench.fuzzing.variation import is_valid
@@ -108,6 +108,10 @@ class Case:
         """All inputs in their order, with the kind of their values; of the first that is not said."""
         return [("", self.inputs), *self.others.items()]
 
+    def call(self, place: int) -> tuple[str, list[Array]]:
+        """The call at a place, or the last of fewer."""
+        return self.calls[min(place, len(self.calls) - 1)]
+
     def on(self, spec: str) -> str:
         """The variant of an engine that it is for."""
         return variants.varied(spec, self.options)
@@ -155,26 +159,53 @@ def draw_case(profile: Profile, seed: int, number: int, *, varied: bool = True, 
     `corpus` holds the programs of which fragments are planted.
     """
     rng = np.random.default_rng([seed, number])
+    options = _options(seed, number) if varied else {}
+    case = _of_turn(profile, rng, number) or _of_choices(profile, rng, seed, number, corpus)
+    return replace(case, options=options)
+
+
+def _of_turn(profile: Profile, rng: np.random.Generator, number: int) -> Case | None:
+    """The seed whose turn a number is, with inputs; None of a number that is drawn, or where it may not be drawn."""
+    module = turns.seed_of(number, rng)
+    if module is None or _is_banned(module, profile.space):
+        return None
+    case = _with_inputs(module, profile.space, rng, number, may_be_twin=not turns.is_first(number))
+    return case if variation.ends(module, (inputs for _, inputs in case.calls)) else None
+
+
+def _of_choices(profile: Profile, rng: np.random.Generator, seed: int, number: int, corpus: Corpus) -> Case:
+    """What is drawn, with inputs."""
     space = featuring(swarm(profile.space, rng), profile.space, number, seed)
     if rng.integers(100) < _PLANTED_PERCENT:
         space = planting(space, corpus, rng)
     kind = "special" if rng.integers(100) < profile.special_percent else "tame"
-    options = variants.draw(np.random.default_rng([seed, *_variant(number)])) if varied else {}
     case = _with_inputs(_drawn(space, rng, number), space, rng, number, kind)
     if space.fragments and not variation.ends(case.module, (inputs for _, inputs in case.calls)):
         plain = replace(space, fragments=())
         case = _with_inputs(_drawn(plain, rng, number), plain, rng, number, kind)
-    return replace(case, options=options)
+    return case
 
 
-def _variant(number: int) -> tuple[int, int]:
-    """What the variant is drawn by: what may be compiled together has one."""
-    return (number, _VARIANT) if blocks.is_alone(number) else (blocks.block_of(number), _VARIANT_OF_PACK)
+def _options(seed: int, number: int) -> dict[str, dict[str, str]]:
+    """In which variants of engines a program is compiled: what may be compiled together has one.
+
+    Seeds that come for the first time are to run what they were chosen for, so that nothing is left out of engines.
+    """
+    if blocks.is_alone(number):
+        drawn = variants.draw(np.random.default_rng([seed, number, _VARIANT]))
+        is_whole = turns.is_first(number) and turns.is_turn(number)
+    else:
+        block = blocks.block_of(number)
+        drawn = variants.draw(np.random.default_rng([seed, block, _VARIANT_OF_PACK]))
+        is_whole = turns.is_first(block * blocks.BLOCK)
+    return variants.whole(drawn) if is_whole else drawn
 
 
-def _with_inputs(module: Any, space: Space, rng: np.random.Generator, number: int, kind: str) -> Case:
+def _with_inputs(
+    module: Any, space: Space, rng: np.random.Generator, number: int, kind: str = "tame", *, may_be_twin: bool = True
+) -> Case:
     """A program, or now and then its twin, with inputs, the first of them of a kind."""
-    twin = None if number % _TWINS_EVERY else _twin(module, space)
+    twin = _twin(module, space) if may_be_twin and not number % _TWINS_EVERY else None
     made, others = make_inputs(twin or module, rng, kind), several(twin or module, rng, _OTHER_CALLS)
     return Case(number, twin or module, made, note="the integer twin of what was drawn" if twin else "", others=others)
 

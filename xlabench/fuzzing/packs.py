@@ -1,8 +1,9 @@
 """Several cases as one: they are compiled and called together, and what comes of each is judged alone.
 
-A case that is not right in a pack, or whose pack fails in any way, is run alone, and what is found then is found as
-it is of any case.  What fails in a pack only is kept as the pack: that one program changes what another computes is a
-bug like any other, in common subexpressions, in buffers that are reused, in kernels that are merged.
+A pack that fails as a whole is run in halves.  A case that is not right in a pack, or in a small one that fails in any
+way, is run alone, and what is found then is found as it is of any case.  What fails in a pack only is kept as the pack:
+that one program changes what another computes is a bug like any other, in common subexpressions, in buffers that are
+reused, in kernels that are merged.
 """
 
 from __future__ import annotations
@@ -13,19 +14,28 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import compiler
+from compiler.ops import Trait, having
+from xlabench.fuzzing import blocks
 from xlabench.fuzzing.generate import Case
 from xlabench.judging.tolerance import Array
 
 MOST_ELEMENTS = 1 << 16
 """Of all values of a program: one that takes its time to run gains nothing by being compiled with others."""
 
+_REFUSED = having(Trait.ASYNC) | {"custom-call"}
+
 Expected = Mapping[str, Sequence[Array]]
 """What the reference gives, by the kind of the inputs."""
 
 
-def is_fit(case: Case) -> bool:
-    """Whether a case may be part of a pack: it is for one device, small, and all that it does is in its results."""
+def is_fit(case: Case, *, is_foreign: bool = False) -> bool:
+    """Whether a case may be part of a pack: it is for one device, small, and all that it does is in its results.
+
+    Foreign engines often refuse some opcodes when nearly all of a compilation is done, and with it the whole pack.
+    """
     module = case.module
+    if is_foreign and not _REFUSED.isdisjoint(instruction.opcode for instruction in module.instructions()):
+        return False
     if case.original is not None or compiler.device_count(module) > 1 or not compiler.generate.is_fragment(module):
         return False
     return sum(_size(instruction.shape) for instruction in module.instructions()) <= MOST_ELEMENTS
@@ -40,7 +50,7 @@ def pack(cases: Sequence[Case]) -> Case:
     numbers = tuple(case.number for case in cases)
     module = compiler.edit.together([case.module for case in cases], f"fuzz_{numbers[0]}_to_{numbers[-1]}")
     count = max(len(case.calls) for case in cases)
-    first, *others = ([array for case in cases for array in _call(case, at)[1]] for at in range(count))
+    first, *others = ([array for case in cases for array in case.call(at)[1]] for at in range(count))
     return Case(
         numbers[0],
         module,
@@ -57,10 +67,6 @@ def _kind(at: int) -> str:
     return f"mixed-{at}" if at else ""
 
 
-def _call(case: Case, at: int) -> tuple[str, list[Array]]:
-    return case.calls[min(at, len(case.calls) - 1)]
-
-
 @dataclass(frozen=True, slots=True)
 class Pack:
     """A pack with what the reference gives for each of its members."""
@@ -73,7 +79,7 @@ class Pack:
         """What the reference gives for the pack."""
         pairs = list(zip(self.members, self.expected, strict=True))
         return {
-            kind: [array for case, results in pairs for array in results[_call(case, at)[0]]]
+            kind: [array for case, results in pairs for array in results[case.call(at)[0]]]
             for at, (kind, _) in enumerate(self.case.calls)
         }
 
@@ -84,8 +90,13 @@ class Pack:
 
     def without(self, member: Case) -> Pack | None:
         """The pack of the others; None where that is none."""
-        kept = [pair for pair in zip(self.members, self.expected, strict=True) if pair[0] is not member]
-        if len(kept) < 2:
-            return None
-        cases, expected = zip(*kept, strict=True)
-        return Pack(pack(cases), cases, expected)
+        kept = [place for place, other in enumerate(self.members) if other is not member]
+        return self._of(kept) if len(kept) > 1 else None
+
+    def halves(self) -> list[Pack]:
+        """The packs of either half of the members; none of few."""
+        return [self._of(half) for half in blocks.halves(range(len(self.members)))]
+
+    def _of(self, places: Sequence[int]) -> Pack:
+        cases = [self.members[place] for place in places]
+        return Pack(pack(cases), cases, [self.expected[place] for place in places])

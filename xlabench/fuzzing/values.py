@@ -199,6 +199,36 @@ def _payloads(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Ar
     return np.asarray(np.where(chosen, quiet | some | sign, bits).astype(bits.dtype)).view(dtype).reshape(dims)
 
 
+def _edges(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
+    """Numbers where other types end, on both sides: what a conversion keeps, what it rounds, and what is too large."""
+    if dtype.kind == "b" or limit is not None:
+        return tame(rng, dims, dtype, limit)
+    if is_inexact(dtype):
+        with np.errstate(all="ignore"):
+            most = 2 * float(finfo(real_dtype(dtype)).max)
+            real = _as([end for end in _ENDS if end <= most], real_dtype(dtype))
+            near = np.concatenate([np.nextafter(real, real.dtype.type(end)) for end in (-np.inf, np.inf)])
+        signed = np.concatenate([real, near])
+        return _sprinkled(rng, tame(rng, dims, dtype), _as(np.concatenate([signed, -signed]), dtype))
+    low, high = _range(dtype)
+    wanted = [end for end in _INTEGER_ENDS if low <= end <= high]
+    return _sprinkled(rng, tame(rng, dims, dtype), np.asarray(wanted, _widest(dtype)).astype(dtype))
+
+
+def _largest(dtype: DType) -> list[float]:
+    """The largest number of a type, and halfway from it to what would come next."""
+    info = finfo(dtype)
+    last = float(info.max)
+    return [last, last + float(np.ldexp(1.0, int(np.frexp(last)[1]) - int(info.nmant) - 2))]
+
+
+_ENDS = [
+    *(float(np.ldexp(1.0, bits) + by) for bits in (3, 4, 7, 8, 15, 16, 24, 31, 32, 53, 63, 64) for by in (-1, -0.5, 0)),
+    *(end for name in ("f8e4m3fn", "f8e5m2", "bf16", "f16", "f32") for end in _largest(DTYPES[name])),
+]
+"""Where integers end, and floats."""
+_INTEGER_ENDS = sorted({sign * (1 << bits) + by for bits in range(65) for by in (-1, 0, 1) for sign in (1, -1)})
+
 _WITH_PAYLOADS = frozenset({"bfloat16", "float16", "float32", "float64", "complex64", "complex128"})
 
 KINDS: Mapping[str, Draw] = {
@@ -214,6 +244,7 @@ KINDS: Mapping[str, Draw] = {
     "boundary": _boundary,
     "uneven": _uneven,
     "payloads": _payloads,
+    "edges": _edges,
 }
 """The kinds of values by name."""
 

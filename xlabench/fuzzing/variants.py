@@ -41,6 +41,9 @@ CHOICES: Mapping[str, Mapping[str, Weighted]] = {
 }
 """What is drawn for the engines of a name, besides passes."""
 
+OF_OTHERS: Mapping[str, Mapping[str, Weighted]] = {"xla": {"opt": {"": 40, "0": 60}}}
+"""What is drawn for engines of others: a third of the time that XLA compiles a program is LLVM's."""
+
 PASSES = (
     "tuple-simplification",
     "algebraic-simplification",
@@ -61,7 +64,8 @@ PASSES = (
 )
 """The passes of the compiler that may be left out."""
 
-_QUICKEST = {"cpu": {"opt": "0"}, "nvptx": {"opt": "0"}}
+_QUICKEST = {"cpu": {"opt": "0"}, "nvptx": {"opt": "0"}, "xla": {"opt": "0"}}
+_LEAVING_OUT = ("without", "arch", "disable_passes")
 _SOME_PERCENT, _FEW_PERCENT = 25, 10
 _LEFT_OUT = 0.25
 _MOST_KEPT = 3
@@ -69,12 +73,19 @@ _MOST_KEPT = 3
 
 def draw(rng: np.random.Generator) -> dict[str, dict[str, str]]:
     """Options by the names of engines; whatever an engine's programs are to be, the passes are the same for all."""
-    drawn = {name: {key: one_of(rng, values) for key, values in choices.items()} for name, choices in CHOICES.items()}
+    drawn = _drawn(rng, CHOICES)
     passes = "+".join(_disabled(rng))
-    return {
-        name: {key: value for key, value in {**options, "disable_passes": passes}.items() if value}
-        for name, options in drawn.items()
-    }
+    drawn = {name: {**options, "disable_passes": passes} for name, options in drawn.items()} | _drawn(rng, OF_OTHERS)
+    return {name: {key: value for key, value in options.items() if value} for name, options in drawn.items()}
+
+
+def _drawn(rng: np.random.Generator, table: Mapping[str, Mapping[str, Weighted]]) -> dict[str, dict[str, str]]:
+    return {name: {key: one_of(rng, values) for key, values in choices.items()} for name, choices in table.items()}
+
+
+def whole(options: Mapping[str, Options]) -> dict[str, dict[str, str]]:
+    """The options but for those that leave something out: features of processors, and passes."""
+    return {name: {key: value for key, value in of.items() if key not in _LEAVING_OUT} for name, of in options.items()}
 
 
 def one_of(rng: np.random.Generator, values: Weighted) -> str:

@@ -279,6 +279,7 @@ class WorkerPool:
             "folder": str(folder),
             "numbers": todo.cases,
             "packs": todo.packs,
+            "is_examined": engines == apart(self._config.engines)[0],
         }
         return worker.run(
             "xlabench.fuzzing.fuzz_jobs:batch",

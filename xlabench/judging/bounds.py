@@ -10,7 +10,7 @@ The reference itself must lie within the bounds.  Where it does not, they are no
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 import compiler
 from xlabench.judging.perturb import rounds
+from xlabench.judging.residuals import Residual, found, residuals_of
 from xlabench.judging.tolerance import Array, is_inexact
 
 MOST_ELEMENTS = 1 << 25
@@ -48,20 +49,24 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What results are judged by: bounds for each of them, or none and the reason, and whether anything `rounds`."""
+    """What results are judged by: bounds for each of them, or none and the reason, and whether anything `rounds`.
+
+    Beside bounds there may be `residuals`, by which results are decided that bounds say nothing of.
+    """
 
     bounds: tuple[Bounds, ...] | None = None
     reason: str = ""
     rounds: bool = True
+    residuals: tuple[Residual, ...] = ()
 
 
 def basis_of(module: Any, inputs: Sequence[Array], expected: Sequence[Array]) -> Basis:
     """The bounds of a program's results, which the reference gave as `expected`."""
-    found = _found(module, inputs, expected)
-    return found if found.bounds is not None else Basis(None, found.reason, rounds(module))
+    basis = _basis(module, inputs, expected)
+    return basis if basis.bounds is not None else Basis(None, basis.reason, rounds(module))
 
 
-def _found(module: Any, inputs: Sequence[Array], expected: Sequence[Array]) -> Basis:
+def _basis(module: Any, inputs: Sequence[Array], expected: Sequence[Array]) -> Basis:
     elements = sum(_size(instruction.shape) for instruction in module.instructions())
     if elements > MOST_ELEMENTS:
         return Basis(reason=f"its values have {elements:,} elements, wide mode takes {MOST_ELEMENTS:,} at most")
@@ -69,7 +74,9 @@ def _found(module: Any, inputs: Sequence[Array], expected: Sequence[Array]) -> B
         results = compiler.interpret(module, *inputs, wide=True)
     except compiler.UnsupportedError as error:
         return Basis(reason=str(error))
-    return checked([Bounds(result.value, result.bound) for result in results], expected)
+    return with_residuals(
+        checked([Bounds(result.value, result.bound) for result in results], expected), module, inputs, expected
+    )
 
 
 def checked(bounds: Sequence[Bounds], expected: Sequence[Array]) -> Basis:
@@ -81,6 +88,18 @@ def checked(bounds: Sequence[Bounds], expected: Sequence[Array]) -> Basis:
         if not bound.allows(array).all():
             return Basis(reason=f"the reference's own result {index} lies outside of its bounds")
     return Basis(tuple(bounds))
+
+
+def with_residuals(basis: Basis, module: Any, inputs: Sequence[Array], expected: Sequence[Array]) -> Basis:
+    """The basis with what else decides results; none where the reference's own do not satisfy it."""
+    if basis.bounds is None:
+        return basis
+    residuals = residuals_of(module, inputs, expected)
+    for residual in residuals:
+        for number, decided in found(residual, expected).items():
+            if decided.wrong.any():
+                return Basis(reason=f"the reference's own result {number} is not what {residual.routine} gives")
+    return replace(basis, residuals=residuals)
 
 
 def _size(shape: Any) -> int:

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xlabench.judging.bounds import Basis, Bounds
+from xlabench.judging.residuals import Decided, decided_by
 from xlabench.judging.tolerance import (
     NO_DISTANCE,
     Array,
@@ -165,10 +166,11 @@ def compare(
     bounds = basis.bounds or (None,) * len(expected)
     count = len(expected)
     problem = "" if len(actual) == count else f"{len(actual)} results, expected {count}"
+    decided = decided_by(basis.residuals, expected, actual)
     triples = zip(expected, actual, bounds, strict=False)
     with np.errstate(all="ignore"):  # a NaN that is to be signalled is one like others here
         results = [
-            _compare_result(index, np.asarray(e), np.asarray(a), _Rule(policy, b), worst)
+            _compare_result(index, np.asarray(e), np.asarray(a), _Rule(policy, b, decided.get(index)), worst)
             for index, (e, a, b) in enumerate(triples)
         ]
     return Comparison(tuple(results), problem, basis)
@@ -200,6 +202,7 @@ class _Rule:
 
     policy: TolerancePolicy
     bounds: Bounds | None
+    decided: Decided | None = None
 
 
 def _compare_result(index: int, expected: Array, actual: Array, rule: _Rule, worst: int) -> ResultDiff:
@@ -217,7 +220,7 @@ def _compare_result(index: int, expected: Array, actual: Array, rule: _Rule, wor
     wrong = differing.wrong(rule.policy.for_dtype(dtype), _magnitude(expected))
     agreement = _agreement(wrong, expected, rule.policy)
     if rule.bounds is not None:
-        wrong, agreement = _by_bounds(rule.bounds, actual, positions, wrong)
+        wrong, agreement = _by_bounds(rule, actual, positions, wrong)
     return ResultDiff(
         index,
         shape,
@@ -241,12 +244,17 @@ def _agreement(wrong: Mask, expected: Array, policy: TolerancePolicy) -> Agreeme
     return Agreement.UNDECIDED if wrong.sum() <= granted else Agreement.WRONG
 
 
-def _by_bounds(bounds: Bounds, actual: Array, positions: NDArray[np.intp], beyond: Mask) -> tuple[Mask, Agreement]:
-    """What is wrong by the bounds; what they leave open is undecided where it is beyond the tolerance."""
-    wrong = ~bounds.allows(actual).reshape(-1)[positions]
+def _by_bounds(rule: _Rule, actual: Array, positions: NDArray[np.intp], beyond: Mask) -> tuple[Mask, Agreement]:
+    """What is wrong by the bounds; what nothing decides is undecided where it is beyond the tolerance."""
+    assert rule.bounds is not None
+    wrong = ~rule.bounds.allows(actual).reshape(-1)[positions]
+    if rule.decided is not None:
+        wrong |= rule.decided.wrong.reshape(-1)[positions]
     if wrong.any():
         return wrong, Agreement.WRONG
-    open_ = beyond & bounds.undecided.reshape(-1)[positions]
+    open_ = beyond & rule.bounds.undecided.reshape(-1)[positions]
+    if rule.decided is not None:
+        open_ &= ~rule.decided.right.reshape(-1)[positions]
     return open_, Agreement.UNDECIDED if open_.any() else Agreement.WITHIN
 
 

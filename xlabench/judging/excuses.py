@@ -9,7 +9,8 @@ gives the reference's own element it says nothing, and neither does what happens
 |----------------------------------------------------------|--------------------------------|
 | zeros for denormal numbers (`liberties`)                 | engines with that liberty      |
 | initial values of single elements, taken for identities  | engines with that liberty      |
-| both of them                                             | engines with both              |
+| the bits of a NaN that have no meaning                   | engines with that liberty      |
+| several of them                                          | engines with them              |
 | rounding (`perturb`)                                     | all, where no bounds are known |
 
 Error bounds need no trial: they follow from the program, element by element.
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, combinations, islice
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,7 @@ def answer(question: Question) -> Answer:
 def _excuses(question: Question, wrong: Sequence[Mask]) -> Iterator[tuple[str, list[Mask]]]:
     """Each excuse in words, with the elements that it explains."""
     taken = [name for name in _WORDS if name in question.liberties]
-    for names in [*([name] for name in taken), taken] if len(taken) > 1 else [[name] for name in taken]:
+    for names in chain.from_iterable(combinations(taken, count) for count in range(1, len(taken) + 1)):
         yield " and ".join(_WORDS[name] for name in names), _by_liberties(question, names, wrong)
     if question.rounding:
         yield "rounding", _by_rounding(question, wrong)
@@ -102,6 +103,7 @@ def _excuses(question: Question, wrong: Sequence[Mask]) -> Iterator[tuple[str, l
 _WORDS = {
     "denormals": "zeros for denormal numbers",
     "initial-values": "initial values of single elements, taken for identities,",
+    "payloads": "the bits of a NaN that have no meaning",
 }
 """The liberties in words."""
 

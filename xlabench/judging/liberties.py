@@ -3,8 +3,10 @@
 - `denormals`: XLA:CPU sets a processor's mode by which denormal numbers, operands as well as results, are zeros.
 - `initial-values`: XLA leaves a single element that is reduced as it was.  How often an initial value takes part is the
   implementation's (StableHLO, `reduce`), so it ought to be the identity, and XLA takes it for that.
+- `payloads`: XLA:CPU computes types of 16 bits and less in f32, and conversions keep of a NaN that it is one, and its
+  sign.  The language gives its other bits no meaning, but a total order looks at them.
 
-Neither acts on everything: a mode on arithmetic and not on what is moved or folded beforehand, a simplification where
+None acts on everything: a mode on arithmetic and not on what is moved or folded beforehand, a simplification where
 it sees one.  So of several runs of the reference one takes a liberty with all instructions, and the others with some
 that are drawn at random.
 """
@@ -17,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import compiler
-from xlabench.judging.tolerance import Array, finfo, real_dtype
+from xlabench.judging.tolerance import Array, finfo, is_inexact, raw_bits, real_dtype
 
 Instruction = Any  # the compiler's; the harness sees its data by attribute only
 Evaluate = Callable[[Sequence[Any]], Any]
@@ -66,6 +68,24 @@ def without_denormals(value: Any) -> Any:
     return kept.astype(parts.dtype).view(array.dtype).reshape(array.shape)
 
 
+def _without_payloads(_: Instruction, evaluate: Evaluate) -> Evaluate:
+    return lambda operands: evaluate([without_payloads(operand) for operand in operands])
+
+
+def without_payloads(value: Any) -> Any:
+    """An array, or each of a tuple, with one NaN of the same sign for all of a kind."""
+    if isinstance(value, tuple):
+        return tuple(without_payloads(element) for element in value)
+    array = np.asarray(value)
+    if not is_inexact(array.dtype):
+        return value
+    parts = np.ascontiguousarray(array).reshape(-1).view(real_dtype(array.dtype))
+    bits, only = raw_bits(parts), raw_bits(np.asarray(np.nan, parts.dtype))
+    sign = bits.dtype.type(1 << (8 * bits.dtype.itemsize - 1))
+    kept = np.where(np.isnan(parts), (only & ~sign) | (bits & sign), bits)
+    return kept.astype(bits.dtype).view(array.dtype).reshape(array.shape)
+
+
 def _without_initial_values(instruction: Instruction, evaluate: Evaluate) -> Evaluate:
     if not _is_of_one(instruction):
         return evaluate
@@ -89,5 +109,6 @@ def _is_of_one(instruction: Instruction) -> bool:
 LIBERTIES: Mapping[str, Callable[[Instruction, Evaluate], Evaluate]] = {
     "denormals": _without_denormals,
     "initial-values": _without_initial_values,
+    "payloads": _without_payloads,
 }
 """By name, what makes of the meaning of an instruction the one with the liberty."""

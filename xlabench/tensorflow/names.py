@@ -64,6 +64,14 @@ training.optimizers: train.MomentumOptimizer=MomentumOptimizer train.AdamOptimiz
 training.optimizers: train.RMSPropOptimizer=RMSPropOptimizer train.AdagradOptimizer=AdagradOptimizer
 training.steps: train.get_global_step=get_global_step train.create_global_step=create_global_step
 training.steps: train.get_or_create_global_step=get_or_create_global_step train.exponential_decay=exponential_decay
+training.losses: losses.Reduction=Reduction losses.compute_weighted_loss=compute_weighted_loss
+training.losses: losses.add_loss=add_loss losses.get_losses=get_losses losses.get_total_loss=get_total_loss
+training.losses: losses.get_regularization_losses=get_regularization_losses losses.log_loss=log_loss
+training.losses: losses.mean_squared_error=mean_squared_error losses.absolute_difference=absolute_difference
+training.losses: losses.huber_loss=huber_loss losses.hinge_loss=hinge_loss
+training.losses: losses.sigmoid_cross_entropy=sigmoid_cross_entropy
+training.losses: losses.softmax_cross_entropy=softmax_cross_entropy
+training.losses: losses.sparse_softmax_cross_entropy=sparse_softmax_cross_entropy
 switches: disable_eager_execution disable_v2_behavior disable_v2_tensorshape disable_resource_variables
 switches: disable_tensor_equality disable_control_flow_v2 enable_resource_variables enable_control_flow_v2
 switches: enable_v2_behavior enable_eager_execution executing_eagerly
@@ -85,6 +93,7 @@ NAMESPACES = (
         "initializers",
         "linalg",
         "logging",
+        "losses",
         "manip",
         "math",
         "nn",

@@ -105,7 +105,10 @@ def sources(program: Program, opt: int) -> list[llvm.Source]:
 
     At level 0 no pass knows loops.
     """
-    return [llvm.Source(part.text, part.has_loops) for part in compile_units.cut(program.ir, vectorise=opt > 0)]
+    return [
+        llvm.Source(part.text, part.has_loops, part.cold, bool(part.routine))
+        for part in compile_units.cut(program.ir, vectorise=opt > 0)
+    ]
 
 
 def leaf(array: ImageArray) -> Leaf:

@@ -52,11 +52,13 @@ class Phases:
         caller: addresses in the function that walks the program; it has a parameter `%team`.
         chunks: how many chunks a phase has; 1 where nothing is shared.
         context: memory in that function's frame for as many addresses as a phase may have to be told.
+        cold: whether each phase is run once a call.
     """
 
     caller: Pointers
     chunks: int
     context: Value
+    cold: bool = False
     _steps: list[Step] = field(default_factory=list)
     _hazards: Hazards = field(default_factory=Hazards)
 
@@ -104,6 +106,7 @@ class Phases:
                 f"{walks.name}.phase", "void", _PARAMETERS, linkage="internal", attributes="noinline nounwind"
             )
         )
+        build.function.cold = self.cold
         slots = [build.gep("ptr", Value("ptr", "%context"), integer(number)) for number in range(len(told))]
         known = {buffer: build.load("ptr", slot) for buffer, slot in zip(told, slots, strict=True)}
         here = replace(self.caller, builder=build, known=known)

@@ -146,11 +146,12 @@ class _Driver:
         """Emit the function for a module's entry computation."""
         builder = Builder(self.ir.function(name, "void", [*BASES, ("ptr", "team")]))
         self.builder = builder
+        cold = builder.function.cold = all(instruction.opcode != "while" for instruction in module.instructions())
         framed = [(b, alignment_of(b.size_bytes)) for b in self.assignment.buffers if b.place is Place.FRAME]
         self.known = {b: builder.emit("ptr", f"alloca [{b.size_bytes} x i8], align {a}") for b, a in framed}
         unchanging = f", !invariant.load {self.ir.metadata('!{}')}"
         self.pointers = Pointers(builder, self.assignment, self.known, unchanging)
-        self.phases = Phases(self.pointers, self.threads, self._context())
+        self.phases = Phases(self.pointers, self.threads, self._context(), cold)
         self._instructions(module.entry.instructions)
         self.phases.end()
         builder.ret()

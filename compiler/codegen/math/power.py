@@ -8,7 +8,7 @@ term and all products compensated, error below 2^-64).  The special cases are C9
 from __future__ import annotations
 
 from compiler.codegen.math.exp_log import LN2, exp_reduced, integer_to_real, scale, split_exponent
-from compiler.codegen.math.term import F32, F64, Term, polynomial, two_product, two_sum
+from compiler.codegen.math.term import F32, F64, Term, halved_polynomial, polynomial, two_product, two_sum
 
 # log2(1+f)/f for sqrt(1/2) <= 1+f <= sqrt(2): 2^-38.5.
 _LOG2 = (
@@ -67,10 +67,10 @@ def _exp2_of_log2_f32(magnitude: Term, y: Term) -> Term:
     wide = magnitude.cast("fpext", "double")
     e, significand = split_exponent(wide)
     f = significand - 1.0
-    log2 = f.fma(polynomial(f, _LOG2), integer_to_real(e, F64))
+    log2 = f.fma(halved_polynomial(f, _LOG2), integer_to_real(e, F64))
     z = (y.cast("fpext", "double") * log2).at_most(200.0).at_least(-200.0)
     shifted = z + F64.magic
-    p = polynomial(z - (shifted - F64.magic), _EXP2)
+    p = halved_polynomial(z - (shifted - F64.magic), _EXP2)
     return (p * ((shifted.bits() << F64.mantissa) + F64.one).real()).cast("fptrunc", "float")
 
 

@@ -230,6 +230,13 @@ def polynomial(x: Term, coefficients: Sequence[float]) -> Term:
     return result
 
 
+def halved_polynomial(x: Term, coefficients: Sequence[float]) -> Term:
+    """The same by two polynomials of `x^2`, which do not wait for each other: a product more, in half the time."""
+    square = x * x
+    even, odd = (polynomial(square, coefficients[first::2]) for first in (0, 1))
+    return odd.fma(x, even)
+
+
 def two_sum(a: Term, b: Term) -> tuple[Term, Term]:
     """The rounded sum and its exact error (Knuth)."""
     total = a + b

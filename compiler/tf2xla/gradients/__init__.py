@@ -15,12 +15,17 @@ from compiler.tf2xla.gradients import (
     linear,
     movement,
     neural,
+    normalization,
     products,
+    quantization,
     random,
     reductions,
     resizing,
+    special,
+    spectra,
     state,
     structure,
+    vectors,
 )
 from compiler.tf2xla.record import Differentiate
 
@@ -43,6 +48,11 @@ GRADIENTS: dict[str, Differentiate] = {
         decompositions,
         diagonals,
         resizing,
+        special,
+        spectra,
+        normalization,
+        quantization,
+        vectors,
     )
     for name, formula in family.GRADIENTS.items()
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.tf2xla.gradients.spreading import conj, rank_of, sizes
+from compiler.tf2xla.gradients.spreading import INT32, conj, rank_of, sizes
 from compiler.tf2xla.record import Differentiate
 from compiler.tf2xla.terms import Built, Gradient, Output
 
@@ -43,6 +43,62 @@ def _transform(inverse: str, count: int, *, is_forward: bool) -> Differentiate:
     return formula
 
 
+def _fitted(x: Output, last: Output, count: int) -> Output:
+    """The last dimensions cut, or filled with zeros, to sizes."""
+    front = x.op("Shape").op("StridedSlice", [0], [-count], [1], begin_mask=1)
+    wanted = x.built.maker.add("ConcatV2", [front, last.op("Cast", DstT=INT32)], 0).output
+    own = x.op("Shape")
+    zeros = own.op("ZerosLike")
+    cut = x.op("Slice", zeros, own.op("Minimum", wanted))
+    behind = (wanted - own).op("Maximum", zeros)
+    return cut.op("Pad", x.built.maker.add("Pack", [zeros, behind], axis=1).output)
+
+
+def _of_real(inverse: str, count: int) -> Differentiate:
+    """Of the half of a transform: that of the whole one, whose other half is nothing."""
+
+    def formula(node: Built, g: Output) -> Output:
+        x, lengths = node["input"], node["fft_length"]
+        number = lengths.op("Prod", [0]).op("Cast", DstT=x.type.base)
+        whole = _fitted(g, lengths, count).op(inverse).op("Real", Tout=x.type.base) * number
+        return _fitted(whole, _last(node, x, count), count)
+
+    return formula
+
+
+def _to_real(forward: str, count: int) -> Differentiate:
+    """Numbers of the half but the first, and the middle one, stand for two of the whole."""
+
+    def formula(node: Built, g: Output) -> Output:
+        x, lengths = node["input"], node["fft_length"]
+        found = g.op(forward, lengths, Tcomplex=x.type.base)
+        length = lengths.op("StridedSlice", [-1], [0], [1], shrink_axis_mask=1, end_mask=1)
+        place = node.add("Range", 0, length.op("FloorDiv", 2) + 1, 1)
+        is_one = place.op("Equal", 0).op("LogicalOr", (place * 2).op("Equal", length))
+        times = is_one.op("SelectV2", 1, 2).op("Cast", DstT=g.type.base)
+        scale = (times / lengths.op("Prod", [0]).op("Cast", DstT=g.type.base)).op("Cast", DstT=x.type.base)
+        return _fitted(found * scale, _last(node, x, count), count)
+
+    return formula
+
+
+def _last(node: Built, x: Output, count: int) -> Output:
+    rank = rank_of(node, x)
+    return sizes(x).op("StridedSlice", [rank - count], [rank], [1])
+
+
+def _product_of_rows(node: Built, g: Output) -> Output:
+    """The product of all others, also where one row, or several, are 0."""
+    x, ids = node["data"], node["segment_ids"]
+    is_zero = x.op("Equal", x.op("ZerosLike"))
+    zeros = is_zero.op("Cast", DstT=INT32).op("SegmentSum", ids)
+    g = zeros.op("Greater", 1).op("SelectV2", g.op("ZerosLike"), g)
+    filled = is_zero.op("SelectV2", x.op("OnesLike"), x)
+    others = filled.op("SegmentProd", ids).op("GatherV2", ids, 0)
+    rest = is_zero.op("SelectV2", others, node.output.op("GatherV2", ids, 0) / filled)
+    return g.op("GatherV2", ids, 0) * rest
+
+
 def _rows(node: Built, g: Output) -> Output:
     return g.op("GatherV2", node["segment_ids"], 0)
 
@@ -71,6 +127,9 @@ GRADIENTS: dict[str, Differentiate] = {
     "MatrixDeterminant": _determinant,
     **{f"FFT{suffix}": _transform(f"IFFT{suffix}", n, is_forward=True) for n, suffix in _DIMENSIONS.items()},
     **{f"IFFT{suffix}": _transform(f"FFT{suffix}", n, is_forward=False) for n, suffix in _DIMENSIONS.items()},
+    **{f"RFFT{suffix}": _of_real(f"IFFT{suffix}", n) for n, suffix in _DIMENSIONS.items() if n < 3},
+    **{f"IRFFT{suffix}": _to_real(f"RFFT{suffix}", n) for n, suffix in _DIMENSIONS.items() if n < 3},
+    "SegmentProd": _product_of_rows,
     "SegmentSum": _rows,
     "SegmentMean": _mean_of_rows,
     "SegmentMax": _extreme_of_rows,

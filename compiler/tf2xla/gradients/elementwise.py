@@ -23,10 +23,12 @@ def _by_result(derivative: Formula) -> Differentiate:
 
 
 def _by_op(op: str, *order: str, **attributes: str) -> Differentiate:
-    """The derivative by an op: on `g` and the input `x` or the result `y`."""
+    """The derivative by an op: on `g` and the input `x`, the result `y` or its conjugate `y*`."""
 
     def formula(node: Built, g: Output) -> Output:
         given = {"g": g, "x": node.inputs[0], "y": node.output}
+        if "y*" in order:
+            given["y*"] = conj(node.output)
         stated = {name: node.attribute(name) for name in attributes.values()}
         return node.add(op, *(given[name] for name in order), **stated)
 
@@ -69,8 +71,8 @@ _ONE_NUMBER: dict[str, Differentiate] = {
     "Erf": _by_input(_bell(2 / math.sqrt(math.pi))),
     "Erfc": _by_input(_bell(-2 / math.sqrt(math.pi))),
     "Lgamma": _by_input(lambda x: x.op("Digamma")),
-    "Tanh": _by_op("TanhGrad", "y", "g"),
-    "Sigmoid": _by_op("SigmoidGrad", "y", "g"),
+    "Tanh": _by_op("TanhGrad", "y*", "g"),
+    "Sigmoid": _by_op("SigmoidGrad", "y*", "g"),
     "Sqrt": _by_op("SqrtGrad", "y", "g"),
     "Rsqrt": _by_op("RsqrtGrad", "y", "g"),
     "Reciprocal": _by_op("ReciprocalGrad", "y", "g"),

@@ -180,7 +180,7 @@ def _sums(node: Built, g: Output) -> Output:
 
 def _products(node: Built, g: Output) -> Output:
     switches = {"exclusive": node.attribute("exclusive"), "reverse": not node.attribute("reverse")}
-    return (node.output * g).op("Cumsum", node["axis"], **switches) / node["x"]
+    return (node.output * g).op("Cumsum", node["axis"], **switches).op("DivNoNan", node["x"])
 
 
 GRADIENTS: dict[str, Differentiate] = {

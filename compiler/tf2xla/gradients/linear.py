@@ -13,7 +13,7 @@ from compiler.tf2xla.terms import Built, Gradient, Output
 def _einsum(node: Built, g: Output) -> Sequence[Gradient]:
     """Of each input the product of the result's gradient with the other, by the letters that it has."""
     left, _, result = node.attribute("equation").decode().replace(" ", "").partition("->")
-    terms, inputs = left.split(","), node.takes["inputs"]
+    terms, inputs = left.split(","), node.inputs
     found: list[Gradient] = []
     for number, (x, term) in enumerate(zip(inputs, terms, strict=True)):
         others = [n for n in range(len(inputs)) if n != number]
@@ -74,7 +74,7 @@ def _solved(node: Built, g: Output) -> Sequence[Gradient]:
 
 
 GRADIENTS: dict[str, Differentiate] = {
-    "Einsum": _einsum,
+    **dict.fromkeys(("Einsum", "XlaEinsum"), _einsum),
     "Cholesky": _cholesky,
     "MatrixTriangularSolve": _solved,
 }

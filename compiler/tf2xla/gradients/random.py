@@ -7,6 +7,7 @@ from compiler.tf2xla.record import Differentiate, no_gradient
 _NAMES = (
     *("RandomUniform", "RandomStandardNormal", "TruncatedNormal"),
     *("StatelessRandomUniform", "StatelessRandomNormal", "StatelessTruncatedNormal", "StatelessRandomUniformInt"),
+    *("Multinomial", "StatelessMultinomial", "RandomShuffle"),
     *("StatelessRandomUniformFullInt", "StatelessRandomUniformV2", "StatelessRandomNormalV2"),
     *("StatelessTruncatedNormalV2", "StatelessRandomUniformIntV2", "StatelessRandomUniformFullIntV2"),
 )

@@ -28,6 +28,11 @@ def _prevented(node: Built, *_gradients: Gradient) -> Gradient:
     raise InputError(f"Gradient explicitly disabled. Reason: {message}")
 
 
+def _sharded(node: Built, g: Output) -> Output:
+    """On the same devices."""
+    return g.op("XlaSharding", **{name: node.attribute(name) for name in ("sharding", "unspecified_dims")})
+
+
 def _every_axis(x: Output) -> Output:
     return x.built.add("Range", 0, x.op("Rank"), 1)
 
@@ -43,6 +48,7 @@ GRADIENTS: dict[str, Differentiate] = {
     **dict.fromkeys(("Identity", "PlaceholderWithDefault", "IdentityN"), _same),
     "CheckNumerics": _same,
     "CheckNumericsV2": _same,
+    "XlaSharding": _sharded,
     "Print": lambda _node, g: [g],
     "Switch": _unswitched,
     "Merge": _unmerged,
@@ -52,7 +58,7 @@ GRADIENTS: dict[str, Differentiate] = {
     **dict.fromkeys(
         (
             *("Const", "StopGradient", "Shape", "ShapeN", "Rank", "Size", "ZerosLike", "OnesLike", "Range", "LinSpace"),
-            *("BroadcastGradientArgs", "OneHot", "Assert"),
+            *("BroadcastGradientArgs", "OneHot", "Assert", "XlaVariadicReduce"),
         ),
         no_gradient,
     ),

@@ -6,10 +6,11 @@ it), and its remainder the number that was divided.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from compiler.expansion.expression import Expression
-from compiler.ir.types import PRED
+from compiler.ir.types import F32, PRED, TYPES
 from compiler.tf2xla.broadcasting import conjugate, together
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.record import Lower, Record, record, table
@@ -97,6 +98,30 @@ def _shifted(opcode_signed: str, opcode_unsigned: str) -> Formula:
     return lower
 
 
+def _next_after(x: Expression, y: Expression) -> Expression:
+    """The nearest other number on the way from one to another, by their bits; y where both are zeros."""
+    kind, top = TYPES[f"u{x.type.bits}"], 1 << (x.type.bits - 1)
+    a, b = x.bits_as(kind), y.bits_as(kind)
+    size_a, size_b = a & (top - 1), b & (top - 1)
+    is_less = size_a.compare("GT", size_b) | (a & top).compare("NE", b & top)
+    moved = is_less.where(a - 1, a + 1)
+    moved = size_a.compare("EQ", 0).where(size_b.compare("EQ", 0).where(b, (b & top) | 1), moved)
+    moved = a.compare("EQ", b).where(b, moved)
+    is_nan = x.compare("NE", x) | y.compare("NE", y)
+    return is_nan.where(x.literal(math.nan), moved.bits_as(x.type))
+
+
+def _is_near(operation: Operation) -> Expression:
+    x, y = operation["x"], operation["y"]
+    operation.require(x.dims == y.dims, lambda: f"{list(x.dims)} and {list(y.dims)} must be the same sizes")
+    if x.type.is_complex:
+        raise operation.unsupported("no kernel says which complex numbers are near each other")
+    apart = x.compare("GT", y).where(x - y, y - x) if not x.type.is_signed else (x - y).apply("abs")
+    if not apart.type.is_float:
+        apart = apart.to(F32)
+    return apart.compare("LE", operation.attribute("tolerance"))
+
+
 def _binary(name: str, types: str, formula: Formula, doc: str) -> Record:
     return record(name, f"x: T, y: T -> z: T; T: {{{types}}}", of_two(formula), doc)
 
@@ -177,5 +202,17 @@ RECORDS = table(
         _BITS,
         _shifted("shift-right-arithmetic", "shift-right-logical"),
         "x shifted towards its lowest bit.",
+    ),
+    record(
+        "NextAfter",
+        "x1: T, x2: T -> output: T; T: {float32 float64} = float32",
+        of_two(_next_after, "x1", "x2"),
+        "The nearest other number on the way from x1 to x2.",
+    ),
+    record(
+        "ApproximateEqual",
+        "x: T, y: T -> z: bool; T: {numbers}; tolerance: float = 1e-5",
+        _is_near,
+        "Whether both are nearly the same number.",
     ),
 )

@@ -27,12 +27,17 @@ def _call(operation: Operation) -> list[list[Value]]:
 
 
 def _if(operation: Operation) -> list[list[Value]]:
+    return one_of_two(operation, "input")
+
+
+def one_of_two(operation: Operation, port: str) -> list[list[Value]]:
+    """One of two functions on the inputs of a port, by the condition."""
     condition = true(operation, operation["cond"])
     branches = [operation.attribute("then_branch"), operation.attribute("else_branch")]
     value = operation.library.value(condition)
     if value is not None:
-        return [operation.library.inline(branches[0 if value else 1], operation.items("input"), operation)]
-    return [_chosen(operation, condition, branches)]
+        return [operation.library.inline(branches[0 if value else 1], operation.items(port), operation)]
+    return [_chosen(operation, condition, branches, port)]
 
 
 def _case(operation: Operation) -> list[list[Value]]:
@@ -46,9 +51,11 @@ def _case(operation: Operation) -> list[list[Value]]:
     return [_chosen(operation, index, branches)]
 
 
-def _chosen(operation: Operation, selector: Expression, branches: Sequence[FunctionReference]) -> list[Value]:
+def _chosen(
+    operation: Operation, selector: Expression, branches: Sequence[FunctionReference], port: str = "input"
+) -> list[Value]:
     """One of several computations, chosen at run time."""
-    inputs, tracer = operation.items("input"), operation.library.tracer
+    inputs, tracer = operation.items(port), operation.library.tracer
     known = known_of(operation, inputs, range(len(inputs)))
     carried = tracer.carried(branches, inputs)
     made = [tracer.traced(branch, inputs, operation, known, carried) for branch in branches]

@@ -53,7 +53,11 @@ def equation_of(operation: Operation, ranks: Sequence[int]) -> Equation:
 
 
 def _einsum(operation: Operation) -> Expression:
-    inputs = operation.list("inputs")
+    return einsum(operation, operation.list("inputs"))
+
+
+def einsum(operation: Operation, inputs: Sequence[Expression]) -> Expression:
+    """The product of one array or two by the node's equation."""
     if len(inputs) not in (1, 2):
         raise operation.unsupported(f"kernels take one input or two, not {len(inputs)}")
     equation = equation_of(operation, [len(one.dims) for one in inputs])

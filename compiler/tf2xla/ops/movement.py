@@ -134,8 +134,9 @@ def _slice(operation: Operation) -> Expression:
     rank = len(x.dims)
     operation.require(len(sizes) == rank, lambda: f"{sizes} are not the sizes of a part of {list(x.dims)}")
     begin = operation.library.value(operation["begin"])
+    if begin is None and -1 in sizes:
+        raise operation.not_constant("begin")
     if begin is None:
-        operation.require(-1 not in sizes, "sizes of -1 need a beginning that is known")
         for size, own in zip(sizes, x.dims, strict=True):
             operation.require(0 <= size <= own, lambda: f"a part of the sizes {sizes} does not lie in {list(x.dims)}")
         operands = [x.instruction, operation["begin"].instruction]

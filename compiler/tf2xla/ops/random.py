@@ -25,13 +25,14 @@ from compiler.tf2xla.random_numbers import (
 )
 from compiler.tf2xla.record import Lower, Record, Trait, record, table
 
+PHILOX, AUTOMATIC = 1, 3
+"""`RNG_ALG_PHILOX` and `RNG_ALG_AUTO_SELECT` (TensorFlow, rng_alg.h)."""
 Draw = Callable[[Generator, int, ElementType], Expression]
 Seeded = Callable[[Operation], Generator]
-_PHILOX, _AUTOMATIC = 1, 3
-"""`RNG_ALG_PHILOX` and `RNG_ALG_AUTO_SELECT` (TensorFlow, rng_alg.h)."""
 
 
-def _by_seed(operation: Operation) -> Generator:
+def by_seed(operation: Operation) -> Generator:
+    """The generator that a seed of two numbers makes."""
     seed = operation["seed"]
     operation.require(seed.dims == (2,), lambda: f"its seed must be two numbers, not {list(seed.dims)}")
     return scrambled(seed)
@@ -39,7 +40,7 @@ def _by_seed(operation: Operation) -> Generator:
 
 def _by_key(operation: Operation) -> Generator:
     algorithm = int(operation.value("alg"))
-    if algorithm not in (_PHILOX, _AUTOMATIC):
+    if algorithm not in (PHILOX, AUTOMATIC):
         raise operation.unsupported(f"no kernel for CPUs has algorithm {algorithm}: 1 is Philox")
     counter, key = operation["counter"], operation["key"]
     fits = counter.dims == (2,) and key.dims == (1,)
@@ -50,7 +51,9 @@ def _by_key(operation: Operation) -> Generator:
     return Generator(low, high, key.reshape())
 
 
-def _drawn(seeded: Seeded, draw: Draw, kind: str) -> Lower:
+def drawn(seeded: Seeded, draw: Draw, kind: str) -> Lower:
+    """Numbers by a generator; `kind` is the attribute that says their type."""
+
     def lower(operation: Operation) -> Expression:
         dims = sizes(operation, "shape")
         element_type = operation.type(kind)
@@ -61,11 +64,12 @@ def _drawn(seeded: Seeded, draw: Draw, kind: str) -> Lower:
     return lower
 
 
-def _whole(generator: Generator, count: int, element_type: ElementType) -> Expression:
+def whole(generator: Generator, count: int, element_type: ElementType) -> Expression:
+    """Whole numbers of all bits."""
     return bits(generator, count, element_type).bits_as(element_type)
 
 
-def _between(seeded: Seeded, kind: str) -> Lower:
+def between(seeded: Seeded, kind: str) -> Lower:
     """Whole numbers from one bound to below another."""
 
     def lower(operation: Operation) -> Expression:
@@ -89,23 +93,28 @@ def _between(seeded: Seeded, kind: str) -> Lower:
 
 def _state(operation: Operation) -> Generator:
     """The generator of a node, which goes on by what the numbers may take."""
+    return kept_generator(operation, math.prod(operation.integers("shape")) * RESERVED)
+
+
+def kept_generator(operation: Operation, count: int) -> Generator:
+    """The generator that a node keeps for itself, which goes on by so many counters."""
     name = f"{operation.node.name}/generator"
     variables = operation.library.variables
     variables.keep(name, initial_state(operation.attribute("seed"), operation.attribute("seed2")))
     held = variables.read(name)
     generator = Generator(*(held.slice((n, n + 1)).reshape() for n in range(3)))
-    after = generator.after(math.prod(operation.integers("shape")) * RESERVED)
+    after = generator.after(count)
     variables.write(name, concatenate([one.reshape(1) for one in (after.low, after.high, after.key)], 0))
     return generator
 
 
 def _key_counter(operation: Operation) -> list[Expression]:
-    generator = _by_seed(operation)
+    generator = by_seed(operation)
     counter = concatenate([one.reshape(1) for one in (generator.low, generator.high)], 0)
     found = [generator.key.reshape(1), counter]
     if len(operation.signature.outputs) == len(found):
         return found
-    return [*found, operation.number(_PHILOX, S32)]
+    return [*found, operation.number(PHILOX, S32)]
 
 
 _DRAWS: dict[str, tuple[Draw, str]] = {
@@ -132,7 +141,7 @@ def _three(kind: str) -> list[Record]:
         record(
             stateful,
             f"shape: T {gives}; {_SEEDS}; dtype: {{floats}}; T: {{index}}",
-            _drawn(_state, draw, "dtype"),
+            drawn(_state, draw, "dtype"),
             doc,
             ("shape",),
             Trait.STATEFUL,
@@ -140,14 +149,14 @@ def _three(kind: str) -> list[Record]:
         record(
             stateless,
             f"{_SEEDED} {gives}; dtype: {{floats}} = float32; T: {{index}} = int32; Tseed: {{index}} = int64",
-            _drawn(_by_seed, draw, "dtype"),
+            drawn(by_seed, draw, "dtype"),
             doc,
             ("shape",),
         ),
         record(
             f"{stateless}V2",
             f"{_KEYED} {gives}; dtype: {{floats}} = float32; Tshape: {{index}} = int32",
-            _drawn(_by_key, draw, "dtype"),
+            drawn(_by_key, draw, "dtype"),
             doc,
             ("shape", "alg"),
         ),
@@ -162,7 +171,7 @@ RECORDS = table(
     record(
         "RandomUniformInt",
         f"shape: T, minval: Tout, maxval: Tout -> output: Tout; {_SEEDS}; Tout: {{index}}; T: {{index}}",
-        _between(_state, "Tout"),
+        between(_state, "Tout"),
         _BOUNDED,
         ("shape",),
         Trait.STATEFUL,
@@ -171,28 +180,28 @@ RECORDS = table(
         "StatelessRandomUniformInt",
         f"{_SEEDED}, minval: dtype, maxval: dtype -> output: dtype; dtype: {{index}}; T: {{index}}; "
         "Tseed: {index} = int64",
-        _between(_by_seed, "dtype"),
+        between(by_seed, "dtype"),
         _BOUNDED,
         ("shape",),
     ),
     record(
         "StatelessRandomUniformIntV2",
         f"{_KEYED}, minval: dtype, maxval: dtype -> output: dtype; dtype: {{{_LONG}}}; Tshape: {{index}} = int32",
-        _between(_by_key, "dtype"),
+        between(_by_key, "dtype"),
         _BOUNDED,
         ("shape", "alg"),
     ),
     record(
         "StatelessRandomUniformFullInt",
         f"{_SEEDED} -> output: dtype; dtype: {{{_LONG}}} = uint64; T: {{index}} = int32; Tseed: {{{_LONG}}} = int64",
-        _drawn(_by_seed, _whole, "dtype"),
+        drawn(by_seed, whole, "dtype"),
         _FULL,
         ("shape",),
     ),
     record(
         "StatelessRandomUniformFullIntV2",
         f"{_KEYED} -> output: dtype; dtype: {{{_LONG}}} = uint64; Tshape: {{index}} = int32",
-        _drawn(_by_key, _whole, "dtype"),
+        drawn(_by_key, whole, "dtype"),
         _FULL,
         ("shape", "alg"),
     ),
@@ -211,7 +220,7 @@ RECORDS = table(
     record(
         "StatelessRandomGetAlg",
         "-> alg: int32",
-        lambda operation: operation.number(_PHILOX, S32),
+        lambda operation: operation.number(PHILOX, S32),
         "The algorithm: Philox.",
         traits=Trait.STATEFUL,
     ),

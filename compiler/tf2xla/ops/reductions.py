@@ -138,10 +138,10 @@ def _cumulative(name: str, opcode: str, start: int, doc: str) -> Record:
         is_back, excludes = operation.attribute("reverse"), operation.attribute("exclusive")
         wide = x.to(in_f32(x.type))
         if excludes:
-            wide = _moved(wide, at, 1, start, is_back=is_back)
+            wide = moved(wide, at, 1, start, is_back=is_back)
         by = 1
         while by < x.dims[at]:
-            wide = wide.apply(opcode, _moved(wide, at, by, start, is_back=is_back))
+            wide = wide.apply(opcode, moved(wide, at, by, start, is_back=is_back))
             by *= 2
         return wide.to(x.type)
 
@@ -149,7 +149,7 @@ def _cumulative(name: str, opcode: str, start: int, doc: str) -> Record:
     return record(name, f"{text}; Tidx: {{index}} = int32", lower, doc, constants=("axis",))
 
 
-def _moved(x: Expression, axis: int, by: int, start: int, *, is_back: bool) -> Expression:
+def moved(x: Expression, axis: int, by: int, start: int, *, is_back: bool) -> Expression:
     """Elements moved along an axis, others following."""
     padding = [PaddingDimension(0, 0)] * len(x.dims)
     padding[axis] = PaddingDimension(-by, by) if is_back else PaddingDimension(by, -by)

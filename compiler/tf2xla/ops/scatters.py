@@ -62,12 +62,13 @@ def _scatter_nd(operation: Operation) -> Expression:
     """Updates in an array of zeros, added where several have the same place."""
     updates, indices = operation["updates"], operation["indices"]
     result = operation.full(0, updates.type, sizes(operation, "shape"))
-    return _combined(operation, result, indices, updates, "add")
+    return combined(operation, result, indices, updates, "add")
 
 
-def _combined(
+def combined(
     operation: Operation, x: Expression, indices: Expression, updates: Expression, opcode: str | None
 ) -> Expression:
+    """Slices of an array, at vectors of indices, combined with others by an opcode, or replaced."""
     depth = depth_of(operation, x.dims, indices)
     wanted = (*indices.dims[:-1], *x.dims[depth:])
     fits = updates.dims == wanted
@@ -76,7 +77,7 @@ def _combined(
 
 
 def _into(opcode: str | None) -> Lower:
-    return lambda operation: _combined(
+    return lambda operation: combined(
         operation, operation["tensor"], operation["indices"], operation["updates"], opcode
     )
 

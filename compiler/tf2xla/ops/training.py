@@ -101,6 +101,71 @@ def _adadelta(_operation: Operation, given: Given) -> Mapping[str, Expression]:
     }
 
 
+def _greatest_gradient(_operation: Operation, given: Given) -> Mapping[str, Expression]:
+    gradient, one = given["grad"], given["grad"].literal(1)
+    m = given["m"] + (gradient - given["m"]) * (one - given["beta1"])
+    v = (given["v"] * given["beta2"]).apply("maximum", gradient.apply("abs"))
+    rate = given["lr"] / (one - given["beta1_power"])
+    return {"m": m, "v": v, "var": given["var"] - m / (v + given["epsilon"]) * rate}
+
+
+def _by_sign(scale: Callable[[Given, Expression], Expression]) -> Step:
+    """Steps that are scaled by whether the gradient has the sign of the mean of gradients."""
+
+    def step(_operation: Operation, given: Given) -> Mapping[str, Expression]:
+        gradient = given["grad"]
+        m = given["m"] * given["beta"] + gradient * (gradient.literal(1) - given["beta"])
+        signs = gradient.apply("sign") * m.apply("sign")
+        return {"m": m, "var": given["var"] - scale(given, signs) * gradient * given["lr"]}
+
+    return step
+
+
+def _nearer(x: Expression, by: Expression) -> Expression:
+    """Numbers moved towards 0, those that are nearer than that becoming 0."""
+    return x.apply("sign") * (x.apply("abs") - by).apply("maximum", 0)
+
+
+def _proximal(at: Expression, given: Given, rate: Expression) -> Expression:
+    """The point near another that makes the penalties by l1 and l2 least."""
+    return _nearer(at, rate * given["l1"]) / (rate * given["l2"] + 1)
+
+
+def _proximal_descent(_operation: Operation, given: Given) -> Mapping[str, Expression]:
+    return {"var": _proximal(given["var"] - given["delta"] * given["alpha"], given, given["alpha"])}
+
+
+def _proximal_adagrad(_operation: Operation, given: Given) -> Mapping[str, Expression]:
+    squares = given["accum"] + given["grad"] * given["grad"]
+    rate = squares.apply("rsqrt") * given["lr"]
+    return {"accum": squares, "var": _proximal(given["var"] - given["grad"] * rate, given, rate)}
+
+
+def _dual_averaging(_operation: Operation, given: Given) -> Mapping[str, Expression]:
+    total = given["gradient_accumulator"] + given["grad"]
+    squares = given["gradient_squared_accumulator"] + given["grad"] * given["grad"]
+    step = given["global_step"].to(total.type)
+    below = squares.apply("sqrt") + given["l2"] * step * given["lr"]
+    moved = _nearer(total, given["l1"] * step) * given["lr"]
+    return {"gradient_accumulator": total, "gradient_squared_accumulator": squares, "var": -moved / below}
+
+
+def _regularized_leader(operation: Operation, given: Given) -> Mapping[str, Expression]:
+    gradient, rate, var = given["grad"], given["lr"], given["var"]
+    squares = given["accum"] + gradient * gradient
+    power = -given["lr_power"]
+    before, after = (one.apply("power", power) for one in (given["accum"], squares))
+    shrunk = gradient + var * (given["l2_shrinkage"] * 2) if "l2_shrinkage" in given else gradient
+    l1, l2 = given["l1"], given["l2"] * 2
+    if operation.attribute("multiply_linear_by_lr"):
+        linear = given["linear"] + shrunk * rate - (after - before) * var
+        l1, below = l1 * rate, after + l2 * rate
+    else:
+        linear = given["linear"] + shrunk - (after - before) / rate * var
+        below = after / rate + l2
+    return {"accum": squares, "linear": linear, "var": -_nearer(linear, l1) / below}
+
+
 @dataclass(frozen=True, slots=True)
 class _Row:
     """A kind of step: the variables, what else it takes, its switches, and whether there is one on references."""
@@ -115,6 +180,8 @@ class _Row:
 
 
 _LOCK, _NESTEROV, _SLOTS = "use_locking: bool = false", "use_nesterov: bool = false", "update_slots: bool = true"
+_BY_RATE = "multiply_linear_by_lr: bool = false"
+_OWN_TYPES = {"global_step": "int64"}
 _ROWS = {
     "GradientDescent": _Row("var", "alpha delta", _LOCK, _descent, "Down the gradient."),
     "Momentum": _Row(
@@ -174,7 +241,68 @@ _ROWS = {
         has_rows=True,
     ),
     "Adadelta": _Row(
-        "var accum accum_update", "lr rho epsilon grad", _LOCK, _adadelta, "Steps of the size that steps had so far."
+        "var accum accum_update",
+        "lr rho epsilon grad",
+        _LOCK,
+        _adadelta,
+        "Steps of the size that steps had so far.",
+        has_rows=True,
+    ),
+    "AdaMax": _Row(
+        "var m v",
+        "beta1_power lr beta1 beta2 epsilon grad",
+        _LOCK,
+        _greatest_gradient,
+        "Down the mean of gradients over the greatest of them.",
+    ),
+    "AddSign": _Row(
+        "var m",
+        "lr alpha sign_decay beta grad",
+        _LOCK,
+        _by_sign(lambda given, signs: signs * given["sign_decay"] + given["alpha"]),
+        "Down the gradient, further where it keeps its sign.",
+    ),
+    "PowerSign": _Row(
+        "var m",
+        "lr logbase sign_decay beta grad",
+        _LOCK,
+        _by_sign(lambda given, signs: (signs * given["sign_decay"] * given["logbase"]).apply("exponential")),
+        "The same by a factor.",
+    ),
+    "ProximalGradientDescent": _Row(
+        "var", "alpha l1 l2 delta", _LOCK, _proximal_descent, "Down the gradient, then towards 0."
+    ),
+    "ProximalAdagrad": _Row(
+        "var accum",
+        "lr l1 l2 grad",
+        _LOCK,
+        _proximal_adagrad,
+        "The same by the root of the sum of squares.",
+        has_rows=True,
+    ),
+    "AdagradDA": _Row(
+        "var gradient_accumulator gradient_squared_accumulator",
+        "grad lr l1 l2 global_step",
+        _LOCK,
+        _dual_averaging,
+        "Where the sum of all gradients leads from 0.",
+        has_rows=True,
+    ),
+    "Ftrl": _Row(
+        "var accum linear",
+        "grad lr l1 l2 lr_power",
+        f"{_LOCK}; {_BY_RATE}",
+        _regularized_leader,
+        "Where all gradients so far would have led best.",
+        has_rows=True,
+    ),
+    "FtrlV2": _Row(
+        "var accum linear",
+        "grad lr l1 l2 l2_shrinkage lr_power",
+        f"{_LOCK}; {_BY_RATE}",
+        _regularized_leader,
+        "The same, with variables that shrink.",
+        has_rows=True,
     ),
 }
 
@@ -227,7 +355,8 @@ def _forms(name: str, row: _Row) -> list[Record]:
         kind = "Ref(T)" if is_reference else "resource"
         takes = [f"{one}: {kind}" for one in row.variables.split()]
         for one in row.numbers.split():
-            takes += [f"{one}: T", "indices: Tindices"] if has_rows and one == "grad" else [f"{one}: T"]
+            own = [f"{one}: {_OWN_TYPES.get(one, 'T')}"]
+            takes += [*own, "indices: Tindices"] if has_rows and one == "grad" else own
         lower = (_lower_rows if has_rows else _lower)(row, is_reference=is_reference)
         gives, more = ("out: Ref(T)" if is_reference else ""), ("; Tindices: {index}" if has_rows else "")
         text = f"{', '.join(takes)} -> {gives}; T: {{numbers}}{more}; {row.switches}"

@@ -98,7 +98,7 @@ def _is_infinite(x: Expression) -> Expression:
     return x.apply("abs").compare("EQ", math.inf)
 
 
-def _polynomial(x: Expression, coefficients: Sequence[float]) -> Expression:
+def polynomial(x: Expression, coefficients: Sequence[float]) -> Expression:
     """The value of a polynomial, its highest coefficient first."""
     value = x.literal(coefficients[0]).spread(x.dims, ())
     for coefficient in coefficients[1:]:
@@ -140,13 +140,13 @@ def _erfc(x: Expression) -> Expression:
     size = x.apply("abs")
     decay = -(x * x)
     if x.type is F64:
-        near = _polynomial(size, _NEAR_P) / _polynomial(size, _NEAR_Q)
-        far = _polynomial(size, _FAR_P) / _polynomial(size, _FAR_Q)
+        near = polynomial(size, _NEAR_P) / polynomial(size, _NEAR_Q)
+        far = polynomial(size, _FAR_P) / polynomial(size, _FAR_Q)
         tail = decay.apply("exponential") * size.compare("LT", 8).where(near, far)
     else:
         inverse = _reciprocal(size)
         square = inverse * inverse
-        part = size.compare("LT", 2).where(_polynomial(square, _NEAR_F32), _polynomial(square, _FAR_F32))
+        part = size.compare("LT", 2).where(polynomial(square, _NEAR_F32), polynomial(square, _FAR_F32))
         tail = decay.apply("exponential") * inverse * part
     none = x.literal(0).spread(x.dims, ())
     tail = decay.compare("LT", -_LARGEST_LOG[x.type]).where(none, tail)
@@ -166,7 +166,7 @@ _G = 7.5
 math.cc)."""
 
 
-def _lgamma(x: Expression) -> Expression:
+def lgamma(x: Expression) -> Expression:
     """The logarithm of |gamma(x)|: Lanczos's approximation, and Euler's reflection below a half."""
     reflected = x.compare("LT", 0.5)
     z = reflected.where(-x, x - 1)
@@ -185,7 +185,7 @@ def _lgamma(x: Expression) -> Expression:
     return _is_infinite(x).where(infinite, reflected.where(reflection, log_y))
 
 
-def _digamma(x: Expression) -> Expression:
+def digamma(x: Expression) -> Expression:
     """The derivative of log |gamma(x)|, by the same series; NaN at whole numbers that are not positive."""
     reflected = x.compare("LT", 0.5)
     z = reflected.where(-x, x - 1)
@@ -255,8 +255,8 @@ RECORDS = table(
     _unary("Rint", _FLOATS, opcode("round-nearest-even"), "The nearest whole number, of two the even one."),
     _unary("Erf", _FLOATS, opcode("erf"), "The error function."),
     _unary("Erfc", _FLOATS, in_f32(_erfc), "1 - erf(x)."),
-    _unary("Lgamma", _FLOATS, in_f32(_lgamma), "log |gamma(x)|."),
-    _unary("Digamma", _FLOATS, in_f32(_digamma), "The derivative of log |gamma(x)|."),
+    _unary("Lgamma", _FLOATS, in_f32(lgamma), "log |gamma(x)|."),
+    _unary("Digamma", _FLOATS, in_f32(digamma), "The derivative of log |gamma(x)|."),
     _unary("Sigmoid", _ANALYTIC, opcode("logistic"), "1 / (1 + e^-x)."),
     _activation("Softplus", _FLOATS, in_f32(_softplus), "log(1 + e^x)."),
     _activation("Softsign", _FLOATS, _softsign, "x / (1 + |x|)."),

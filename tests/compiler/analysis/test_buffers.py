@@ -13,7 +13,7 @@ import pytest
 import compiler
 from compiler import CompileOptions
 from compiler.analysis import buffers
-from compiler.analysis.buffers import Assignment
+from compiler.analysis.buffers import Assignment, assign
 from compiler.analysis.placing import Buffer, Place, alignment_of
 from compiler.generate import RandomChoices, Space, program
 from compiler.ir.module import Computation, Instruction, Module
@@ -169,6 +169,22 @@ def test_nothing_that_is_needed_is_written_over_by_results_in_place_of_operands(
     play(*reusing(program(RandomChoices(seed), SPACE), lend_results=seed % 2 == 0))
 
 
+DEAD = {
+    "entry": "ENTRY e { x = f32[4] parameter(0) ROOT a = f32[4] sine(x) b = f32[4] cosine(a) }",
+    "called": """HloModule m
+    f { x = f32[4] parameter(0) ROOT a = f32[4] sine(x) b = f32[4] cosine(a) }
+    ENTRY e { x = f32[4] parameter(0) y = f32[4] tanh(x) ROOT r = f32[4] call(y), to_apply=f }""",
+}
+
+
+@pytest.mark.parametrize("text", DEAD.values(), ids=DEAD)
+def test_what_nobody_uses_behind_the_root_does_not_write_over_it(text: str) -> None:
+    module = compiler.parse(text)
+    assignment = buffers.lay_out(module, any_operand)
+    buffers.complete(assignment, {})
+    play(module, assignment)
+
+
 CHAIN = """HloModule m
     ENTRY e { x = f32[64,64] parameter(0)
       a = f32[64,64] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
@@ -250,3 +266,55 @@ def test_two_callers_of_one_computation_are_refused() -> None:
           ROOT r = f32[] conditional(c, x, x), true_computation=b, false_computation=b }""")
     with pytest.raises(compiler.UnsupportedError, match="two callers"):
         buffers.check_unique_callers(module)
+
+
+LOOP = """HloModule m
+cond {
+  s = (s32[], f32[64]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(9)
+  ROOT p = pred[] compare(i, n), direction=LT
+}
+body {
+  s = (s32[], f32[64]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[64] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  e = f32[64] exponential(x)
+  r = f32[64] reverse(e), dimensions={0}
+  t = f32[64] tanh(r)
+  ROOT o = (s32[], f32[64]) tuple(j, t)
+}
+ENTRY e {
+  x = f32[64] parameter(0)
+  z = s32[] constant(0)
+  s = (s32[], f32[64]) tuple(z, x)
+  w = (s32[], f32[64]) while(s), condition=cond, body=body
+  ROOT r = f32[64] get-tuple-element(w), index=1
+}
+"""
+
+
+def test_what_a_loop_only_reads_stays_where_it_is():
+    text = LOOP.replace("f32[64])", "f32[64], f32[64])").replace("tuple(z, x)", "tuple(z, x, x)")
+    text = text.replace("  t = f32[64] tanh(r)", "  k = f32[64] get-tuple-element(s), index=2\n  t = f32[64] add(r, k)")
+    module = compiler.parse(text.replace("tuple(j, t)", "tuple(j, t, k)"))
+    run(module, PIPELINES["compile"], CompileOptions())
+    of = assign(module, {}).of
+    loop = next(i for i in module.entry.instructions if i.opcode == "while")
+    (given,) = of[module.entry.parameters[0]]
+
+    assert [buffer is given for buffer in of[loop]] == [False, False, True]
+
+
+def test_nothing_in_the_body_lies_where_the_predicate_is():
+    module = compiler.parse(LOOP)
+    run(module, PIPELINES["compile"], CompileOptions(fusion=False))
+    of = assign(module, {}).of
+    loop = next(i for i in module.entry.instructions if i.opcode == "while")
+    (predicate,) = of[loop.attributes["condition"].root]
+    body = [buffer for i in loop.attributes["body"].instructions for buffer in of[i]]
+
+    assert body
+    assert not any(buffer.overlaps(predicate) for buffer in body)

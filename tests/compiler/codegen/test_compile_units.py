@@ -40,7 +40,9 @@ def names(unit):
 
 
 def run(module, count=1000):
-    sources = [llvm.Source(unit.text, unit.has_loops) for unit in compile_units.cut(module)]
+    sources = [
+        llvm.Source(unit.text, unit.has_loops, unit.cold, bool(unit.routine)) for unit in compile_units.cut(module)
+    ]
     library = llvm.Library(llvm.compile_all(sources, TARGET, 2, threads=2), ["program"], TARGET, 2)
     array = (ctypes.c_int32 * count)()
     library.function("program", None, ctypes.c_void_p)(ctypes.addressof(array))
@@ -56,6 +58,40 @@ def test_only_loops_without_vectors_are_left_to_llvm():
         True: ["scalar"],
         False: ["vector", "program"],
     }
+
+
+def test_cold_code_is_translated_quickly_and_by_itself():
+    module = Module()
+    kept = add_loop(module, "kept", vectors=False, attributes="noinline optnone nounwind")
+    loop, vector = add_loop(module, "loop", vectors=False), add_loop(module, "vector", vectors=True)
+    add_caller(module, kept, loop, vector).cold = True
+    assert {(unit.has_loops, unit.cold): names(unit) for unit in compile_units.cut(module)} == {
+        (True, False): ["loop"],
+        (False, False): ["vector"],
+        (False, True): ["kept", "program"],
+    }
+    cold = llvm.Source("", has_loops=False, cold=True)
+    assert (cold.level(3), llvm.Source("", has_loops=False).level(3)) == (0, 3)
+    assert run(module) == [1] * 1000
+
+
+def test_a_routine_is_compiled_once_a_process(monkeypatch):
+    texts = []
+    for others in range(2):
+        module = Module()
+        for number in range(others):
+            add_loop(module, f"other{number}", vectors=False, trip_count=8)
+        routine = add_loop(module, "routine", vectors=False)
+        routine.routine = "alike"
+        add_caller(module, routine)
+        texts += [unit.text for unit in compile_units.cut(module) if unit.routine]
+        assert run(module) == [1] * 1000
+    assert texts[0] == texts[1]
+    monkeypatch.setattr(llvm, "_ROUTINES", {})
+    source = llvm.Source(texts[0], has_loops=True, is_routine=True)
+    first, again = (llvm.compile_all([source], TARGET, 2, threads=1)[0] for _ in range(2))
+    assert first is again
+    assert llvm.compile_all([source], TARGET, 1, threads=1)[0] is not first
 
 
 def test_a_nest_counts_once_and_a_loop_written_by_hand_too():

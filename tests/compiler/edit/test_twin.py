@@ -7,9 +7,11 @@ from op_programs import FORMS, program
 
 import compiler
 from compiler import edit
+from compiler.edit import integer_twin
 from compiler.inputs import draw
 from compiler.ir.types import TYPES
 from compiler.ops import OPS
+from xlabench.judging.judge import judge
 
 PROGRAMS = {opcode: program(opcode) for opcode, op in OPS.items() if op.evaluate is not None} | FORMS
 REFUSED = {
@@ -104,3 +106,20 @@ def test_a_clamp_between_bounds_of_another_width_has_no_twin():
     text = "ENTRY e { l = bf16[2] parameter(0) x = f32[2] parameter(1) ROOT c = f32[2] clamp(l, x, l) }"
     with pytest.raises(compiler.UnsupportedError, match="several widths"):
         edit.integer_twin(compiler.parse(text))
+
+
+def test_what_hides_in_the_bound_of_a_long_sum_is_wrong_in_its_twin():
+    text = """add { a = bf16[] parameter(0) b = bf16[] parameter(1) ROOT s = bf16[] add(a, b) }
+    ENTRY e { x = bf16[4096] parameter(0) o = bf16[] constant(0)
+      ROOT r = bf16[] reduce(x, o), dimensions={0}, to_apply=add }"""
+    verdicts = []
+    for module in (compiler.parse(text), integer_twin(compiler.parse(text))):
+        (x,) = draw(module, seed=1)
+        x[7] = 1
+        (expected,) = compiler.interpret(module, x)
+        beside = x.copy()
+        beside[7] = 2
+        (actual,) = compiler.interpret(module, beside)
+        verdicts.append(judge(module, [x], [expected], [actual]).verdict)
+    assert verdicts[0] in ("bitwise", "within")
+    assert verdicts[1] == "wrong"

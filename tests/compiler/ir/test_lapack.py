@@ -191,3 +191,15 @@ def test_columns_are_fixed_in_front_by_native_code_only():
     assert pivots[:, :2].tolist() == [[2, 4], [2, 4]]
     upper, chosen = np.triu(packed), np.take_along_axis(a, pivots[:, None, :] - 1, axis=-1)
     np.testing.assert_allclose(adjoint(upper) @ upper, adjoint(chosen) @ chosen, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", LETTERS)
+@pytest.mark.parametrize("exponent", [-35, -21, 21, 35])
+def test_eigenvalues_scale_with_their_matrix(dtype, exponent):
+    """Also where the library scales the matrix itself, as OpenBLAS does wrongly."""
+    a, scale = matrices(dtype), np.finfo(dtype).dtype.type(2.0) ** (3 * exponent)
+    *values, _, _, info = batched("geev", [a * scale], {"compute_left": "N", "compute_right": "V"})
+    *expected, _, _, _ = batched("geev", [a], {"compute_left": "N", "compute_right": "V"})
+    assert not info.any()
+    for got, wanted in zip(values, expected, strict=True):
+        np.testing.assert_allclose(got / scale, wanted, rtol=1e-3 if np.finfo(dtype).bits == 32 else 1e-10)

@@ -11,6 +11,7 @@ pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 
 NAMES = [
     "before_build_xla_ops",
+    "before_increase_dynamism_for_auto_jit_pass",
     "before_mark_for_compilation",
     "build_xla_ops",
     "encapsulate_subgraphs_after",

@@ -1,204 +1,19 @@
 """Which nodes form clusters: the cases of TensorFlow's mark_for_compilation_pass_test, and why others are in none."""
 
 import pytest
-from cluster_graphs import BOOL, FLOAT, INT, SETTLED, graph_of, marked, node_of
-from graph_nodes import const, function, node
+from cluster_cases import BAD, CASES, ENDLESS, FUNCTIONS, GOOD, MORE, READS, SCOPED, TEST, XLA
+from cluster_graphs import FLOAT, INT, SETTLED, graph_of, marked
+from graph_nodes import function
 
 from compiler.diagnostics import InputError
 from compiler.jit import OFF, ON_1, ON_2, Options, Progress, cluster, cluster_of, parse_flags
 
-GOOD = function("good", {"a": FLOAT}, {"c": FLOAT}, [node("c", "Neg", "a", T=FLOAT)], {"c": "c:y:0"})
-BAD = function("bad", {"a": FLOAT}, {"c": FLOAT}, [node("s", "Stop", "a")], {"c": "s:out:0"})
-TEST = function("test", {"a": FLOAT}, {"c": BOOL}, [const("t", 1, bool)], {"c": "t:output:0"})
-READS = function("reads", {"v": FLOAT}, {"c": FLOAT}, [node_of("r = ReadVariableOp(v)")], {"c": "r:value:0"})
-ENDLESS = function("endless", {"a": FLOAT}, {"c": FLOAT}, [node("e", "endless", "a")], {"c": "e:c:0"})
-GPU0, GPU1, XLA = ("/job:worker/replica:0/task:0/device:" + name for name in ("XLA_GPU:0", "XLA_GPU:1", "XLA_CPU:0"))
 
-VARIABLES = """
-    vr = VarHandleOp()
-    vw = VarHandleOp()
-    k = Const()
-    r = ReadVariableOp(vr{0})
-    w = AssignVariableOp(vw, k{1})
-"""
-CHAIN = """
-    v = VarHandleOp()
-    k0 = Const()
-    k1 = Const()
-    w0 = AssignVariableOp(v, k0)
-    n0 = Const(^w0)
-    r0 = ReadVariableOp(v, ^n0)
-    w1 = AssignVariableOp(v, k1, ^r0)
-    n1 = Const(^w1)
-    r1 = ReadVariableOp(v, ^n1)
-"""
-SCOPED = "a = Const() {{_XlaScope={}}}\nb = Relu(a) {{_XlaScope={}}}\nc = MatMul(a, b) {{_XlaScope={}}}"
-
-CASES = {
-    "Chains": ("a = Stop()\nb = Relu(a)\nc = Relu(b)\nd = Stop(c)\ne = Relu(d)\nf = Relu(e)", "", ["b c", "e f"]),
-    "UncompilableCycles": ("a = Const()\nb = Stop(a)\nc = MatMul(a, b)", "--tf_xla_min_cluster_size=2", []),
-    "CompilableCycles": ("a = Const()\nb = Relu(a)\nc = MatMul(a, b)", "", ["a b c"]),
-    "StringUnsupported": ("a = Const() {dtype=string}\nb = Identity(a) {T=string}\nc = Neg(a) {T=string}", "", []),
-    "HalfSupported": ("a = Placeholder()\nb = Neg(a) {T=float16}\nc = MatMul(b, b) {T=float16}", "", ["b c"]),
-    "ConcatWithConstArg": (
-        "d = Const() {dtype=int32, value=[0]}\na = Const()\nc = ConcatV2(a, a, d) {N=2}",
-        "",
-        ["a c d"],
-    ),
-    "FunctionCalls": ("a = Stop()\nb = good(a)\nc = Relu(b)\nd = bad(c)\ne = endless(c)", "", ["b c"]),
-    "CallsByAttribute": (
-        "a = Stop()\nb = PartitionedCall(a) {f=@good}\nc = PartitionedCall(b) {f=@bad}\nd = PartitionedCall(b) {f=@no}",
-        "",
-        ["b"],
-    ),
-    "Loops": (
-        """
-        a = Placeholder()
-        c = AddV2(a, a)
-        e = Enter(c) {frame_name=f}
-        n = NextIteration(e)
-        x = Exit(n)
-        d = AddV2(c, x)
-        """,
-        "--tf_xla_min_cluster_size=2",
-        [],
-    ),
-    "ResourcesClusteringAllowed": (VARIABLES.format("", ", ^r"), "", ["k r w"]),
-    "ResourcesClusteringDisallowed": (VARIABLES.format(", ^w", ""), "--tf_xla_min_cluster_size=1", ["k w", "r"]),
-    "ResourceChecksDisabled": (
-        VARIABLES.format(", ^w", ""),
-        "--tf_xla_disable_resource_variable_safety_checks_for_debugging",
-        ["k r w"],
-    ),
-    "ChainOfOps": (CHAIN, "", ["k0 w0", "k1 n0 r0 w1", "n1 r1"]),
-    "Retval": ("a = Const()\nb = Relu(a)\nr = _Retval(b) {index=0}", "", ["a b"]),
-    "DontCountIdentityOps": ("a = _Arg()\nb = Identity(a)\nc = Identity(b)\nr = _Retval(c)", "", []),
-    "DontCountConstants": (
-        "a = Const()\nb = Identity(a)\nc = Const()\nd = AddV2(b, c)",
-        "--tf_xla_min_cluster_size=2",
-        [],
-    ),
-    "DontClusterIdentityWithRefInput": ("v = Variable()\nr = Identity(v)\nn = Neg(r)\na = AddV2(n, n)", "", ["a n"]),
-    "ClusterIdentityWithNonRefInput": (
-        "v = Variable()\nr = Identity(v)\nn = Neg(r)\ni = Identity(n)\na = AddV2(i, n)",
-        "",
-        ["a i n"],
-    ),
-    "OpsOnReferences": ("v = Variable()\nk = Const()\na = Assign(v, k)\nn = Neg(a)", "", ["n"]),
-    "ClusterControlTrigger": ("a = _Recv()\nt = ControlTrigger(^a)\nu = ControlTrigger()\nc = Const(^u)", "", []),
-    "RandomShape": (
-        """
-        s = Const() {dtype=int32, value=[2]}
-        r = RandomUniformInt(s, s, s) {Tout=int32, T=int32}
-        x = Stop()
-        y = Reshape(x, r)
-        """,
-        "",
-        ["y"],
-    ),
-    "DontAutoClusterStatefulRandomOp": (
-        "s = Const() {dtype=int32, value=[2]}\na = RandomUniform(s) {dtype=float32, T=int32}\nb = Neg(a)",
-        "",
-        ["b"],
-    ),
-    "DontClusterMergingNodes": (
-        f"""
-        a = Const() on {GPU0}
-        m0 = MatMul(a, a) on {GPU0}
-        b = Const() on {GPU1}
-        m1 = MatMul(b, b) on {GPU1}
-        both = MatMul(m0, m1) on {GPU1}
-        """,
-        "",
-        ["a m0", "b m1", "both"],
-    ),
-    "NOT_DontClusterSpreadingNodes": (
-        f"a = Const() on {GPU0}\ns = MatMul(a, a) on {GPU0}\nm0 = MatMul(s, s) on {GPU0}\nm1 = MatMul(s, s) on {GPU1}",
-        "",
-        ["a m0 s", "m1"],
-    ),
-    "CPUAndOneGPU": ("a = Const() on /cpu:0\nb = Relu(a) on /gpu:0\nc = Relu(b) on /gpu:1", "", ["a b", "c"]),
-    "UnknownDevice": ("a = Const()\nb = Relu(a) on /device:TPU:0", "--tf_xla_min_cluster_size=0", ["a"]),
-    "VariablesStayWhereTheyAre": (
-        "v = VarHandleOp()\nr = ReadVariableOp(v)\nn = Neg(r) on /gpu:0\nm = Neg(n) on /gpu:0",
-        "",
-        ["m n", "r"],
-    ),
-    "ShapesGoWithWhatTheyAskAbout": (
-        "a = Relu(x)\nx = Stop()\nb = Size(a)\ns = Stop(a)\nc = Cast(b) {SrcT=int32, DstT=float32}\nd = AddV2(c, s)",
-        "",
-        ["a b", "c d"],
-    ),
-    "CountersComeLast": (
-        """
-        v = VarHandleOp()
-        i = VarHandleOp() {dtype=int64}
-        x = Stop()
-        u = AssignAddVariableOp(v, x)
-        one = Const() {dtype=int64, value=[1]}
-        inc = AssignAddVariableOp(i, one, ^u) {dtype=int64}
-        c = Neg(x, ^u)
-        end = NoOp(^c, ^inc)
-        """,
-        "",
-        ["c u", "end inc one"],
-    ),
-    "FillsOfOthersStayOut": (
-        "d = Const() {dtype=int32, value=[2]}\nk = Const()\nf = Fill(d, k)\ns = Stop(f)\nn = Neg(k)",
-        "",
-        ["d k n"],
-    ),
-    "MaxClusterSize": ("x = Stop()\na = Neg(x)\nb = Neg(a)\nc = Neg(b)", "--tf_xla_max_cluster_size=2", ["a", "b c"]),
-    "OpsToCluster": (
-        "x = Stop()\na = Neg(x)\nb = Softmax(a)\nc = Exp(b)",
-        "--tf_xla_ops_to_cluster=PW,Cast",
-        ["a", "c"],
-    ),
-    "Fusible": ("x = Stop()\na = Neg(x)\nb = MatMul(a, a)", "--tf_xla_ops_to_cluster=FUSIBLE", ["a"]),
-    "ExcludedOps": ("x = Stop()\na = Neg(x)\nb = Exp(a)", "--tf_xla_cluster_exclude_ops=Exp", ["a"]),
-    "Fuel": ("x = Stop()\na = Neg(x)\nb = Neg(a)\nc = Neg(b)", "--tf_xla_clustering_fuel=2", ["a b"]),
-    "DeadAtDifferentTimes": (
-        """
-        p = Stop()
-        x = Stop()
-        s = Switch(x, p)
-        a = Neg(s)
-        b = Neg(s:1)
-        m = Merge(a, b)
-        c = Neg(m)
-        d = AddV2(c, x)
-        """,
-        "",
-        ["a", "b", "c d"],
-    ),
-    "DeadnessChecksDisabled": (
-        "p = Stop()\nx = Stop()\ns = Switch(x, p)\na = Neg(s)\nd = AddV2(a, b)\nb = Neg(x)",
-        "--tf_xla_disable_deadness_safety_checks_for_debugging",
-        ["a b d"],
-    ),
-    "IdentityThatDrivesConstants": (
-        """
-        x = Stop()
-        e = Enter(x) {frame_name=f}
-        m = Merge(e, n)
-        t = Stop(m)
-        l = LoopCond(t)
-        s = Switch(m, l)
-        i = Identity(s:1)
-        k = Const(^i)
-        n = NextIteration(j)
-        j = AddV2(i, k)
-        """,
-        "",
-        ["j k"],
-    ),
-}
-
-
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *MORE])
 def test_clusters_are_tensorflows(name):
-    text, flags, expected = CASES[name]
-    found, marking = marked(text, GOOD, BAD, ENDLESS, flags=flags)
+    text, flags, expected = CASES[name] if name in CASES else MORE[name]
+    least = "" if name in CASES else "--tf_xla_min_cluster_size=2"
+    found, marking = marked(text, *FUNCTIONS, ENDLESS, flags=f"{least} {flags}")
     assert found == expected
     named = {line.strip().partition(" =")[0] for line in text.strip().splitlines()}
     assert {*marking.clusters, *marking.reasons} == named, "every node is in a cluster, or has a reason"
@@ -362,3 +177,11 @@ def test_integers_of_shapes_stay_constants():
     found, _ = marked("x = Stop()\ns = Shape(x)\nr = Reshape(x, s) {Tshape=int32}\nn = Neg(r)")
     assert found == ["n r s"]
     assert INT.element_type is not None
+
+
+def test_stages_of_a_pipeline_stay_apart():
+    before = "a = Const()\nb = Const()\nx = AddV2(a, b)\nv = Relu(x)\ns = Stage(v)"
+    text = f"{before}\nu = Unstage()\ny = AddV2(u, b)\nw = Relu(y)"
+    assert marked(text)[0] == ["a b v w x y"], "without their scopes"
+    _, marking = cluster(graph_of(text), parse_flags(SETTLED), Options())
+    assert sorted(map(sorted, marking.members().values())) == [["a", "b/clone_0", "v", "x"], ["b", "w", "y"]]

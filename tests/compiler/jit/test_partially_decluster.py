@@ -55,7 +55,7 @@ CASES = {
         """,
         {"k": "cluster_0", "r": "cluster_0"},
     ),
-    "ConstantsThatWaitForAnotherDeviceGo": (
+    "ConstInLoopWithCrossDeviceControlInputsAreDeclustered": (
         """
         g = NoOp() on /gpu:0
         k = Const(^g) {dtype=int32, value=[4], _XlaCluster=cluster_0}
@@ -63,6 +63,29 @@ CASES = {
         r = Reshape(x, k) {Tshape=int32, _XlaCluster=cluster_0}
         """,
         {"r": "cluster_0"},
+    ),
+    "MetadataOpsDontStartClusters": (
+        """
+        x = Placeholder()
+        b = Shape(x) {_XlaCluster=cluster_0}
+        c = Rank(b) {T=int32, _XlaCluster=cluster_0}
+        d = Size(c) {T=int32, _XlaCluster=cluster_0}
+        e = Shape(d) {T=int32, _XlaCluster=cluster_0}
+        """,
+        {},
+    ),
+    "MetaConsumersArentDeclustered": (
+        "x = Placeholder()\nb = AddV2(x, x) {_XlaCluster=cluster_0}\nc = Rank(b) {_XlaCluster=cluster_0}\ne = Stop(c)",
+        {"b": "cluster_0", "c": "cluster_0"},
+    ),
+    "ConstInputsToSliceArentDeclustered": (
+        """
+        x = Placeholder()
+        b = Const() {dtype=int32, value=[1], _XlaCluster=cluster_0}
+        c = Const() {dtype=int32, value=[2], _XlaCluster=cluster_0}
+        d = Slice(x, b, c) {Index=int32, _XlaCluster=cluster_0}
+        """,
+        dict.fromkeys("bcd", "cluster_0"),
     ),
     "RootShapeConsumers": (
         "x = Placeholder()\ns = Size(x) {_XlaCluster=cluster_0}\nn = Neg(s) {T=int32, _XlaCluster=cluster_0}",

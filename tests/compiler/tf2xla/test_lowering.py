@@ -89,6 +89,19 @@ def test_a_size_that_depends_on_data_is_refused_with_input_and_node():
     )
 
 
+LIMITED = [placeholder("n", INT), const("low", 4), const("high", 4), const("v", 0, np.float32)]
+LIMITED += [node("at_least", "Maximum", "low", "n", T=INT), node("dims", "Minimum", "high", "at_least", T=INT)]
+LIMITED += [node("zeros", "Fill", "dims", "v", T=FLOAT, index_type=INT)]
+
+
+def test_a_value_that_limits_decide_is_known():
+    feeds = {"n": ArrayShape(S32, (1,))}
+    lowered = lower(Graph(LIMITED), feeds, ["zeros"])
+    assert lowered.module.entry.root.operands[0].array.dims == (4,)
+    with pytest.raises(compiler.InputError, match=r"feed 'n': .*must be a compile-time constant"):
+        lower(Graph([*LIMITED[:2], const("high", 5), *LIMITED[3:]]), feeds, ["zeros"])
+
+
 def nested(levels, calls=1):
     """Functions that call each other so deep, each the next so often."""
     made = []

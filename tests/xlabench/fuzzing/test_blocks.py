@@ -34,12 +34,14 @@ def todo():
     return Todo.of(range(8), is_packed=True)
 
 
-def test_a_pack_that_ends_a_worker_is_run_one_by_one(todo):
+def test_a_pack_that_ends_a_worker_is_run_in_halves_and_then_one_by_one(todo):
     assert (todo.cases, todo.packs) == ([0, 6, 1, 2, 3, 4, 5, 7], [[1, 2, 3, 4, 5, 7]])
+    todo.go_on(Ended(1, (1, 2, 3, 4, 5)))
+    assert (todo.cases, todo.packs) == ([1, 2, 3, 4, 5, 7], [[1, 2, 3], [4, 5, 7]])
     todo.go_on(Ended(1, (1, 2, 3)))
-    assert (todo.cases, todo.packs) == ([1, 2, 3, 4, 5, 7], [])
+    assert (todo.cases, todo.packs) == ([1, 2, 3, 4, 5, 7], [[4, 5, 7]])
     todo.go_on(Ended(3))
-    assert todo.cases == [4, 5, 7]
+    assert (todo.cases, todo.packs) == ([4, 5, 7], [[4, 5, 7]])
     todo.go_on(None)
     assert todo.cases == []
 
@@ -53,5 +55,13 @@ def test_a_member_that_ends_a_worker_leaves_the_others(todo):
 
 def test_what_ended_a_worker_together_only_is_a_finding_unless_it_only_took_long(todo):
     alone, together, long = Ended(1, (1, 2)), Ended(3, (3, 4)), Ended(5, (5, 7), is_timeout=True)
-    todo.broken, todo.ending = [alone, together, long], {2}
+    whole = Ended(3, (3, 4, 8, 9))
+    todo.broken, todo.ending = [alone, whole, together, long], {2}
     assert todo.unexplained() == [together]
+
+
+def test_simulators_are_asked_in_one_block_of_some_unless_there_is_no_other_engine():
+    specs = ["cpu", "nvptx:sim", "reference"]
+    asked = [blocks.asked(specs, number) for number in range(0, blocks.BLOCK * blocks.SIMULATED_EVERY, blocks.BLOCK)]
+    assert asked == [specs, *[["cpu", "reference"]] * (blocks.SIMULATED_EVERY - 1)]
+    assert all(blocks.asked(specs[1:], number) == specs[1:] for number in range(0, 200, 20))

@@ -1,13 +1,15 @@
 """What is kept of a campaign's findings: the smallest case of each."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import compiler
 from xlabench.bundles import bundle
 from xlabench.cases import inputs
-from xlabench.fuzzing.findings import CaseFailure, Findings, signature_of
+from xlabench.fuzzing.findings import CaseFailure, Findings
 
 _LARGE = """ENTRY main { x = f32[12,10] parameter(0) y = f32[12,10] parameter(1) s = f32[12,10] add(x, y)
   t = f32[12,10] tanh(s) u = f32[12,10] multiply(t, y) m = f32[12,10] negate(u) z = f32[12,10] negate(m)
@@ -58,13 +60,47 @@ def test_engines_that_fail_on_the_same_case_leave_a_bundle(tmp_path, monkeypatch
     assert (Path(found.bundle).name, found.instructions) == ("000-wrong-by-2-again", 2)
 
 
-@pytest.mark.parametrize("number", ["1", "4"])
-def test_a_wrong_result_of_any_device_is_told_by_what_it_comes_of(number):
-    text = "ENTRY main { x = f32[4] parameter(0) y = f32[4] tanh(x) z = f32[4] abs(x) t = (f32[4], f32[4]) tuple(x, y)"
-    failure = _unreduced(
-        1, f"{text} ROOT r = ((f32[4], f32[4]), f32[4]) tuple(t, z) }}"
-    )  # three arrays of each of two devices
-    failure = CaseFailure(
-        1, failure.engine, "wrong", "", number, failure.module_text, failure.inputs, failure.expected, []
-    )
-    assert signature_of(failure) == ("tanh f32", "tuple")
+_ANGLE = "ENTRY main { x = f32[4] parameter(0) y = f32[4] parameter(1) ROOT z = f32[4] atan2(x, y) }"
+_OTHER = "ENTRY main { x = f32[4] parameter(0) y = f32[4] tanh(x) ROOT z = f32[4] atan2(y, y) }"
+
+
+def test_a_known_bug_is_named_and_does_not_hide_what_holds_more(tmp_path, monkeypatch):
+    """Nor is each case looked at that may be it: of those counted to it the second, third and fifth are."""
+    looked_at = []
+
+    class OnXla(Findings):
+        def _triaged(self, failure):
+            looked_at.append(failure.number)
+            return failure, "engine/xla", 1
+
+    monkeypatch.setattr(bundle, "save", lambda _failure, folder, **_: bundle.Saved(folder, verified=True))
+    findings, denormal = OnXla(tmp_path / "findings", max_probes=1), np.full(4, 9e-41, np.float32)
+
+    def add(number, text, value):
+        given = [value] * text.count("parameter(")
+        findings.add(CaseFailure(number, "xla", "wrong", "", "0", text, given, [value], [value]))
+
+    for number in range(1, 8):
+        add(number, _ANGLE, denormal)
+    assert [(found.bug, len(found.cases)) for found in findings.all] == [("angle_of_denormals", 7)]
+    assert looked_at == [1, 2, 3, 5]
+    for number in range(8, 11):
+        add(number, _OTHER, np.ones(4, np.float32))
+    assert [(found.bug, found.cases[-1]) for found in findings.all] == [("angle_of_denormals", 8), ("", 10)]
+    assert findings.all == OnXla(tmp_path / "findings").all
+
+
+def test_one_pass_of_xla_has_many_bugs(tmp_path, monkeypatch):
+    """Where of ours one pass or rewrite that is blamed twice is one finding."""
+
+    class OfOnePass(Findings):
+        def _triaged(self, failure):
+            return failure, "pass/simplification/algsimp", 1
+
+    monkeypatch.setattr(bundle, "save", lambda _failure, folder, **_: bundle.Saved(folder, verified=True))
+    for engine, count in (("cpu", 1), ("xla", 2)):
+        findings = OfOnePass(tmp_path / engine, max_probes=1)
+        for number, opcode in enumerate(("tanh", "sine")):
+            text = f"ENTRY main {{ x = f32[4] parameter(0) ROOT z = f32[4] {opcode}(x) }}"
+            findings.add(replace(_unreduced(number, text), engine=engine))
+        assert len(findings.all) == count

@@ -50,12 +50,21 @@ def test_a_program_that_is_wrong_in_a_pack_is_found_alone(run):
     assert [(failure.number, failure.module_text.count("parameter(")) for failure in left] == [(3, 1)]
 
 
-@pytest.mark.parametrize(("spec", "verdict"), [("errs-together", "wrong"), ("raises-together", "compile-error")])
-def test_what_is_wrong_together_only_is_kept_with_the_fewest_that_are(run, spec, verdict):
+TOGETHER = {
+    "errs-together": ("wrong", 3, [6, 5, 4, -5, -6, -7]),
+    "raises-together": ("compile-error", 1, [-2, -3, -4, -3, -4, -5]),
+}
+
+
+@pytest.mark.parametrize(("spec", "verdict", "first", "expected"), [(spec, *row) for spec, row in TOGETHER.items()])
+def test_what_is_wrong_together_only_is_kept_with_the_fewest_that_are(run, spec, verdict, first, expected):
     verdicts, (failure,) = run(spec)
     assert sorted(verdicts.values()) == ["bitwise"] * 3 + [verdict]
-    assert (failure.verdict, failure.note) == (verdict, "the programs 3, 4 in one, which are right alone")
-    np.testing.assert_array_equal(np.concatenate(failure.expected), [6, 5, 4, -5, -6, -7])
+    assert (failure.verdict, failure.note) == (
+        verdict,
+        f"the programs {first}, {first + 1} in one, which are right alone",
+    )
+    np.testing.assert_array_equal(np.concatenate(failure.expected), expected)
 
 
 @pytest.mark.slow
@@ -90,6 +99,6 @@ def test_a_pack_that_ends_a_process_is_a_finding_where_no_member_does(tmp_path, 
     config = Config(("dies-together",), count=5, max_probes=0, factory="broken_engines:engine")
     summary = campaign.run(replace(config), OfPacks(), tmp_path / "campaign", observe=lambda *_: None)
     (found,) = summary["findings"]
-    assert (found["verdict"], found["cases"]) == ("crash", (1,))
-    assert found["note"] == "the programs 1, 2, 3, 4 in one, which are right alone"
-    assert summary["verdicts"] == {"dies-together bitwise": 4, "dies-together crash": 1}
+    assert (found["verdict"], found["cases"]) == ("crash", (1, 3))
+    assert found["note"] == "the programs 1, 2 in one, which are right alone"
+    assert summary["verdicts"] == {"dies-together bitwise": 3, "dies-together crash": 2}

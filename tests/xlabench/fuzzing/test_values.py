@@ -50,6 +50,21 @@ def test_boundaries_are_both_ends_and_beyond_where_the_type_holds_them():
     assert {-128, -1, 0, 127} <= near_the_end
 
 
+def test_edges_are_the_ends_of_other_types_on_both_sides():
+    found = {float(value) for values in drawn("edges", DTYPES["f32"], dims=(40, 40)) for value in values.flat}
+    assert {
+        2.0**31,
+        np.nextafter(np.float32(2**31), np.float32(0)),
+        -(2.0**31),
+        255.5,
+        65504.0,
+        65520.0,
+        448.0,
+    } <= found
+    found = {int(value) for values in drawn("edges", DTYPES["s32"], dims=(40, 40)) for value in values.flat}
+    assert {127, 128, -128, -129, 255, 256, 65535, 65536, (1 << 31) - 1, -(1 << 31)} <= found
+
+
 FLOATS = [dtype for dtype in DTYPES.values() if is_inexact(dtype)]
 WIDE = [DTYPES[name] for name in ("bf16", "f16", "f32", "f64", "c64", "c128")]
 INTEGERS = [DTYPES[name] for name in ("s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64")]

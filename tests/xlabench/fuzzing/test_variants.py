@@ -24,7 +24,7 @@ def drawn(count=300):
 
 
 def test_every_value_of_every_option_is_drawn():
-    for name, choices in variants.CHOICES.items():
+    for name, choices in (variants.CHOICES | variants.OF_OTHERS).items():
         for key, values in choices.items():
             found = Counter(options[name].get(key, "") for options in drawn())
             assert set(found) == set(values), key
@@ -63,7 +63,7 @@ def test_what_a_spec_says_itself_stays():
         "cpu:opt=0",
         "cpu:opt=3",
         "nvptx:sim,opt=0",
-        "xla",
+        "xla:opt=0",
     ]
 
 

@@ -40,6 +40,12 @@ MOVED = "ENTRY e { x = f32[4] parameter(0) ROOT y = f32[4] reverse(x), dimension
 THIRDS = np.array([1 / 3, 1 / 3, 1.5, 1.5], np.float32)
 ROOTS = np.array([1 / 3, 1 / 3, 1, 1], np.float32)
 ONES = np.array([[1], [2], [3], [4]], np.float32)
+NANS = np.array([0x7FC00000, 0xFFC00009, 0xFFC00001, 0x3F800000], np.uint32).view(np.float32)
+ORDER = """less { a = f32[] parameter(0) b = f32[] parameter(1) i = s32[] parameter(2) j = s32[] parameter(3)
+  ROOT c = pred[] compare(a, b), direction=GT, type=TOTALORDER }
+ENTRY e { x = f32[4] parameter(0) i = s32[4] iota(), iota_dimension=0
+  s = (f32[4], s32[4]) sort(x, i), dimensions={0}, is_stable=true, to_apply=less
+  ROOT y = s32[4] get-tuple-element(s), index=1 }"""
 PLAIN = np.array([1, 2, 3, 4], np.float64)
 GRANT = TolerancePolicy(rtol=0.5, discrete_share=0.5)
 
@@ -63,6 +69,9 @@ CASES: list[tuple[str, str, Any, Change, dict[str, Any], str]] = [
     ("initial-values", TWO, ONES.reshape(2, 2), lambda y: y - 7, {}, ""),
     ("both", BOTH, DENORMAL.reshape(4, 1), lambda y: y - [8, 7, 7, 7], {}, "denormal numbers and initial values of"),
     ("both", BOTH, DENORMAL.reshape(4, 1), lambda y: y - [9, 7, 7, 7], {}, ""),
+    ("payloads", ORDER, NANS, lambda y: [0, 3, 1, 2], {}, "bits of a NaN that have no meaning may explain"),
+    ("payloads", ORDER, NANS, lambda y: [3, 1, 2, 0], {}, ""),
+    ("payloads", ORDER, np.float32([1, 2, 3, 4]), lambda y: y[::-1], {}, ""),
     ("rounding", FLOOR, THIRDS, lambda y: y - [1, 1, 0, 0], {"basis": UNBOUNDED}, "rounding may explain"),
     ("rounding", FLOOR, THIRDS, lambda y: y - [0, 0, 1, 0], {"basis": UNBOUNDED}, ""),
     ("rounding", FLOOR, THIRDS, lambda y: y - [5, 0, 0, 0], {"basis": UNBOUNDED}, ""),

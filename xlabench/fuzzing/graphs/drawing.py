@@ -38,6 +38,7 @@ def _is_plain(record: Record) -> bool:
     kinds = {port.type for port in ports}
     return (
         record.name not in _BY_THEMSELVES
+        and not record.name.startswith("Xla")  # attributes of these are messages, and functions
         and not record.traits & _NOT_DRAWN
         and kinds.isdisjoint({"resource", "variant", "string"})
         and not any(port.is_reference or port.is_list for port in ports)
@@ -182,7 +183,8 @@ class Drawer:
         kinds = [one for one in ("int32", "int64") if row is None or not row.allowed or BY_NAME[one] in row.allowed]
         if row is not None and not kinds:
             kinds = ["float32"]
-        kind = chosen.setdefault(port.type, "int32" if row is None else str(self.rng.choice(kinds)))
+        own = "bool" if port.type == "bool" else "int32"
+        kind = chosen.setdefault(port.type, own if row is None else str(self.rng.choice(kinds)))
         array = np.asarray(value).astype(dtype_of(kind))
         how = self.rng.random()
         if how < _FED_VALUE and not self.graph.is_function:

@@ -22,12 +22,30 @@ SHAPES: Mapping[str, str] = {
     "MatMul": "mk kn",
     "BatchMatMul": "bmk bkn",
     "BatchMatMulV2": "bmk bkn",
+    "BatchMatMulV3": "bmk bkn",
     "BiasAdd": "bmc c",
     "BiasAddV1": "mc c",
     "Conv2D": "bhwc yxco",
     "DepthwiseConv2dNative": "bhwc yxco",
     "MaxPool": "bhwc",
     "AvgPool": "bhwc",
+    "MaxPoolV2": "bhwc",
+    "Conv3D": "bdhwc yyxco",
+    "MaxPool3D": "bdhwc",
+    "AvgPool3D": "bdhwc",
+    "ExtractImagePatches": "bhwc",
+    "DepthToSpace": "bhw4",
+    "SpaceToDepth": "b44c",
+    "SpaceToBatch": "b44c",
+    "SpaceToBatchND": "b44c",
+    "BatchToSpace": "4hwc",
+    "BatchToSpaceND": "4hwc",
+    "ResizeNearestNeighbor": "bhwc",
+    "ResizeBilinear": "bhwc",
+    "ResizeBicubic": "bhwc",
+    "ResizeNearestNeighborGrad": "bhwc",
+    "ResizeBilinearGrad": "bhwc bijc",
+    "ResizeBicubicGrad": "bhwc bijc",
     "LRN": "bhwc",
     "FusedBatchNorm": "bhwc c c c c",
     "FusedBatchNormV2": "bhwc c c c c",
@@ -39,6 +57,31 @@ SHAPES: Mapping[str, str] = {
     "MatrixTriangularSolve": "nn nm",
     "Cholesky": "nn",
     "MatrixBandPart": "mn  ",
+    "MatrixSolve": "nn nm",
+    "MatrixInverse": "nn",
+    "MatrixDeterminant": "nn",
+    "SelfAdjointEigV2": "nn",
+    "DiagPart": "nn",
+    "MatrixDiagPartV2": "mn ",
+    "MatrixDiagPartV3": "mn ",
+    "MatrixDiagV2": "n ",
+    "MatrixDiagV3": "n ",
+    "MatrixSetDiag": "nn n",
+    "MatrixSetDiagV2": "nn n",
+    "MatrixSetDiagV3": "nn n",
+    "RFFT": "bc",
+    "RFFT2D": "bhw",
+    "RFFT3D": "bhw",
+    "IRFFT": "bc",
+    "IRFFT2D": "bhw",
+    "IRFFT3D": "bhw",
+    "Reverse": "bc",
+    "ReverseSequence": "bc b",
+    "SegmentSum": "bc",
+    "SegmentMean": "bc",
+    "SegmentProd": "bc",
+    "SegmentMax": "bc",
+    "SegmentMin": "bc",
     "InTopK": "bc b",
     "InTopKV2": "bc b ",
     "Gather": "bc m",
@@ -76,11 +119,11 @@ SHAPES: Mapping[str, str] = {
     "StatelessTruncatedNormal": "2",
     "StatelessRandomUniformInt": "2  ",
     "StatelessRandomUniformFullInt": "2",
-    "StatelessRandomUniformV2": "1 ",
-    "StatelessRandomNormalV2": "1 ",
-    "StatelessTruncatedNormalV2": "1 ",
-    "StatelessRandomUniformIntV2": "1   ",
-    "StatelessRandomUniformFullIntV2": "1 ",
+    "StatelessRandomUniformV2": "1 2",
+    "StatelessRandomNormalV2": "1 2",
+    "StatelessTruncatedNormalV2": "1 2",
+    "StatelessRandomUniformIntV2": "1 2  ",
+    "StatelessRandomUniformFullIntV2": "1 2",
     "StatelessRandomGetKeyCounter": "2",
     "StatelessRandomGetKeyCounterAlg": "2",
 }
@@ -166,6 +209,37 @@ def _new_dims(rng: Generator, _dims: Dims) -> Any:
     return list(some_dims(rng))
 
 
+def _lengths(count: int, *, is_half: bool = False) -> Callable[[Generator, Dims], Any]:
+    """The lengths of a transform of the last dimensions, from its own elements, or from those of the result."""
+
+    def draw(_rng: Generator, dims: Dims) -> Any:
+        last = list(dims[-count:])
+        return [*last[:-1], max(1, 2 * (last[-1] - 1))] if is_half and last else last
+
+    return draw
+
+
+def _segments(rng: Generator, dims: Dims) -> Any:
+    return sorted(int(one) for one in rng.integers(0, LARGEST_DIM, dims[0] if dims else 1))
+
+
+def _image_size(rng: Generator, _dims: Dims) -> Any:
+    return [int(one) for one in rng.integers(1, 2 * LARGEST_DIM, 2)]
+
+
+def _always(value: Any) -> Callable[[Generator, Dims], Any]:
+    return lambda _rng, _dims: value
+
+
+_RESIZED = ("ResizeNearestNeighbor", "ResizeBilinear", "ResizeBicubic", "ResizeNearestNeighborGrad")
+_DIAGONALS = (
+    "MatrixDiagPartV2",
+    "MatrixDiagPartV3",
+    "MatrixDiagV2",
+    "MatrixDiagV3",
+    "MatrixSetDiagV2",
+    "MatrixSetDiagV3",
+)
 KNOWN: Mapping[str, Callable[[Generator, Dims], Any]] = {
     "reduction_indices": _axes,
     "axis": _axis,
@@ -211,6 +285,20 @@ KNOWN: Mapping[str, Callable[[Generator, Dims], Any]] = {
     "indices": lambda rng, dims: [int(one) for one in rng.permutation(dims[0] if dims else 1)],
     "s0": _new_dims,
     "s1": _new_dims,
+    "segment_ids": _segments,
+    "Reverse.dims": lambda rng, dims: [bool(one) for one in rng.integers(0, 2, len(dims))],
+    "block_shape": _always([2, 2]),
+    "crops": _always([[0, 0], [0, 0]]),
+    "SpaceToBatch.paddings": _always([[0, 0], [0, 0]]),
+    "SpaceToBatchND.paddings": _always([[0, 0], [0, 0]]),
+    "ksize": _always([1, 2, 2, 1]),
+    "MaxPoolV2.strides": _always([1, 1, 2, 1]),
+    "num_rows": _always(-1),
+    "num_cols": _always(-1),
+    **{f"{op}.size": _image_size for op in _RESIZED},
+    **{f"{op}.k": _always(0) for op in _DIAGONALS},
+    **{f"RFFT{name}.fft_length": _lengths(count) for name, count in (("", 1), ("2D", 2), ("3D", 3))},
+    **{f"IRFFT{name}.fft_length": _lengths(count, is_half=True) for name, count in (("", 1), ("2D", 2), ("3D", 3))},
 }
 """Values for inputs that must be compile-time constants, by the input's name, or the op's and that; what they are
 about is the dimensions of the op's first array."""
@@ -222,14 +310,25 @@ def known_value(op: str, port: str, rng: Generator, dims: Dims) -> Any:
     return None if draw is None else draw(rng, dims)
 
 
+_STATED: Mapping[str, Mapping[str, Any]] = {
+    "SplitV": {"num_split": 2},
+    "Unpack": {},
+    "MaxPoolV2": {},
+    "ReverseSequence": {"seq_dim": 1},
+    "Bucketize": {"boundaries": [-1.5, 0.0, 0.5, 2.0]},
+    **{op: {"block_size": 2} for op in ("DepthToSpace", "SpaceToDepth", "SpaceToBatch", "BatchToSpace")},
+    "ExtractImagePatches": {"ksizes": [1, 2, 2, 1], "strides": [1, 2, 1, 1], "rates": [1, 1, 1, 1]},
+}
+"""Attributes that have no default, where they are not windows."""
+
+
 def window(op: str, rng: Generator) -> Mapping[str, Any]:
-    """Attributes of ops that look at windows: all that have no default."""
-    if op in ("SplitV", "Unpack"):
-        return {"num_split": 2} if op == "SplitV" else {}
-    if "Pool" not in op and "Conv" not in op:
-        return {}
+    """Attributes of an op that have no default; of those that look at windows, their steps and sizes."""
+    if op in _STATED or ("Pool" not in op and "Conv" not in op):
+        return _STATED.get(op, {})
+    dims = 3 if "3D" in op else 2
     along = int(rng.integers(1, 2, endpoint=True))
-    found: dict[str, Any] = {"strides": [1, along, along, 1]}
+    found: dict[str, Any] = {"strides": [1, *[along] * dims, 1]}
     if "Pool" in op:
-        found["ksize"] = [1, *(int(one) for one in rng.integers(1, 2, 2, endpoint=True)), 1]
+        found["ksize"] = [1, *(int(one) for one in rng.integers(1, 2, dims, endpoint=True)), 1]
     return found

@@ -230,8 +230,12 @@ class Tensor(Overloaded):
         Raises:
             ValueError: they are known to be others.
         """
-        known = _merged(self.shape, TensorShape(shape)).partial
-        # Gradients know outputs by identity: the output itself must come to know more.
+        self.restate_shape(_merged(self.shape, TensorShape(shape)))
+
+    def restate_shape(self, shape: Any) -> None:
+        """Say all that is known of its sizes, more or less than was inferred: a loop's variable may change them."""
+        known = TensorShape(shape).partial
+        # Gradients know outputs by identity: the output itself must come to know it.
         object.__setattr__(self.output, "shape", known)
         object.__setattr__(self.output, "trials", trials_of(known))
 

@@ -221,7 +221,9 @@ class _Loop:
         }
         op = "While" if test.is_stateful or step.is_stateful else "StatelessWhile"
         operation = apply(op, [[*self._starts, *captures]], attributes, scope)
-        outputs = _shaped(operation, shapes)[: len(self._starts)]
+        for output, shape in zip(operation.outputs, shapes, strict=True):
+            output.restate_shape(shape)  # what is inferred is what the first iteration begins with
+        outputs = operation.outputs[: len(self._starts)]
         return outputs if self._limit is None else outputs[1:]
 
     def _check(self, step: Traced) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from compiler.tf import Node
+from compiler.tf import BY_NAME, Node
 from xlabench.tensorflow import errors
 from xlabench.tensorflow.runtime.kernels import Kernel, Maker, raised
 from xlabench.tensorflow.runtime.resources import Resources
 
 _KIND = "element_dtype"
+_VARIANT = BY_NAME["variant"]
 
 
 class Items(NamedTuple):
@@ -81,11 +83,34 @@ def _set(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
 
 
 def _stacked(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
-    given = inputs[0]
-    if given.elements:
-        return (np.stack([_element(node, given, number) for number in range(len(given.elements))]),)
+    return (_together(node, inputs[0], range(len(inputs[0].elements))),)
+
+
+def _gathered(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    return (_together(node, inputs[0], inputs[1]),)
+
+
+def _together(node: Node, given: Items, numbers: Sequence[int]) -> Any:
+    if len(numbers):
+        return np.stack([_element(node, given, int(number)) for number in numbers])
     kind: Any = node.attributes[_KIND]
-    return (np.zeros((0, *(given.dims or ())), kind.element_type.dtype),)
+    return np.zeros((0, *(given.dims or ())), kind.element_type.dtype)
+
+
+def _joined(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    given = inputs[0]
+    parts = [_element(node, given, number) for number in range(len(given.elements))]
+    kind: Any = node.attributes[_KIND]
+    parts = parts or [np.zeros((0, *(given.dims or ())[1:]), kind.element_type.dtype)]
+    return np.concatenate(parts), np.array([len(one) for one in parts[: len(given.elements)]], np.int64)
+
+
+def _element_shape(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    """Those that the list says, or that an element has; where neither is, a scalar that says so."""
+    dims = inputs[0].dims
+    shapes = (one.shape for one in inputs[0].elements if one is not None)
+    kind: Any = node.attributes["shape_type"]
+    return (np.array(dims if dims is not None else next(shapes, -1), kind.element_type.dtype),)
 
 
 def _unstacked(_node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
@@ -94,6 +119,29 @@ def _unstacked(_node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
 
 def _length(_node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
     return (np.int32(len(inputs[0].elements)).reshape(()),)
+
+
+def _zeros(_node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    given = inputs[0]
+    return (Items(tuple(None if one is None else np.zeros_like(one) for one in given.elements), given.dims),)
+
+
+def _sum(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    """Element by element; what nobody has set adds nothing."""
+    lengths = [len(one.elements) for one in inputs]
+    if len(set(lengths)) > 1:
+        raise raised(errors.InvalidArgumentError, node, f"Trying to add lists of different lengths: {lengths}")
+    dims = next((one.dims for one in inputs if one.dims is not None), None)
+    return (Items(tuple(map(_added, zip(*(one.elements for one in inputs), strict=True))), dims),)
+
+
+def _added(parts: Iterable[Any]) -> Any:
+    return functools.reduce(lambda a, b: b if a is None else a if b is None else np.asarray(a + b), parts)
+
+
+def maker_for(node: Node) -> Maker | None:
+    """How the kernel of an op on lists is made; None of any other op."""
+    return LISTS.get(node.op) or (_OF_ANY.get(node.op) if node.attributes.get("T") == _VARIANT else None)
 
 
 LISTS: Mapping[str, Maker] = {
@@ -108,6 +156,11 @@ LISTS: Mapping[str, Maker] = {
         "TensorListStack": _stacked,
         "TensorListFromTensor": _unstacked,
         "TensorListLength": _length,
+        "TensorListElementShape": _element_shape,
+        "TensorListGather": _gathered,
+        "TensorListConcatV2": _joined,
     }.items()
 }
 """Ops on lists of tensors."""
+_OF_ANY: Mapping[str, Maker] = {"ZerosLike": _made(_zeros), "AddN": _made(_sum)}
+"""Ops on arrays that take lists as well: gradients of loops begin with zeros, and are sums."""

@@ -16,7 +16,7 @@ from typing import Any
 from compiler.tf import RECORDS, CompilerError, Graph, Node, for_execution
 from xlabench.tensorflow import errors
 from xlabench.tensorflow.runtime.kernels import KERNELS, Kernel, raised
-from xlabench.tensorflow.runtime.lists import LISTS
+from xlabench.tensorflow.runtime.lists import maker_for
 from xlabench.tensorflow.runtime.placement import place
 from xlabench.tensorflow.runtime.programs import LoweredKernel, output_count
 from xlabench.tensorflow.runtime.resources import Resources
@@ -146,7 +146,7 @@ class _Planner:
         maker = around.kernels.get(node.op)
         if maker is not None:
             return maker(node, self._graph, around), count
-        simple = KERNELS.get(node.op) or LISTS.get(node.op)
+        simple = KERNELS.get(node.op) or maker_for(node)
         if simple is not None:
             return simple(node, around.resources), count
         if node.op not in RECORDS:

@@ -18,12 +18,14 @@ from compiler.tf import (
     Function,
     Graph,
     Node,
+    NotConstantError,
     Port,
     Record,
     Resource,
     element_type_of,
     lower,
     prepare,
+    tensor_of,
 )
 from xlabench.engines import engine
 from xlabench.tensorflow.runtime.resources import Resources, Variable
@@ -81,8 +83,20 @@ class LoweredKernel:
             key = key, tuple([inputs[number].tobytes() for number in self._constants])
         program = self._programs.get(key)
         if program is None:
-            program = self._programs[key] = self._program(inputs, key)
+            try:
+                program = self._programs[key] = self._program(inputs, key)
+            except NotConstantError:
+                if not self._knows_more(inputs):
+                    raise
+                return self(inputs)
         return program(inputs)
+
+    def _knows_more(self, inputs: Sequence[Any]) -> bool:
+        """Whether there are more integers whose values can be known: sizes may follow from any, as of `Slice`."""
+        before = self._constants
+        arrays = (number for number, one in enumerate(inputs) if not isinstance(one, Variable))
+        self._constants = tuple(number for number in arrays if inputs[number].dtype.kind in "iu")
+        return not set(self._constants) <= set(before)
 
     def _program(self, inputs: Sequence[Any], key: Any) -> Callable[[Sequence[Any]], Sequence[Array]]:
         attributes = {name: value for name, value in self._node.attributes.items() if not name.startswith("_")}
@@ -102,8 +116,10 @@ class LoweredKernel:
         names = [f"input_{number}" for number in range(len(inputs))]
         count = output_count(self._node)
         node = Node(self._node.name, self._node.op, tuple(names), attributes=dict(attributes))
-        graph = Graph([*(Node(name, "Placeholder") for name in names), node])
-        feeds = {name: self._feed(number, inputs[number], name) for number, name in enumerate(names)}
+        known = {names[number]: tensor_of(inputs[number]) for number in self._constants}
+        constants = [Node(name, "Const", attributes={"dtype": one.type, "value": one}) for name, one in known.items()]
+        feeds = {name: _feed(inputs[number], name) for number, name in enumerate(names) if name not in known}
+        graph = Graph([*constants, *(Node(name, "Placeholder") for name in feeds), node])
         fetches = [f"{node.name}:{port}" if port else node.name for port in range(count)]
         lowered = lower(graph, feeds, fetches or [f"^{node.name}"], self._node.op)
         program = compiled(self._spec, lowered.module)
@@ -119,11 +135,12 @@ class LoweredKernel:
             return lambda given: program(*given), True
         return lambda given: program(*[given[number] for number in taken]), True
 
-    def _feed(self, number: int, value: Any, name: str) -> Any:
-        if isinstance(value, Variable):
-            held = value.value
-            return Resource(name, None if held is None else shape_of(held))
-        return value if number in self._constants else shape_of(value)
+
+def _feed(value: Any, name: str) -> Any:
+    if isinstance(value, Variable):
+        held = value.value
+        return Resource(name, None if held is None else shape_of(held))
+    return shape_of(value)
 
 
 _PASS_ON = frozenset({"Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "PlaceholderWithDefault"})

@@ -67,7 +67,8 @@ def _read_source(batch: Batch, sources: Addresses, size: int, valid_size: int | 
     """The bytes to copy; those past the source size are zero and not read."""
     wanted = None if valid_size is None else batch.read(valid_size)
     if wanted is None or np.minimum.reduce(wanted) >= size:
-        return np.broadcast_to(load(batch, "global", sources, _BYTE, size), (sources.size, size))
+        # What is loaded may be a view of memory, which others write to before the copy lands.
+        return np.array(np.broadcast_to(load(batch, "global", sources, _BYTE, size), (sources.size, size)))
     wanted = np.minimum(np.broadcast_to(wanted, sources.shape), np.uint32(size))
     values = np.zeros((sources.size, size), np.uint8)
     saved, active = batch.index, batch.active

@@ -2,11 +2,17 @@
 
 A name declared in a nested `{ }` (LLVM opens one around every call) gets a suffix `#n`, which no PTX name can hold,
 so that the same word may be declared again in the next scope.
+
+Nearly all statements that a compiler writes are instructions on registers, numbers and addresses, one a line.  These
+are read a line at a time, and each operand once: in simulations of small programs reading took longer than running.
+Whatever is not of that form, or in error, is read token by token.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from compiler.backends.nvptx.simulator.cursor import Cursor
 from compiler.backends.nvptx.simulator.declaration import parse_registers, parse_variables
@@ -26,9 +32,17 @@ from compiler.backends.nvptx.simulator.syntax import (
     Symbol,
     Variable,
 )
+from compiler.diagnostics import ParseError, Span
 
 _MEMORY = (".local", ".shared", ".param")
 _LINE_DIRECTIVES = (".loc", ".file")
+_PLAIN = re.compile(
+    r"""(?: \s++ | //[^\n]*+ )*+
+        (?P<whole> (?: @ (?P<not> !? ) (?P<guard> %[\w$]+ ) [ \t]+ )?
+        (?P<name> [a-z] (?: ::\w | [\w.] )* ) (?: [ \t]+ (?P<operands> [\w$%.+\-, \[\]]*? ) )? ; )""",
+    re.VERBOSE,
+)
+"""An instruction whose operands are registers, numbers, symbols and addresses."""
 
 
 class BodyParser:
@@ -43,6 +57,7 @@ class BodyParser:
         self.branch_tables: dict[str, tuple[str, ...]] = {}
         self._scopes: list[dict[str, str]] = [{p.name: p.name for p in parameters}]
         self._scope_count = 0
+        self._known: dict[str, Operand] = {}
 
     def parse(self) -> None:
         """Read up to the closing brace."""
@@ -53,12 +68,62 @@ class BodyParser:
                 depth += 1
                 self._scope_count += 1
                 self._scopes.append({})
+                self._known.clear()
             elif self.cursor.accept("}"):
                 depth -= 1
                 if depth:
                     self._scopes.pop()
-            else:
+                    self._known.clear()
+            elif not self._plain_instructions():
                 self._statement()
+
+    def _plain_instructions(self) -> bool:
+        """Read instructions in a row as far as they are of the plain form; whether there was one."""
+        cursor = self.cursor
+        begin = end = cursor.token.start
+        while found := _PLAIN.match(cursor.text, end):
+            instruction = self._plain(found)
+            if instruction is None:
+                break
+            self.instructions.append(instruction)
+            end = found.end()
+        if end != begin:
+            cursor.pass_over(end)
+        return end != begin
+
+    def _plain(self, found: re.Match[str]) -> Instruction | None:
+        """An instruction of the plain form; None where anything in it has to be read token by token."""
+        written = found["operands"]
+        operands = [self._read(text.strip()) for text in written.split(",")] if written else []
+        guard = self._read(found["guard"]) if found["guard"] else None
+        known = tuple(operand for operand in operands if operand is not None)
+        if len(known) < len(operands) or (found["guard"] and not isinstance(guard, Register)):
+            return None
+        opcode, modifiers = _words(found["name"])
+        span = Span(self.cursor.filename, self.cursor.text, found.start("whole"), found.end())
+        guarded = Guard(guard.name, bool(found["not"])) if isinstance(guard, Register) else None
+        return Instruction(opcode, modifiers, known, guarded, span)
+
+    def _read(self, text: str) -> Operand | None:
+        """One operand by its text; None where it is none."""
+        known = self._known.get(text)
+        if known is None:
+            name = self._resolve(text)
+            known = Register(name) if name in self.registers else self._read_by_tokens(text)
+            if known is not None:
+                self._known[text] = known
+        return known
+
+    def _read_by_tokens(self, text: str) -> Operand | None:
+        outer = self.cursor
+        try:
+            self.cursor = Cursor(text, outer.filename)
+            operand = self._operand()
+            return operand if self.cursor.token.kind == "end" else None
+        except ParseError:
+            return None
+        finally:
+            self.cursor = outer
 
     def _statement(self) -> None:
         cursor = self.cursor
@@ -84,6 +149,7 @@ class BodyParser:
             self.cursor.fail(f"{name!r} is declared twice in one scope", self.cursor.last)
         unique = name if len(self._scopes) == 1 else f"{name}#{self._scope_count}"
         self._scopes[-1][name] = unique
+        self._known.clear()
         return unique
 
     def _resolve(self, name: str) -> str:
@@ -194,6 +260,13 @@ class BodyParser:
     def _offset(self) -> int:
         self.cursor.accept("+")
         return self.cursor.integer("an offset")
+
+
+@lru_cache(maxsize=1024)
+def _words(name: str) -> tuple[str, tuple[str, ...]]:
+    """The opcode and the modifiers of an instruction's name."""
+    opcode, *modifiers = name.split(".")
+    return opcode, tuple(modifiers)
 
 
 _SPECIAL = {

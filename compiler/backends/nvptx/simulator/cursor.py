@@ -1,10 +1,13 @@
-"""A reading position in a list of PTX tokens: what both halves of the parser stand on."""
+"""A reading position in a PTX text: what both halves of the parser stand on.
+
+Tokens are read as they are asked for, since most of a text is instructions that are read without them (`body`).
+"""
 
 from __future__ import annotations
 
 from typing import NoReturn
 
-from compiler.backends.nvptx.simulator.lexer import Token, tokenise
+from compiler.backends.nvptx.simulator.lexer import Token, tokens_from
 from compiler.backends.nvptx.simulator.syntax import TYPE_BITS, Immediate
 from compiler.diagnostics import ParseError, Span
 
@@ -15,7 +18,8 @@ class Cursor:
     def __init__(self, text: str, filename: str) -> None:
         self.text = text
         self.filename = filename
-        self._tokens = tokenise(text, filename)
+        self._pending = tokens_from(text, filename)
+        self._tokens = [next(self._pending)]
         self._at = 0
 
     @property
@@ -26,6 +30,8 @@ class Cursor:
     @property
     def following(self) -> Token:
         """The token after the next one."""
+        if self.token.kind != "end" and self._at + 1 == len(self._tokens):
+            self._tokens.append(next(self._pending))
         return self._tokens[min(self._at + 1, len(self._tokens) - 1)]
 
     @property
@@ -38,8 +44,18 @@ class Cursor:
         token = self.token
         if token.kind == "end":
             self.fail("the text ends in the middle of a declaration or function")
-        self._at += 1
+        self._advance()
         return token
+
+    def _advance(self) -> None:
+        self._at += 1
+        if self._at == len(self._tokens):
+            self._tokens.append(next(self._pending))
+
+    def pass_over(self, end: int) -> None:
+        """Go on behind statements that were read without tokens, the last of which ends there."""
+        self._pending = tokens_from(self.text, self.filename, end)
+        self._tokens, self._at = [Token("mark", ";", end - 1), next(self._pending)], 1
 
     def at(self, *texts: str) -> bool:
         """Whether the next token is one of these."""
@@ -51,7 +67,7 @@ class Cursor:
         token = self._tokens[self._at]
         if token.text != text or token.kind == "string":
             return False
-        self._at += 1
+        self._advance()
         return True
 
     def expect(self, text: str) -> Token:

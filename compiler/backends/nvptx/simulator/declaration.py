@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -15,6 +16,8 @@ from compiler.backends.nvptx.simulator.syntax import (
     Variable,
 )
 
+_INTEGERS = re.compile(r"\{\s*+(?:-?(?:0|[1-9]\d*)\s*+(?:,\s*+(?!\})|(?=\})))++\}")
+"""A list of nothing but integers, which nearly all that compilers write are: it is read at once."""
 _Element = int | float | Immediate | Relocation
 
 
@@ -120,6 +123,11 @@ def _dimensions(cursor: Cursor) -> int | None:
 
 
 def _initialiser(cursor: Cursor) -> Iterator[_Element]:
+    integers = _INTEGERS.match(cursor.text, cursor.token.start) if cursor.at("{") else None
+    if integers:
+        yield from map(int, integers[0][1:-1].split(","))
+        cursor.pass_over(integers.end())
+        return
     if not cursor.accept("{"):
         yield _element(cursor)
         return

@@ -7,6 +7,7 @@ one; the parser splits where it must.  Comments and white space vanish.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from compiler.diagnostics import ParseError, Span
@@ -38,19 +39,16 @@ class Token(NamedTuple):
         return self.start + len(self.text)
 
 
-def tokenise(text: str, filename: str) -> list[Token]:
-    """All tokens of a text, closed by one of kind `end`."""
-    tokens: list[Token] = []
-    position = 0
-    for match in _TOKEN.finditer(text):
+def tokens_from(text: str, filename: str, position: int = 0) -> Iterator[Token]:
+    """The tokens of a text from a place on, closed by one of kind `end`; each is read when it is asked for."""
+    for match in _TOKEN.finditer(text, position):
         if match.start() != position:
             break
         position = match.end()
         kind = match.lastgroup
         if kind != "skip":
-            tokens.append(Token(kind or "", match.group(), match.start()))
+            yield Token(kind or "", match.group(), match.start())
     if position != len(text):
         span = Span(filename, text, position, position + 1)
         raise ParseError(f"{text[position]!r} begins no PTX token", span)
-    tokens.append(Token("end", "", len(text)))
-    return tokens
+    yield Token("end", "", len(text))

@@ -51,7 +51,7 @@ class Slots:
     symbols: dict[str, int] = field(default_factory=dict)
     parameters: dict[tuple[int, int], int] = field(default_factory=dict)
     """Slot of (byte offset, bytes) in the kernel's parameter block."""
-    _registers: dict[str, int] = field(default_factory=dict)
+    _registers: dict[str, tuple[int, str]] = field(default_factory=dict)
     _constants: dict[tuple[str, Any], int] = field(default_factory=dict)
 
     def add(self, value: NDArray[Any]) -> int:
@@ -62,8 +62,12 @@ class Slots:
     def register(self, key: str, type_: str) -> int:
         """The slot of a register."""
         if key not in self._registers:
-            self._registers[key] = self.add(np.zeros(1, storage(TYPE_BITS[type_])))
-        return self._registers[key]
+            self._registers[key] = self.add(np.zeros(1, storage(TYPE_BITS[type_]))), type_
+        return self._registers[key][0]
+
+    def known(self, key: str) -> tuple[int, str] | None:
+        """The slot and the type of a register that there was already."""
+        return self._registers.get(key)
 
     def constant(self, value: int, dtype: np.dtype[Any]) -> int:
         """The slot of a constant, given by its bits."""
@@ -151,6 +155,9 @@ class Operands:
         if isinstance(operand, Immediate):
             return self.slots.constant(immediate_bits(operand, type_), storage(bits))
         if isinstance(operand, Register):
+            known = self.slots.known(self.scope.prefix + operand.name)
+            if known is not None and TYPE_BITS[known[1]] == bits:
+                return known[0]
             if self.dtype(operand) != storage(bits):
                 declared = self.register_type(operand)
                 self.fail(f"{self.instruction.name} reads {bits} bits, {operand.name} is .{declared}")

@@ -91,8 +91,8 @@ def _sorted(blocks: Sequence[_Block], among: Sequence[int], entry: int) -> list[
             order += component
             continue
         # Whichever is entered from outside and comes first is where the loop begins.
-        outside = inside - set(component)
-        heads = [n for n in component if n == entry or any(n in blocks[o].next for o in outside)]
+        entered = {entry}.union(*(blocks[number].next for number in inside - set(component)))
+        heads = [number for number in component if number in entered]
         head = min(heads or component)
         inner = [
             _Block(b.first, b.last, [n for n in b.next if n != head], b.falls) if number in component else b

@@ -37,10 +37,24 @@ _MODIFIERS = frozenset(
 )
 
 _Rule = Callable[[Instruction, str], Operation | None]
+_BY_OPERANDS = frozenset({"lop3"})
+_OPERATIONS: dict[tuple[str, tuple[str, ...], int], Operation | None] = {}
 
 
 def pure_operation(instruction: Instruction) -> Operation | None:
-    """The operation of a pure instruction; None if it is not known as one."""
+    """The operation of a pure instruction; None if it is not known as one.
+
+    But for one opcode it is up to the words and the number of the operands, and made once for all that have the same.
+    """
+    if instruction.opcode in _BY_OPERANDS:
+        return _operation(instruction)
+    key = instruction.opcode, instruction.modifiers, len(instruction.operands)
+    if key not in _OPERATIONS:
+        _OPERATIONS[key] = _operation(instruction)
+    return _OPERATIONS[key]
+
+
+def _operation(instruction: Instruction) -> Operation | None:
     rule = _RULES.get(instruction.opcode)
     types = [m for m in instruction.modifiers if m in TYPE_BITS]
     if not _MODIFIERS.issuperset(m for m in instruction.modifiers if m not in TYPE_BITS):

@@ -8,7 +8,12 @@ from __future__ import annotations
 import ctypes
 import enum
 import gc
+import importlib.util
+import shutil
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -377,3 +382,17 @@ def test_a_gpu_computes() -> None:
     del device
     (result,) = compiler.compile(text, "nvptx")(x)
     assert np.array_equal(result, x * x)
+
+
+HERE = Path(__file__).parent / "bindings"
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.skipif(importlib.util.find_spec("cuda") is None, reason="without the extra `cuda`")
+def test_the_bindings_take_what_is_said_to_the_driver(tmp_path: Path) -> None:
+    library = tmp_path / "libcuda.so.1"
+    name = ["-Wl,-soname,libcuda.so.1", "-o", str(library)]
+    subprocess.run(["cc", "-shared", "-fPIC", "-Wall", "-Werror", *name, str(HERE / "driver.c")], check=True)
+    command = [sys.executable, str(HERE / "scenarios.py"), str(library)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,5 +1,6 @@
 """Graphs of campaigns: the same for the same seed, and what they hold."""
 
+import numpy as np
 import pytest
 
 import compiler
@@ -7,8 +8,9 @@ from compiler import aot
 from compiler.graph import PartialShape
 from xlabench.engines import build, engine, execute
 from xlabench.fuzzing.graphs import cases
-from xlabench.fuzzing.graphs.drawing import PLAIN
+from xlabench.fuzzing.graphs.drawing import PLAIN, TYPES, Drawer, Fed
 from xlabench.judging.judge import judge
+from xlabench.tensorflow.framework.graph import Graph
 
 DRAWN = [cases.draw_case(5, number) for number in range(14)]
 GRAPHS = [aot.carried_by(case.module).graph for case in DRAWN]
@@ -64,3 +66,27 @@ def test_engines_of_graphs_are_varied_with_what_they_run_on():
     varied = case.on("clusters:on=cpu")
     assert varied.startswith("clusters:on=cpu/")
     assert set(case.options["cpu"]) <= {word.partition("=")[0] for word in varied.replace(",", "/").split("/")}
+
+
+_BY_GRADIENTS = """
+    AvgPoolGrad AvgPool3DGrad Conv2DBackpropFilter Conv2DBackpropInput Conv3DBackpropFilterV2 Conv3DBackpropInputV2
+    DepthwiseConv2dNativeBackpropFilter DepthwiseConv2dNativeBackpropInput MaxPool3DGrad MaxPool3DGradGrad
+    MaxPoolGradV2 MaxPoolGradGradV2
+"""
+BY_GRADIENTS = frozenset(_BY_GRADIENTS.split())
+"""What is drawn as the gradient of another op only: its inputs follow from that one's."""
+
+
+OF_OPEN_SIZES = {"BroadcastGradientArgs", "PlaceholderWithDefault"}
+"""What nothing else is made of."""
+
+
+@pytest.mark.slow
+def test_each_op_is_drawn_by_its_signature():
+    left, seed = set(PLAIN) - BY_GRADIENTS - OF_OPEN_SIZES, 0
+    while left and seed < 200:
+        drawer = Drawer(Graph(), np.random.default_rng(seed), TYPES, PLAIN, Fed())
+        drawer.pool.append(drawer.source("float32", (2, 3)))
+        left -= {op for op in sorted(left) if drawer.attempt(op)}
+        seed += 1
+    assert left == set()

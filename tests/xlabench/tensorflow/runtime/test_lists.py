@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 
 import xlabench.tensorflow as tf
+from compiler.tf2xla import RECORDS
+from xlabench.tensorflow.runtime.lists import LISTS
 
 raw_ops = tf.raw_ops
 
@@ -33,6 +35,41 @@ def test_what_nobody_has_set_is_zero():
         assert session.run(row).tolist() == [5, 6]
         none = raw_ops.TensorListStack(input_handle=_list(0), element_shape=[2], element_dtype=tf.float32)
         assert session.run(none).shape == (0, 2)
+
+
+def test_every_op_on_lists_has_a_kernel():
+    ports = ((name, (*one.signature.inputs, *one.signature.outputs)) for name, one in RECORDS.items())
+    assert {name for name, those in ports if any(port.type == "variant" for port in those)} == set(LISTS)
+
+
+def test_elements_are_picked_and_joined_and_have_sizes():
+    rows = raw_ops.TensorListFromTensor(tensor=[[1.0, 2.0], [3.0, 4.0]], element_shape=[2])
+    picked = raw_ops.TensorListGather(input_handle=rows, indices=[1, 0, 1], element_shape=[2], element_dtype=tf.float32)
+    joined, lengths = raw_ops.TensorListConcatV2(
+        input_handle=rows, element_shape=[2], leading_dims=tf.constant([], tf.int64), element_dtype=tf.float32
+    )
+    open_ended = raw_ops.EmptyTensorList(element_shape=-1, max_num_elements=3, element_dtype=tf.float32)
+    filled = raw_ops.TensorListPushBack(input_handle=open_ended, tensor=[[1.0, 2.0, 3.0]])
+    lists = (rows, open_ended, filled)
+    sizes = [raw_ops.TensorListElementShape(input_handle=one, shape_type=tf.int64) for one in lists]
+    with tf.Session() as session:
+        assert session.run(picked).tolist() == [[3, 4], [1, 2], [3, 4]]
+        assert [one.tolist() for one in session.run([joined, lengths])] == [[1, 2, 3, 4], [2, 2]]
+        assert [one.tolist() for one in session.run(sizes)] == [[2], -1, [1, 3]]
+
+
+def test_lists_are_added_and_have_zeros():
+    one = raw_ops.TensorListSetItem(input_handle=_list(3), index=1, item=[5.0, 6.0])
+    other = raw_ops.TensorListSetItem(input_handle=one, index=2, item=[7.0, 8.0])
+    made = [raw_ops.AddN(inputs=[one, other, one]), raw_ops.ZerosLike(x=other)]
+    stacked = [raw_ops.TensorListStack(input_handle=x, element_shape=[2], element_dtype=tf.float32) for x in made]
+    shorter = raw_ops.TensorListLength(input_handle=raw_ops.AddN(inputs=[one, _list(2)]))
+    with tf.Session() as session:
+        total, zeros = session.run(stacked)
+        assert total.tolist() == [[0, 0], [15, 18], [7, 8]]
+        assert zeros.tolist() == [[0, 0]] * 3
+        with pytest.raises(tf.errors.InvalidArgumentError, match="different lengths"):
+            session.run(shorter)
 
 
 @pytest.mark.parametrize("number", [-1, 3])

@@ -8,6 +8,7 @@ ones in one; they are told apart by symmetry.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 from compiler.backends.cpu.kernels.fft.line import Lines, conjugate, each, split
@@ -15,7 +16,7 @@ from compiler.codegen import element
 from compiler.codegen.complex_numbers import Complex
 from compiler.codegen.fourier import Pass, Transform, roots_of_unity
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import I32, Builder, Value, integer, mangled, vector_type, zero
+from compiler.codegen.llvm_ir import I32, Builder, Value, floating, integer, mangled, vector_type, zero
 from compiler.codegen.math.term import Term
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import C128, F64
@@ -145,6 +146,54 @@ class ColumnPass(LinePass):
         return builder.insert(both, right, 1)
 
 
+class ComplexPass(LinePass):
+    """A pass over complex lines as they lie in memory, whose parts are told apart and laid side by side in vectors."""
+
+    @property
+    def _lanes(self) -> int:
+        return min(self.lines.stages.lanes, 1 << (self.part.length.bit_length() - 1))
+
+    @property
+    def _both(self) -> str:
+        return vector_type(self.type, 2 * self._lanes)
+
+    @property
+    def _one(self) -> str:
+        return vector_type(self.type, self._lanes)
+
+    def _load(self, builder: Builder, line: Value, target: Value) -> None:
+        for index, place, parts in self._blocks(builder, line, target, self.part.source):
+            both = builder.load(self._both, place, align=self.lines.stages.size_bytes)
+            for number, part in enumerate(parts):
+                lanes = builder.shuffle(both, None, range(number, 2 * self._lanes, 2))
+                builder.store(lanes, builder.gep(self.type, part, index), align=self.lines.stages.size_bytes)
+
+    def _store(self, builder: Builder, line: Value, source: Value) -> None:
+        for index, place, parts in self._blocks(builder, line, source, self.part.target):
+            size, lanes = self.lines.stages.size_bytes, self._lanes
+            found = [builder.load(self._one, builder.gep(self.type, part, index), align=size) for part in parts]
+            if self.inverse:
+                found = [self._scaled(builder, part) for part in found]
+            order = [lane // 2 + lane % 2 * lanes for lane in range(2 * lanes)]
+            builder.store(builder.shuffle(*found, order), place, align=size)
+
+    def _blocks(
+        self, builder: Builder, line: Value, parted: Value, pointer: Value | None
+    ) -> Iterator[tuple[Value, Value, list[Value]]]:
+        """Elements a vector at a time, of which the last may be some of those before: number, place, both parts."""
+        length, lanes = self.part.length, self._lanes
+        parts = [parted, builder.gep(self.type, parted, integer(length))]
+        with builder.loop(integer(0), integer(length), step=lanes, name="block", nonempty=True) as block:
+            index = builder.smin(block.index, integer(length - lanes)) if length % lanes else block.index
+            yield index, self._address(builder, self.part.source_shape, pointer, (line, index)), parts
+
+    def _scaled(self, builder: Builder, part: Value) -> Value:
+        """Divided by the length, rounded once."""
+        wide = vector_type("double", self._lanes)
+        product = builder.binary("fmul", builder.cast("fpext", part, wide), floating(1 / self.part.length, wide))
+        return builder.cast("fptrunc", product, self._one)
+
+
 class HalfPass(LinePass):
     """A pass over real lines of even length 2m as complex ones of length m.
 
@@ -209,7 +258,7 @@ class HalfPass(LinePass):
     def _factors(self, builder: Builder, factor: complex) -> Value:
         """The powers of the whole line's root of unity, times a number."""
         roots = roots_of_unity(self.part.length, inverse=self.inverse)[: self.lines.length] * factor
-        return split(builder, f"halves.{self.lines.stages.name}", roots, self.type)
+        return split(builder, f"halves.{self.lines.stages.name}.{self.lines.length}", roots, self.type)
 
     def _element(self, builder: Builder, at: tuple[Value, Value]) -> Complex:
         shape = self.part.source_shape
@@ -240,4 +289,6 @@ def pass_of(kernel: Kernel, part: Pass, between: Value) -> LinePass:
     real = any(not shape.element_type.is_complex for shape in (part.source_shape, part.target_shape))
     if part.inner > 1:
         return ColumnPass(kernel, part, between)
+    if not real and part.source_shape == part.target_shape and part.length > 1:
+        return ComplexPass(kernel, part, between)
     return HalfPass(kernel, part, between) if real and part.length % 2 == 0 else LinePass(kernel, part, between)

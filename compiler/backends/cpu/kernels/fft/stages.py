@@ -7,6 +7,8 @@ registers before they are stored.
 
 Several lines may lie side by side, element by element: the stages of one line of all their elements but the first
 ones, which would have taken the lines apart, are theirs.
+
+A stage by vectors is told how long lines are, so that it is the same function for all lengths.
 """
 
 from __future__ import annotations
@@ -20,13 +22,13 @@ import numpy as np
 from compiler.backends.cpu.machine import WIDEST_VECTOR_BYTES
 from compiler.codegen.complex_numbers import Complex
 from compiler.codegen.fourier import roots_of_unity
-from compiler.codegen.llvm_ir import PTR, Builder, Value, integer, keep_rolled, vector_type
+from compiler.codegen.llvm_ir import I64, PTR, Builder, Value, integer, keep_rolled, vector_type
 from compiler.codegen.math.term import Term
 from compiler.ir.numbers import Array
 
-_RADICES = (4, 2, 3, 5, 7, 11, 13)
+_RADICES = (4, 2, 3, 5, 7, 11, 13, 17, 19, 23)
 """Factors that have stages of their own, in the order in which they are taken out: four does in one pass what two twos
-do in two; primes beyond 13 take Bluestein's way."""
+do in two; greater primes take Bluestein's way."""
 _CONTRACT = "contract"
 
 
@@ -70,14 +72,17 @@ class Stages:
         """Transform the lines in `here`, real parts before imaginary ones; returns where they are and the other."""
         stride = self.together
         for radix in radices(self.length) or ():
-            builder.call(f"@{self._function(builder, radix, stride)}", "void", [here, there])
+            roots = self.size // stride // radix
+            sizes = [integer(number) for number in (stride * roots, stride, roots)]
+            function = self._function(builder, radix, stride)
+            builder.call(f"@{function}", "void", [here, there, self._table(builder, radix, stride), *sizes])
             here, there, stride = there, here, stride * radix
         return here, there
 
     @property
     def name(self) -> str:
         """The name with which those of its functions and tables begin."""
-        return f"fft.{self.type}.{'inverse' if self.inverse else 'forward'}.{self.length}x{self.together}"
+        return f"fft.{self.type}.{'inverse' if self.inverse else 'forward'}"
 
     @property
     def size(self) -> int:
@@ -85,60 +90,81 @@ class Stages:
         return self.length * self.together
 
     def _function(self, builder: Builder, radix: int, stride: int) -> str:
-        """`void stage(ptr from, ptr to)`, defined once in a module."""
-        name = f"{self.name}.{stride}"
+        """`void stage(ptr from, ptr to, ptr table, i64 apart, i64 stride, i64 roots)`, defined once in a module."""
+        form = self._form(radix, stride)
+        roots = self.size // stride // radix
+        name = f"{self.name}.{radix}.{form}{'' if roots > 1 else '.last'}"
         if builder.module.has_function(name):
             return name
-        parameters = [(f"{PTR} noalias", "from"), (f"{PTR} noalias", "to")]
+        pointers = [(f"{PTR} noalias", "from"), (f"{PTR} noalias", "to"), (f"{PTR} noalias readonly", "table")]
+        parameters = [*pointers, *((I64, size) for size in ("apart", "stride", "roots"))]
         function = builder.module.function(name, "void", parameters, linkage="internal", attributes="noinline nounwind")
+        function.routine = "" if form.startswith("numbers") else self.name
         inside = Builder(function)
-        _Stage(self, inside, radix, stride).emit()
+        _Stage(self, inside, radix, stride).emit(form)
         inside.ret()
         return name
 
+    def _form(self, radix: int, stride: int) -> str:
+        """What a stage computes on, and what else its code depends on."""
+        lanes, roots = self.lanes, self.size // stride // radix
+        fits = stride < lanes and lanes % stride == 0 and stride * roots % lanes == 0
+        if fits and radix in (2, 4):
+            return f"mixed.{stride}"
+        return "vectors" if stride % lanes == 0 else f"numbers.{stride}x{roots}"
+
+    def _table(self, builder: Builder, radix: int, stride: int) -> Value:
+        """Powers of the primitive root: for each multiple, the real parts for each root, then the imaginary ones."""
+        roots = self.size // stride // radix
+        if roots == 1:
+            return Value(PTR, "null")
+        step = stride // self.together
+        powers = np.arange(1, radix)[:, None] * np.arange(roots)[None, :] * step % self.length
+        values = roots_of_unity(self.length, inverse=self.inverse)[powers]
+        data = np.stack([values.real, values.imag], axis=1)
+        return table(builder, f"roots.{self.name}.{self.length}x{self.together}.{stride}", data, self.type)
+
 
 class _Stage:
-    """One stage: `root` counts the roots of unity that are multiplied by, `at` the neighbours that share one."""
+    """One stage: `root` counts the roots of unity that are multiplied by, `at` the neighbours that share one.
+
+    Vectors take all sizes from the parameters; single numbers, which LLVM makes vectors of, and vectors that mix roots
+    know theirs.
+    """
 
     def __init__(self, stages: Stages, builder: Builder, radix: int, stride: int) -> None:
         self.stages = stages
         self.builder = builder
         self.radix = radix
-        self.stride = stride
-        self.roots = stages.size // stride // radix
-        self.table = self._table() if self.roots > 1 else None
+        self.mixed = stride
+        self.is_last = stages.size == stride * radix
+        *_, self.table, self.apart, self.stride, self.roots = builder.function.arguments
 
-    def emit(self) -> None:
+    def emit(self, form: str) -> None:
         """All butterflies, by vectors where they fit."""
         builder, lanes = self.builder, self.stages.lanes
         rolled = keep_rolled(builder.module)
-        if self._mixes_roots():
-            count = integer(self.stride * self.roots)
-            with builder.loop(integer(0), count, step=lanes, name="roots", nonempty=True, metadata=rolled) as loop:
+        if form.startswith("mixed"):
+            with builder.loop(integer(0), self.apart, step=lanes, name="roots", nonempty=True, metadata=rolled) as loop:
                 self._mixed(loop.index)
             return
-        step = lanes if self.stride % lanes == 0 else 1
-        type_ = vector_type(self.stages.type, lanes) if step > 1 else self.stages.type
-        with builder.loop(integer(0), integer(self.roots), name="root", nonempty=True, metadata=rolled) as root:
+        step, type_ = lanes, vector_type(self.stages.type, lanes)
+        if form != "vectors":
+            step, type_, roots = 1, self.stages.type, self.stages.size // self.mixed // self.radix
+            self.apart, self.stride, self.roots = (integer(size) for size in (self.mixed * roots, self.mixed, roots))
+        with builder.loop(integer(0), self.roots, name="root", nonempty=True, metadata=rolled) as root:
             twiddles = self._all(lambda number: self._twiddle(number, root.index, type_))
-            with builder.loop(
-                integer(0), integer(self.stride), step=step, name="element", nonempty=True, metadata=rolled
-            ) as at:
-                first = builder.add(builder.mul(root.index, integer(self.stride)), at.index)
-                place = builder.add(builder.mul(root.index, integer(self.stride * self.radix)), at.index)
+            with builder.loop(integer(0), self.stride, step=step, name="element", nonempty=True, metadata=rolled) as at:
+                start = builder.mul(root.index, self.stride)
+                first = builder.add(start, at.index)
+                place = builder.add(builder.mul(start, integer(self.radix)), at.index)
                 for number, result in enumerate(self._butterfly(type_, first, twiddles)):
-                    self._put(builder.add(place, integer(number * self.stride)), result)
-
-    def _mixes_roots(self) -> bool:
-        """Whether a vector holds neighbours of several roots, which are interleaved by halves."""
-        lanes = self.stages.lanes
-        fits = self.stride < lanes and lanes % self.stride == 0 and self.stride * self.roots % lanes == 0
-        return fits and self.radix in (2, 4)
+                    self._put(builder.add(place, builder.mul(self.stride, integer(number))), result)
 
     def _mixed(self, first: Value) -> None:
         builder, lanes = self.builder, self.stages.lanes
         type_ = vector_type(self.stages.type, lanes)
-        root = builder.binary("udiv", first, integer(self.stride))
+        root = builder.binary("udiv", first, integer(self.mixed))
         twiddles = self._all(lambda number: self._spread(number, root))
         results = self._butterfly(type_, first, twiddles)
         parts = [self._interleaved([getattr(value, part).value for value in results]) for part in ("re", "im")]
@@ -156,7 +182,7 @@ class _Stage:
 
     def _zipped(self, left: Value, right: Value) -> list[Value]:
         """The two vectors that hold `stride` lanes of each side in turn."""
-        lanes, stride = self.stages.lanes, self.stride
+        lanes, stride = self.stages.lanes, self.mixed
         pairs = [
             side + lane
             for start in range(0, lanes, stride)
@@ -173,8 +199,8 @@ class _Stage:
     # -- butterflies --------------------------------------------------------------------------------------------
     def _butterfly(self, type_: str, first: Value, twiddles: Sequence[Complex]) -> list[Complex]:
         """The transform of elements n / radix apart, each but the first multiplied by its power of the root."""
-        apart = self.stages.size // self.radix
-        values = [self._get(type_, self.builder.add(first, integer(n * apart))) for n in range(self.radix)]
+        places = [self.builder.add(first, self.builder.mul(self.apart, integer(n))) for n in range(self.radix)]
+        values = [self._get(type_, place) for place in places]
         results = self._combined(values)
         if not twiddles:
             return results
@@ -247,27 +273,17 @@ class _Stage:
     def _places(self, line: str, number: Value) -> list[Value]:
         builder, type_ = self.builder, self.stages.type
         real = builder.gep(type_, Value(PTR, line), number)
-        return [real, builder.gep(type_, real, integer(self.stages.size))]
-
-    def _table(self) -> Value:
-        """Powers of the primitive root: for each multiple, the real parts for each root, then the imaginary ones."""
-        stages = self.stages
-        step = self.stride // stages.together
-        powers = np.arange(1, self.radix)[:, None] * np.arange(self.roots)[None, :] * step % stages.length
-        values = roots_of_unity(stages.length, inverse=stages.inverse)[powers]
-        data = np.stack([values.real, values.imag], axis=1)
-        return table(self.builder, f"roots.{stages.name}.{self.stride}", data, stages.type)
+        return [real, builder.gep(type_, real, builder.mul(self.apart, integer(self.radix)))]
 
     def _all(self, one: Callable[[int], Complex]) -> list[Complex]:
         """What the results but the first are multiplied by; nothing where that is 1 throughout."""
-        return [one(number) for number in range(1, self.radix)] if self.roots > 1 else []
+        return [] if self.is_last else [one(number) for number in range(1, self.radix)]
 
     def _twiddles(self, number: int, root: Value) -> list[Value]:
         """Where the parts of the root to the power of a multiple lie."""
-        assert self.table is not None
-        start = self.builder.add(root, integer(2 * (number - 1) * self.roots))
+        start = self.builder.add(root, self.builder.mul(self.roots, integer(2 * (number - 1))))
         real = self.builder.gep(self.stages.type, self.table, start)
-        return [real, self.builder.gep(self.stages.type, real, integer(self.roots))]
+        return [real, self.builder.gep(self.stages.type, real, self.roots)]
 
     def _twiddle(self, number: int, root: Value, type_: str) -> Complex:
         """One root for all lanes."""
@@ -277,9 +293,9 @@ class _Stage:
     def _spread(self, number: int, root: Value) -> Complex:
         """Several roots, each for `stride` lanes."""
         builder, stages = self.builder, self.stages
-        count = stages.lanes // self.stride
+        count = stages.lanes // self.mixed
         type_ = vector_type(stages.type, count)
-        places = [lane // self.stride for lane in range(stages.lanes)]
+        places = [lane // self.mixed for lane in range(stages.lanes)]
         parts = [builder.load(type_, place, align=stages.size_bytes) for place in self._twiddles(number, root)]
         return Complex(*(Term(builder, self._shuffled(part, part, places)) for part in parts))
 

@@ -9,6 +9,7 @@ are packed as they are, only closer together.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.gemm.micro import load_lanes
@@ -228,7 +229,15 @@ class Packer:
         if vector is None:
             raise AssertionError("only what can be read in vectors is copied in vectors")
         first, k = where[1], b.add(steps.start, where[0])
-        for lane, count in _pieces(rows, shape.lanes, whole=bool(shape.pad)):
+        lanes = math.gcd(shape.operand.run, shape.lanes)
+        pitch = shape.pitch(rows) if shape.pad else rows
+        for lane in range(rows, pitch, lanes) if lanes < shape.lanes else ():
+            b.store(
+                zero(vector_type(shape.type, lanes)),
+                b.gep(shape.type, line, integer(lane)),
+                align=ELEMENT_BYTES[shape.type],
+            )
+        for lane, count in _pieces(rows, lanes, whole=bool(shape.pad)):
             row = b.add(first, integer(lane))
             if shape.ahead and array is not None:
                 later = array.offset(b, row, b.add(k, integer(shape.ahead)))
@@ -237,9 +246,9 @@ class Packer:
                 value = vector(b, steps.batch, row, k, count)
             elif array is not None:
                 address = b.gep(shape.type, array.base(b, steps.batch), array.offset(b, row, k))
-                value = load_lanes(b, shape.type, address, shape.lanes, count)
+                value = load_lanes(b, shape.type, address, lanes, count)
             else:
-                value = zero(vector_type(shape.type, shape.lanes))
+                value = zero(vector_type(shape.type, lanes))
                 for position in range(count):
                     element = shape.operand.load(b, steps.batch, b.add(row, integer(position)), k)
                     value = b.insert(value, element, position)

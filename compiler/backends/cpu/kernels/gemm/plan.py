@@ -60,13 +60,11 @@ _L2_LOAD = 0.1
 shapes, 11-21)."""
 # Cycles that a register tile takes beside its multiply-adds, and for every row that it stores beside one per vector.
 _TILE_CYCLES = 20
-_ROW_CYCLES = 2
-"""Cycles for each row that a register tile stores, beside its vectors: its address and its loop (fitted, 11-21)."""
+_ROW_CYCLES = 2  # its address and its loop (fitted, 11-21)
 _MOST_VECTORS = 7
 """Vectors of columns of a register tile: beyond, 32 registers leave fewer than three rows."""
 # Rows of the left factor that must be adjacent for register tiles to be cut so that each is packed in vectors.
 _LEAST_RUN = 4
-# Cycles that a cache line costs in which two threads write, and its bytes.
 _SHARED_LINE_CYCLES = 100
 """Cycles in which a line that another core has written comes over."""
 # Sums along k: columns up to which they are looked at and, of how many registers there are, taken at a time; rows.
@@ -180,7 +178,7 @@ def plan(gemm: Gemm, machine: Machine) -> Plan:
         raise UnsupportedError(f"accumulation in {gemm.type}", "the matrix product kernel", f"known are {known}")
     lanes = machine.vector_bits // 8 // ELEMENT_BYTES[gemm.type]
     gemm, form, why = _form(gemm, lanes, machine)
-    gemm = _within_runs(gemm, lanes)
+    gemm = _within_runs(gemm, lanes, packs=form == "tile")
     if form == "dot":
         rows, vectors = _sums(gemm, machine)
     else:
@@ -195,17 +193,19 @@ def plan(gemm: Gemm, machine: Machine) -> Plan:
     return _blocked(first) if form == "tile" else first
 
 
-def _within_runs(gemm: Gemm, lanes: int) -> Gemm:
+def _within_runs(gemm: Gemm, lanes: int, *, packs: bool) -> Gemm:
     """Without the vectors that would reach beyond a run of neighbours.
 
     Register tiles are as high as rows of the left factor allow that are adjacent (`_register_tile`); all else begins
-    at whole vectors.
+    at whole vectors.  Where it is packed, the right factor is read in shorter ones.
     """
     lhs, rhs = gemm.lhs, gemm.rhs
     if lhs.run % (lanes if lhs.row_major else _LEAST_RUN):
         lhs = replace(lhs, vector=None, run=0)
     if rhs.run % lanes:
-        rhs = replace(rhs, vector=None, run=0)
+        shorter = math.gcd(rhs.run, lanes)
+        fits = packs and rhs.row_major and shorter >= _LEAST_RUN
+        rhs = replace(rhs, run=shorter) if fits else replace(rhs, vector=None, run=0)
     return replace(gemm, lhs=lhs, rhs=rhs)
 
 

@@ -18,9 +18,11 @@ from compiler.codegen.kernel import Kernel
 from compiler.codegen.signature import elemental_of, store_roots
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
+from compiler.ops import Trait, having
 
 _FEW = 64
 """Elements of an array up to which it counts as a few numbers that others are drawn from."""
+_COPYING = having(Trait.VIEW) | {"slice", "concatenate"}
 _SHORT_PIECE, _SHORT_ROW = 16, 32
 """Elements between edges that make no vectors, or just one, and those of a row of which that is most."""
 
@@ -61,7 +63,15 @@ def _has_short_rows(kernel: Kernel, group: nest.LoopNest) -> bool:
         return False
     arrays = [leaf.array.dims for leaf, _ in kernel.leaves if isinstance(leaf.shape, ArrayShape) and leaf.array.rank]
     alike = all(dims == kernel.outputs[0].dims for dims in arrays)
-    return alike and _is_short(group.loops[-1], group.breaks[-1]) and not group.breaks[-2]
+    return alike and not _is_copied(kernel) and _is_short(group.loops[-1], group.breaks[-1]) and not group.breaks[-2]
+
+
+def _is_copied(kernel: Kernel) -> bool:
+    """Whether pieces of rows are copies, however short: LLVM makes moves of bytes of their loops."""
+    return all(
+        instruction.opcode in _COPYING and not instruction.array.element_type.is_complex
+        for instruction in kernel.body()
+    )
 
 
 def _is_short(length: int, edges: Sequence[int]) -> bool:

@@ -63,7 +63,7 @@ class SortGiven(Given):
 
     def network(self, record: Record, module: Module) -> Lined:
         """The network for each line, which writes into a module."""
-        return Lined(record, Network(module, self.lines.kernel.name, record.type, self.lines.length, self.threads))
+        return Lined(record, Network(module, record.type, self.lines.length, self.threads))
 
     @cached_property
     def lined(self) -> Lined | None:

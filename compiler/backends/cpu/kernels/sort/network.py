@@ -10,16 +10,19 @@ cleaned up next need only rise and fall.  It is not stable; equal records must b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from compiler.codegen.llvm_ir import I64, PTR, Builder, Function, Module, Value, integer, mangled, vector_type
+from compiler.codegen.llvm_ir import I64, PTR, Builder, Module, Value, integer, mangled, vector_type
 from compiler.codegen.workspace import whole_lines
 
 _L1_BYTES = 1 << 15
 """What is sorted by itself before more is looked at: it stays in the first level of cache."""
 _STRIDES = 3
 """Strides that one walk over memory deals with; more are no faster, and twice the code for each."""
+_CALLERS = "walks"
+_GROUPS = {"sort": "sort", "merge": "sort", "levels": _CALLERS, "cleanup": _CALLERS}
+"""What is compiled together besides the exchanges; walks do nothing but call."""
 _OPERATION_NS = 0.12
 """Nanoseconds for each compare-and-exchange of a vector's lanes on one core."""
 _NATIVE_64 = frozenset({"avx512f"})
@@ -41,11 +44,12 @@ class _Block(NamedTuple):
 class Network:
     """The networks for a number of records of an LLVM integer type, emitted as functions over vectors in memory.
 
-    Behind the vectors lies a spare one for each thread, all ones, which stands for what is beyond the last.
+    Behind the vectors lies a spare one for each thread, all ones, which stands for what is beyond the last.  Functions
+    are told how many vectors there are, so that they are the same for all lengths of a type.
     """
 
-    def __init__(self, module: Module, name: str, record: str, length: int, threads: int) -> None:
-        self.module, self.name, self.record = module, name, record
+    def __init__(self, module: Module, record: str, length: int, threads: int) -> None:
+        self.module, self.record = module, record
         register = 64 if "avx512f" in module.features else 32 if "avx2" in module.features else 16
         self.record_bytes = int(record[1:]) // 8
         self.lanes = min(register // self.record_bytes, max(2, _power(length) // 2))
@@ -56,7 +60,7 @@ class Network:
         self.threads = threads
         self.vector = vector_type(record, self.lanes)
         self.cached = max(self.group, _L1_BYTES // (self.lanes * self.record_bytes))
-        self._functions: dict[str, Function] = {}
+        self.name = f"sort.{record}x{self.lanes}.{self.group}"
 
     @property
     def whole(self) -> int:
@@ -89,123 +93,172 @@ class Network:
     # -- a whole block ------------------------------------------------------------------------------------------
     def sort(self, builder: Builder, records: Value, first: Value, size: int, thread: Value) -> None:
         """Sort the vectors from `first` on, at most `size`, which is a power of two."""
-        stop = self._stop(builder, first, size)
-        cached = min(size, self.cached)
+        stop, cached = self._stop(builder, first, size), min(size, self.cached)
         with builder.loop(first, stop, step=cached, name="cached", scalar=True) as part:
-            part_stop = self._stop(builder, part.index, cached)
-            builder.call(f"@{self._sort().name}", "void", [records, part.index, part_stop])
-            self._levels(builder, records, _Block(part.index, self.group, cached), thread)
-        self._levels(builder, records, _Block(first, cached, size), thread)
+            builder.call(f"@{self._sort()}", "void", [records, part.index, self._stop(builder, part.index, cached)])
+            self._merge_levels(builder, records, _Block(part.index, self.group, cached), thread)
+        self._merge_levels(builder, records, _Block(first, cached, size), thread)
 
-    def _levels(self, builder: Builder, records: Value, block: _Block, thread: Value) -> None:
+    def _merge_levels(self, builder: Builder, records: Value, block: _Block, thread: Value) -> None:
         """Merge runs of one length until they have the other."""
         first, run, size = block
-        stop = self._stop(builder, first, size)
-        while run < min(size, self.vectors):
-            with builder.loop(first, stop, step=2 * run, name="merge", scalar=True) as part:
-                span = self.flip_start(builder, part.index, run), self.flip_iterations(run)
-                self.flip(builder, records, part.index, run, thread, span)
-                self.clean(builder, records, part.index, 2 * run, self.flipped(run), thread)
-            run *= 2
+        low, high = self._level(run), self._level(_power(min(size, self.vectors)))
+        if low < high:
+            span = first, self._stop(builder, first, size), integer(low), integer(high)
+            builder.call(f"@{self._levels(high - 1)}", "void", [records, *span, *self._ends(builder, thread)])
 
     def _stop(self, builder: Builder, first: Value, size: int) -> Value:
         return builder.smin(builder.add(first, integer(size)), integer(self.vectors))
 
+    def _ends(self, builder: Builder, thread: Value) -> tuple[Value, Value]:
+        """How many vectors there are, and the number of a thread's spare one."""
+        return integer(self.vectors), builder.add(integer(self.vectors), thread)
+
+    def _level(self, run: int) -> int:
+        """How often a group is doubled to be a run."""
+        return int(math.log2(run // self.group))
+
     # -- parts of a merge ---------------------------------------------------------------------------------------
-    def _fused(self, run: int) -> int:
-        return min(_STRIDES - 1, int(math.log2(self.group)) - 1, int(math.log2(run // self.group)))
+    @property
+    def _most(self) -> int:
+        """Strides that one walk may deal with: what it exchanges is a group at most."""
+        return min(_STRIDES, int(math.log2(self.group)))
+
+    def _fused(self, level: int) -> int:
+        return min(_STRIDES - 1, self._most - 1, level)
 
     def flip_iterations(self, run: int) -> Value:
         """How many iterations `flip` has for runs of that many vectors."""
-        return integer(run >> self._fused(run))
+        return integer(run >> self._fused(self._level(run)))
 
     def flip_start(self, builder: Builder, first: Value, run: int) -> Value:
         """The first iteration that has anything to do: whose vectors of the second run are not all beyond the last."""
-        stride = run >> self._fused(run)
-        beyond = 2 * run - (run - stride) - self.vectors
-        return builder.smax(builder.add(first, integer(beyond)), integer(0))
+        stride = run >> self._fused(self._level(run))
+        return builder.smax(builder.add(first, integer(run + stride - self.vectors)), integer(0))
 
     def flipped(self, run: int) -> int:
         """The stride from which on `clean` has to go on after `flip`."""
-        return (run >> self._fused(run)) // 2
+        return (run >> self._fused(self._level(run))) // 2
 
     def flip(
         self, builder: Builder, records: Value, first: Value, run: int, thread: Value, span: tuple[Value, Value]
     ) -> None:
         """Some iterations of the first stages of the merge of two runs, from `first` on."""
-        fused = self._fused(run)
-        function = self._functions.get(f"flip{fused}") or self._flip(fused)
-        spare = builder.add(integer(self.vectors), thread)
-        builder.call(f"@{function.name}", "void", [records, first, integer(run >> fused), spare, *span])
+        function = self._flip(self._fused(self._level(run)))
+        arguments = [records, first, self.flip_iterations(run), *self._ends(builder, thread), *span]
+        builder.call(f"@{function}", "void", arguments)
 
     def clean(self, builder: Builder, records: Value, first: Value, size: int, stride: int, thread: Value) -> None:
         """The remaining stages of a merge for a block of that many vectors, from a stride on."""
-        stop = self._stop(builder, first, size)
-        while stride >= self.group:
-            count = min(_STRIDES, int(math.log2(self.group)), int(math.log2(stride // self.group)) + 1)
-            lowest = stride >> (count - 1)
-            with builder.loop(first, stop, step=2 * stride, name="block", nonempty=True, scalar=True) as block:
-                self.middle(builder, records, block.index, (count, lowest), thread, (integer(0), integer(lowest)))
-            stride = lowest // 2
-        builder.call(f"@{self._clean().name}", "void", [records, first, stop])
-
-    def middle(
-        self,
-        builder: Builder,
-        records: Value,
-        first: Value,
-        strides: tuple[int, int],
-        thread: Value,
-        span: tuple[Value, Value],
-    ) -> None:
-        """Some iterations of the stages of that many strides, the last and lowest of them given, of a block."""
-        count, lowest = strides
-        function = self._functions.get(f"middle{count}") or self._middle(count)
-        spare = builder.add(integer(self.vectors), thread)
-        builder.call(f"@{function.name}", "void", [records, first, integer(lowest), spare, *span])
+        strides = self._level(stride) + 1 if stride >= self.group else 0
+        function = self._cleanup(min(strides, self._most))
+        span = first, self._stop(builder, first, size), integer(strides)
+        builder.call(f"@{function}", "void", [records, *span, *self._ends(builder, thread)])
 
     # -- functions ----------------------------------------------------------------------------------------------
-    def _begin(self, part: str, arguments: Sequence[str]) -> tuple[Builder, list[Value]]:
-        parameters = [(PTR, "records"), *((I64, name) for name in arguments)]
-        function = self.module.function(
-            f"{self.name}.{part}", "void", parameters, linkage="internal", attributes="noinline nounwind"
-        )
-        self._functions[part] = function
-        return Builder(function), function.arguments
+    def _routine(self, part: str, arguments: str, emit: Callable[[Builder, list[Value]], None]) -> str:
+        """The name of a function over records and integers, which is the same for all lengths."""
+        name = f"{self.name}.{part}"
+        if not self.module.has_function(name):
+            parameters = [(PTR, "records"), *((I64, argument) for argument in arguments.split())]
+            function = self.module.function(
+                name, "void", parameters, linkage="internal", attributes="noinline nounwind"
+            )
+            function.routine = f"{self.name}.{_GROUPS.get(part.partition('.')[0], 'exchanges')}"
+            function.cold = function.routine.endswith(_CALLERS)
+            builder = Builder(function)
+            emit(builder, function.arguments)
+            builder.ret()
+        return name
 
-    def _sort(self) -> Function:
-        """`void sort(ptr records, i64 first, i64 stop)`: sort inside each vector, then each group.
+    def _sort(self) -> str:
+        """Sort inside each vector, then each group.
 
         What the levels of a group have in common is a function: written out in each it would be most of the code.
         """
-        if "sort" not in self._functions:
-            merge = self._merge() if self.group > 2 else None
-            builder, arguments = self._begin("sort", ("first", "stop"))
+
+        def emit(builder: Builder, arguments: list[Value]) -> None:
             self._walk(builder, arguments, 2, self._sort_pair)
             run = 1
-            while run < self.group and merge:
+            while run < self.group and self.group > 2:
                 self._walk(builder, arguments, 2 * run, self._meet_runs)
-                builder.call(f"@{merge.name}", "void", arguments)
+                builder.call(f"@{self._merge()}", "void", arguments)
                 run *= 2
-            if not merge:
+            if self.group <= 2:
                 self._walk(builder, arguments, 2, self._merge_pair)
-            builder.ret()
-        return self._functions["sort"]
 
-    def _merge(self) -> Function:
-        """`void merge(ptr records, i64 first, i64 stop)`: the stages of a merge inside each vector."""
-        builder, arguments = self._begin("merge", ("first", "stop"))
-        self._walk(builder, arguments, 2, self._merge_inside)
-        builder.ret()
-        return self._functions["merge"]
+        return self._routine("sort", "first stop", emit)
 
-    def _clean(self) -> Function:
-        """`void clean(ptr records, i64 first, i64 stop)`: the last stages of a merge, inside each group."""
-        if "clean" not in self._functions:
-            builder, arguments = self._begin("clean", ("first", "stop"))
+    def _merge(self) -> str:
+        """The stages of a merge inside each vector."""
+        return self._routine(
+            "merge", "first stop", lambda b, arguments: self._walk(b, arguments, 2, self._merge_inside)
+        )
+
+    def _clean(self) -> str:
+        """The last stages of a merge, inside each group."""
+
+        def emit(builder: Builder, arguments: list[Value]) -> None:
             self._walk(builder, arguments, self.group, self._clean_group)
-            builder.ret()
-        return self._functions["clean"]
+
+        return self._routine("clean", "first stop", emit)
+
+    def _levels(self, highest: int) -> str:
+        """Merge runs of some levels, the highest given, between `first` and `stop`."""
+        most = self._fused(highest)
+        cleanup = self._cleanup(min(highest - most, self._most))
+
+        def emit(builder: Builder, arguments: list[Value]) -> None:
+            records, first, stop, low, high, vectors, spare = arguments
+            with builder.loop(low, high, name="level", nonempty=True, scalar=True) as level:
+                run = builder.binary("shl", integer(self.group), level.index)
+                fused = builder.smin(level.index, integer(most))
+                stride = builder.binary("lshr", run, fused)
+                for part, part_stop in self._blocks(builder, (first, stop), builder.add(run, run)):
+                    beyond = builder.sub(builder.add(run, stride), vectors)
+                    start = builder.smax(builder.add(part, beyond), integer(0))
+                    for number in range(most + 1):
+                        with builder.when(builder.compare("eq", fused, integer(number)), "flip"):
+                            flip = [records, part, stride, vectors, spare, start, stride]
+                            builder.call(f"@{self._flip(number)}", "void", flip)
+                    strides = builder.sub(level.index, fused)
+                    builder.call(f"@{cleanup}", "void", [records, part, part_stop, strides, vectors, spare])
+
+        return self._routine(f"levels.{most}.{cleanup[-1]}", "first stop low high vectors spare", emit)
+
+    def _cleanup(self, most: int) -> str:
+        """The stages of a number of strides, the lowest that of a group, then those inside groups.
+
+        One walk deals with that many strides at most.
+        """
+        clean = self._clean()
+
+        def emit(builder: Builder, arguments: list[Value]) -> None:
+            records, first, stop, strides, vectors, spare = arguments
+            walks = builder.binary("udiv", builder.add(strides, integer(max(most, 1) - 1)), integer(max(most, 1)))
+            with builder.loop(integer(0), walks, carried=[strides], name="walk", scalar=True) as walk:
+                (left,) = walk.carried
+                count = builder.smin(left, integer(most))
+                rest = builder.sub(left, count)
+                lowest = builder.binary("shl", integer(self.group), rest)
+                size = builder.binary("shl", integer(self.group), left)
+                for block, _ in self._blocks(builder, (first, stop), size):
+                    middle = [records, block, lowest, vectors, spare, integer(0), lowest]
+                    for number in range(1, most + 1):
+                        with builder.when(builder.compare("eq", count, integer(number)), "middle"):
+                            builder.call(f"@{self._middle(number)}", "void", middle)
+                walk.carry(rest)
+            builder.call(f"@{clean}", "void", [records, first, stop])
+
+        return self._routine(f"cleanup.{most}", "first stop strides vectors spare", emit)
+
+    def _blocks(self, builder: Builder, span: tuple[Value, Value], size: Value) -> Iterator[tuple[Value, Value]]:
+        """Where each block of that many vectors begins and ends."""
+        first, stop = span
+        rounded = builder.add(builder.sub(stop, first), builder.sub(size, integer(1)))
+        with builder.loop(integer(0), builder.binary("udiv", rounded, size), name="block", scalar=True) as block:
+            start = builder.add(first, builder.mul(block.index, size))
+            yield start, builder.smin(builder.add(start, size), stop)
 
     def _walk(
         self, builder: Builder, part: Sequence[Value], count: int, body: Callable[[Builder, list[Value]], None]
@@ -218,43 +271,46 @@ class Network:
             body(builder, values)
             self._store(builder, values, places)
 
-    def _flip(self, fused: int) -> Function:
-        """`void flipN(ptr records, i64 first, i64 stride, i64 spare, i64 start, i64 stop)`."""
-        builder, (records, first, stride, spare, start, stop) = self._begin(
-            f"flip{fused}", ("first", "stride", "spare", "start", "stop")
-        )
+    def _flip(self, fused: int) -> str:
+        """Some iterations of the first stages of the merge of two runs."""
         count = 1 << fused
-        last = builder.add(first, builder.sub(builder.mul(stride, integer(2 * count)), integer(1)))
-        with builder.loop(start, stop, name="iteration") as iteration:
-            steps = [builder.add(iteration.index, builder.mul(stride, integer(n))) for n in range(count)]
-            front = self._places(builder, records, [builder.add(first, step) for step in steps], spare)
-            back = self._places(builder, records, [builder.sub(last, step) for step in reversed(steps)], spare)
-            values = self._load(builder, [*front, *back])
-            for n in range(count):
-                self._meet(builder, values, n, 2 * count - 1 - n)
-            self._halve(builder, values, count // 2)
-            self._store(builder, values, [*front, *back])
-        builder.ret()
-        return self._functions[f"flip{fused}"]
 
-    def _middle(self, count: int) -> Function:
-        """`void middleN(ptr records, i64 first, i64 stride, i64 spare, i64 start, i64 stop)`."""
-        builder, (records, first, stride, spare, start, stop) = self._begin(
-            f"middle{count}", ("first", "stride", "spare", "start", "stop")
-        )
-        with builder.loop(start, stop, name="iteration") as iteration:
-            base = builder.add(first, iteration.index)
-            steps = [builder.add(base, builder.mul(stride, integer(n))) for n in range(1 << count)]
-            places = self._places(builder, records, steps, spare)
-            values = self._load(builder, places)
-            self._halve(builder, values, 1 << (count - 1))
-            self._store(builder, values, places)
-        builder.ret()
-        return self._functions[f"middle{count}"]
+        def emit(builder: Builder, arguments: list[Value]) -> None:
+            records, first, stride, vectors, spare, start, stop = arguments
+            last = builder.add(first, builder.sub(builder.mul(stride, integer(2 * count)), integer(1)))
+            with builder.loop(start, stop, name="iteration") as iteration:
+                steps = [builder.add(iteration.index, builder.mul(stride, integer(n))) for n in range(count)]
+                front, back = [builder.add(first, step) for step in steps], [builder.sub(last, step) for step in steps]
+                places = self._places(builder, records, [*front, *reversed(back)], (vectors, spare))
+                values = self._load(builder, places)
+                for n in range(count):
+                    self._meet(builder, values, n, 2 * count - 1 - n)
+                self._halve(builder, values, count // 2)
+                self._store(builder, values, places)
 
-    def _places(self, builder: Builder, records: Value, numbers: Sequence[Value], spare: Value) -> list[Value]:
+        return self._routine(f"flip{fused}", "first stride vectors spare start stop", emit)
+
+    def _middle(self, count: int) -> str:
+        """Some iterations of the stages of that many strides, the last and lowest of them given, of a block."""
+
+        def emit(builder: Builder, arguments: list[Value]) -> None:
+            records, first, stride, vectors, spare, start, stop = arguments
+            with builder.loop(start, stop, name="iteration") as iteration:
+                base = builder.add(first, iteration.index)
+                steps = [builder.add(base, builder.mul(stride, integer(n))) for n in range(1 << count)]
+                places = self._places(builder, records, steps, (vectors, spare))
+                values = self._load(builder, places)
+                self._halve(builder, values, 1 << (count - 1))
+                self._store(builder, values, places)
+
+        return self._routine(f"middle{count}", "first stride vectors spare start stop", emit)
+
+    def _places(
+        self, builder: Builder, records: Value, numbers: Sequence[Value], ends: tuple[Value, Value]
+    ) -> list[Value]:
         """Where vectors are; the spare one stands for those beyond the last."""
-        inside = [builder.compare("slt", number, integer(self.vectors)) for number in numbers]
+        vectors, spare = ends
+        inside = [builder.compare("slt", number, vectors) for number in numbers]
         found = [builder.select(here, number, spare) for here, number in zip(inside, numbers, strict=True)]
         return [builder.gep(self.vector, records, number) for number in found]
 

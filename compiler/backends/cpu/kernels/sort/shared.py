@@ -32,6 +32,8 @@ _MEETING_NS = 1_000.0
 """Nanoseconds for threads to meet that share no cache (`codegen.cost.PARALLEL_NS`)."""
 _MOVED_NS = 4.0
 """A vector that another core has worked on last."""
+_CALLERS = ("pieces", "flip", "clean")
+"""Phases that do nothing but call what takes the time."""
 
 
 class Lined:
@@ -118,6 +120,7 @@ class Shared:
     # -- phases -------------------------------------------------------------------------------------------------
     def _builder(self, part: str) -> Builder:
         builder = Builder(begin(self.module, self.kernel, part and f".{part}"))
+        builder.function.cold = part.rstrip("0123456789") in _CALLERS
         self.phases.append(builder.function.name)
         return builder
 

@@ -33,7 +33,7 @@ def test_a_network_of_any_width_sorts(record: str, features: tuple[str, ...]) ->
     dtype = np.dtype(f"u{int(record[1:]) // 8}")
     module, networks = Module(frozenset(features)), []
     for length in LENGTHS:
-        network = Network(module, f"n{length}", record, length, 1)
+        network = Network(module, record, length, 1)
         builder = Builder(module.function(f"sort{length}", "void", [("ptr", "records")]))
         (records,) = builder.function.arguments
         network.pad(builder, records, length, integer(0))

@@ -1,0 +1,74 @@
+"""Which ops, and which of their types, TensorFlow has no compiled kernel for, though a record lowers them here.
+
+A cluster that TensorFlow would not make is no answer to what it would compile; where everything runs compiled, as one
+by one on a device of XLA's, the records say what there is.  It is that of release 2.21's `XLA_CPU_JIT` kernels, which
+`tests/peers` compares with an installed TensorFlow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from compiler.graph import BY_NAME, DataType, Node
+
+_NEVER = """
+    _Arg _Retval Placeholder PlaceholderV2 VarHandleOp Switch Merge _SwitchN Enter Exit NextIteration LoopCond
+    Print PrintV2 PyFunc EagerPyFunc Where Unique StringFormat
+    Assign AssignAdd AssignSub IsVariableInitialized Variable VariableV2 ResourceGatherNd
+    ScatterAdd ScatterSub ScatterMul ScatterDiv ScatterMin ScatterMax ScatterUpdate
+    ApplyAdadelta ApplyAdagrad ApplyAdagradV2 ApplyAdam ApplyCenteredRMSProp ApplyGradientDescent ApplyMomentum
+    ApplyRMSProp SparseApplyAdagrad SparseApplyAdagradV2 SparseApplyCenteredRMSProp SparseApplyMomentum
+    SparseApplyRMSProp ResourceSparseApplyAdagrad ResourceSparseApplyAdagradV2 ResourceSparseApplyCenteredRMSProp
+    ResourceSparseApplyKerasMomentum ResourceSparseApplyMomentum ResourceSparseApplyRMSProp
+    CheckNumericsV2 CollectiveGather CollectiveGatherV2 CollectiveReduce InTopK InvGrad MatrixDeterminant
+    ResizeBicubic ResizeBicubicGrad ResizeNearestNeighborGrad
+    SegmentSum SegmentMean SegmentProd SegmentMax SegmentMin
+"""
+NEVER_COMPILED = frozenset(_NEVER.split())
+"""Ops that no cluster holds: `Where` and `Unique`, whose sizes follow from values, by choice."""
+
+_UNSIGNED = "uint8 uint16 uint32 uint64"
+_INTEGERS = f"int8 int16 int32 int64 {_UNSIGNED}"
+_COMPLEX = "complex64 complex128"
+_WITHOUT = {
+    "T": {
+        "MatMul": _UNSIGNED,
+        "Cumsum Cumprod": f"int8 int16 {_UNSIGNED} {_COMPLEX}",
+        "TopKV2": "uint16",
+        "Einsum": "bool int8 int16 uint8 uint16 uint32",
+        "ExtractImagePatches": f"bool int8 int16 int64 {_UNSIGNED} {_COMPLEX}",
+        "MaxPoolGradGrad MaxPoolGradGradV2 MaxPool3DGradGrad": f"bfloat16 float16 float64 {_INTEGERS}",
+        "MatrixInverse MatrixSolve Svd": _COMPLEX,
+        "ResourceApplyMomentum": f"{_INTEGERS} {_COMPLEX}",
+        """ResourceApplyGradientDescent ResourceApplyKerasMomentum ResourceApplyAdam ResourceApplyRMSProp
+        ResourceApplyCenteredRMSProp ResourceApplyAdagrad ResourceApplyAdagradV2 ResourceApplyAdadelta""": _INTEGERS,
+    },
+    "dtype": {
+        "AssignAddVariableOp AssignSubVariableOp": "bool",
+        "TruncatedNormal": "bfloat16 float16",
+        "StatelessRandomUniformFullInt": "uint32 uint64",
+    },
+    "Tseed": {
+        "StatelessRandomUniform StatelessRandomNormal StatelessTruncatedNormal StatelessRandomUniformInt": "int64",
+        "StatelessRandomUniformFullInt": "int64 uint32 uint64",
+    },
+}
+WITHOUT: Mapping[tuple[str, str], frozenset[DataType]] = {
+    (op, attribute): frozenset(BY_NAME[name] for name in types.split())
+    for attribute, rows in _WITHOUT.items()
+    for ops, types in rows.items()
+    for op in ops.split()
+}
+"""The types, by an op and its attribute, that TensorFlow compiles nothing for."""
+_ATTRIBUTES = tuple(_WITHOUT)
+
+
+def problem_of(node: Node) -> str:
+    """Why TensorFlow compiles no such node, whatever surrounds it; empty if it does."""
+    if node.op in NEVER_COMPILED:
+        return f"op {node.op} is never compiled"
+    for attribute in _ATTRIBUTES:
+        kind = node.attributes.get(attribute)
+        if isinstance(kind, DataType) and kind in WITHOUT.get((node.op, attribute), ()):
+            return f"op {node.op} is not compiled for the {attribute} {kind}"
+    return ""

@@ -1,0 +1,208 @@
+"""Sums of many terms: each may be lost among denormal numbers, or leave the range on the way, and nothing else is open.
+
+A machine may take denormal numbers for zeros on the way to a result that is none: every term so lost is allowed.
+"""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+from wide_results import wide
+
+import compiler
+from compiler.ir.types import TYPES
+
+TINY = np.finfo(np.float32).tiny
+ADD = "add { a = TYPE[] parameter(0) b = TYPE[] parameter(1) ROOT s = TYPE[] add(a, b) }"
+TWO = ("x = TYPE[N] parameter(0)", "y = TYPE[N] parameter(1)")
+
+
+def _lines(*lines: str, element_type: str, size: int) -> tuple[str, ...]:
+    return tuple(line.replace("TYPE", element_type).replace("N]", f"{size}]") for line in lines)
+
+
+def test_every_product_of_a_dot_may_be_lost() -> None:
+    lines = _lines(
+        *TWO,
+        "ROOT r = TYPE[] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+        element_type="f32",
+        size=8,
+    )
+    (result,) = wide(*lines, inputs=(np.full(8, TINY, np.float32), np.full(8, 0.9, np.float32)))
+    assert result.value > 7 * TINY
+    assert result.allows(np.float32(0)).all()
+    (result,) = wide(*lines, inputs=(np.full(8, TINY * 1e6, np.float32), np.full(8, 0.9, np.float32)))
+    assert not result.allows(np.float32(0)).any()
+
+
+@pytest.mark.parametrize("element_type", ["bf16", "f32"])
+def test_a_denormal_operand_of_a_dot_may_be_lost_in_bf16(element_type: str) -> None:
+    dtype = TYPES[element_type].dtype
+    end = "ROOT r = f32[] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}"
+    inputs = (np.array([3e38, 1], dtype), np.array([9e-41, 5], dtype))
+    (result,) = wide(*_lines(*TWO, end, element_type=element_type, size=2), inputs=inputs)
+    assert result.value > 5.02
+    assert result.allows(np.float32(5)).all() == (element_type == "bf16")
+
+
+def test_every_sum_on_the_way_may_be_lost() -> None:
+    lines = _lines(
+        "x = TYPE[N] parameter(0)",
+        "z = TYPE[] constant(0)",
+        "ROOT r = TYPE[] reduce(x, z), dimensions={0}, to_apply=add",
+        element_type="f32",
+        size=8,
+    )
+    terms = np.array([1.5, -1, 1.5, -1, 1.5, -1, 1.5, -1], np.float32) * TINY
+    (result,) = wide(*lines, inputs=(terms,), computations=ADD.replace("TYPE", "f32"))
+    assert result.value == 2 * TINY
+    assert result.allows(np.float32(0)).all()
+
+
+def test_a_product_keeps_what_rounding_in_the_denormals_cost_it() -> None:
+    lines = _lines(
+        "x = TYPE[N] parameter(0)",
+        "z = TYPE[] constant(1)",
+        "ROOT r = TYPE[] reduce(x, z), dimensions={0}, to_apply=multiply",
+        element_type="f16",
+        size=6,
+    )
+    factors = np.array([2**-24, 1.75, 1.75, 1.75, 1.75, 1.75], np.float16)
+    step_by_step = np.float16(1)
+    for factor in factors:
+        step_by_step = step_by_step * factor
+    multiply = ADD.replace("TYPE", "f16").replace("add", "multiply")
+    (result,) = wide(*lines, inputs=(factors,), computations=multiply)
+    assert step_by_step == 21 * 2.0**-24
+    assert result.value < 17 * 2.0**-24
+    assert result.allows(step_by_step).all()
+    factors[0] = 2**-8
+    (result,) = wide(*lines, inputs=(factors,), computations=multiply)
+    assert not result.allows(np.float16(21 * 2.0**-8)).any()
+
+
+@pytest.mark.parametrize(("element_type", "dtype"), [("c64", np.complex64), ("c128", np.complex128)])
+def test_the_terms_of_a_complex_product_may_be_lost(element_type: str, dtype: type) -> None:
+    tiny = np.finfo(dtype).tiny
+    lines = _lines(*TWO, "ROOT r = TYPE[N] multiply(x, y)", element_type=element_type, size=1)
+    (result,) = wide(*lines, inputs=(np.array([tiny * (1 + 1j)], dtype), np.array([0.9 + 0.9j], dtype)))
+    assert abs(result.value[0]) > tiny
+    assert result.allows(np.zeros(1, dtype)).all()
+
+
+@pytest.mark.parametrize(("element_type", "dtype"), [("c64", np.complex64), ("c128", np.complex128)])
+def test_a_part_of_a_complex_quotient_may_be_lost_before_it_is_divided(element_type: str, dtype: type) -> None:
+    lines = _lines(*TWO, "ROOT r = TYPE[N] divide(x, y)", element_type=element_type, size=2)
+    tiny = np.finfo(dtype).tiny
+    divisors = np.array([-0.0487 + 0.0602j, 1e30], dtype)
+    (result,) = wide(*lines, inputs=(np.array([tiny, 1], dtype), divisors))
+    assert abs(result.value[0].real) > 8 * tiny
+    assert result.allows(np.array([1j * result.value[0].imag, result.value[1]], dtype)).all()
+    (result,) = wide(*lines, inputs=(np.array([tiny * 1e6, 1], dtype), divisors))
+    assert result.allows(np.array([1j * result.value[0].imag, 0], dtype)).tolist() == [False, False]
+
+
+def test_more_factors_than_elements_round_as_often() -> None:
+    lines = (
+        "x = bf16[1] parameter(0)",
+        "i = s32[96,1] parameter(1)",
+        "u = bf16[96] parameter(2)",
+        "ROOT r = bf16[1] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, index_vector_dim=1,",
+        "scatter_dims_to_operand_dims={0}, to_apply=multiply",
+    )
+    multiply = ADD.replace("TYPE", "bf16").replace("add", "multiply")
+    one, factor = ml_dtypes.bfloat16(1), ml_dtypes.bfloat16(0.81)
+    step_by_step = one
+    for _ in range(96):
+        step_by_step = step_by_step * factor
+    inputs = (np.array([one]), np.zeros((96, 1), np.int32), np.full(96, factor))
+    (result,) = wide(*lines, inputs=inputs, computations=multiply)
+    assert result.allows(step_by_step).all()
+    assert not result.allows(step_by_step * ml_dtypes.bfloat16(2)).any()
+
+
+def test_infinities_beside_what_may_overflow_the_other_way_are_undecided() -> None:
+    lines = ("x = f32[3] parameter(0)", "y = f32[3] parameter(1)")
+    end = "ROOT r = f32[] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}"
+    (result,) = wide(*lines, end, inputs=(np.array([np.inf, 3e38, 1], np.float32), np.array([1, -7, 1], np.float32)))
+    assert result.undecided
+    (result,) = wide(*lines, end, inputs=(np.array([np.inf, 1e37, 1], np.float32), np.array([1, -7, 1], np.float32)))
+    assert not result.undecided
+    assert result.value == np.inf
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_open"),
+    [
+        (("p = {t}[2] multiply(x, y)", "ROOT r = {t}[2] subtract(z, p)"), True),
+        (("p = {t}[2] multiply(x, y)", "n = {t}[2] negate(p)", "ROOT r = {t}[2] add(n, z)"), True),
+        (("p = {t}[2] maximum(x, y)", "q = {t}[2] add(p, p)", "ROOT r = {t}[2] subtract(z, q)"), False),
+    ],
+)
+@pytest.mark.parametrize("element_type", ["f32", "bf16"])
+def test_a_product_that_overflows_alone_need_not_do_so_in_a_sum(lines, is_open, element_type) -> None:
+    dtype = TYPES[element_type].dtype
+    largest = float(ml_dtypes.finfo(dtype).max)
+    inputs = [np.array(values, dtype) for values in ([largest, 1], [-4, 2], [-np.inf, 3])]
+    if not is_open:
+        inputs[1] = -inputs[1]
+    head = (f"{name} = {element_type}[2] parameter({n})" for n, name in enumerate("xyz"))
+    (result,) = wide(*head, *(line.format(t=element_type) for line in lines), inputs=inputs)
+    assert result.undecided.tolist() == [is_open and element_type != "bf16", False]
+
+
+def test_a_sum_of_products_of_which_one_overflows_is_undecided() -> None:
+    text = """add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }
+    ENTRY e { x = f32[2,2] parameter(0) p = f32[2,2] multiply(x, x) o = f32[] constant(0)
+      ROOT r = f32[2] reduce(p, o), dimensions={1}, to_apply=add }"""
+    x = np.array([[3e38, 1], [2, 1]], np.float32)
+    (result,) = compiler.interpret(compiler.parse(text), x, wide=True)
+    assert result.undecided.tolist() == [True, False]
+
+
+def test_scaled_factors_that_leave_the_range_are_undecided() -> None:
+    lines = ("x = f32[1,1] parameter(0)", "y = f32[1,1] parameter(1)")
+    end = "ROOT r = f32[1,1] scaled-dot(x, y, x, y), lhs_contracting_dims={1}, rhs_contracting_dims={1}"
+    (result,) = wide(*lines, end, inputs=(np.zeros((1, 1), np.float32), np.full((1, 1), -3e38, np.float32)))
+    assert result.undecided.all()
+
+
+def test_terms_that_leave_the_range_beside_one_that_hides_them_are_undecided() -> None:
+    lines = ("x = f32[1,2] parameter(0)", "y = f32[2] parameter(1)")
+    end = "ROOT r = f32[1] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    x, y = np.array([[3e38, -2]], np.float32), np.array([3e38, 3e38], np.float32)
+    (result,) = wide(*lines, end, inputs=(x, y))
+    assert result.undecided.all()
+    (result,) = wide(*lines, end, inputs=(np.array([[1e20, -2]], np.float32), np.array([1e20, 1], np.float32)))
+    assert not result.undecided.any()
+
+
+@pytest.mark.parametrize(("rows", "start"), [(1, 7), (1, 0), (2, 7)])
+@pytest.mark.parametrize("kind", ["s32", "f32"])
+def test_the_initial_value_of_a_reduction_takes_part_once(rows: int, start: int, kind: str) -> None:
+    add = f"add {{ a = {kind}[] parameter(0) b = {kind}[] parameter(1) ROOT c = {kind}[] add(a, b) }}"
+    (result,) = wide(
+        f"x = {kind}[3,{rows}] parameter(0)",
+        f"start = {kind}[] constant({start})",
+        f"ROOT sums = {kind}[3] reduce(x, start), dimensions={{1}}, to_apply=add",
+        inputs=(np.full((3, rows), -5, TYPES[kind].dtype),),
+        computations=add,
+    )
+    assert result.value.tolist() == [start - 5 * rows] * 3
+    assert result.undecided.tolist() == [False] * 3
+    assert not result.allows(np.full(3, -5 * rows, TYPES[kind].dtype)).any() or start == 0
+
+
+@pytest.mark.parametrize(("algorithm", "allowed"), [("dot_f16_f16_f16", True), ("dot_f16_f16_f32", False)])
+def test_a_dot_may_sum_in_what_its_algorithm_says(algorithm, allowed) -> None:
+    rng, size = np.random.default_rng(0), 2048
+    x, y = (rng.uniform(low, 2 * low, size).astype(np.float16) for low in (0.1, 0.5))
+    lines = (f"x = f16[{size}] parameter(0)", f"y = f16[{size}] parameter(1)")
+    end = "ROOT r = f16[] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}, algorithm="
+    (result,) = wide(*lines, end + algorithm, inputs=(x, y))
+    in_f16 = np.float16(0)
+    for product in x * y:
+        in_f16 += product
+    assert result.allows(in_f16) == allowed
+    assert not result.allows(in_f16 * np.float16(2))

@@ -1,0 +1,27 @@
+"""The first Ctrl-C asks for an end, the second ends; afterwards all is as it was."""
+
+import signal
+
+import pytest
+
+from xlabench.commands.interruption import interruptible
+
+
+def test_the_first_only_asks_and_the_second_ends(capfd):
+    before = signal.getsignal(signal.SIGINT)
+    with interruptible("ends soon") as asked:
+        assert not asked()
+        signal.raise_signal(signal.SIGINT)
+        assert asked()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert "xlabench: ends soon" in capfd.readouterr().err
+
+
+def test_without_one_nothing_changes():
+    before = signal.getsignal(signal.SIGINT)
+    with interruptible("ends soon") as asked:
+        assert signal.getsignal(signal.SIGINT) is not before
+    assert not asked()
+    assert signal.getsignal(signal.SIGINT) is before

@@ -1,0 +1,190 @@
+"""`reduce` on the command line: scripts, interruptions, and places that cannot be written."""
+
+import json
+import os
+import shlex
+import sys
+import tempfile
+import time
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import compiler
+from xlabench import jobs
+from xlabench.bundles import bundle
+from xlabench.cli import cli
+
+PROGRAM = """HloModule m
+
+ENTRY e {
+  x = f32[8] parameter(0)
+  a = f32[8] tanh(x)
+  b = f32[8] negate(a)
+  ROOT c = f32[8] add(b, x)
+}
+"""
+X = np.arange(8, dtype=np.float32)
+
+
+def _run(*arguments):
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "m.hlo"
+    path.write_text(PROGRAM)
+    return path
+
+
+@pytest.fixture
+def sliced(tmp_path, monkeypatch, mutants):
+    """A program that a planted bug of CSE breaks."""
+    monkeypatch.setattr(jobs, "ENGINES", "mutants:cse_slice")
+    path = tmp_path / "sliced.hlo"
+    path.write_text(mutants["cse_slice"].text)
+    return path
+
+
+def _bundle(folder, expected, *, text=PROGRAM, engine="reference", reference="reference", verdict="wrong"):
+    folder.mkdir()
+    failure = bundle.Failure(text, [X], [expected], [expected], engine, reference, 1, verdict, "8 elements are wrong")
+    for name, data in bundle._contents(failure).items():
+        (folder / name).write_bytes(data)
+    return folder
+
+
+def _right():
+    return compiler.interpret(compiler.parse(PROGRAM), X)[0]
+
+
+@pytest.mark.slow
+def test_a_script_is_asked_by_its_exit_status(file, tmp_path):
+    program = "import sys; sys.exit(3 if 'negate' in open(sys.argv[1]).read() else 0)"
+    command = shlex.join([sys.executable, "-c", program])
+    done = _run("reduce", file, "--script", command, "--workers", 2, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "out" / "reduced.hlo").read_text()
+    module = compiler.parse(text)
+    assert [i.opcode for i in module.instructions()] == ["parameter", "negate"]
+    assert "keeps exit status 3" in done.output
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("unbalanced '", "No closing quotation"),
+        ("", "is no command"),
+        (" ", "is no command"),
+        ("./none", "cannot be run"),
+    ],
+)
+def test_a_script_that_cannot_be_asked_is_bad_input(file, script, message):
+    done = _run("reduce", file, "--script", script)
+    assert done.exit_code == 2, done.output
+    assert message in done.stderr
+
+
+def test_a_script_needs_no_engine(tmp_path):
+    folder = _bundle(tmp_path / "b", X, engine="xla")
+    done = _run("reduce", folder, "--script", "true")
+    assert done.exit_code == 2, done.output
+    assert "there is no failure to keep" in done.stderr
+
+
+@pytest.mark.slow
+def test_what_a_script_started_ends_with_its_time(file, tmp_path):
+    program = f"import subprocess; subprocess.run(['sh', '-c', 'sleep 2; touch {tmp_path / 'late'}'])"
+    command = shlex.join([sys.executable, "-c", program])
+    done = _run("reduce", file, "--script", command, "--timeout", 0.5, "--max-probes", 1, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    time.sleep(2)
+    assert not (tmp_path / "late").exists()
+
+
+INTERRUPTING = """
+import os, signal, sys
+text = open(sys.argv[1]).read()
+if "tanh" not in text:  # a smaller one
+    os.kill({parent}, signal.SIGINT)
+sys.exit(3 if "negate" in text else 0)
+"""
+
+
+@pytest.mark.slow
+def test_an_interrupted_search_keeps_what_it_has_found(file, tmp_path):
+    command = shlex.join([sys.executable, "-c", INTERRUPTING.format(parent=os.getpid())])
+    done = _run("reduce", file, "--script", command, "--out", tmp_path / "out")
+    assert done.exit_code == 130, done.output
+    assert "; interrupted; keeps exit status 3" in done.stdout
+    assert "negate" in (tmp_path / "out" / "reduced.hlo").read_text()
+
+
+@pytest.mark.parametrize("out", ["full", "file", "file/below"])
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_tried(file, tmp_path, monkeypatch, out):
+    monkeypatch.setattr("xlabench.commands.reduce.confirm", lambda *_: pytest.fail("tried"))
+    (tmp_path / "full").mkdir()
+    for name in ("file", "full/notes"):
+        (tmp_path / name).write_text("of somebody")
+    done = _run("reduce", file, "--out", tmp_path / out)
+    assert done.exit_code == 2, done.output
+    assert str(tmp_path / out) in done.stderr
+
+
+@pytest.mark.parametrize("out", ["file", "file/below"])
+def test_a_script_is_not_asked_where_nothing_can_be_written(file, tmp_path, out):
+    (tmp_path / "file").write_text("of somebody")
+    done = _run("reduce", file, "--script", f"touch {tmp_path / 'asked'}", "--out", tmp_path / out)
+    assert done.exit_code == 2, done.output
+    assert not (tmp_path / "asked").exists()
+
+
+SPOILING = """
+import os, sys
+os.path.exists({out!r}) or open({out!r}, "w").close()  # it was free before
+sys.exit(3 if "negate" in open(sys.argv[1]).read() else 0)
+"""
+
+
+@pytest.mark.slow
+def test_what_cannot_be_written_after_all_is_kept_elsewhere(file, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    command = shlex.join([sys.executable, "-c", SPOILING.format(out=str(tmp_path / "out"))])
+    done = _run("reduce", file, "--script", command, "--out", tmp_path / "out", "--max-probes", 1)
+    assert done.exit_code == 0, done.output
+    (kept,) = tmp_path.glob("xlabench-reduced-*/out/reduced.hlo")
+    assert f"written to {kept.parent}" in done.stdout
+    assert "cannot be made: File exists" in done.stderr
+
+
+def test_the_folder_beside_a_bundle_that_is_this_folder_has_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(_bundle(tmp_path / "b", _right()))
+    done = _run("reduce", ".", "--script", "test -e", "--max-probes", 1)
+    assert done.exit_code == 2, done.output
+    assert "there is no failure to keep" in done.stderr
+
+
+def test_a_script_that_is_content_shows_no_failure(file, tmp_path):
+    done = _run("reduce", file, "--script", "true", "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    assert "there is no failure to keep" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_program_that_does_not_fail_is_bad_input(file):
+    done = _run("bisect", file)
+    assert done.exit_code == 2, done.output
+    assert "there is no failure to look into: " in done.stderr
+
+
+@pytest.mark.slow
+def test_a_wrong_program_is_reduced_into_a_bundle(sliced, tmp_path):
+    done = _run("reduce", sliced, "--workers", 2, "--out", tmp_path / "out", "--json")
+    report = json.loads(done.stdout)
+    assert (report["kept"], report["exhausted"]) == ("pass/cse/merge with equal", False)
+    assert report["instructions"] <= 5
+    saved = bundle.load(tmp_path / "out")
+    assert (saved.module_text, saved.verdict) == (report["text"], "wrong")
+    assert "slice={[6:12], [0:10]}" in saved.original.module_text

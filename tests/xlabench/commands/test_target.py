@@ -1,0 +1,47 @@
+"""What a failure is looked into with: a file or a bundle, its engines, its reference."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from xlabench.bundles import bundle
+from xlabench.cli import cli
+
+PROGRAM = """HloModule m
+
+ENTRY e {
+  x = f32[8] parameter(0)
+  a = f32[8] tanh(x)
+  b = f32[8] negate(a)
+  ROOT c = f32[8] add(b, x)
+}
+"""
+X = np.arange(8, dtype=np.float32)
+
+
+def _run(*arguments):
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+def _bundle(folder, expected, *, text=PROGRAM, engine="reference", reference="reference", verdict="wrong"):
+    folder.mkdir()
+    failure = bundle.Failure(text, [X], [expected], [expected], engine, reference, 1, verdict, "8 elements are wrong")
+    for name, data in bundle._contents(failure).items():
+        (folder / name).write_bytes(data)
+    return folder
+
+
+@pytest.mark.parametrize("command", ["reduce", "bisect", "isolate"])
+@pytest.mark.parametrize("option", [("--seed", 1), ("--inputs", "in.npz"), ("--module", 1), ("--fill-elided", 1)])
+def test_what_a_bundle_brings_cannot_be_given(tmp_path, command, option):
+    done = _run(command, _bundle(tmp_path / "b", X), *option)
+    assert done.exit_code == 2, done.output
+    assert f"{option[0]} cannot be given" in done.stderr
+
+
+@pytest.mark.parametrize(("options", "expected"), [([], "cpu:opt=0"), (["--reference", "reference"], "reference")])
+def test_the_reference_of_a_bundle_is_asked_unless_another_is_given(tmp_path, monkeypatch, options, expected):
+    asked = []
+    monkeypatch.setattr("xlabench.commands.isolate.Prober", lambda setup: asked.append(setup.reference))
+    _run("isolate", _bundle(tmp_path / "b", X, reference="cpu:opt=0"), *options)
+    assert asked == [expected]

@@ -1,0 +1,68 @@
+"""A graph with what it is run on: in order, pruned, and in parts on the values that they get."""
+
+import numpy as np
+import pytest
+from cluster_graphs import graph_of
+
+from xlabench.graphs.case import GraphCase, in_order, place_at, port_of, source_of
+
+TEXT = """
+    z = Add(a, b)
+    a = Abs(x)
+    b = Neg(x)
+    x = Placeholder()
+    unused = Exp(x)
+"""
+X = np.array([1, -2], np.float32)
+
+
+def case(*fetches):
+    return GraphCase(graph_of(TEXT), {"x": X}, fetches or ("z",), {})
+
+
+@pytest.mark.parametrize(
+    ("text", "node", "port"), [("a", "a", 0), ("a:2", "a", 2), ("^a", "a", 0), ("scope/a:1", "scope/a", 1)]
+)
+def test_an_input_names_a_node_and_a_port(text, node, port):
+    assert (source_of(text), port_of(text)) == (node, port)
+    assert source_of(place_at(node, port)) == node
+    assert port_of(place_at(node, port)) == port
+
+
+def test_nodes_come_after_those_that_they_take_from():
+    names = [node.name for node in in_order(graph_of(TEXT).nodes)]
+    assert sorted(names) == ["a", "b", "unused", "x", "z"]
+    assert names.index("x") < names.index("a") < names.index("z")
+    assert names.index("b") < names.index("z")
+
+
+def test_a_circle_is_put_into_some_order():
+    assert len(in_order(graph_of("a = Merge(b, x)\nb = NextIteration(a)\nx = Placeholder()").nodes)) == 3
+
+
+def test_what_no_fetch_needs_goes():
+    assert {node.name for node in case().pruned().graph.nodes} == {"x", "a", "b", "z"}
+    pruned = case("x").pruned()
+    assert ({node.name for node in pruned.graph.nodes}, set(pruned.values)) == ({"x"}, {"x"})
+
+
+def test_every_array_is_a_place_after_those_that_it_is_made_of():
+    places = case().places
+    assert set(places) == {"a", "b", "z", "unused"}
+    assert places.index("a") < places.index("z")
+    assert set(case().opened().fetches) == set(places)
+
+
+def test_a_part_stands_alone_on_the_values_that_it_gets():
+    found = case().part(["z"], {"a": X, "b": X})
+    assert [node.op for node in found.graph.nodes] == ["Placeholder", "Placeholder", "Add"]
+    assert sorted(value.tolist() for value in found.values.values()) == [X.tolist()] * 2
+    assert found.fetches == ("z",)
+    assert case().part(["z"], {"a": X}) is None
+
+
+def test_what_runs_on_one_side_only_may_be_dead():
+    text = (
+        "s = Switch(x, p)\np = Placeholder() {dtype=bool}\nx = Placeholder()\na = Abs(s)\nm = Merge(a, s:1)\nb = Neg(m)"
+    )
+    assert GraphCase(graph_of(text), {}, ("b",), {}).may_be_dead == {"s", "a"}

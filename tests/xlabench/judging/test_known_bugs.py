@@ -1,0 +1,83 @@
+"""Each bug of XLA's that is known is told by its row, and by no other; what holds more is not known."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import compiler
+from xlabench.bundles import bundle
+from xlabench.judging.known_bugs import VALUES, Bug, Failure, bugs, known_bug
+
+FOLDER = Path(__file__).resolve().parents[3] / "suites" / "regressions" / "xla"
+REPORTS = sorted(path.stem for path in FOLDER.glob("*.md") if path.stem != "README")
+
+
+def failure_in(name):
+    kept = bundle.load(FOLDER / name)
+    return Failure(kept.engine, kept.verdict, kept.message, kept.module_text, kept.inputs)
+
+
+def test_every_report_has_its_row():
+    assert sorted(bug.name for bug in bugs("xla")) == REPORTS
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_bug_is_told_by_its_row(name):
+    assert known_bug(failure_in(name)) == name
+
+
+@pytest.mark.parametrize("bug", bugs("xla"), ids=lambda bug: bug.name)
+def test_kinds_of_values_have_names(bug):
+    assert bug.values in ("", *VALUES)
+
+
+ATAN2 = "ENTRY main { x = f32[2] parameter(0) y = f32[2] reverse(x), dimensions={0} ROOT r = f32[2] atan2(x, y) }"
+DENORMAL = Failure("xla", "wrong", "1 of 2 elements are wrong (special)", ATAN2, [np.full(2, 9e-41, np.float32)])
+OTHERWISE = {
+    "another engine": replace(DENORMAL, engine="cpu"),
+    "another verdict": replace(DENORMAL, verdict="crash"),
+    "other values": replace(DENORMAL, inputs=[np.ones(2, np.float32)]),
+    "another opcode": replace(DENORMAL, module_text=ATAN2.replace("atan2(x, y)", "subtract(x, y)")),
+    "one more opcode": replace(DENORMAL, module_text=ATAN2.replace("reverse(x), dimensions={0}", "tanh(x)")),
+}
+
+
+def test_what_moves_numbers_makes_no_other_bug():
+    assert known_bug(DENORMAL) == known_bug(replace(DENORMAL, engine="xla:fusion=off")) == "angle_of_denormals"
+
+
+@pytest.mark.parametrize("other", OTHERWISE.values(), ids=OTHERWISE)
+def test_what_differs_is_another_bug(other):
+    assert not known_bug(other)
+
+
+BOTH = """ENTRY main { x = f32[2] parameter(0) a = f32[2] atan2(x, x) c = f32[2] cbrt(x) t = f32[2] tanh(x)
+  ROOT r = (f32[2], f32[2], f32[2]) tuple(a, t, c) }"""
+
+
+def test_wrong_results_may_be_one_known_bug_each():
+    both = replace(DENORMAL, module_text=BOTH)
+    assert not known_bug(both)
+    assert known_bug(replace(both, wrong=(0, 2))) == "angle_of_denormals"
+    assert not known_bug(replace(both, wrong=(0, 1)))
+
+
+CHAIN = "ENTRY main { x = f32[2] parameter(0) t = f32[2] tanh(x) ROOT r = f32[2] tanh(t) }"
+ROWS = {
+    "types": ({"types": ("f32",)}, {"types": ("f16",)}),
+    "twice": ({"twice": "tanh|sine"}, {"twice": "sine"}),
+    "text": ({"text": r"tanh\(t\)"}, {"text": r"tanh\(u\)"}),
+    "said": ({"said": "are wrong"}, {"said": "overflow"}),
+    "kinds": ({"kinds": ("special", "value")}, {"kinds": ("rounding",)}),
+    "constant": ({"constant": False}, {"constant": True}),
+    "beside": ({"opcodes": ("sine|tanh",)}, {"opcodes": ("tanh", "sine")}),
+}
+
+
+@pytest.mark.parametrize("key", ROWS)
+def test_each_key_of_a_row_is_heard(key):
+    failure, module = replace(DENORMAL, module_text=CHAIN), compiler.parse(CHAIN)
+    fits, does_not = (Bug("bug", **{"opcodes": ("tanh",), **keys}).shows_in(failure, module) for keys in ROWS[key])
+    assert (fits, does_not) == (True, False)

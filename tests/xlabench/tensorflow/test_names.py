@@ -1,0 +1,26 @@
+"""Every public name leads to a thing, and what is refused says what to do."""
+
+from importlib import import_module
+
+import pytest
+
+from xlabench.tensorflow.names import MODULES, NAMESPACES, REFUSED, places, values
+
+
+@pytest.mark.parametrize("public", places())
+def test_a_name_is_in_its_module(public):
+    module, name = places()[public]
+    assert hasattr(import_module(f"xlabench.tensorflow.{module}"), name)
+    assert "." not in public or public.partition(".")[0] in NAMESPACES
+
+
+def test_no_name_means_two_things():
+    names = [set(places()), set(values()), set(MODULES), set(REFUSED)]
+    assert sum(map(len, names)) == len(set().union(*names))
+    assert values()["newaxis"] is None
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_says_why_in_a_sentence(name):
+    assert not REFUSED[name].endswith(".")
+    assert " " in REFUSED[name]

@@ -1,0 +1,120 @@
+import sys
+
+import numpy as np
+import pytest
+
+import compiler
+from xlabench.engines import build, engine, execute
+from xlabench.errors import BenchError, CompileFailure, ExitCode, RunFailure, Undecidable
+
+PROGRAM = """HloModule m
+ENTRY e {
+  x = f32[4] parameter(0)
+  y = f32[4] parameter(1)
+  sum = f32[4] add(x, y)
+  ROOT t = (f32[4], f32[4]) tuple(sum, x)
+}
+"""
+X, Y = np.arange(4, dtype=np.float32), np.full(4, 2, np.float32)
+
+
+class Scripted:
+    """An engine whose compilation or program raises what it is told to."""
+
+    spec = "scripted"
+
+    def __init__(self, *, compiling=None, running=None):
+        self.compiling, self.running = compiling, running
+
+    def compile(self, module_or_text):
+        if self.compiling:
+            raise self.compiling
+        return self.run
+
+    def run(self, *inputs):
+        if self.running:
+            raise self.running
+        return list(inputs)
+
+
+@pytest.mark.parametrize("spec", ["reference", "cpu", "cpu:fusion=off", "cpu:threads=1,opt=0", "nvptx:sim"])
+@pytest.mark.parametrize("form", [str, compiler.parse], ids=["text", "module"])
+def test_every_engine_runs_text_and_modules(spec, form):
+    total, first = engine(spec).compile(form(PROGRAM))(X, Y)
+    np.testing.assert_array_equal(total, X + Y)
+    np.testing.assert_array_equal(first, X)
+
+
+def test_a_refusal_to_compile_a_valid_program_is_the_engines_failure():
+    scripted = Scripted(compiling=compiler.CompilerError("no registers left"))
+    with pytest.raises(CompileFailure, match="scripted failed to compile: no registers left"):
+        build(scripted, PROGRAM)
+
+
+def test_an_unsupported_opcode_is_no_failure():
+    for scripted in (
+        Scripted(compiling=compiler.UnsupportedError("fft", "us")),
+        Scripted(running=compiler.UnsupportedError("fft", "us")),
+    ):
+        with pytest.raises(compiler.UnsupportedError):
+            execute(scripted, build(scripted, PROGRAM), [X])
+
+
+def test_a_fault_of_the_running_program_is_the_engines_failure():
+    scripted = Scripted(running=compiler.CompilerError("out of bounds at line 3"))
+    with pytest.raises(RunFailure, match="out of bounds at line 3"):
+        execute(scripted, build(scripted, PROGRAM), [X])
+
+
+def test_a_bug_of_ours_is_left_alone():
+    scripted = Scripted(running=AssertionError("ours"))
+    with pytest.raises(AssertionError, match="ours"):
+        execute(scripted, build(scripted, PROGRAM), [X])
+
+
+def test_an_engine_that_is_not_installed_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jax", None)
+    monkeypatch.delitem(sys.modules, "xlabench.engines.xla", raising=False)
+    with pytest.raises(Undecidable, match=r"pip install '\.\[peers\]'") as caught:
+        engine("xla")
+    assert isinstance(caught.value, BenchError)
+    assert caught.value.exit_code == ExitCode.UNDECIDABLE
+
+
+def test_xla_agrees_with_the_reference():
+    pytest.importorskip("jaxlib", reason="jaxlib is not installed")
+    for spec in ("xla", "xla:fusion=off", "xla:opt=0"):
+        total, first = engine(spec).compile(PROGRAM)(X, Y)
+        np.testing.assert_array_equal(total, X + Y)
+        np.testing.assert_array_equal(first, X)
+    text = "ENTRY e { x = f32[4] parameter(0) t = token[] after-all() ROOT r = (token[], f32[4]) tuple(t, x) }"
+    results = engine("xla").compile(f"HloModule m\n{text}")(X)
+    assert [result.shape for result in results] == [X.shape], "tokens are no results"
+
+
+@pytest.mark.parametrize("spec", ["reference", "nvptx:sim", "xla"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        [X],
+        [X, Y, Y],
+        [X, Y.astype(np.int32)],
+        [X.astype(X.dtype.newbyteorder()), Y],
+        [X.reshape(2, 2), Y],
+        [X, [None] * 4],
+    ],
+    ids=["too few", "too many", "type of as many bytes", "byte order", "shape", "no numbers"],
+)
+def test_inputs_that_do_not_fit_are_refused(spec, given):
+    if spec == "xla":
+        pytest.importorskip("jaxlib", reason="jaxlib is not installed")
+    with pytest.raises(compiler.InputError, match="given"):
+        engine(spec).compile(PROGRAM)(*given)
+
+
+def test_programs_are_kept_where_the_environment_says(tmp_path, monkeypatch):
+    monkeypatch.setenv("XLABENCH_CACHE", str(tmp_path))
+    monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=nonsense")
+    results = [engine("cpu").compile(PROGRAM)(X, Y) for _ in range(2)]
+    np.testing.assert_array_equal(*results)
+    assert len(list(tmp_path.iterdir())) == 1

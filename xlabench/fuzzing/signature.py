@@ -1,0 +1,58 @@
+"""What a failure is told from others by before it is reduced: the opcodes and types behind what went wrong.
+
+Of a wrong result that is what it is computed by, of several the least; of a process that ended all that the program
+holds; of an error the place where it was raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import compiler
+
+NUMERIC = frozenset({"wrong", "flaky"})
+"""Verdicts on results."""
+ENDED = frozenset({"compile", "run", "judge"})
+"""The phases in which a process may end."""
+
+
+def signature_of(module_text: str, verdict: str, key: str) -> tuple[str, ...]:
+    """What tells one kind of failure from another.
+
+    `key` is where an error was raised, the phase in which a process ended, or the numbers of the wrong results.
+    """
+    if verdict not in NUMERIC and key not in ENDED:
+        return (key,)
+    module = compiler.parse(module_text)
+    if key in ENDED:
+        return (key, *sorted(_opcodes(module.instructions())))
+    root = module.entry.root
+    results = root.operands if root.opcode == "tuple" else (root,)
+    # By leaves, and once more for each device.
+    owners = [result for result in results for _ in compiler.edit.leaves(result.shape)]
+    wrong = [owners[int(number) % len(owners)] for number in key.split(",") if number.isdigit()] or list(results)
+    slices: list[set[str]] = sorted((_opcodes_behind(result) for result in wrong), key=len)
+    return tuple(sorted(slices[0]))
+
+
+def _opcodes_behind(result: Any) -> set[str]:
+    """The opcodes, with the types they work on, that a value is computed by."""
+    pending, seen = [result], set()
+    while pending:
+        instruction = pending.pop()
+        if instruction in seen:
+            continue
+        seen.add(instruction)
+        pending.extend(instruction.operands)
+        pending.extend(computation.root for computation in instruction.called_computations())
+    return _opcodes(seen)
+
+
+def _opcodes(instructions: Iterable[Any]) -> set[str]:
+    found = set()
+    for instruction in instructions:
+        if instruction.opcode not in ("parameter", "constant"):
+            kind = getattr(getattr(instruction.shape, "element_type", None), "name", "")
+            found.add(f"{instruction.opcode} {kind}".strip())
+    return found

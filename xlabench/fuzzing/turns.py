@@ -1,0 +1,68 @@
+"""Seeds have their turn: programs of our own, run as they are before what is drawn comes to them by chance.
+
+What is planted in a drawn program meets what it never stood beside, but comes late, if ever: of some hundred seeds most
+were in none of the first thousand programs, and a bug in code that nothing runs is found by nobody.  A seed alone takes
+a fraction of the time of what is drawn.  So a campaign begins with all of them, those first by which the most code is
+run (`suites/seeds`), and a few that are drawn in between; then they come again and again, each time another one near
+by: on other types and sizes, with other attributes, in identities (`xlabench.fuzzing.variation`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import compiler
+from xlabench.fuzzing import variation
+from xlabench.fuzzing.reached import seeds
+
+DRAWN_EVERY, TURN_EVERY = 4, 3
+"""Of how many numbers one is drawn while seeds come first, and one is a seed's afterwards."""
+_ATTEMPTS = 4
+
+
+def turn_of(number: int, count: int) -> tuple[int, int] | None:
+    """Which of so many seeds has its turn, and how often it had one; None of a number that is drawn."""
+    ahead = -(-count * DRAWN_EVERY // (DRAWN_EVERY - 1))
+    if number < ahead:
+        return (number - number // DRAWN_EVERY - 1, 0) if number % DRAWN_EVERY else None
+    later = number - ahead
+    if later % TURN_EVERY:
+        return None
+    return later // TURN_EVERY % count, 1 + later // (TURN_EVERY * count)
+
+
+def is_turn(number: int) -> bool:
+    """Whether a number is a seed's."""
+    return turn_of(number, len(seeds())) is not None
+
+
+def is_first(number: int) -> bool:
+    """Whether a number is among those in which every seed comes for the first time."""
+    return number < -(-len(seeds()) * DRAWN_EVERY // (DRAWN_EVERY - 1))
+
+
+def seed_of(number: int, rng: np.random.Generator) -> Any:
+    """The program of a number whose turn is a seed's, under the number's name; None of one that is drawn.
+
+    A seed comes as it is first, then in variations.
+    """
+    turn = turn_of(number, len(seeds()))
+    if turn is None:
+        return None
+    seed, times = seeds()[turn[0]], turn[1]
+    module = seed if not times else _varied(seed, rng)
+    module = module.clone()
+    module.name = f"fuzz_{number}"
+    return module
+
+
+def _varied(seed: Any, rng: np.random.Generator) -> Any:
+    """A seed with a few changes; as it is where none can be made."""
+    text = compiler.to_text(seed)
+    for _ in range(_ATTEMPTS):
+        made = variation.varied(seed, rng)
+        if compiler.to_text(made) != text:
+            return made
+    return seed

@@ -1,0 +1,345 @@
+"""What the results of a routine of LAPACK must satisfy, whichever of the many right ones they are.
+
+Reflections, vectors, Schur forms and pivots are fixed up to signs, orders and conditions, so no bound of an element
+tells a right one from a wrong one.  What they satisfy does: a backward stable routine gives the exact factors of a
+matrix that is a little off, `|E| <= p(n) eps |A|` (LAPACK Users' Guide, chapter 4; Higham, "Accuracy and Stability of
+Numerical Algorithms", theorems 8.5, 9.3, 10.3, 19.4).  `p(n)` is `THRESHOLD` times the order here: LAPACK's own tests
+let pass what comes to that (LAPACK Working Note 41).  Of triangular factors the bound is componentwise, with a share of
+roundings in each step.
+
+Each relation looks at one matrix, in f64, and gives how many times its bound something is off: up to 1 is right.  Where
+one has nothing to say (a routine that gave up, a matrix whose scaling decides) it gives nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from xlabench.judging.lapack_call import THRESHOLD, Call, Claims, adjoint, flag, lengths, norm, ratio
+from xlabench.judging.tolerance import Array
+
+_SHARE = 8.0
+"""Roundings of a term in each step of an elimination."""
+_SCALED = 16.0
+"""Rows and columns that differ by more are balanced, and how far a balanced matrix may be off nobody says."""
+_POWERS = (1, 2, 3)
+"""Of which the traces of all eigenvalues are held to those of the matrix."""
+
+
+def _reflected(vectors: Array, factors: Array) -> Array:
+    """The product of the reflections `1 - t v v'`, the first on the left."""
+    product = np.eye(len(vectors), dtype=np.result_type(vectors, factors))
+    for vector, factor in reversed(list(zip(vectors.T, factors, strict=True))):
+        product -= factor * np.outer(vector, np.conj(vector) @ product)
+    return product
+
+
+def _vectors(packed: Array, count: int, below: int = 1) -> Array:
+    """The vectors of so many reflections, which stand below a diagonal, whose ones are not stored."""
+    rows = len(packed)
+    return np.asarray(np.tril(packed[:, :count], -below) + np.eye(rows, count, 1 - below))
+
+
+def _geqrf(call: Call) -> Claims:
+    packed, factors = call.results
+    yield from _is_qr(call, call.given[0], call.errors[0], (packed, factors), (0, 1))
+
+
+def _is_qr(call: Call, matrix: Array, error: Array, found: tuple[Array, Array], places: tuple[int, ...]) -> Claims:
+    packed, factors = found
+    orthogonal = _reflected(_vectors(packed, len(factors)), factors)
+    yield places, call.unitary(orthogonal)
+    yield places, call.columns_off(orthogonal @ np.triu(packed) - matrix, matrix, error)
+
+
+def _geqp3(call: Call) -> Claims:
+    """The columns are in an order in which each step took one that nothing left over was longer than, nearly."""
+    packed, pivots, factors = call.results
+    matrix = call.given[0]
+    if sorted(pivots.tolist()) != list(range(1, matrix.shape[1] + 1)):
+        yield (0, 1, 2), np.inf
+        return
+    chosen = pivots.astype(np.intp) - 1
+    yield from _is_qr(call, matrix[:, chosen], call.errors[0][:, chosen], (packed, factors), (0, 1, 2))
+    upper = np.abs(np.triu(packed))
+    # What is left of a column is updated, not computed anew, as long as that keeps half of the digits.
+    nearly, slack = 1 + THRESHOLD * np.sqrt(call.eps), call.allowed(norm(matrix)) + norm(call.errors[0])
+    for step in range(len(factors)):
+        left_over = lengths(upper[step:, step:])
+        yield (0, 1, 2), flag(holds=bool((left_over <= nearly * upper[step, step] + slack).all()))
+
+
+def _orgqr(call: Call) -> Claims:
+    yield from _product(call, lambda orthogonal, _: orthogonal[:, : call.results[0].shape[1]])
+
+
+def _ormqr(call: Call) -> Claims:
+    def applied(orthogonal: Array, matrix: Array) -> Array:
+        turned = adjoint(orthogonal) if call.is_set("transpose", "true") else orthogonal
+        return turned @ matrix if call.is_set("left", "true") else matrix @ turned
+
+    yield from _product(call, applied)
+
+
+def _product(call: Call, made: Callable[[Array, Array], Array]) -> Claims:
+    """What is made of reflections that are known; of such only as keep lengths, to which errors add."""
+    packed, factors, *others = call.given
+    matrix = others[0] if others else np.eye(packed.shape[1])
+    orthogonal = _reflected(_vectors(packed, len(factors)), factors)
+    is_known = not any(error.any() for error in call.errors)
+    if is_known and call.unitary(orthogonal) <= 1:
+        order = max(*packed.shape, *matrix.shape)
+        allowed = call.allowed(norm(matrix), order)
+        yield (0,), ratio(norm(call.results[0] - made(orthogonal, matrix)), allowed)
+
+
+def _gehrd(call: Call) -> Claims:
+    packed, factors, info = call.results
+    rows = len(packed)
+    if not (call.is_set("low", "1") and call.is_set("high", str(rows))):
+        return
+    orthogonal = _reflected(_vectors(packed, rows - 1, 2), factors[: rows - 1])
+    yield (0, 1, 2), flag(holds=info == 0)
+    yield from _similar(call, call.given[0], np.triu(packed, -1), orthogonal, (0, 1, 2))
+
+
+def _similar(call: Call, matrix: Array, inner: Array, orthogonal: Array, places: tuple[int, ...]) -> Claims:
+    """A matrix is an inner one between an orthogonal one and its inverse."""
+    yield places, call.unitary(orthogonal)
+    difference = orthogonal @ inner @ adjoint(orthogonal) - matrix
+    yield places, call.off(difference, norm(matrix), norm(call.errors[0]))
+
+
+def _hermitian(matrix: Array, uplo: str) -> Array:
+    """The matrix of which one triangle is given, whose diagonal is real."""
+    triangle = np.tril(matrix, -1) if uplo == "L" else np.triu(matrix, 1)
+    return np.asarray(triangle + adjoint(triangle) + np.diag(np.diag(matrix).real))
+
+
+def _sytrd(call: Call) -> Claims:
+    packed, diagonal, beside, factors, info = call.results
+    rows, uplo = len(packed), call.options.get("uplo", "U")
+    if uplo == "L":
+        orthogonal = _reflected(_vectors(packed, rows - 1, 2), factors)
+    else:
+        vectors = (np.triu(packed, 2) + np.eye(rows, k=1))[:, 1:]
+        orthogonal = _reflected(vectors[:, ::-1], factors[::-1])
+    inner = np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1)
+    places = (0, 1, 2, 3, 4)
+    yield places, flag(holds=info == 0)
+    # The triangle that is not read stays as it is, and the tridiagonal matrix stands in the other as well.
+    side = 1 if uplo == "L" else -1
+    kept = (np.triu if side == 1 else np.tril)(np.ones(packed.shape), side) > 0
+    yield places, flag(holds=bool((np.abs(packed - call.given[0]) <= call.errors[0])[kept].all()))
+    size = norm(call.given[0])
+    yield places, max(call.off(np.diag(packed) - diagonal, size), call.off(np.diag(packed, -side) - beside, size))
+    wide = Call(call.given, [2 * call.errors[0]], call.results, call.options, call.eps, call.least)
+    yield from _similar(wide, _hermitian(call.given[0], uplo), inner, orthogonal, places)
+
+
+def _eigenvalues(call: Call, values: Array, places: tuple[int, ...]) -> Claims:
+    """They are those of a matrix that is a little off: so is what is left of each, and so are the traces of powers."""
+    if not np.isfinite(values).all():
+        yield places, np.inf
+        return
+    matrix, size = call.given[0], norm(call.given[0])
+    away = call.allowed(size) + norm(call.errors[0])
+    for value in values:
+        left = np.linalg.svd(matrix - value * np.eye(len(matrix)), compute_uv=False)[-1]
+        yield places, ratio(np.asarray(left), away)
+    power = np.eye(len(matrix))
+    for exponent in _POWERS:
+        power = power @ matrix
+        grown = exponent * np.sqrt(len(matrix)) * away * (size + away) ** (exponent - 1)
+        yield places, ratio(np.abs((values**exponent).sum() - np.trace(power)), grown)
+
+
+def _is_balanced(matrix: Array) -> bool:
+    """Whether no row is much longer or shorter than its column, diagonal aside."""
+    off = np.abs(matrix - np.diag(np.diag(matrix)))
+    rows, columns = off.sum(axis=1), off.sum(axis=0)
+    both = (rows > 0) & (columns > 0)
+    shares = rows[both] / columns[both]
+    return bool(((shares > 1 / _SCALED) & (shares < _SCALED)).all())
+
+
+def _geev(call: Call) -> Claims:
+    *parts, left, right, info = call.results
+    matrix, values = call.given[0], parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
+    spectrum, count = tuple(range(len(parts))), len(parts)
+    yield (count + 2,), flag(holds=info == 0)
+    if not _is_balanced(matrix):
+        return
+    yield from _eigenvalues(call, values, spectrum)
+    size, error = norm(matrix), norm(call.errors[0])
+    for side, vectors, turned, found in (
+        ("left", left, adjoint(matrix), np.conj(values)),
+        ("right", right, matrix, values),
+    ):
+        if call.is_set(f"compute_{side}", "V"):
+            places = (*spectrum, count if side == "left" else count + 1)
+            yield places, ratio(np.abs(lengths(vectors) - 1), call.allowed(1.0))
+            yield places, ratio(lengths(turned @ vectors - vectors * found), call.allowed(size) + error)
+
+
+def _gees(call: Call) -> Claims:
+    triangle, vectors, *parts, chosen, info = call.results
+    matrix, values = call.given[0], parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
+    spectrum = tuple(range(2, 2 + len(parts)))
+    whole = (0, *((1,) if call.is_set("mode", "V") else ()), *spectrum)
+    last = 2 + len(parts)
+    yield (last, last + 1), flag(holds=chosen == 0 and info == 0)
+    yield whole, flag(holds=_is_schur_form(triangle))
+    yield whole, call.off(values - _of_blocks(triangle), norm(triangle))
+    yield from _eigenvalues(call, values, whole)
+    if call.is_set("mode", "V"):
+        yield from _similar(call, matrix, triangle, vectors, whole)
+
+
+def _is_schur_form(triangle: Array) -> bool:
+    """Whether there is nothing below the diagonal but, of a real matrix, blocks of two rows."""
+    below = np.diag(triangle, -1) != 0
+    of_two = triangle.dtype.kind != "c" and not (below[1:] & below[:-1]).any()
+    return not np.tril(triangle, -2).any() and (of_two or not below.any())
+
+
+def _of_blocks(triangle: Array) -> Array:
+    """The eigenvalues of a Schur form: its diagonal, and of a block of two rows what its other elements make of it."""
+    values, beside = np.diag(triangle).astype(np.complex128), np.diag(triangle, -1)
+    if triangle.dtype.kind != "c":
+        for row in np.flatnonzero(beside):
+            away = np.sqrt(np.abs(triangle[row, row + 1])) * np.sqrt(np.abs(beside[row]))
+            values[row : row + 2] += 1j * away * np.array([1, -1])
+    return values
+
+
+def _syevd(call: Call) -> Claims:
+    vectors, values, info = call.results
+    if info == 0:
+        matrix = _hermitian(call.given[0], call.options.get("uplo", "L"))
+        wide = Call([matrix], [2 * call.errors[0]], call.results, call.options, call.eps, call.least)
+        yield (0, 1, 2), flag(holds=bool((np.diff(values) >= 0).all()))
+        yield from _similar(wide, matrix, np.diag(values), vectors, (0, 1, 2))
+
+
+def _gesdd(call: Call) -> Claims:
+    """Result 0 is what is left of the operand."""
+    _, singular, left, right, info = call.results
+    if info == 0:
+        count, places = len(singular), (1, 2, 3, 4)
+        yield places, flag(holds=bool((np.diff(singular) <= 0).all() and (singular >= 0).all()))
+        yield places, max(call.unitary(left), call.unitary(adjoint(right)))
+        product = (left[:, :count] * singular) @ right[:count]
+        yield places, call.off(product - call.given[0], norm(call.given[0]), norm(call.errors[0]))
+
+
+def _gtsv(call: Call) -> Claims:
+    """Of the factors nothing is said: the pivots that they belong to are no result."""
+    lower, diagonal, upper, right = call.given
+    *_, solution, info = call.results
+    system = np.diag(diagonal) + np.diag(lower[1:], -1) + np.diag(upper[:-1], 1)
+    off = np.diag(call.errors[1]) + np.diag(call.errors[0][1:], -1) + np.diag(call.errors[2][:-1], 1)
+    allowed = call.allowed(norm(system), len(diagonal)) + norm(off)
+    if info != 0:  # it has no solution, nearly
+        yield (3, 4), ratio(np.linalg.svd(system, compute_uv=False)[-1], allowed)
+    else:
+        slack = lengths(call.errors[3]) + call.allowed(0.0, len(diagonal))
+        yield (3, 4), ratio(lengths(system @ solution - right), allowed * lengths(solution) + slack)
+
+
+def _componentwise(call: Call, difference: Array, magnitude: Array, error: Array, steps: int) -> float:
+    """How far a product of triangles is off, by the magnitudes of its terms."""
+    allowed = _SHARE * (steps + 1) * (call.eps * magnitude + call.least) + error
+    return ratio(np.abs(difference), allowed)
+
+
+def _getrf(call: Call) -> Claims:
+    packed, pivots, info = call.results
+    steps = len(pivots)
+    order = np.arange(len(packed))
+    for step, pivot in enumerate(pivots.tolist()):
+        if not step < pivot <= len(packed):
+            yield (0, 1, 2), np.inf
+            return
+        order[[step, pivot - 1]] = order[[pivot - 1, step]]
+    lower, upper = np.tril(packed, -1)[:, :steps] + np.eye(len(packed), steps), np.triu(packed)[:steps]
+    zeros = np.flatnonzero(np.diag(upper) == 0)
+    yield (0, 1, 2), flag(holds=info == (zeros[0] + 1 if zeros.size else 0))
+    # The pivot is chosen by |re| + |im|, which is up to a root of 2 more than the modulus.
+    most = (2**0.5 if packed.dtype.kind == "c" else 1.0) + float(call.allowed(1.0))
+    yield (0, 1, 2), flag(holds=bool((np.abs(lower) <= most).all()))
+    difference = lower @ upper - call.given[0][order]
+    yield (0, 1, 2), _componentwise(call, difference, np.abs(lower) @ np.abs(upper), call.errors[0][order], steps)
+
+
+def _potrf(call: Call) -> Claims:
+    factor, info = call.results
+    if info == 0:
+        lower = np.tril(factor) if call.is_set("uplo", "L") else adjoint(np.triu(factor))
+        matrix = _hermitian(call.given[0], call.options.get("uplo", "L"))
+        error = call.errors[0] + call.errors[0].T
+        magnitude = np.abs(lower) @ np.abs(adjoint(lower))
+        yield (0, 1), flag(holds=bool((np.diag(lower).real > 0).all() and not np.diag(lower).imag.any()))
+        yield (0, 1), _componentwise(call, lower @ adjoint(lower) - matrix, magnitude, error, len(lower))
+
+
+def _trsm(call: Call) -> Claims:
+    (solution,) = call.results
+    triangle, error = (
+        (np.tril if call.is_set("uplo", "L") else np.triu)(part) for part in (call.given[0], call.errors[0])
+    )
+    if call.is_set("diag", "U"):
+        diagonal = np.eye(len(triangle), dtype=np.bool_)
+        triangle, error = np.where(diagonal, 1.0, triangle), np.where(diagonal, 0.0, error)
+    if not np.diag(triangle).all():
+        return
+    if not call.is_set("trans_x", "N"):
+        triangle, error = triangle.T, error.T
+        triangle = np.conj(triangle) if call.is_set("trans_x", "C") else triangle
+
+    def times(matrix: Array, other: Array) -> Array:
+        return np.asarray(matrix @ other if call.is_set("side", "L") else other @ matrix)
+
+    magnitude = times(np.abs(triangle), np.abs(solution))
+    spread = times(error, np.abs(solution)) + call.errors[1]
+    yield (0,), _componentwise(call, times(triangle, solution) - call.given[1], magnitude, spread, len(triangle))
+
+
+def _qr_parts(call: Call) -> Claims:
+    """Of reflections that nobody sees: the orthogonal factor, and with it the triangle where that is a result too."""
+    orthogonal, *triangles = call.results
+    matrix, steps = call.given[0], min(call.given[0].shape)
+    yield (0,), call.unitary(orthogonal)
+    upper = adjoint(orthogonal) @ matrix
+    yield (0,), call.columns_off(np.tril(upper[:, :steps], -1), matrix[:, :steps], call.errors[0][:, :steps])
+    yield (0,), call.columns_off(orthogonal @ upper - matrix, matrix, call.errors[0])
+    for triangle in triangles:
+        yield (1,), flag(holds=not np.tril(triangle, -1).any())
+        yield (0, 1), call.columns_off(orthogonal[:, : len(triangle)] @ triangle - matrix, matrix, call.errors[0])
+
+
+RELATIONS: Mapping[str, Callable[[Call], Claims]] = {
+    "geqrf": _geqrf,
+    "geqp3": _geqp3,
+    "orgqr": _orgqr,
+    "ungqr": _orgqr,
+    "ormqr": _ormqr,
+    "unmqr": _ormqr,
+    "gehrd": _gehrd,
+    "sytrd": _sytrd,
+    "hetrd": _sytrd,
+    "geev": _geev,
+    "gees": _gees,
+    "syevd": _syevd,
+    "heevd": _syevd,
+    "gesdd": _gesdd,
+    "gesvd": _gesdd,
+    "gtsv": _gtsv,
+    "getrf": _getrf,
+    "potrf": _potrf,
+    "trsm": _trsm,
+    "qr": _qr_parts,
+}
+"""By LAPACK's name without the letter of the type; `qr` is what is made of the results of geqrf."""

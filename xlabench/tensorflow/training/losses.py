@@ -1,0 +1,216 @@
+"""`tf.losses`: how far a model is off, weighted, as one number that is kept in a collection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.convert import convert_to_tensor
+from xlabench.tensorflow.framework.graph import get_default_graph
+from xlabench.tensorflow.framework.keys import GraphKeys
+from xlabench.tensorflow.framework.tensor import Tensor
+from xlabench.tensorflow.ops import arrays, nn
+from xlabench.tensorflow.ops.math import REDUCTIONS, add_n, cast
+
+_sum = REDUCTIONS["reduce_sum"]
+
+
+class Reduction:
+    """What becomes of the losses of many examples."""
+
+    NONE = "none"
+    SUM = "weighted_sum"
+    MEAN = "weighted_mean"
+    SUM_OVER_BATCH_SIZE = "weighted_sum_over_batch_size"
+    SUM_BY_NONZERO_WEIGHTS = "weighted_sum_by_nonzero_weights"
+    SUM_OVER_NONZERO_WEIGHTS = SUM_BY_NONZERO_WEIGHTS
+
+    @classmethod
+    def all(cls) -> tuple[str, ...]:
+        """Every kind."""
+        return cls.NONE, cls.SUM, cls.MEAN, cls.SUM_OVER_BATCH_SIZE, cls.SUM_BY_NONZERO_WEIGHTS
+
+
+_BY_WEIGHTS = Reduction.SUM_BY_NONZERO_WEIGHTS
+
+
+def compute_weighted_loss(
+    losses: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = _BY_WEIGHTS,
+) -> Tensor:
+    """Losses by their weights, and their mean by default over those whose weights are not zero.
+
+    Raises:
+        ValueError: the reduction is none.
+    """
+    if reduction not in Reduction.all():
+        raise ValueError(f"Invalid Reduction Key {reduction}.")
+    with get_default_graph().name_scope(scope or "weighted_loss"):
+        given = convert_to_tensor(losses)
+        each, by = cast(given, "float32"), cast(weights, "float32")
+        loss = each * by
+        if reduction != Reduction.NONE:
+            loss = _sum(loss)
+        if reduction == Reduction.MEAN:
+            loss = _over(loss, _sum(arrays.ones_like(each) * by))
+        elif reduction == Reduction.SUM_OVER_BATCH_SIZE:
+            loss = _over(loss, cast(arrays.size(each), "float32"))
+        elif reduction == _BY_WEIGHTS:
+            loss = _over(loss, _present(each, by, weights))
+        loss = cast(loss, given.dtype)
+        add_loss(loss, loss_collection)
+        return loss
+
+
+def _present(each: Tensor, by: Tensor, weights: Any) -> Tensor:
+    """How many losses have a weight that is not zero."""
+    if isinstance(weights, float) and weights:
+        return cast(arrays.size(each), "float32")
+    return _sum(
+        cast(apply("NotEqual", [by, convert_to_tensor(0.0)], {}).outputs[0], "float32") * arrays.ones_like(each)
+    )
+
+
+def _over(total: Tensor, count: Tensor) -> Tensor:
+    return apply("DivNoNan", [total, count], {}, "value").outputs[0]
+
+
+def add_loss(loss: Tensor, loss_collection: str | None = GraphKeys.LOSSES) -> None:
+    """Keep a loss."""
+    if loss_collection:
+        get_default_graph().add_to_collection(loss_collection, loss)
+
+
+def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Tensor]:
+    """The losses that were kept, under a scope where one is given."""
+    return get_default_graph().get_collection(loss_collection, scope)
+
+
+def get_regularization_losses(scope: str | None = None) -> list[Tensor]:
+    """What variables cost."""
+    return get_losses(scope, GraphKeys.REGULARIZATION_LOSSES)
+
+
+def get_total_loss(
+    add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
+) -> Tensor:
+    """The sum of all that were kept."""
+    losses = get_losses(scope)
+    if add_regularization_losses:
+        losses = [*losses, *get_regularization_losses(scope)]
+    return add_n(losses, name=name)
+
+
+_Formula = Callable[..., Tensor]
+
+
+def _pairwise(name: str, formula: _Formula) -> Callable[..., Tensor]:
+    """A loss of labels and predictions that is a formula of both."""
+
+    def loss(
+        labels: Any,
+        predictions: Any,
+        weights: Any = 1.0,
+        scope: str | None = None,
+        loss_collection: str | None = GraphKeys.LOSSES,
+        reduction: str = _BY_WEIGHTS,
+        **options: float,
+    ) -> Tensor:
+        with get_default_graph().name_scope(scope or name) as inner:
+            wanted, found = _floats(labels, "labels"), _floats(predictions, "predictions")
+            return compute_weighted_loss(formula(wanted, found, **options), weights, inner, loss_collection, reduction)
+
+    return loss
+
+
+def _floats(value: Any, name: str) -> Tensor:
+    if value is None:
+        raise ValueError(f"{name} must not be None.")
+    return cast(value, "float32")
+
+
+def _op(name: str, *inputs: Any) -> Tensor:
+    return apply(name, [convert_to_tensor(one) for one in inputs], {}).outputs[0]
+
+
+def _log(labels: Tensor, found: Tensor, epsilon: float = 1e-7) -> Tensor:
+    return -(labels * _op("Log", found + epsilon)) - (1 - labels) * _op("Log", 1 - found + epsilon)
+
+
+def _huber(labels: Tensor, found: Tensor, delta: float = 1.0) -> Tensor:
+    error = _op("Abs", found - labels)
+    near = _op("Minimum", error, float(delta))
+    return 0.5 * (near * near) + delta * (error - near)
+
+
+mean_squared_error = _pairwise("mean_squared_error", lambda labels, found: _op("SquaredDifference", found, labels))
+absolute_difference = _pairwise("absolute_difference", lambda labels, found: _op("Abs", found - labels))
+log_loss = _pairwise("log_loss", _log)
+huber_loss = _pairwise("huber_loss", _huber)
+_hinge = _pairwise("hinge_loss", lambda labels, found: _op("Relu", 1 - (2 * labels - 1) * found))
+
+
+def hinge_loss(labels: Any, logits: Any, weights: Any = 1.0, scope: str | None = None, **options: Any) -> Tensor:
+    """How far scores of labels 0 and 1 are within the margin."""
+    return _hinge(labels, logits, weights, scope, **options)
+
+
+def sigmoid_cross_entropy(
+    multi_class_labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    label_smoothing: float = 0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = _BY_WEIGHTS,
+) -> Tensor:
+    """Cross entropy of probabilities with sigmoid(logits)."""
+    with get_default_graph().name_scope(scope or "sigmoid_cross_entropy_loss") as inner:
+        scores = convert_to_tensor(logits)
+        labels = cast(multi_class_labels, scores.dtype)
+        if label_smoothing > 0:
+            labels = labels * (1 - label_smoothing) + 0.5 * label_smoothing
+        losses = nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=scores, name="xentropy")
+        return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
+
+
+def softmax_cross_entropy(
+    onehot_labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    label_smoothing: float = 0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = _BY_WEIGHTS,
+) -> Tensor:
+    """Cross entropy of distributions, through which no gradient goes, with softmax(logits)."""
+    with get_default_graph().name_scope(scope or "softmax_cross_entropy_loss") as inner:
+        scores = convert_to_tensor(logits)
+        labels = cast(onehot_labels, scores.dtype)
+        if label_smoothing > 0:
+            classes = cast(arrays.shape(labels)[-1], scores.dtype)
+            labels = labels * (1 - label_smoothing) + label_smoothing / classes
+        labels = apply("StopGradient", [labels], {}, "labels_stop_gradient").outputs[0]
+        losses = nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=scores, name="xentropy")
+        return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
+
+
+def sparse_softmax_cross_entropy(
+    labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = _BY_WEIGHTS,
+) -> Tensor:
+    """Cross entropy of classes by their numbers with softmax(logits)."""
+    with get_default_graph().name_scope(scope or "sparse_softmax_cross_entropy_loss") as inner:
+        scores, numbers = convert_to_tensor(logits), convert_to_tensor(labels)
+        if scores.shape.rank is not None and scores.shape.rank == numbers.shape.rank:
+            numbers = apply("Squeeze", [numbers], {"squeeze_dims": [-1]}).outputs[0]
+        losses = nn.sparse_softmax_cross_entropy_with_logits(labels=numbers, logits=scores, name="xentropy")
+        return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
