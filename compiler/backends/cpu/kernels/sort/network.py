@@ -25,8 +25,7 @@ _GROUPS = {"sort": "sort", "merge": "sort", "levels": _CALLERS, "cleanup": _CALL
 """What is compiled together besides the exchanges; walks do nothing but call."""
 _OPERATION_NS = 0.12
 """Nanoseconds for each compare-and-exchange of a vector's lanes on one core."""
-_NATIVE_64 = frozenset({"avx512f"})
-_NATIVE = frozenset({"avx512f", "avx2", "sse4.1", "neon"})
+_NATIVE_64, _NATIVE = frozenset({"avx512f"}), frozenset({"avx512f", "avx2", "sse4.1", "neon"})
 """Features with which the lesser of two unsigned integers, of 64 bits or fewer, is one instruction."""
 
 Layout = tuple[list[int], list[int]]
@@ -95,7 +94,8 @@ class Network:
         """Sort the vectors from `first` on, at most `size`, which is a power of two."""
         stop, cached = self._stop(builder, first, size), min(size, self.cached)
         with builder.loop(first, stop, step=cached, name="cached", scalar=True) as part:
-            builder.call(f"@{self._sort()}", "void", [records, part.index, self._stop(builder, part.index, cached)])
+            part_stop = self._stop(builder, part.index, cached)
+            builder.call(f"@{self._sort()}", "void", [records, part.index, part_stop])
             self._merge_levels(builder, records, _Block(part.index, self.group, cached), thread)
         self._merge_levels(builder, records, _Block(first, cached, size), thread)
 
