@@ -206,7 +206,7 @@ Observer = Callable[[Step], None]
 
 @dataclass(slots=True)
 class Run:
-    """What a pipeline did: the rewrites in order, and the passes that changed something.
+    """A record of a pipeline's work: the rewrites in order, and the passes that changed something.
 
     `settled` are passes that changed nothing, with how many had changed something before: until another one does, they
     need not run again.
@@ -236,7 +236,7 @@ def without_library_calls(module: Module) -> Module:
 
 
 def on_one_device(module: Module) -> Module:
-    """What back ends make of a program for several devices: one for one device that does the work of all."""
+    """A program for several devices as one for one device that does the work of all, as back ends take it."""
     single = module.clone()
     run(single, stages_of(("async-expander", "device-expander")), CompileOptions())
     return single

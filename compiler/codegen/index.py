@@ -185,7 +185,7 @@ Terms = tuple[tuple[Digit, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the loops around say about indices that are known at run time only.
+    """Facts that the loops around have about indices that are known at run time only.
 
     Attributes:
         starts: indices that were read before the loops, by what they are read from.
@@ -244,7 +244,7 @@ class Emission:
         self._scopes.pop()
 
     def cached(self, key: object) -> object | None:
-        """What is known under a key in this scope or one around it."""
+        """The value kept under a key in this scope or one around it."""
         for scope in reversed(self._scopes):
             found = scope.get(key)
             if found is not None:

@@ -30,7 +30,7 @@ class LinePass(Transform):
 
     @cached_property
     def lines(self) -> Lines:
-        """What is transformed at a time."""
+        """The lines that are transformed at a time."""
         return Lines(self.part.length, self.type, self.inverse)
 
     @property
@@ -40,7 +40,7 @@ class LinePass(Transform):
 
     @property
     def type(self) -> str:
-        """What is computed in."""
+        """LLVM's type of the numbers that are computed with."""
         shapes = self.part.source_shape, self.part.target_shape
         return "double" if any(shape.element_type in (F64, C128) for shape in shapes) else "float"
 

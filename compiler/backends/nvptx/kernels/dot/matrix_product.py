@@ -33,7 +33,7 @@ class Operand(Protocol):
 
     @property
     def instruction(self) -> Instruction:
-        """What it is read from."""
+        """The instruction that it is read from."""
 
     @property
     def count(self) -> int:

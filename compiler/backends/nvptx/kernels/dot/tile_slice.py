@@ -29,7 +29,7 @@ _LEAST_COPY_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a slice lies in shared memory: `width` by `depth` elements, neighbours along the depth or across it."""
+    """A slice in shared memory: `width` by `depth` elements, neighbours along the depth or across it."""
 
     type: ElementType
     width: int
@@ -53,7 +53,7 @@ class Layout:
         return element.storage_type(self.type)
 
     def place(self, position: Index, depth: Index) -> Index:
-        """Where an element lies."""
+        """The number of an element in the slice."""
         line, along = (position, depth) if self.is_deep else (depth, position)
         return line.times(self.pitch) + along
 
