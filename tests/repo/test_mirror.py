@@ -99,7 +99,7 @@ def of_tables() -> set[str]:
 
 
 UNTESTED = {
-    "compiler": "startup tf xla_flags",
+    "compiler": "startup tf",
     "compiler.analysis": "iteration",
     "compiler.backends.cpu": "executable image limits phases plan pointers",
     "compiler.backends.cpu.kernels": "emitted",
@@ -111,7 +111,7 @@ UNTESTED = {
     "compiler.frontends": "conversion",
     "compiler.proto": "instruction",
     "compiler.text": "async_sugar instructions",
-    "compiler.tf2xla": "body differentiation errors loop_gradients operation scattering tracing",
+    "compiler.tf2xla": "body differentiation errors loop_gradients operation tracing",
     "reports": "fuzzing page roofline speedup",
     "suites.models": "mnist",
     "xlabench": "presentation",
