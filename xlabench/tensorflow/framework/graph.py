@@ -120,12 +120,12 @@ class Graph:
         return tensor.output
 
     def prepare(self, node: Node, takes: Mapping[str, Sequence[Output]]) -> None:
-        """What the open scopes say of a new node."""
-        for scope in self._attributes:
-            for name, value in scope.items():
-                made = value(node) if callable(value) else value
-                if made is not None:
-                    node.attributes.setdefault(name, made)
+        """What the open scopes say of a new node, the innermost where several say something."""
+        said = {name: value for scope in self._attributes for name, value in scope.items()}
+        for name, value in said.items():
+            made = value(node) if callable(value) else value
+            if made is not None:
+                node.attributes.setdefault(name, made)
         waits = self._waits({output.built.node.name for port in takes.values() for output in port})
         stated = {text[1:] for text in node.inputs if text.startswith("^")}
         node.inputs += tuple(f"^{name}" for name in waits if name not in stated)
@@ -204,7 +204,7 @@ class Graph:
         try:
             yield
         finally:
-            self._attributes.remove(scope)
+            self._attributes.pop()
 
     @contextmanager
     def control_dependencies(self, control_inputs: Sequence[Any] | None) -> Iterator[None]:

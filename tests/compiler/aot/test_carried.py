@@ -1,0 +1,54 @@
+"""Modules that carry the graph that they were lowered from."""
+
+import numpy as np
+import pytest
+from graph_nodes import X, node, placeholder
+
+import compiler
+from compiler.aot.carried import ATTRIBUTE, KEY, carried_by, lower_with_graph, with_values, without_graph
+from compiler.diagnostics import InputError
+from compiler.graph import BY_NAME, Graph
+
+FLOAT = BY_NAME["float32"]
+
+
+def lowered():
+    graph = Graph([placeholder("x"), node("y", "Neg", "x", T=FLOAT)])
+    return lower_with_graph(graph, {"x": X}, ["y"]).module
+
+
+def test_a_module_carries_its_graph_through_text():
+    module = compiler.parse(compiler.to_text(lowered()))
+    found = carried_by(module)
+    assert [one.op for one in found.graph.nodes] == ["Placeholder", "Neg"]
+    assert (found.feeds, found.fetches, found.reads, found.writes) == (("x",), ("y",), (), ())
+    np.testing.assert_array_equal(compiler.interpret(module, X)[0], -X)
+
+
+def test_a_module_that_was_changed_carries_nothing():
+    text = compiler.to_text(lowered())
+    assert "negate(" in text
+    assert carried_by(compiler.parse(text.replace("negate(", "sign("))) is None
+
+
+def test_without_its_graph_a_module_is_what_it_was_and_other_notes_stay():
+    module = lowered()
+    module.attributes[ATTRIBUTE] = (*module.attributes[ATTRIBUTE], ("other", "note"))
+    bare = without_graph(module)
+    assert bare.attributes[ATTRIBUTE] == (("other", "note"),)
+    assert carried_by(bare) is None
+
+
+@pytest.mark.parametrize("text", ["", "!", "AAAA", "eJwDAAAAAAE="])
+def test_what_cannot_be_read_is_said(text):
+    module = without_graph(lowered())
+    module.attributes[ATTRIBUTE] = ((KEY, text),)
+    with pytest.raises(InputError, match="it cannot be read"):
+        carried_by(module)
+
+
+def test_values_are_written_on_their_nodes_and_read_back():
+    graph = Graph([placeholder("x"), placeholder("y")])
+    found = with_values(graph, {"y": X})
+    assert [set(one.attributes) - {"dtype"} == set() for one in found.nodes] == [True, False]
+    assert graph.node("y").attributes.keys() == {"dtype"}

@@ -1,0 +1,45 @@
+"""Graphs that programs carry, run as a session runs them: what goes in and comes out is that of the program."""
+
+import numpy as np
+import pytest
+from cluster_graphs import graph_of
+
+import compiler
+from compiler import aot
+from compiler.tf import Flags
+from xlabench.graphs.running import GraphEngine, values_of
+
+TEXT = """
+    x = Placeholder()
+    a = Abs(x)
+    b = Neg(a)
+"""
+X = np.array([1, -2], np.float32)
+
+
+def carried(*fetches):
+    return aot.lower_with_graph(graph_of(TEXT), {"x": X}, fetches).module
+
+
+@pytest.mark.parametrize("flags", [None, Flags()], ids=["op by op", "clusters"])
+def test_results_are_the_programs_in_its_order(flags):
+    module = carried("b", "a")
+    run = GraphEngine("ops", "reference", "reference", flags).compile(module)
+    for found, expected in zip(run(X), compiler.interpret(module, X), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_run_keeps_nothing_of_the_one_before():
+    run = GraphEngine("ops", "reference", "reference").compile(carried("b"))
+    assert [run(X)[0].tolist(), run(-2 * X)[0].tolist(), run(X)[0].tolist()] == [[-1, -2], [-2, -4], [-1, -2]]
+
+
+def test_values_inside_are_those_on_the_way():
+    found = values_of(aot.carried_by(carried("b")), ["a:0", "b:0"], [X])
+    assert {place: one.tolist() for place, one in found.items()} == {"a:0": [1, 2], "b:0": [-1, -2]}
+
+
+def test_a_program_without_a_graph_is_refused():
+    text = "ENTRY e { ROOT x = f32[2] parameter(0) }"
+    with pytest.raises(compiler.UnsupportedError, match="the program carries none"):
+        GraphEngine("ops", "reference", "reference").compile(text)
