@@ -155,7 +155,11 @@ def tridiagonal(
 
 
 def reflection(column: Expression, k: Expression) -> tuple[Expression, Expression, Expression]:
-    """tau, beta and the vector that make a column's elements below number k vanish."""
+    """tau, beta and the vector that make a column's elements below number k vanish.
+
+    A column that is no more than a denormal number is left as it is: that has so few digits that no reflection made of
+    it keeps lengths.
+    """
     head = only(column, k)
     tail = _below(column, k)
     length = _norm(tail)
@@ -164,6 +168,7 @@ def reflection(column: Expression, k: Expression) -> tuple[Expression, Expressio
     idle = length.compare("EQ", 0)
     if head.type.is_complex:
         idle = idle & head.apply("imag").compare("EQ", 0)
+    idle = idle | whole.compare("LT", float(np.finfo(whole.type.dtype).tiny))
     beta = idle.where(head, beta)
     tau = idle.where(head.literal(0), (beta - head) / idle.where(head.literal(1), beta))
     divisor = idle.where(head.literal(1), head - beta)

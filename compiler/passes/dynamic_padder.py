@@ -60,7 +60,7 @@ class _Padder:
         sizes = _parameters(target, len(given), [_SIZE] * sum(_dynamic_count(p.shape) for p in source.parameters))
         arguments = [_taken_apart(p, o.shape, sizes) for p, o in zip(given, source.parameters, strict=True)]
         result = _stated(source.root, self.body(source, target, arguments))
-        target.root = build(target, "tuple", [_put_together(result), *_sizes(result, source.root.shape)])
+        target.root = build(target, "tuple", [_put_together(result, target), *_sizes(result, source.root.shape)])
         return self.module.add_computation(target)
 
     def body(self, source: Computation, target: Computation, arguments: Sequence[Value]) -> Value:
@@ -78,7 +78,7 @@ class _Padder:
         opcode = instruction.opcode
         if opcode in self.control:
             return self.control[opcode](instruction, operands, target)
-        arrays = [o if isinstance(o, Sized) else Sized(_put_together(o)) for o in operands]
+        arrays = [o if isinstance(o, Sized) else Sized(_put_together(o, target)) for o in operands]
         has_sizes = any(value.sizes for operand in operands for value in _arrays(operand))
         if opcode in RULES and (has_sizes or opcode in MAKERS):
             return RULES[opcode](instruction, arrays)
@@ -99,11 +99,11 @@ class _Padder:
     def _while(self, instruction: Instruction, operands: Sequence[Value], target: Computation) -> Value:
         shape = instruction.shape
         condition, goes_on = self._callee(instruction.attributes["condition"], shape)
-        condition.root = _put_together(goes_on)
+        condition.root = _put_together(goes_on, condition)
         body, following = self._callee(instruction.attributes["body"], shape)
-        body.root = _together(following, shape)
+        body.root = _together(following, shape, body)
         callees = [self.module.add_computation(computation) for computation in (condition, body)]
-        initial = _together(_stated(instruction, operands[0]), shape)
+        initial = _together(_stated(instruction, operands[0]), shape, target)
         loop = build(target, "while", [initial], condition=callees[0], body=callees[1], name=instruction.name)
         return _flat(loop, shape)
 
@@ -112,13 +112,13 @@ class _Padder:
         attributes = dict(instruction.attributes)
         named = [attributes[name] for name in _BRANCHES if name in attributes]
         branches = attributes.get("branch_computations") or tuple(named)
-        given, callees = [_put_together(index)], []
+        given, callees = [_put_together(index, target)], []
         for branch, argument in zip(branches, arguments, strict=True):
             shape = branch.parameters[0].shape
             copy, result = self._callee(branch, shape)
-            copy.root = _together(_settled(result, instruction.shape, branch.root), instruction.shape)
+            copy.root = _together(_settled(result, instruction.shape, branch.root), instruction.shape, copy)
             callees.append(self.module.add_computation(copy))
-            given.append(_together(_settled(argument, shape, instruction), shape))
+            given.append(_together(_settled(argument, shape, instruction), shape, target))
         new = dict(zip(_BRANCHES, callees, strict=True)) if named else {"branch_computations": tuple(callees)}
         return _flat(build(target, "conditional", given, name=instruction.name, **new), instruction.shape)
 
@@ -172,12 +172,11 @@ def _arrays(value: Value) -> Iterator[Sized]:
             yield from _arrays(part)
 
 
-def _put_together(value: Value) -> Instruction:
+def _put_together(value: Value, target: Computation) -> Instruction:
     """One instruction for a value, without its sizes."""
     if isinstance(value, Sized):
         return value.instruction
-    parts = [_put_together(part) for part in value]
-    return build(parts[0].computation, "tuple", parts)
+    return build(target, "tuple", [_put_together(part, target) for part in value])
 
 
 def _sizes(value: Value, shape: Shape) -> list[Instruction]:
@@ -188,10 +187,10 @@ def _sizes(value: Value, shape: Shape) -> list[Instruction]:
     return [value.sizes[d].instruction for d in sorted(value.sizes)]
 
 
-def _together(value: Value, shape: Shape) -> Instruction:
+def _together(value: Value, shape: Shape, target: Computation) -> Instruction:
     """One instruction for a value and its sizes: a pair of both where there are sizes."""
-    whole, sizes = _put_together(value), _sizes(value, shape)
-    return build(whole.computation, "tuple", [whole, *sizes]) if sizes else whole
+    whole, sizes = _put_together(value, target), _sizes(value, shape)
+    return build(target, "tuple", [whole, *sizes]) if sizes else whole
 
 
 def _flat_shape(shape: Shape) -> Shape:

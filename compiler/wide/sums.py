@@ -214,13 +214,16 @@ def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Co
     passed = reach - evaluate([size(operand.value) for operand in operands])
     summed = _ACCUMULATED.get(str(instruction.attributes.get("algorithm", "")), F32 if own.bits < F32.bits else own)
     accumulated = limits(summed)
-    factor = _COMPLEX if own.kind is Kind.COMPLEX else 1.0
+    of_pairs = any(operand.value.dtype.kind == "c" for operand in operands)
+    factor = _COMPLEX if of_pairs else 1.0
     share = factor * accumulated.unit * (terms + 1) + 2 * _coarsest(instruction)
     # Every product, and every sum on the way, may be taken for zero.
     lost = 2 * factor * accumulated.least * terms
     result = rounded(value, passed + share * reach + lost, own)
     known = evaluate([np.where(np.isinf(operand.error), 0.0, 1.0) for operand in operands])
     open_ = (known < terms) | _may_leave(value, reach, own) | _may_leave(value, reach, summed)
+    if of_pairs and own.kind is not Kind.COMPLEX:  # what an infinity in one part makes of the other is open
+        open_ |= evaluate([np.where(np.isfinite(operand.value), 1.0, 0.0) for operand in operands]) < terms
     for factors in _lost_infinities(instruction, operands, context):
         open_ |= evaluate(factors) > 0
     return result.open_at(open_)

@@ -16,6 +16,7 @@ import compiler
 from compiler.ir.types import of_dtype
 from xlabench import jobs
 from xlabench.bundles import bundle
+from xlabench.engines import engine
 from xlabench.judging.bounds import basis_of
 from xlabench.judging.judge import judge
 from xlabench.judging.relations import RELATIONS
@@ -371,3 +372,16 @@ def test_a_bundle_is_replayed_by_them(tmp_path: Path) -> None:
     place = bundle.save(failure, tmp_path / "kept").path
     answer = bundle.replay_job({"folder": str(place)}, lambda _: None)
     assert answer["verdict"] in ("bitwise", "within")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", ["cpu", "nvptx:sim"])
+@pytest.mark.parametrize("name", ["geqrf", "geqp3", "gehrd", "sytrd"])
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64], ids=str)
+def test_where_only_roundings_of_roundings_are_left_our_reflections_keep_lengths(
+    name: str, dtype: Any, spec: str
+) -> None:
+    """Of a matrix of ones each column behind the first is smaller by a last place than the one before, down to 0."""
+    values = ROUTINES[name].given(np.ones((14, 14), dtype))
+    module = program(name, values, (14, 14))
+    assert verdict(module, values, engine(spec).compile(module)(*values)) in ("bitwise", "within")

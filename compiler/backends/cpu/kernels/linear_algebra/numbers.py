@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from compiler.backends.cpu.kernels.linear_algebra.reflections import Reflections
+from compiler.backends.cpu.kernels.linear_algebra.reflections import LEAST, Reflections
 from compiler.backends.cpu.kernels.linear_algebra.tiles import Tiles
 from compiler.codegen.llvm_ir import Builder, Loop, Value, floating, integer, keep_rolled, mangled, zero
 
@@ -330,13 +330,14 @@ class Numbers:
         return self.hypot(b, *lengths) if lengths[1:] else lengths[0]
 
     def reflection(self, b: Builder, head: Number, length: Value) -> tuple[Number, Number, Number]:
-        """tau, beta and what the tail is divided by, for a head and the length of the tail."""
+        """tau, beta and what the tail is divided by, for a head and the length of the tail, or nothing is done."""
         nothing = floating(0.0, length.type)
         whole = self.hypot(b, self.size(b, head), length)
         signed = b.select(b.compare("olt", head[0], nothing), whole, b.unary("fneg", whole))
         idle = b.compare("oeq", length, nothing)
         for part in head[1:]:
             idle = b.binary("and", idle, b.compare("oeq", part, nothing))
+        idle = b.binary("or", idle, b.compare("olt", whole, floating(LEAST[length.type], length.type)))
         beta = (signed, *self.zero()[1:])
         difference = self.subtract(b, beta, head)
         one = (floating(1.0, length.type), *self.zero()[1:])

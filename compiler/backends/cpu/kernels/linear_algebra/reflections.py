@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+import numpy as np
+
 from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES, PANEL, Factors, Tiles
 from compiler.codegen.llvm_ir import (
     I64,
@@ -28,6 +30,8 @@ from compiler.codegen.llvm_ir import (
 
 _GROUP = 4
 """Geqp3 that are multiplied by a vector together."""
+LEAST = {kind: float(np.finfo(number).tiny) for kind, number in (("float", np.float32), ("double", np.float64))}
+"""Below this a length has so few digits that no reflection made of it keeps lengths."""
 _SAFE = {"float": (1e-30, 1e30, 2.0**90), "double": (1e-280, 1e280, 2.0**900)}
 """Sums of squares that have lost nothing, and what makes values too small (or too great) for that great (or small)."""
 
@@ -135,7 +139,7 @@ class Reflections:
         return f"@{function.name}"
 
     def reflection(self, b: Builder, head: Value, length: Value) -> tuple[Value, Value, Value]:
-        """tau, beta and what the tail is divided by.
+        """tau, beta and what the tail is divided by; a column that is no more than a denormal number is left as it is.
 
         Args:
             b: where code is emitted.
@@ -150,7 +154,8 @@ class Reflections:
         root = b.intrinsic(f"sqrt.{short}", [b.binary("fadd", b.binary("fmul", share, share), one)])
         whole = b.binary("fmul", larger, root)
         signed = b.select(b.compare("olt", head, zero_), whole, b.unary("fneg", whole))
-        idle = b.compare("oeq", length, zero_)
+        is_tiny = b.compare("olt", whole, floating(LEAST[type_], type_))
+        idle = b.binary("or", b.compare("oeq", length, zero_), is_tiny)
         beta = b.select(idle, head, signed)
         quotient = b.binary("fdiv", b.binary("fsub", signed, head), signed)
         return b.select(idle, zero_, quotient), beta, b.select(idle, one, b.binary("fsub", head, beta))
