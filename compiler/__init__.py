@@ -29,7 +29,7 @@ from compiler.driver import (
 )
 from compiler.inputs import settle_elided
 from compiler.ir.module import Module, print_with
-from compiler.options import CompileOptions, Environment
+from compiler.options import CompileOptions
 from compiler.plan import device_count, times_given
 from compiler.snapshots import Trace, trace
 from compiler.text.parser import parse, parse_many
@@ -56,7 +56,6 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "CompileOptions",
     "CompilerError",
-    "Environment",
     "Executable",
     "ExecutableInfo",
     "Host",

@@ -110,7 +110,7 @@ def interpret(module: Module, *inputs: Any, trace: Observe | None = None, around
 
 
 def prepare(module: Module) -> Callable[..., list[Array]]:
-    """What `interpret` does with a module, for many calls: what it looks at before each is looked at here.
+    """A module made ready for many calls of `interpret`: what that looks at before each is looked at here.
 
     The module must stay as it is.
     """

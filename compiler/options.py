@@ -41,7 +41,7 @@ XLA_PASSES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
-    """How to compile; equal options on an equal module give the same code.
+    """The options of a compilation; equal options on an equal module give the same code.
 
     Attributes:
         fusion: run the fusion passes; False makes every HLO instruction a kernel with a buffer of its own.
@@ -107,7 +107,7 @@ class CompileOptions:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What an environment asks for: options, and what it says that is passed over."""
+    """The options that an environment asks for, and what it says that is passed over."""
 
     options: CompileOptions = CompileOptions()
     notes: tuple[str, ...] = ()

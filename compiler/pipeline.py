@@ -150,6 +150,8 @@ _SIMPLIFY = (
 _MOST_ROUNDS = 8
 """Rounds of a stage that runs until nothing changes: programs of the suites take seven at most; of 400 generated ones
 eleven, in which a reshape goes up through a hundred elementwise ops, would take more (11-25)."""
+_TIDYING = frozenset({"dce"})
+"""What also removes what rules of passes made in vain, which is no change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +206,15 @@ Observer = Callable[[Step], None]
 
 @dataclass(slots=True)
 class Run:
-    """What a pipeline did: the rewrites in order, and the passes that changed something."""
+    """A record of a pipeline's work: the rewrites in order, and the passes that changed something.
+
+    `settled` are passes that changed nothing, with how many had changed something before: until another one does, they
+    need not run again.
+    """
 
     fuel: Fuel
     changed: list[str] = field(default_factory=list)
+    settled: dict[str, int] = field(default_factory=dict)
 
     @property
     def rewrites(self) -> list[Rewrite]:
@@ -229,7 +236,7 @@ def without_library_calls(module: Module) -> Module:
 
 
 def on_one_device(module: Module) -> Module:
-    """What back ends make of a program for several devices: one for one device that does the work of all."""
+    """A program for several devices as one for one device that does the work of all, as back ends take it."""
     single = module.clone()
     run(single, stages_of(("async-expander", "device-expander")), CompileOptions())
     return single
@@ -293,7 +300,11 @@ def run(
 
 def _run_pass(module: Module, name: str, result: Run, options: CompileOptions) -> bool:
     result.fuel.pass_name = name
+    if result.settled.get(name) == len(result.changed) and name not in _TIDYING:
+        return False
     changed = PASSES[name](module, result.fuel)
+    if not changed:
+        result.settled[name] = len(result.changed)
     if changed:
         result.changed.append(name)
         if options.verify_each:

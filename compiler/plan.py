@@ -189,12 +189,12 @@ def times_given(module: Module) -> int:
 
 
 def input_shapes(module: Module) -> list[ArrayShape]:
-    """What a run of the module takes: the leaves of the entry parameters, as often as they are given."""
+    """The shapes that a run of the module takes: the leaves of the entry parameters, as often as they are given."""
     return [leaf for parameter in module.entry.parameters for leaf in leaves(parameter.shape)] * times_given(module)
 
 
 def result_shapes(module: Module) -> list[ArrayShape]:
-    """What a run of the module gives: the leaves of the root that hold anything, as often as they are given."""
+    """The shapes that a run gives: the leaves of the root that hold anything, as often as they are given."""
     return [leaf for leaf in leaves(module.entry.root.shape) if leaf.element_type.bits] * times_given(module)
 
 

@@ -27,7 +27,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What the passes did.
+    """The module after each pass, and the rewrites.
 
     Attributes:
         snapshots: after each pass that changed the module, whatever the pass says of itself.

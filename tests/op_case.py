@@ -53,7 +53,7 @@ class Case:
     @property
     def is_compiled(self) -> bool:
         """Whether only XLA has a kernel for it."""
-        return self.op.startswith("Xla")
+        return self.op.startswith("Xla") or (self.op.startswith("Segment") and self.op.endswith("V2"))
 
     @property
     def variables(self) -> list[int]:

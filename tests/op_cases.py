@@ -149,12 +149,14 @@ CALLS = {
     },
     **dict.fromkeys(("LowerBound", "UpperBound"), rows_of(op_matrix_rows.among, FLOATS[:1])),
     **{name: rows_of(op_matrix_rows.segments) for name in RECORDS if name.startswith("Segment")},
+    "Empty": rows_of(op_rows.empties, attribute="dtype"),
     **{
         name: rows_of(rows)
         for family in (op_placed_rows, op_image_rows, op_linear_rows, op_space_rows, op_matrix_rows, op_special_rows)
         for name, rows in family.ROWS.items()
     },
     "ImageProjectiveTransformV3": rows_of(op_space_rows.projected, attribute="dtype"),
+    "ListDiff": rows_of(op_special_rows.ROWS["ListDiff"], [BY_NAME["int32"], BY_NAME["int64"], FLOATS[0]]),
     "SparseMatMul": rows_of(op_special_rows.ROWS["SparseMatMul"], attribute="Ta"),
     **dict.fromkeys(
         ("StatelessRandomUniform", "StatelessRandomNormal", "StatelessTruncatedNormal"),
@@ -209,12 +211,12 @@ CALLS = {
     **{
         name: rows_of(op_state_rows.scatters, attribute="dtype")
         for name in RECORDS
-        if name.startswith("ResourceScatter") and "Nd" not in name
+        if name.startswith("ResourceScatter") and "ScatterNd" not in name
     },
     **{
         name: rows_of(op_state_rows.scatters)
         for name in RECORDS
-        if f"Resource{name}" in RECORDS and "Scatter" in name and "Nd" not in name
+        if f"Resource{name}" in RECORDS and "Scatter" in name and "ScatterNd" not in name
     },
     **{name: rows_of(op_state_rows.steps(name), FLOATS) for name in training.RECORDS},
 }

@@ -44,9 +44,10 @@ def lists(name):
         Node("none", "EmptyTensorList", ("in2", "in4"), "", shaped),
         Node("first", "TensorListPushBack", ("none", "in1"), "", kind),
         Node("zeros", "TensorListReserve", ("in2", "in4"), "", shaped),
+        Node("parts", "TensorListSplit", ("in0", "in8", "in7"), "", shaped),
     ]
     takes = {
-        "TensorListStack": [("same", "in2")],
+        "TensorListStack": [("same", "in2"), ("parts", "in8")],
         "TensorListLength": [("first",), ("less",), ("zeros",)],
         "TensorListElementShape": [("first",), ("whole",)],
         "TensorListGather": [("same", "in6", "in2")],
@@ -58,6 +59,7 @@ def lists(name):
     if name == "TensorListElementShape":
         attributes = {"shape_type": BY_NAME["int32"]}
     given = [x, item, shape, one, most, np.array(0, np.int32), np.array([2, 0], np.int32), np.array([1, 1, 1])]
+    given.append(np.array(-1, np.int32))
     return [
         Case(
             f"{name}/float32/{n}",
@@ -65,7 +67,7 @@ def lists(name):
             attributes,
             given,
             len(RECORDS[name].signature.outputs),
-            known=(2, 3, 4, 5, 6, 7),
+            known=(2, 3, 4, 5, 6, 7, 8),
             before=tuple(made),
             takes=inputs,
         )

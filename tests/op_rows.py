@@ -394,3 +394,7 @@ def many(element_type):
 
 def checked(element_type):
     yield {"message": b"wrong"}, [numbers(element_type, 2, 3)]
+
+
+def empties(_element_type):
+    yield {"init": True}, [np.array([2, 3], np.int32)]

@@ -167,8 +167,8 @@ def near(element_type):
     yield {"tolerance": 0.5}, [x, (x * element_type.dtype.type(2)).astype(element_type.dtype)]
 
 
-_PARAMETERS = np.array([-1, 0, 0.25, 1, 1.5, 4, 30, np.inf, np.nan])
-_POINTS = np.array([-1, 0, 0.125, 1, 1.25, 3, 7, 40, np.inf, np.nan])
+_PARAMETERS = np.array([-1, 0, 0.25, 1, 4, np.inf, np.nan])
+_POINTS = np.array([-1, 0, 0.125, 1, 1.25, 7, np.inf, np.nan])
 
 
 def incomplete(element_type):
@@ -176,11 +176,11 @@ def incomplete(element_type):
     a, x = _PARAMETERS.astype(element_type.dtype), _POINTS.astype(element_type.dtype)
     yield {}, [a[:, None], x[None]]
     yield {}, [a[:0], x[:0]]
-    yield {}, [a[4], x[5]]
+    yield {}, [a[4], x[4]]
 
 
 def betas(element_type):
-    a, b, x = np.meshgrid([-1, 0.5, 2, 30, np.nan], [0.0, 0.75, 1, 9], [-1, 0, 0.25, 0.75, 1, 2, np.nan])
+    a, b, x = np.meshgrid([-1, 0.5, 2, np.nan], [0.0, 0.75, 9], [-1, 0, 0.25, 0.75, 1, 2, np.nan])
     yield {}, [one.astype(element_type.dtype) for one in (a, b, x)]
     yield {}, [a[0, :, 0].astype(element_type.dtype), *(np.array(one, element_type.dtype) for one in (2, 0.5))]
 
@@ -216,8 +216,39 @@ def deep_scatters(element_type):
     yield {"Tindices": INT32}, [x, np.zeros((0, 1), np.int32), numbers(element_type, 0, 3)]
 
 
+def partitions(element_type):
+    x = numbers(element_type, 5, 2)
+    yield {"num_partitions": 3}, [x, ints(2, 0, 2, 0, 0)], 3
+    yield {"num_partitions": 2}, [x, np.array([[1, 0], [0, 0], [1, 1], [0, 1], [1, 0]], np.int32)], 2
+
+
+def differences(element_type):
+    yield {"out_idx": INT32}, [np.array([3, 1, 2, 3, 4], element_type.dtype), np.array([1, 4, 9], element_type.dtype)]
+    yield {"out_idx": INT64}, [np.array([3, 1], element_type.dtype), np.array([], element_type.dtype)]
+
+
+def counted_segments(element_type):
+    x = numbers(element_type, 5, 2)
+    yield {"Tindices": INT32}, [x, ints(0, 0, 1, 3, 3), scalar(5)]
+
+
+def boxes(element_type):
+    corners = [[0, 0, 1, 1], [0, 0.125, 1, 1.125], [0, 2, 1, 3], [0, 0, 0.875, 1], [3, 3, 2, 2], [1, 1, 1, 1]]
+    scores = np.array([0.75, 0.5, 0.5, 0.875, 0.125, 0.25], element_type.dtype)
+    stated = {"pad_to_max_output_size": True, "T_threshold": BY_NAME["float32"]}
+    for most, overlap, least in ((2, 0.5, 0.1875), (8, 0.5, 0), (3, 0.875, 0.5)):
+        limits = [np.array(one, _FLOAT) for one in (overlap, least)]
+        yield stated, [np.array(corners, element_type.dtype), scores, scalar(most), *limits]
+    nothing = [np.zeros((0, 4), element_type.dtype), np.zeros(0, element_type.dtype), scalar(2)]
+    yield stated, [*nothing, *(np.array(one, _FLOAT) for one in (0.5, 0))]
+
+
 _FAKE = "FakeQuantWithMinMax"
 ROWS = {
+    "DynamicPartition": partitions,
+    "ListDiff": differences,
+    "NonMaxSuppressionV4": boxes,
+    **{f"Segment{name}V2": counted_segments for name in ("Sum", "Prod", "Max", "Min")},
     **dict.fromkeys(("RGBToHSV", "HSVToRGB"), colours),
     "AdjustHue": changed(0.25, -0.75, 0.0, 1.5),
     "AdjustSaturation": changed(0.5, 3.0, 0.0),

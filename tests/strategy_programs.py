@@ -109,7 +109,9 @@ CPU = _programs(
         "dot: tile registers": _dot(256, 256, 256, "bf16", "f32"),
         "dot: split sums": _dot(32, 32, 65536),
         "dot: register tiles": _dot(64, 64, 64),
-        "dot: sums along vectors": "f32[8] x; f32[8] y -> f32[] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+        "dot: sums along vectors": (
+            "f32[8] x; f32[8] y -> f32[] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}"
+        ),
         "dot: rows streamed": _dot(1, 512, 512),
         "dot: zeros": _dot(4, 4, 0),
         "convolution: matrix product": _convolution("2,16,16,64", "1,1,64,64", "2,16,16,64", "size=1x1"),

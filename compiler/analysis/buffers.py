@@ -36,7 +36,7 @@ an element there once it has written it."""
 
 @dataclass(slots=True)
 class Assignment:
-    """Where everything lies.
+    """The buffers of a module's values, and where they lie.
 
     Attributes:
         of: the buffers of an instruction's leaves.

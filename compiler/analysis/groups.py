@@ -30,7 +30,7 @@ _MOST_COLUMNS = 4
 
 
 class FusionGroupKind(enum.Enum):
-    """How a group's kernel walks; the value is XLA's name of the fusion kind."""
+    """The way a group's kernel walks; the value is XLA's name of the fusion kind."""
 
     LOOP = "kLoop"
     REDUCE = "kInput"
@@ -195,7 +195,7 @@ def _spreads(member: Instruction, rank: int) -> bool:
 
 
 def reduce_form(reduce: Instruction) -> tuple[tuple[int, ...], list[int]]:
-    """What reductions of one kernel must have in common: the operands' dimensions, and which of them are reduced."""
+    """The operands' dimensions and which of them are reduced, which all reductions of one kernel have in common."""
     return reduce.operands[0].array.dims, sorted(reduce.attributes["dimensions"])
 
 

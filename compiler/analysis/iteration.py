@@ -56,12 +56,12 @@ class Iteration(LoopParts):
         return self.initial[self.arrays[0]].array.dims
 
     def row(self, number: int) -> Instruction:
-        """What an iteration writes into such an array: an array of the loop's dimensions."""
+        """The value that an iteration writes into such an array: an array of the loop's dimensions."""
         update: Instruction = self.body.root.operands[number].operands[1]
         return update.operands[0]
 
     def starts(self, number: int) -> tuple[Instruction, ...]:
-        """Where an iteration writes it."""
+        """The start indices at which an iteration writes it."""
         return self.body.root.operands[number].operands[2:]
 
     def writes_all(self, number: int) -> bool:
@@ -111,7 +111,7 @@ def _iterations_are_sound(form: Iteration) -> bool:
 
 
 def iteration_of(loop: Instruction) -> Iteration:
-    """What is known of a `while` inside a fusion, which only loop interchange puts there."""
+    """The form of a `while` inside a fusion, which only loop interchange puts there."""
     found = find(loop)
     if found is None:
         raise UnsupportedError(f"a fusion with the loop {loop.name} inside", "code generation", "its elements depend")

@@ -61,7 +61,7 @@ class Buffer:
 
 
 def alignment_of(size_bytes: int) -> int:
-    """What a buffer of that size lies at a multiple of: a cache line, or the power of two that it fits into."""
+    """The alignment of a buffer of that size in bytes: a cache line, or the power of two that it fits into."""
     return min(ALIGNMENT, 1 << max(0, size_bytes - 1).bit_length())
 
 

@@ -38,7 +38,7 @@ def _start(loop: Instruction, number: int) -> int | None:
 
 
 def step_of(body: Computation, number: int) -> int | None:
-    """What each iteration of this body adds to a part of the state, an integer; None where that is no constant."""
+    """The integer that each iteration of this body adds to a part of the state; None where that is no constant."""
     if body.root.opcode != "tuple":
         return None
     following, outside = _computed(_plain(body.root.operands[number]))

@@ -77,7 +77,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What of a graph is compiled."""
+    """The inputs and outputs of a graph that is compiled."""
 
     feeds: Sequence[Feed] = ()
     fetches: Sequence[Fetch] = ()
@@ -127,7 +127,7 @@ def parse_config(source: str | bytes, filename: str = "<string>") -> Config:
 
 
 def read_graph_and_config(path: Path, config: Path | None, signature: str) -> tuple[Graph, Config]:
-    """What is to be compiled.
+    """The graph that is to be compiled, with its config.
 
     Args:
         path: a GraphDef, or a SavedModel.

@@ -58,7 +58,7 @@ class CppClass:
 
     @property
     def file(self) -> str:
-        """What its files are called, but for the ending."""
+        """The name of its files, without the ending."""
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", self.name).lower()
 
 
@@ -73,7 +73,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a class has.
+    """The arguments, results and sizes that a generated class tells of.
 
     Attributes:
         arguments: what the caller gives.

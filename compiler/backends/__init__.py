@@ -47,7 +47,7 @@ class Backend(NamedTuple):
     def decide(
         self, module: Module, options: CompileOptions, refusals: Sequence[Refusal], target: Target | None
     ) -> Decisions:
-        """What the back end would decide about a module.
+        """The kernels that the back end would make of a module, and why.
 
         Args:
             module: as the pipeline has prepared it.
@@ -60,12 +60,12 @@ class Backend(NamedTuple):
 
     @property
     def serializer(self) -> Serializer | None:
-        """How executables are kept and restored; None where they cannot be."""
+        """The way executables are kept and restored; None where they cannot be."""
         return resolve_name(self.kept) if self.kept else None
 
     @property
     def compile_ahead(self) -> Callable[..., Mapping[str, bytes]]:
-        """What makes files of a module that the pipeline has prepared."""
+        """The function that makes files of a module that the pipeline has prepared."""
         function: Callable[..., Mapping[str, bytes]] = resolve_name(self.files)
         return function
 

@@ -21,7 +21,7 @@ _PASSES = "a pass after fusion made it"
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where an instruction is computed.
+    """An instruction with the kernel that computes it, or why there is none.
 
     Attributes:
         name: its computation and its name.
@@ -38,7 +38,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """How a kernel is computed.
+    """A kernel with the strategy that it got, its cost, its plan, and why no other.
 
     Attributes:
         instruction: the computation and the name of the instruction that it computes.
@@ -156,7 +156,7 @@ def others_of(choice: Choice[Any]) -> tuple[tuple[str, str], ...]:
 
 
 def details_of(choice: Choice[Any]) -> dict[str, Detail]:
-    """What a plan says of itself, with what was chosen in turn."""
+    """A plan's own details, with those of what was chosen in turn."""
     inner = choice.plan.inner
     return {**choice.plan.details, **(details_of(inner) if inner else {})}
 
@@ -167,7 +167,7 @@ def overwritten_of(kernel: Kernel) -> tuple[str, ...]:
 
 
 def placed(module: Module, kernels: Mapping[Instruction, Any], refusals: Sequence[Refusal]) -> Iterator[Placed]:
-    """Where each instruction of a program that the passes have prepared is computed.
+    """The kernel of each instruction of a program that the passes have prepared.
 
     Args:
         module: the program.

@@ -35,7 +35,7 @@ class KernelTime(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KernelResources:
-    """What a GPU's assembler says of one kernel; sizes in bytes."""
+    """Registers, memory and spills of a kernel, as a GPU's assembler says; sizes in bytes."""
 
     name: str
     registers: int
@@ -46,7 +46,7 @@ class KernelResources:
 
 @dataclass(frozen=True, slots=True)
 class LaunchModel:
-    """What a GPU is expected to do with one launch of a kernel; counts are of the blocks that stand for all.
+    """The counts and the time that a model expects of one launch; counts are of the blocks that stand for all.
 
     Attributes:
         name: the kernel's instruction, and which of its launches this is.
@@ -81,7 +81,7 @@ class LaunchModel:
 
 @dataclass(frozen=True, slots=True)
 class ExecutableInfo:
-    """What is known of an executable besides its results, as far as there is something to say.
+    """Facts about an executable besides its results, as far as there is something to say.
 
     Attributes:
         kernels: what each kernel takes of a GPU.
@@ -110,7 +110,7 @@ class Phases:
 
 
 class Artifacts(Mapping[str, Artifact]):
-    """What a compilation leaves behind, by XLA's dump suffix; made when first asked for."""
+    """The texts and files that a compilation leaves behind, by XLA's dump suffix; made when first asked for."""
 
     def __init__(self, makers: Mapping[str, Callable[[], Artifact]]) -> None:
         self._makers = makers
@@ -129,7 +129,7 @@ class Artifacts(Mapping[str, Artifact]):
 
 
 class Serializer(NamedTuple):
-    """How executables of a back end are kept as bytes, and made from them again.
+    """The way executables of a back end are kept as bytes, and made from them again.
 
     Attributes:
         depends_on: what the bytes depend on besides the program and the options as they are given.
@@ -175,7 +175,7 @@ class Executable(Protocol):
 
 
 class Wrapped:
-    """What every executable around another one has of that one; calls and profiles are up to it."""
+    """An executable around another one, of which it has all but calls and profiles."""
 
     def __init__(self, inner: Executable) -> None:
         self.inner = inner

@@ -33,7 +33,7 @@ class Declined:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan(Generic[Emitted]):
-    """How a kernel will be computed.
+    """A way to compute a kernel, decided and not yet emitted.
 
     Attributes:
         emit: writes its code into a module.

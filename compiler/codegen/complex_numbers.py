@@ -195,7 +195,7 @@ _UP, _DOWN = 2.0**699, 2.0**-699
 
 
 def scale(z: Complex) -> Term:
-    """What brings a number so large or small that its square leaves the range near to 1."""
+    """A power of 2 that brings a number so large or small that its square leaves the range near to 1."""
     x, y = z.re.abs(), z.im.abs()
     larger = (x < y).where(y, x)
     huge, tiny = larger > 2.0**400, larger < 2.0**-400
@@ -203,7 +203,7 @@ def scale(z: Complex) -> Term:
 
 
 def inverse_scale(factor: Term) -> Term:
-    """What undoes a scale."""
+    """The power of 2 that undoes a scale."""
     return factor.equals(_DOWN).where(factor.literal(_UP), factor.equals(_UP).where(factor.literal(_DOWN), 1.0))
 
 

@@ -41,7 +41,7 @@ class Elemental:
 
     @property
     def builder(self) -> Builder:
-        """Where instructions are emitted."""
+        """The builder of the function into which instructions are emitted."""
         return self.emission.builder
 
     def value(self, instruction: Instruction, indices: Indices) -> Value:

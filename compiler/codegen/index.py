@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from compiler.codegen.llvm_ir import I64, Builder, Value, integer
+from compiler.codegen.llvm_ir import I32, I64, Builder, Value, integer
 
 
 @dataclass(slots=True, eq=False)
@@ -35,6 +35,13 @@ class Digit:
     variable: Variable
     stride: int
     size: int
+    _hash: int = field(default=0, init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        """Of the same digit the same, computed once: caches of values are asked by indices all the time."""
+        if not self._hash:
+            object.__setattr__(self, "_hash", hash((self.variable, self.stride, self.size)) or 1)
+        return self._hash
 
     @property
     def is_whole(self) -> bool:
@@ -48,6 +55,13 @@ class Index:
 
     terms: tuple[tuple[Digit, int], ...] = ()
     constant: int = 0
+    _hash: int = field(default=0, init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        """As of digits."""
+        if not self._hash:
+            object.__setattr__(self, "_hash", hash((self.terms, self.constant)) or 1)
+        return self._hash
 
     def __add__(self, other: Index) -> Index:
         if not self.terms:
@@ -171,7 +185,7 @@ Terms = tuple[tuple[Digit, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the loops around say about indices that are known at run time only.
+    """Facts that the loops around have about indices that are known at run time only.
 
     Attributes:
         starts: indices that were read before the loops, by what they are read from.
@@ -201,6 +215,8 @@ class Emission:
     tells which digits are divided by what, and a value at which the quotient changes.
     `slow`, unless None, allows functions to be computed in a form for small arguments, and tells if one was too large;
     where a point is `alone`, nothing is made vectors of, and a branch picks the form.
+    Where it is `narrow`, indices are computed in 32 bits, as far as these hold them, since GPUs take two instructions
+    for 64; but of 64 LLVM sees which are neighbours.
     `values` caches what the current block may use; whoever opens a block that does not dominate what follows must
     `enter` before and `leave` after it.  `lane` says which counter is a vector at present, if one is.
     """
@@ -216,6 +232,7 @@ class Emission:
     lane: Lane | None = None
     slow: Value | None = None
     alone: bool = False
+    narrow: bool = False
     _scopes: list[dict[object, object]] = field(default_factory=lambda: [{}])
 
     def enter(self) -> None:
@@ -227,7 +244,7 @@ class Emission:
         self._scopes.pop()
 
     def cached(self, key: object) -> object | None:
-        """What is known under a key in this scope or one around it."""
+        """The value kept under a key in this scope or one around it."""
         for scope in reversed(self._scopes):
             found = scope.get(key)
             if found is not None:
@@ -244,15 +261,22 @@ class Emission:
         if isinstance(known, Value):
             return known
         builder = self.builder
-        total = None
+        total, type_ = None, I32 if self._is_narrow(index) else I64
         for digit, factor in index.terms:
-            term = builder.mul(self._digit(digit), integer(factor))
+            term = builder.mul(builder.cast("trunc", self._digit(digit), type_), integer(factor, type_))
             total = term if total is None else builder.add(total, term)
         if total is None:
             return integer(index.constant)
-        total = builder.add(total, integer(index.constant))
+        total = builder.add(builder.cast("sext", total, I64), integer(index.constant))
         self.remember(index, total)
         return total
+
+    def _is_narrow(self, index: Index) -> bool:
+        """Whether an index is computed in 32 bits, which hold whatever comes on the way."""
+        if not self.narrow or (len(index.terms) == 1 and index.terms[0][1] == 1):
+            return False
+        most = abs(index.constant) + sum(abs(factor) * digit.size for digit, factor in index.terms)
+        return most < _NARROW and all(digit.variable.size <= _NARROW for digit, _ in index.terms)
 
     def _digit(self, digit: Digit) -> Value:
         variable = digit.variable

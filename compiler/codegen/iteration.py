@@ -15,7 +15,7 @@ from compiler.codegen.signature import arguments, store
 
 
 def results(kernel: Kernel, numbers: Sequence[int]) -> list[tuple[int, Value]]:
-    """Which of these pieces of the loop's state a kernel yields, and where they go."""
+    """The pieces of a loop's state, of these, that a kernel yields, and where they go."""
     found = zip((root.attributes["index"] for root in kernel.roots), arguments(kernel).outputs, strict=True)
     return [(number, output) for number, output in found if number in numbers]
 

@@ -23,7 +23,7 @@ from compiler.ops.custom_call import unknown
 
 
 class KernelKind(enum.Enum):
-    """How a kernel walks over its data."""
+    """The way a kernel walks over its data."""
 
     LOOP = "loop"
     ITERATION = "iteration"
@@ -86,7 +86,7 @@ class Kernel:
         return all(isinstance(i.shape, ArrayShape) for i in (*self.body(), *(leaf for leaf, _ in self.leaves)))
 
     def body(self) -> Iterator[Instruction]:
-        """What is computed inside: everything the roots need down to the leaves, operands first."""
+        """The instructions that are computed inside: all that the roots need down to the leaves, operands first."""
         return computed(self.roots, (leaf for leaf, _ in self.leaves))
 
     def of_opcode(self, opcode: str) -> list[Instruction]:

@@ -186,7 +186,7 @@ def compile_all(sources: Sequence[Source], target: Target, opt: int, *, threads:
         return share_out(compile_one, sources, threads=threads)
 
 
-_MOST_ROUTINES = 1024
+_MOST_ROUTINES = 1024  # kept compiled in a process, some kilobytes each (chosen)
 _ROUTINES: dict[tuple[Source, Target, int], bytes] = {}
 """The object files of routines, some kilobytes each."""
 
@@ -196,13 +196,7 @@ _OF_LIMITED: dict[Source, str] = {}
 
 
 def optimised_text(source: Source, target: Target, opt: int) -> str:
-    """The IR that code is generated from.
-
-    Args:
-        source: the IR as it was emitted.
-        target: the machine.
-        opt: the level, 0 to 3.
-    """
+    """The IR of a `source` from which code is generated for a `target`, at a level `opt` from 0 to 3."""
     if source in _OF_LIMITED:
         return _OF_LIMITED[source]
     with _machine(target, source.level(opt)) as machine, _optimised(source, opt, machine) as module:
@@ -210,13 +204,7 @@ def optimised_text(source: Source, target: Target, opt: int) -> str:
 
 
 def assembly_text(source: Source, target: Target, opt: int) -> str:
-    """The assembly of what `compile_all` makes.
-
-    Args:
-        source: the IR as it was emitted.
-        target: the machine.
-        opt: the level, 0 to 3.
-    """
+    """The assembly of what `compile_all` makes of a `source` for a `target`, at a level `opt` from 0 to 3."""
     with (
         _without_strength_reduction(),
         _machine(target, source.level(opt)) as machine,

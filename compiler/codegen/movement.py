@@ -32,7 +32,7 @@ def always(value: Value) -> Leaf:
 
 
 class Values(Protocol):
-    """What a rule may ask for: elements of other instructions, and where to emit."""
+    """A rule's view of emission: elements of other instructions, and where to emit."""
 
     @property
     def emission(self) -> Emission:
@@ -40,7 +40,7 @@ class Values(Protocol):
 
     @property
     def builder(self) -> Builder:
-        """Where instructions are emitted."""
+        """The builder of the function into which instructions are emitted."""
 
     def value(self, instruction: Instruction, indices: Indices) -> Value:
         """The element of an array at `indices`."""
@@ -122,7 +122,7 @@ def where_all(
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a start index is: an element at a constant place, clamped to [0, limit]."""
+    """A start index: an element at a constant place, clamped to [0, limit]."""
 
     instruction: Instruction
     indices: Indices
@@ -307,7 +307,7 @@ def _dynamic_slice(values: Values, instruction: Instruction, indices: Indices) -
 
 
 def slice_starts(values: Values, instruction: Instruction) -> list[Index]:
-    """Where a dynamic slice starts in each dimension of its operand."""
+    """The start indices of a dynamic slice, one for each dimension of its operand."""
     operand, *starts = instruction.operands
     limits = [size - taken for size, taken in zip(operand.array.dims, instruction.array.dims, strict=True)]
     return start_indices(values, starts, limits)

@@ -113,6 +113,11 @@ def plan(module: Module, parameters: Sequence[tuple[str, str]], sizes: Sequence[
     return groups
 
 
+def uncut(size: int) -> LoopNest:
+    """The loops of a body that takes no index apart: one."""
+    return LoopNest(size, (size,), ((),), (None,))
+
+
 def _cuts(emission: Emission, variable: Variable) -> set[int]:
     """The strides to cut a variable at.
 
@@ -299,7 +304,7 @@ def joined(group: LoopNest, *, enough: int = 32) -> int:
 
 
 def split_level(loop_sizes: Sequence[int], *, enough: int = 32) -> int:
-    """Which loop to share between threads: the outermost with enough iterations, or else the longest."""
+    """The number of the loop to share between threads: the outermost with enough iterations, or else the longest."""
     for number, size in enumerate(loop_sizes):
         if size >= enough:
             return number

@@ -121,7 +121,7 @@ class Reduction:
         return found if None not in known else None
 
     def computed(self) -> tuple[list[Instruction], list[Instruction]]:
-        """What is computed at each element that is reduced, and the leaves that it is read from."""
+        """The instructions computed at each element that is reduced, and the leaves that they are read from."""
         given = {leaf for leaf, _ in self.kernel.leaves}
         starts = [operand for operand, _ in self.accumulators]
         walked = reachable(starts, lambda value: () if value in given or not value.array.rank else value.operands)
@@ -129,12 +129,12 @@ class Reduction:
         return [i for i in found if i not in given], [i for i in found if i in given]
 
     def reducers(self) -> list[Instruction]:
-        """What is computed to combine two elements."""
+        """The instructions computed to combine two elements."""
         inner = [i for reduce in self.reduces for i in reduce.attributes["to_apply"].instructions]
         return [i for i in inner if i.opcode not in ("parameter", "tuple")]
 
     def results(self, accumulators: Sequence[Value]) -> dict[Instruction, Value]:
-        """Which inner instruction each accumulator is the value of."""
+        """The inner instructions whose values the accumulators are."""
         known: dict[Instruction, Value] = {}
         queue = iter(accumulators)
         for reduce in self.reduces:

@@ -81,7 +81,7 @@ class Rows:
         return [root for root in self.kernel.roots if not self.is_row_result(root)]
 
     def computed(self, phase: Phase) -> list[Instruction]:
-        """What a phase computes at each position of a row, what it reads from memory left out."""
+        """The instructions that a phase computes at each position of a row, without what it reads from memory."""
         given = {leaf for leaf, _ in self.kernel.leaves}
         for earlier in self.phases[: self.phases.index(phase)]:
             given.update(earlier.kept)

@@ -21,7 +21,7 @@ class Direction:
 
 
 def direction(instruction: Instruction) -> Direction | None:
-    """How a reduce-window scans; None where it does not."""
+    """The dimension and the way in which a reduce-window scans; None where it does not."""
     dims = instruction.operands[0].array.dims
     window = window_of(instruction, len(dims))
     moved = [d for d, part in enumerate(window) if part != WindowDimension()]

@@ -94,7 +94,7 @@ def apply_update(kernel: Kernel, emission: Emission, at: tuple[Index, ...], writ
 
 
 def aim(kernel: Kernel, emission: Emission, batch: Sequence[Index]) -> tuple[tuple[Index, ...], Value]:
-    """Where a window starts, by its indices among the windows, and whether it lies inside the operands.
+    """The start of a window, by its indices among the windows, and whether it lies inside the operands.
 
     Args:
         kernel: the scatter.

@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 def share_out(work: Callable[[Item], Result], items: Sequence[Item], *, threads: int) -> list[Result]:
-    """What `work` makes of each item, in their order; up to `threads` at a time, begun in their order.
+    """The results of `work` on each item, in their order; up to `threads` at a time, begun in their order.
 
     Raises:
         BaseException: what `work` raised first; items that nobody has begun by then are left.

@@ -19,7 +19,7 @@ _FLOATS = (BF16, F16, F32, F64)
 
 @dataclass(frozen=True, slots=True)
 class SortKey(Ordering):
-    """What elements are ordered by, and how that is made of them."""
+    """The key that elements are ordered by, and how it is made of them."""
 
     @property
     def canonical(self) -> bool:

@@ -16,7 +16,7 @@ from compiler.ir.shape import TupleShape
 
 @dataclass(frozen=True, slots=True)
 class SortResults:
-    """What a sort kernel yields.
+    """The results of a sort kernel: all elements, or the first of each line.
 
     Attributes:
         sort: the sort.

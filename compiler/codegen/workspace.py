@@ -38,7 +38,7 @@ class Workspace:
         return whole_lines(self.sizes[name])
 
     def parts(self, builder: Builder, base: Value) -> dict[str, Value]:
-        """Where each part begins in the memory at `base`."""
+        """The address of each part in the memory at `base`."""
         found, offset = {}, 0
         for name in self.sizes:
             found[name] = builder.gep("i8", base, integer(offset))

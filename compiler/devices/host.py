@@ -20,7 +20,7 @@ from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 
 @dataclass(slots=True)
 class Host:
-    """What one device's host has for it and gets from it.
+    """The infeeds that one device's host has for it, and the outfeeds that it gets.
 
     Attributes:
         infeed: what each infeed takes in turn, one list of leaves for each.
@@ -48,7 +48,7 @@ class Host:
         return (_shaped(instruction, wanted, iter(pending)), ())
 
     def take(self, value: Value) -> None:
-        """What an outfeed gives."""
+        """Keep a value that an outfeed gives."""
         self.outfeed.append([np.array(leaf) for leaf in _leaves(value)])
 
 
@@ -71,7 +71,7 @@ def _shaped(instruction: Instruction, shape: Shape, pending: Any) -> Value:
 
 @dataclass(slots=True)
 class Channels:
-    """What was sent and not yet received, by channel and device; in program order, which is the order of the run."""
+    """Values sent and not yet received, by channel and device; in program order, which is the order of the run."""
 
     grid: Grid
     hosts: Sequence[Host]
@@ -89,7 +89,7 @@ class Channels:
                 self.pending.setdefault((channel, target), deque()).append(values[source])
 
     def receive(self, instruction: Instruction, device: int) -> Any:
-        """What a device finds; zeros where nobody sends to it."""
+        """The value that was sent to a device; zeros where nobody sends to it."""
         channel, shape = instruction.attributes.get("channel_id", 0), instruction.shape
         assert isinstance(shape, TupleShape)
         if instruction.attributes.get("is_host_transfer", False):

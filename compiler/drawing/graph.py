@@ -90,7 +90,7 @@ class Edge:
 
 @dataclass(slots=True)
 class Graph:
-    """What is drawn, with the kinds that a legend names, and texts to open beneath a page's picture."""
+    """Nodes, clusters and edges of a drawing, the kinds that a legend names, and texts beneath a page's picture."""
 
     name: str
     clusters: list[Cluster] = field(default_factory=list)

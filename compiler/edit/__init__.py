@@ -24,6 +24,7 @@ from compiler.edit.twin import integer_twin
 from compiler.ir.opdef import zeros
 from compiler.ir.shape import ArrayShape, leaves
 from compiler.ir.source_lines import source_of, sources_of
+from compiler.ops.custom_call import options_of, routine_of
 
 __all__ = [
     "ArrayShape",
@@ -40,10 +41,12 @@ __all__ = [
     "lay_open",
     "leaves",
     "named_for_xla",
+    "options_of",
     "place_of",
     "plain",
     "resize",
     "retype",
+    "routine_of",
     "share",
     "simplify_attributes",
     "source_of",

@@ -56,7 +56,7 @@ def _body(instruction: Instruction, choice: int) -> tuple[Computation, Sequence[
 
 
 def sum_up(module: Module, places: Sequence[Place]) -> Edited:
-    """What is called to combine values with as many of the same types adds them, truth values by `or`."""
+    """Makes adders of computations that combine values with as many of the same types, of truth values with `or`."""
     draft = Draft.of(module)
     for instruction in draft.find(places):
         for body in instruction.called_computations():

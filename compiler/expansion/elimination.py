@@ -88,7 +88,11 @@ def _eliminated(
 
 
 def first_failure(matrix: Expression, failed: Expression) -> Expression:
-    """The column (from 1) at which Cholesky's method fails on a lower triangle, or 0; no work where none `failed`."""
+    """The column (from 1) at which Cholesky's method fails on a lower triangle, or 0; no work where none `failed`.
+
+    What failed did so by roundings of its own, which these need not repeat: then it is the last column, where there
+    are most.
+    """
     batch, size, _ = matrix.dims
     found = number(matrix.instruction.computation, 0, S32).spread((batch,), ())
     factor = matrix.literal(0).spread(matrix.dims, ())
@@ -109,7 +113,8 @@ def first_failure(matrix: Expression, failed: Expression) -> Expression:
     def goes_on(_: Expression, state: list[Expression]) -> Expression:
         return state[3].compare("GT", 0)
 
-    return counted_loop("first_failure", size, [matrix, factor, found, any_failed], step, goes_on)[2]
+    found = counted_loop("first_failure", size, [matrix, factor, found, any_failed], step, goes_on)[2]
+    return (failed & found.compare("EQ", 0)).where(found.literal(0) + size, found)
 
 
 def tridiagonal_solve(

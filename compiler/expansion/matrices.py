@@ -42,7 +42,7 @@ def each(value: Expression, other: Expression) -> Expression:
 
 
 def block(array: Expression, starts: Sequence[Expression], sizes: Sequence[int]) -> Expression:
-    """What begins at numbers known at run time and has these sizes."""
+    """The part of an array that begins at numbers known at run time and has these sizes."""
     operands = [part.instruction for part in (array, *starts)]
     sizes = tuple(sizes)
     return Expression(build(array.instruction.computation, "dynamic-slice", operands, dynamic_slice_sizes=sizes))
@@ -164,7 +164,7 @@ def alike(value: Expression, other: Expression) -> Expression:
 
 
 def by_parts(value: Expression, linear: Callable[[Expression], Expression]) -> Expression:
-    """What a real-linear function makes of an array, by way of real and imaginary part."""
+    """The value of a real-linear function of an array, by way of real and imaginary part."""
     if not value.type.is_complex:
         return linear(value)
     return linear(value.apply("real")).apply("complex", linear(value.apply("imag")))

@@ -44,7 +44,7 @@ class Sized:
         return known or number(self.instruction.computation, self.whole.dims[dimension], S32)
 
     def inside(self, dimensions: Sequence[int]) -> Expression | None:
-        """Which elements lie within the sizes of some dimensions; None if all do."""
+        """A mask of the elements that lie within the sizes of some dimensions; None if all do."""
         computation, dims = self.instruction.computation, self.whole.dims
         masks = [iota(computation, S32, dims, d).compare("LT", self.sizes[d]) for d in dimensions if d in self.sizes]
         return reduce(and_, masks) if masks else None

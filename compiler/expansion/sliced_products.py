@@ -44,7 +44,7 @@ class SlicedProduct:
 
     @property
     def array(self) -> Instruction:
-        """What is sliced."""
+        """The array that is sliced."""
         return self.taken.operands[0]
 
     @property

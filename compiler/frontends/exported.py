@@ -32,7 +32,7 @@ _Input = TypeVar("_Input")
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What stands in such a file: MLIR bytecode, and the names of the platforms in JAX's order.
+    """A file of `jax.export`: MLIR bytecode, and the names of the platforms in JAX's order.
 
     `kept` are the numbers of the arguments that the program takes, of `arguments` that the function does; where the
     file does not say them there are none.

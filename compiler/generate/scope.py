@@ -57,7 +57,7 @@ _WITH_INFINITIES = 16  # bits; most narrower floats lack them, or zeros with sig
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Which programs may be generated; types are named as in HLO text.
+    """The programs that may be generated; types are named as in HLO text.
 
     Attributes:
         opcodes: what may be drawn; the generator adds constants, converts and the like around it where it must.
@@ -150,7 +150,7 @@ class Scope:
 
     @property
     def choices(self) -> Choices:
-        """Where decisions come from."""
+        """The source of decisions."""
         return self.program.choices
 
     def build(self, opcode: str, operands: Sequence[Instruction] = (), **given: Any) -> Instruction:

@@ -30,7 +30,7 @@ def is_control(text: str) -> bool:
 
 
 def endpoint(text: str, *, in_function: bool = False) -> Endpoint | None:
-    """What an input names; None where the text is none of the forms.
+    """The node and output that an input names; None where the text is none of the forms.
 
     A control input's endpoint has port -1.
     """

@@ -44,7 +44,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What can be asked of a model under one name; `rest` is what else the file says of it."""
+    """One way to call a model, under a name; `rest` is what else the file says of it."""
 
     method: str
     inputs: Mapping[str, Port]

@@ -68,7 +68,7 @@ class ConvolutionDimensions:
 
 @dataclass(frozen=True, slots=True)
 class ResultAccuracy:
-    """How exact a transcendental must be: a mode, or (`mode` empty) a tolerance."""
+    """The accuracy that a transcendental must have: a mode, or (`mode` empty) a tolerance."""
 
     mode: str = ""
     atol: float = 0.0
@@ -86,7 +86,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class OriginArray:
-    """Which array of the program as it once was a leaf stands for; no instruction: not known."""
+    """The array of the program as it once was that a leaf stands for; no instruction: not known."""
 
     instruction: str = ""
     index: tuple[int, ...] = ()
@@ -101,7 +101,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryEntry:
-    """How an array that was optimised away is computed again: from which array, by which module (its text)."""
+    """A way to compute an array that was optimised away again: from which array, by which module (its text)."""
 
     replaced: OriginArray
     replacing: OriginArray
@@ -163,7 +163,7 @@ class StackFrames:
 
 
 class AttributeKind(enum.Enum):
-    """How an attribute's value is spelled, and which Python value stands for it."""
+    """The spelling of an attribute's value, and the Python value that stands for it."""
 
     INTEGER = "int"
     INTEGERS = "tuple of int"

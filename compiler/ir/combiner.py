@@ -39,7 +39,7 @@ def _unwrapped(root: Instruction) -> Instruction:
 
 
 class Comparison(NamedTuple):
-    """What a comparator compares: parameters 2k and 2k + 1 by `key` k, in which direction, and how."""
+    """A comparison of two elements: of parameters 2k and 2k + 1 by `key` k, in which direction, and how."""
 
     key: int
     direction: str
@@ -47,7 +47,7 @@ class Comparison(NamedTuple):
 
 
 def comparison(computation: Computation) -> Comparison | None:
-    """What a computation compares, where that is one pair of parameters."""
+    """The comparison that a computation is, where it is one of one pair of parameters."""
     root = computation.root
     if root.opcode != "compare" or any(operand.opcode != "parameter" for operand in root.operands):
         return None
@@ -109,7 +109,7 @@ def accumulator(function: np.ufunc, value: Array) -> np.dtype[np.generic]:
 
 
 def identity(function: np.ufunc, element_type: ElementType) -> Any:
-    """What a recognised combiner leaves every value of a type as it is with; None where the type has no such value."""
+    """The value with which a recognised combiner leaves every other as it is; None where the type has no such value."""
     if function is np.add:
         return _nothing(element_type)
     if function in _LEAST:
@@ -125,7 +125,7 @@ def identity(function: np.ufunc, element_type: ElementType) -> Any:
 
 
 def absorber(function: np.ufunc, element_type: ElementType) -> Any:
-    """What a recognised combiner gives with every value of a type; None where there is none, as of floats with NaN."""
+    """The value that a recognised combiner gives with every other; None where there is none, as of floats with NaN."""
     if element_type.is_float or element_type.is_complex:
         return None
     if function in _LEAST:

@@ -13,7 +13,7 @@ def is_ordered(instruction: Instruction) -> bool:
 
 
 def predecessors(instruction: Instruction) -> tuple[Instruction, ...]:
-    """What an instruction waits for beside its operands."""
+    """The instructions that one waits for beside its operands."""
     found: tuple[Instruction, ...] = instruction.attributes.get(PREDECESSORS, ())
     return found
 

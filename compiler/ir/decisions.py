@@ -20,7 +20,7 @@ _LABEL = re.compile(r"([A-Za-z][A-Za-z_.-]*?)\.\d+:")
 
 @dataclass(slots=True)
 class Decisions:
-    """What was decided: rules of passes, by where they were applied, and ways through kernels."""
+    """A log of decisions: rules of passes, by where they were applied, and ways through kernels."""
 
     rules: dict[str, set[str]] = field(default_factory=dict)
     ways: set[str] = field(default_factory=set)

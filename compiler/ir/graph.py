@@ -13,7 +13,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def reachable(starts: Iterable[Node], following: Callable[[Node], Iterable[Node]]) -> Iterator[Node]:
-    """What is reached from `starts`, these included, each once, depth first.
+    """The nodes that are reached from `starts`, these included, each once, depth first.
 
     Args:
         starts: where the walk begins.

@@ -46,7 +46,7 @@ _AXIS = re.compile(r'"([^"]+)"(?::\((\d+)\)(\d+))?')
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How one array lies on the devices of a region.
+    """The split of one array over the devices of a region.
 
     Attributes:
         counts: how many parts each dimension is cut into.
@@ -92,7 +92,7 @@ def partitions_named(module: Module) -> int:
 
 
 def cuts_of(crossing: Instruction) -> tuple[Cut, ...]:
-    """How each operand of a crossing lies on the partitions of its module.
+    """The split of each operand of a crossing over the partitions of its module.
 
     Raises `UnsupportedError` where it does not say so, or where the shapes are not those of equal parts.
     """

@@ -111,7 +111,7 @@ def integer_bounds(element_type: ElementType) -> tuple[int, int]:
 
 
 def bounds(element_type: ElementType) -> tuple[float, float]:
-    """What no value of a real type is less or greater than: the infinities where it has them."""
+    """The least and the greatest value of a real type: the infinities where it has them."""
     if element_type.is_integer:
         return integer_bounds(element_type)
     infinities = np.array([-np.inf, np.inf])

@@ -36,7 +36,7 @@ def zeros_like(value: Value) -> Value:
 
 
 class Evaluator(Protocol):
-    """What an op's meaning may ask of the interpreter that runs it."""
+    """The interpreter as an op's meaning sees it."""
 
     def call(self, computation: Computation, arguments: Sequence[Value]) -> Value:
         """Evaluate a computation on its arguments."""

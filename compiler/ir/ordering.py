@@ -15,7 +15,7 @@ from compiler.ir.types import ElementType
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """What elements are ordered by.
+    """The order of a sort: by which operand, in which direction.
 
     Attributes:
         expression: the value, on one side of the comparison.
@@ -42,7 +42,7 @@ class Ordering:
 
 
 def ordering(comparator: Computation) -> Ordering | None:
-    """What a comparator orders by, or None where it is of another kind."""
+    """The order by which a comparator sorts, or None where it is of another kind."""
     root = comparator.root
     if root.opcode != "compare" or root.attributes["direction"] not in ("LT", "GT"):
         return None

@@ -26,7 +26,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class ProductDimensions:
-    """Which dimensions of the two factors of a general product are batch dimensions and which are summed over."""
+    """The dimensions of the two factors of a general product that are batches, and those that are summed over."""
 
     lhs_batch: tuple[int, ...] = ()
     rhs_batch: tuple[int, ...] = ()

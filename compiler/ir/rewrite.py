@@ -27,7 +27,7 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What was considered and not done: the rule that it would have been, the instruction, and why."""
+    """A rewrite that was considered and not done: the rule that it would have been, the instruction, and why."""
 
     rule: str
     where: str
@@ -86,7 +86,7 @@ class Fuel:
 
 
 def path_of(instruction: Instruction) -> str:
-    """Where an instruction stands, as COMPUTATION/NAME."""
+    """The place of an instruction in its module, as COMPUTATION/NAME."""
     parent = instruction.parent.name if instruction.parent is not None else "?"
     return f"{parent}/{instruction.name}"
 

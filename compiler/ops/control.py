@@ -101,7 +101,7 @@ def _conditional(instruction: Instruction, values: Sequence[Value], evaluator: E
 
 
 def chosen_branch(instruction: Instruction, selector: Any) -> int:
-    """Which of the branches by operand a value of the selector chooses."""
+    """The number of the branch that a value of the selector chooses."""
     if instruction.operands[0].array.element_type is PRED:
         return 0 if selector else 1
     last = len(instruction.operands) - 2

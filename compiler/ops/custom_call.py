@@ -198,6 +198,14 @@ def options_of(instruction: Instruction) -> dict[str, str]:
     }
 
 
+def routine_of(instruction: Instruction) -> str:
+    """LAPACK's routine that an instruction calls, without the letter of the type; empty where it calls none."""
+    found = (
+        TARGET.fullmatch(instruction.attributes["custom_call_target"]) if instruction.opcode == "custom-call" else None
+    )
+    return found[1] if found else ""
+
+
 def has_no_elements(instruction: Instruction) -> bool:
     """Whether a routine is called for empty matrices: all that it gives is that it succeeded, or not even that."""
     operands = [operand.array.dims for operand in instruction.operands]

@@ -100,7 +100,7 @@ def _dynamic_update_slice(_: Instruction, values: Sequence[Array], __: Evaluator
 
 @dataclass(frozen=True, slots=True)
 class Indexing:
-    """What gather and scatter have in common, under one set of names.
+    """The dimension numbers that gather and scatter have in common, under one set of names.
 
     Attributes:
         window: dimensions of the gathered (or the updates') array that run within a window.

@@ -37,7 +37,7 @@ def _constant(instruction: Instruction, _: Sequence[Value], __: Evaluator) -> Va
 
 
 def literal_value(literal: Literal, name: str) -> Value:
-    """What a literal is at run time."""
+    """The value of a literal at run time."""
     if literal.elements is not None:
         return tuple(literal_value(element, name) for element in literal.elements)
     if literal.array is None:

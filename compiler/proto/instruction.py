@@ -28,7 +28,7 @@ from compiler.proto.wire import Message
 
 @dataclass(frozen=True, slots=True)
 class Identities:
-    """What instructions and computations are called: in a message every name and number is there once in the module."""
+    """The ids of instructions and computations: in a message every name and number is there once in the module."""
 
     instructions: Mapping[Instruction, tuple[int, str]]
     computations: Mapping[Computation, int]

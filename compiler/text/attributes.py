@@ -19,7 +19,7 @@ from compiler.text.shapes import read_shape
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """How values of one kind are read and written; `repeats` says that equal texts always mean equal values."""
+    """A reader and a writer of values of one kind; `repeats` says that equal texts always mean equal values."""
 
     read: Callable[[Scanner], Any]
     write: Callable[[Any], str]

@@ -12,6 +12,7 @@ from compiler.ir.attributes import ConvolutionDimensions
 from compiler.tf2xla.operation import Operation
 
 _VARINT, _BYTES = 0, 2
+"""Wire types (protocol buffers, encoding)."""
 Fields = Mapping[int, list[int]]
 
 

@@ -2,10 +2,14 @@
 
 Each number of `begin`, `end` and `strides` is about one thing between the brackets; the bits of the masks say which of
 them have no beginning or end, are an ellipsis, a new dimension, or a single index, whose dimension goes.
+
+Where `begin` is known at run time only, sizes must follow without it: a dimension is taken whole, or at one index.  As
+in XLA, an index that is out of range is moved to the nearest that there is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from compiler.expansion.expression import Expression
@@ -18,32 +22,35 @@ from compiler.tf2xla.operation import Operation
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """What is taken of one dimension: the first index, how many, in which steps; whether the dimension goes."""
+    """What is taken of one dimension: the first index, how many, in which steps; whether the dimension goes.
+
+    `at` is the number of the index that says at run time where, None where that is known.
+    """
 
     start: int
     count: int
     step: int
     drops: bool
+    at: int | None = None
 
 
 def strided_slice(operation: Operation) -> Expression:
     """The part of `input` that the node says."""
     x = operation["input"]
-    begin, end, strides = (operation.integers(name) for name in ("begin", "end", "strides"))
-    operation.require(len(begin) == len(end) == len(strides), "begin, end and strides must be as many")
-    plan, dims = _planned(operation, x.dims, list(zip(begin, end, strides, strict=True)))
-    return _taken(operation, x, plan).reshape(*dims)
+    plan, dims = _plan_of(operation, x.dims)
+    taken = _taken_there if _moves(plan) else _taken
+    return taken(operation, x, plan).reshape(*dims)
 
 
 def strided_slice_changed(operation: Operation, x: Expression, value: Expression) -> Expression:
     """An array in which a part, as the node says it, is replaced by a value that is spread over the part."""
-    begin, end, strides = (operation.integers(name) for name in ("begin", "end", "strides"))
-    operation.require(len(begin) == len(end) == len(strides), "begin, end and strides must be as many")
-    _, dims = _planned(operation, x.dims, list(zip(begin, end, strides, strict=True)))
+    plan, dims = _plan_of(operation, x.dims)
     fits = common_dims(operation, value.dims, dims) == tuple(dims) or 0 in dims
     operation.require(fits, lambda: f"a value of the sizes {list(value.dims)} does not go into {dims}")
     if 0 in dims:
         return x
+    if _moves(plan):
+        return _put_there(operation, x, spread(value, dims), plan)
     there = operation.full(1, PRED, dims)
     places, found = (strided_slice_back(operation, x.dims, one) for one in (there, spread(value, dims)))
     return places.where(found, x)
@@ -51,11 +58,11 @@ def strided_slice_changed(operation: Operation, x: Expression, value: Expression
 
 def strided_slice_back(operation: Operation, sizes: tuple[int, ...], part: Expression) -> Expression:
     """An array of zeros with a part where the node says that one was taken."""
-    begin, end, strides = (operation.integers(name) for name in ("begin", "end", "strides"))
-    operation.require(len(begin) == len(end) == len(strides), "begin, end and strides must be as many")
-    plan, dims = _planned(operation, sizes, list(zip(begin, end, strides, strict=True)))
+    plan, dims = _plan_of(operation, sizes)
     fits = part.dims == tuple(dims)
     operation.require(fits, lambda: f"the part has the sizes {list(part.dims)}, and {dims} was taken")
+    if _moves(plan):
+        return _put_there(operation, operation.full(0, part.type, sizes), part, plan)
     part = part.reshape(*(cut.count for cut in plan))
     backwards = tuple(axis for axis, cut in enumerate(plan) if cut.step < 0)
     if backwards:
@@ -70,8 +77,61 @@ def strided_slice_back(operation: Operation, sizes: tuple[int, ...], part: Expre
     return Expression(build(operation.computation, "pad", operands, padding=tuple(padding)))
 
 
+def _moves(plan: list[_Cut]) -> bool:
+    return any(cut.at is not None for cut in plan)
+
+
+def _starts(operation: Operation, sizes: tuple[int, ...], plan: list[_Cut]) -> list[Expression]:
+    """Where a part begins in each dimension."""
+    begin = operation["begin"]
+    found = []
+    for size, cut in zip(sizes, plan, strict=True):
+        if cut.at is None:
+            found.append(begin.literal(0))
+        else:
+            index = begin.slice((cut.at, cut.at + 1)).reshape()
+            found.append(index.compare("LT", 0).where(index + size, index))
+    return found
+
+
+def _taken_there(operation: Operation, x: Expression, plan: list[_Cut]) -> Expression:
+    operands = [x.instruction, *(one.instruction for one in _starts(operation, x.dims, plan))]
+    counts = tuple(cut.count for cut in plan)
+    return Expression(build(operation.computation, "dynamic-slice", operands, dynamic_slice_sizes=counts))
+
+
+def _put_there(operation: Operation, x: Expression, part: Expression, plan: list[_Cut]) -> Expression:
+    part = part.reshape(*(cut.count for cut in plan))
+    starts = _starts(operation, x.dims, plan)
+    operands = [one.instruction for one in (x, part, *starts)]
+    return Expression(build(operation.computation, "dynamic-update-slice", operands))
+
+
+def _plan_of(operation: Operation, sizes: tuple[int, ...]) -> tuple[list[_Cut], list[int]]:
+    """What is taken of each dimension, and the sizes of the result."""
+    names = ("begin", "end", "strides")
+    counts = {operation[name].dims for name in names}
+    operation.require(len(counts) == 1, "begin, end and strides must be as many")
+    is_known = all(operation.library.value(operation[name]) is not None for name in names[:2])
+    strides = operation.integers("strides")
+    begin, end = (operation.integers(name) if is_known else (0,) * len(strides) for name in names[:2])
+    rows = list(zip(begin, end, strides, strict=True))
+    return _planned(operation, sizes, rows, _cut if is_known else _cut_there)
+
+
+def _cut_there(operation: Operation, size: int, row: tuple[int, int, int], number: int, *, drops: bool) -> _Cut:
+    """What one index takes of a dimension where it is known at run time only."""
+    if drops:
+        operation.require(size, "it takes an element of a dimension that has none")
+        return _Cut(0, 1, 1, drops=True, at=number)
+    is_open = all(operation.attribute(f"{name}_mask") >> number & 1 for name in ("begin", "end"))
+    if not is_open or row[2] != 1:
+        raise operation.not_constant("begin")
+    return _Cut(0, size, 1, drops=False)
+
+
 def _planned(
-    operation: Operation, sizes: tuple[int, ...], rows: list[tuple[int, int, int]]
+    operation: Operation, sizes: tuple[int, ...], rows: list[tuple[int, int, int]], cut_of: Callable[..., _Cut]
 ) -> tuple[list[_Cut], list[int]]:
     """What is taken of each dimension, and the sizes of the result."""
     masks = {name: operation.attribute(f"{name}_mask") for name in ("ellipsis", "new_axis", "shrink_axis")}
@@ -97,7 +157,7 @@ def _planned(
         elif has("new_axis", number):
             dims.append(1)
         else:
-            cut = _cut(operation, sizes[len(plan)], row, number, drops=has("shrink_axis", number))
+            cut = cut_of(operation, sizes[len(plan)], row, number, drops=has("shrink_axis", number))
             plan.append(cut)
             dims += [] if cut.drops else [cut.count]
     return plan, dims

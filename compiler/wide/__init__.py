@@ -56,7 +56,7 @@ class WideResult:
         return narrow(self.value, own) if self.value.dtype != own.dtype else self.value
 
     def allows(self, actual: Array) -> Array:
-        """Which elements of an implementation's result are legal; all that are undecided are."""
+        """A mask of the elements of an implementation's result that are legal; all that are undecided are."""
         with np.errstate(all="ignore"):
             wide = np.asarray(actual).astype(self.value.dtype)
             same = (wide == self.value) | (np.isnan(wide) & np.isnan(self.value))

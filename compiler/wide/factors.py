@@ -5,7 +5,8 @@ share of the magnitudes of the factors (Higham, "Accuracy and Stability of Numer
 Carried through the factors' inverses that bounds the factors (Stewart, "On the perturbation of LU, Cholesky, and QR
 factorizations", 1993), to first order; where the second could matter nothing is said.  Eigenvalues of Hermitian
 matrices and singular values move no farther than the matrix (Weyl).  Vectors, reflections and eigenvalues of general
-matrices are fixed up to signs and conditions that no bound here looks at: nothing is known of them.
+matrices are fixed up to signs and conditions that no bound here looks at: nothing is known of them here, and the judge
+looks at what they satisfy.
 """
 
 from __future__ import annotations

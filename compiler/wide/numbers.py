@@ -56,7 +56,7 @@ WideValue = Wide | tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the bounds ask of an element type.
+    """The constants of an element type that bounds are made of.
 
     Attributes:
         unit: the relative error of one rounding; for f64 twice that, since the value held here is rounded as well.
@@ -127,7 +127,7 @@ def size(value: Array) -> Array:
 
 
 def distance(left: Array, right: Array) -> Array:
-    """How far values lie apart: 0 for the same infinity and for two NaNs, infinity where only one is special."""
+    """The distance of values: 0 for the same infinity and for two NaNs, infinity where only one is special."""
     wide = np.complex128 if left.dtype.kind == "c" else np.float64
     left, right = left.astype(wide), right.astype(wide)
     same = (left == right) | (np.isnan(left) & np.isnan(right))

@@ -41,7 +41,7 @@ def _fft(instruction: Instruction, operands: Sequence[Wide], context: Context) -
 
 @dataclass(frozen=True, slots=True)
 class Triangle:
-    """How a triangular system is given: op(a) x = b or x op(a) = b; `transpose` is N, T or C."""
+    """A triangular system: op(a) x = b or x op(a) = b; `transpose` is N, T or C."""
 
     lower: bool
     unit: bool
@@ -55,7 +55,7 @@ class Triangle:
         )
 
     def times(self, sizes: Array, solution: Array) -> Array:
-        """What the left side comes to, of sizes in the place of the matrix."""
+        """The left side, of sizes in the place of the matrix."""
         matrix = sizes if self.transpose == "N" else np.swapaxes(sizes, -1, -2)
         return np.asarray(matrix @ solution if self.left_side else solution @ matrix)
 

@@ -48,7 +48,7 @@ def call(flags, *arguments):
     ],
 )
 def test_flags_become_options(flags, options):
-    assert read(flags) == compiler.Environment(CompileOptions(**options))
+    assert read(flags) == compiler.options.Environment(CompileOptions(**options))
 
 
 @pytest.mark.parametrize("flag", sorted(XLA_FLAGS - set(options._FLAGS)))

@@ -17,6 +17,7 @@ from compiler.generate import Choices, RandomChoices, Space
 from compiler.generate.table import PAIRS, RECIPES
 from compiler.inputs import draw
 from compiler.ir.types import TYPES
+from compiler.ops import OPS
 from compiler.wide import RULES
 
 EVERYTHING = Space(frozenset(RECIPES), frozenset(kind for _, kind in PAIRS), empty_percent=1)
@@ -40,6 +41,7 @@ def legal(results: list[WideResult], actual: list[Any]) -> bool:
 
 def test_every_opcode_that_the_reference_evaluates_has_a_rule() -> None:
     assert [opcode for opcode in EVALUATED if opcode not in RULES] == []
+    assert [opcode for opcode in RULES if OPS[opcode].evaluate is None] == []
 
 
 SPECIAL = {"f": [0.0, -0.0, np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40, 1.0, -2.5], "i": [0, 1, -1, 2, -(2**31)]}

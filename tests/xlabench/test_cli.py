@@ -1,7 +1,7 @@
+"""The command line as a whole: what it loads, how it ends, and what it says of bugs."""
+
 import json
 import os
-import re
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -31,25 +31,6 @@ print(sorted({"numpy", "llvmlite", "matplotlib", "rich", "sqlalchemy", "compiler
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
-
-
-@pytest.mark.parametrize("name", cli.COMMANDS)
-def test_help_says_of_each_command_what_it_says_itself(name):
-    command = import_module(cli.COMMANDS[name]).command
-    assert command.get_short_help_str(200) == cli.SUMMARIES[name]
-
-
-@pytest.mark.parametrize("name", cli.COMMANDS)
-def test_every_command_has_help_with_examples_that_it_takes(name):
-    done = _run(name, "--help")
-    assert (done.exit_code, done.stderr) == (0, "")
-    lines = re.findall(
-        rf"^ *(?:git bisect run )?xlabench ({name} .+)$", done.stdout.partition("Examples:")[2], re.MULTILINE
-    )
-    assert lines
-    for line in lines:
-        _, *arguments = shlex.split(line)
-        import_module(cli.COMMANDS[name]).command.make_context(name, arguments)
 
 
 def _subcommands():

@@ -1,8 +1,10 @@
-"""All commands that judge give the same verdict, and the same excuse, on the same failure."""
+"""Every command says what it does, and all that judge give the same verdict, and excuse, on the same failure."""
 
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -11,11 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import compiler
 from xlabench import engines, nightly, running
 from xlabench.bundles import bundle
 from xlabench.cases.suite import load_suite
+from xlabench.cli import COMMANDS, SUMMARIES, cli
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.isolate import examine
 from xlabench.diagnosis.probe import Prober, Setup
@@ -29,7 +33,6 @@ HERE = Path(__file__).resolve().parent
 FACTORY = "imprecise_engines:engine"
 SETUP = Setup("xla", factory=FACTORY)
 WORDS = "as zeros for denormal numbers may explain"
-
 Said = tuple[str, str]
 
 
@@ -130,7 +133,7 @@ def _replay(text: str, _: Path) -> Iterator[Said]:
     yield said["verdict"], said["message"]
 
 
-COMMANDS: Mapping[str, Callable[[str, Path], Iterator[Said]]] = {
+JUDGING: Mapping[str, Callable[[str, Path], Iterator[Said]]] = {
     "run": _run,
     "run --in-process": _run_in_process,
     "nightly": _nightly,
@@ -144,7 +147,7 @@ COMMANDS: Mapping[str, Callable[[str, Path], Iterator[Said]]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", JUDGING)
 def test_every_command_gives_the_same_verdict(command: str, planted: ModuleType, tmp_path: Path) -> None:
     programs = {planted.IMPRECISE: "wrong", planted.FLUSHED: "undecided", planted.SPOILT: "wrong"}
     for number, (text, verdict) in enumerate(programs.items()):
@@ -152,10 +155,33 @@ def test_every_command_gives_the_same_verdict(command: str, planted: ModuleType,
             continue  # the original is flushed as well
         folder = tmp_path / str(number)
         folder.mkdir()
-        said = list(COMMANDS[command](text, folder))
+        said = list(JUDGING[command](text, folder))
         assert verdict in [one for one, _ in said], said
         if verdict == "undecided":
             assert {one for one, _ in said} == {"undecided"}
             assert all(message.endswith(WORDS) for _, message in said if message)
         else:
             assert not any(WORDS in message for one, message in said if one == "wrong")
+
+
+def asked(*arguments):
+    return CliRunner().invoke(cli, arguments)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_says_of_each_command_what_it_says_itself(name):
+    command = import_module(COMMANDS[name]).command
+    assert command.get_short_help_str(200) == SUMMARIES[name]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_examples_that_it_takes(name):
+    done = asked(name, "--help")
+    assert (done.exit_code, done.stderr) == (0, "")
+    lines = re.findall(
+        rf"^ *(?:git bisect run )?xlabench ({name} .+)$", done.stdout.partition("Examples:")[2], re.MULTILINE
+    )
+    assert lines
+    for line in lines:
+        _, *arguments = shlex.split(line)
+        import_module(COMMANDS[name]).command.make_context(name, arguments)

@@ -1,10 +1,13 @@
+"""Engines by their specs: what they give, what they refuse, and how their failures are told."""
+
 import sys
+from importlib import import_module
 
 import numpy as np
 import pytest
 
 import compiler
-from xlabench.engines import build, engine, execute
+from xlabench.engines import ENGINES, OF_GRAPHS, build, engine, execute
 from xlabench.errors import BenchError, CompileFailure, ExitCode, RunFailure, Undecidable
 
 PROGRAM = """HloModule m
@@ -118,3 +121,17 @@ def test_programs_are_kept_where_the_environment_says(tmp_path, monkeypatch):
     results = [engine("cpu").compile(PROGRAM)(X, Y) for _ in range(2)]
     np.testing.assert_array_equal(*results)
     assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_every_engine_offers_a_factory_options_and_devices(name):
+    module = import_module(ENGINES[name])
+    assert callable(module.create)
+    assert all(one.isidentifier() for one in module.OPTIONS)
+    assert not set(module.DEVICES) & set(module.OPTIONS)
+
+
+@pytest.mark.parametrize("name", sorted(ENGINES.keys() - OF_GRAPHS - {"xla"}))
+def test_an_option_that_an_engine_does_not_have_is_refused_with_those_that_it_has(name):
+    with pytest.raises(BenchError, match=f"{name}.*what"):
+        engine(f"{name}:what=1")

@@ -8,7 +8,7 @@ import compiler
 from compiler import aot
 from compiler.graph import BY_NAME
 from compiler.tf2xla.builder import Builder
-from xlabench.engines import apart, compiled_by, engine, is_simulated, nested
+from xlabench.engines import OF_GRAPHS, apart, compiled_by, engine, is_simulated, nested
 from xlabench.errors import BenchError, RunFailure
 from xlabench.graphs.case import GraphCase
 
@@ -97,3 +97,10 @@ def test_a_spec_within_another():
     assert compiled_by("cpu:opt=0") == "cpu:opt=0"
     assert is_simulated("ops:on=nvptx/sim")
     assert apart(["ops:on=xla", "cpu", "xla"]) == [("cpu",), ("ops:on=xla", "xla")]
+
+
+@pytest.mark.parametrize("name", sorted(OF_GRAPHS))
+def test_an_engine_of_graphs_runs_on_another_and_not_on_one_of_graphs(name):
+    assert compiled_by(f"{name}:on=cpu/opt=0") == "cpu:opt=0"
+    with pytest.raises(BenchError):
+        engine(f"{name}:on={name}")

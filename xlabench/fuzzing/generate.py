@@ -24,7 +24,7 @@ from xlabench.cases.inputs import DTYPES
 from xlabench.fuzzing import blocks, turns, variants, variation
 from xlabench.fuzzing.reached import Corpus
 from xlabench.fuzzing.values import make_inputs, several
-from xlabench.fuzzing.variation import is_valid
+from xlabench.fuzzing.variation import is_determined, is_valid
 from xlabench.judging.tolerance import Array
 
 _OPCODES = frozenset(opcode for opcode, _ in PAIRS)
@@ -189,15 +189,15 @@ def _of_choices(profile: Profile, rng: np.random.Generator, seed: int, number: i
 def _options(seed: int, number: int) -> dict[str, dict[str, str]]:
     """In which variants of engines a program is compiled: what may be compiled together has one.
 
-    Seeds that come for the first time are to run what they were chosen for, so that nothing is left out of engines.
+    Seeds that come for the first time are to run what they were chosen for, and soon: nothing is left out of engines,
+    and LLVM optimises little, which is most of the time.
     """
     if blocks.is_alone(number):
         drawn = variants.draw(np.random.default_rng([seed, number, _VARIANT]))
         is_whole = turns.is_first(number) and turns.is_turn(number)
     else:
-        block = blocks.block_of(number)
-        drawn = variants.draw(np.random.default_rng([seed, block, _VARIANT_OF_PACK]))
-        is_whole = turns.is_first(block * blocks.BLOCK)
+        drawn = variants.draw(np.random.default_rng([seed, blocks.block_of(number), _VARIANT_OF_PACK]))
+        is_whole = turns.is_first(number)
     return variants.whole(drawn) if is_whole else drawn
 
 
@@ -213,7 +213,8 @@ def _with_inputs(
 def _drawn(space: Space, rng: np.random.Generator, number: int) -> Any:
     """A program of a space; what is planted may come to something that is banned or no program, and then is not."""
     module = compiler.generate.program(RandomChoices(int(rng.integers(1 << 62))), space, name=f"fuzz_{number}")
-    if not space.fragments or (is_valid(module) and not _is_banned(module, space)):
+    is_fit = is_valid(module) and is_determined(module) and not _is_banned(module, space)
+    if is_fit or not space.fragments:
         return module
     space = replace(space, fragments=())
     return compiler.generate.program(RandomChoices(int(rng.integers(1 << 62))), space, name=f"fuzz_{number}")

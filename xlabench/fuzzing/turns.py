@@ -15,6 +15,7 @@ import numpy as np
 
 import compiler
 from xlabench.fuzzing import variation
+from xlabench.fuzzing.blocks import BLOCK, block_of
 from xlabench.fuzzing.reached import seeds
 
 DRAWN_EVERY, TURN_EVERY = 4, 3
@@ -39,8 +40,8 @@ def is_turn(number: int) -> bool:
 
 
 def is_first(number: int) -> bool:
-    """Whether a number is among those in which every seed comes for the first time."""
-    return number < -(-len(seeds()) * DRAWN_EVERY // (DRAWN_EVERY - 1))
+    """Whether the block of a number is among those in which every seed comes for the first time."""
+    return block_of(number) * BLOCK < -(-len(seeds()) * DRAWN_EVERY // (DRAWN_EVERY - 1))
 
 
 def seed_of(number: int, rng: np.random.Generator) -> Any:

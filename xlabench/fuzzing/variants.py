@@ -84,8 +84,9 @@ def _drawn(rng: np.random.Generator, table: Mapping[str, Mapping[str, Weighted]]
 
 
 def whole(options: Mapping[str, Options]) -> dict[str, dict[str, str]]:
-    """The options but for those that leave something out: features of processors, and passes."""
-    return {name: {key: value for key, value in of.items() if key not in _LEAVING_OUT} for name, of in options.items()}
+    """The options but for those that leave something out, features of processors and passes, and compiled quickly."""
+    kept = {name: {key: value for key, value in of.items() if key not in _LEAVING_OUT} for name, of in options.items()}
+    return {name: {**of, **_QUICKEST.get(name, {})} for name, of in kept.items()}
 
 
 def one_of(rng: np.random.Generator, values: Weighted) -> str:

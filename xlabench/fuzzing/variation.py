@@ -33,6 +33,7 @@ _OPEN = narrowing(Trait.STATED_SHAPE, "bitcast custom-call") | {
     "set-dimension-size",
 }
 """What takes other sizes only with other values or attributes; other ops of stated shapes take any that fit."""
+_REDUCING = frozenset({"reduce", "reduce-window", "all-reduce", "all-reduce-start", "reduce-scatter"})
 _COUNTERS = frozenset("su")
 _MOST_STEPS, _MOST_STEPS_IN_ALL = 5_000, 20_000
 _KINDS = ("tame", "extreme", "special")
@@ -113,6 +114,25 @@ def is_valid(module: Module) -> bool:
     except compiler.CompilerError:
         return False
     return True
+
+
+def is_determined(module: Module) -> bool:
+    """Whether no values are combined by what leaves one of them out: their order is anybody's choice (`reduce`)."""
+    return not any(_is_up_to_order(instruction) for instruction in module.instructions())
+
+
+def _is_up_to_order(instruction: Instruction) -> bool:
+    if instruction.opcode not in _REDUCING:
+        return False
+    if instruction.opcode == "reduce":
+        dims = instruction.operands[0].shape.dims
+        if all(dims[axis] == 1 for axis in instruction.attributes["dimensions"]):
+            return False
+    return any(
+        not parameter.users and parameter is not computation.root
+        for computation in instruction.called_computations()
+        for parameter in computation.parameters
+    )
 
 
 def _is_open(instruction: Instruction) -> bool:

@@ -43,7 +43,7 @@ class Call:
     @property
     def order(self) -> int:
         """The greatest dimension of the matrix."""
-        return max(self.given[0].shape)
+        return max(map(int, self.given[0].shape))
 
     def is_set(self, option: str, value: str) -> bool:
         """Whether an option has a value."""

@@ -185,17 +185,16 @@ def _geev(call: Call) -> Claims:
 
 
 def _gees(call: Call) -> Claims:
+    """The form with its vectors, or where there are none the eigenvalues that it says."""
     triangle, vectors, *parts, chosen, info = call.results
-    matrix, values = call.given[0], parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
-    spectrum = tuple(range(2, 2 + len(parts)))
-    whole = (0, *((1,) if call.is_set("mode", "V") else ()), *spectrum)
-    last = 2 + len(parts)
+    values = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
+    spectrum, last, blocks = tuple(range(2, 2 + len(parts))), 2 + len(parts), _of_blocks(triangle)
     yield (last, last + 1), flag(holds=chosen == 0 and info == 0)
-    yield whole, flag(holds=_is_schur_form(triangle))
-    yield whole, call.off(values - _of_blocks(triangle), norm(triangle))
-    yield from _eigenvalues(call, values, whole)
+    yield (0,), flag(holds=_is_schur_form(triangle))
+    yield (0, *spectrum), call.off(values - blocks, norm(triangle))
+    yield from _eigenvalues(call, blocks, (0,))
     if call.is_set("mode", "V"):
-        yield from _similar(call, matrix, triangle, vectors, whole)
+        yield from _similar(call, call.given[0], triangle, vectors, (0, 1))
 
 
 def _is_schur_form(triangle: Array) -> bool:

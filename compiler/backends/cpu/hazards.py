@@ -26,7 +26,7 @@ class _Accesses:
 
 @dataclass(slots=True)
 class Hazards:
-    """What has happened to memory since the phase began."""
+    """Reads and writes of buffers since the phase began, to see where the next kernel must wait."""
 
     written: _Accesses = field(default_factory=_Accesses)
     read: _Accesses = field(default_factory=_Accesses)

@@ -101,7 +101,7 @@ def create(program: Program, target: llvm.Target, opt: int, *, threads: int) -> 
 
 
 def sources(program: Program, opt: int) -> list[llvm.Source]:
-    """What LLVM is given, the longest first.
+    """The modules that LLVM is given, the longest first.
 
     At level 0 no pass knows loops.
     """

@@ -27,7 +27,7 @@ from compiler.ir.rewrite import Refusal, path_of
 
 @dataclass(frozen=True, slots=True)
 class ProgramPlan:
-    """What was decided about a program.
+    """The decisions about a program: its kernels, their strategies, its memory.
 
     Attributes:
         kernels: by the instructions that they compute, in the order of the schedule.
@@ -97,7 +97,7 @@ def _overwritable(kernels: Mapping[Instruction, Kernel], instruction: Instructio
 
 
 def decisions(found: ProgramPlan, module: Module, machine: str, refusals: Sequence[Refusal] | None) -> Decisions:
-    """What was decided about a module, to be read.
+    """The decisions about a module, to be read.
 
     Args:
         found: the decisions.

@@ -30,7 +30,7 @@ _ITERATIONS = 100
 
 
 class Work(Protocol):
-    """What a kernel takes."""
+    """A kernel as sharing sees it: its time, and whether it can be shared."""
 
     @property
     def cost_ns(self) -> float:

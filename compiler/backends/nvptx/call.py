@@ -77,7 +77,7 @@ class Call:
         return {buffer for buffer in everything if buffer.place is Place.ARENA}
 
     def address(self, buffer: Buffer | None) -> int:
-        """Where a buffer lies in this run."""
+        """The device address of a buffer in this run."""
         if buffer is None:
             return 0
         if buffer.place is Place.PARAMETER:
@@ -167,7 +167,7 @@ class Call:
         return bool(self._read(step.predicate, np.dtype(np.uint8)))
 
     def branch(self, step: ConditionalStep) -> int:
-        """Which branch the selector picks."""
+        """The number of the branch that the selector picks."""
         if step.is_pred:
             return 0 if self._read(step.selector, np.dtype(np.uint8)) else 1
         number = self._read(step.selector, np.dtype(np.int32))

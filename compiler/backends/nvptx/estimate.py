@@ -44,7 +44,7 @@ _PERIOD = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a kernel is expected to take.
+    """The time that a kernel is expected to take on a GPU, launch by launch.
 
     Attributes:
         card: the GPU's name.
@@ -86,7 +86,7 @@ class Estimate:
             )
 
     def details(self) -> Iterator[tuple[str, dict[str, Detail]]]:
-        """What there is to say of each launch, by words: times in ns, shares of 1, counts of the blocks that ran."""
+        """The counts and times of each launch, by words: times in ns, shares of 1, counts of the blocks that ran."""
         for number, (launch, counted) in enumerate(zip(self.launches, self.counted, strict=True)):
             said = launch.details()
             yield f"launch {number + 1}", said if counted == number else {**said, "counted_in_launch": counted + 1}
@@ -95,25 +95,24 @@ class Estimate:
 
 
 def estimates(
-    kernels: Mapping[Instruction, EmittedKernel], gpu: Gpu, target: Target, opt: int
+    kernels: Mapping[Instruction, EmittedKernel], ir: Module, gpu: Gpu, target: Target, opt: int
 ) -> dict[Instruction, Estimate]:
-    """What each kernel is expected to take.
+    """The expected time of each kernel on a GPU.
 
     Args:
-        kernels: as they were emitted; they are emitted once more, so that those count that one launch does together.
+        kernels: as they were emitted.
+        ir: their functions, before one launch does several of them together.
         gpu: what they were emitted for.
         target: the architecture.
         opt: how much LLVM optimises.
     """
     if not kernels:
         return {}
-    ir, card = Module(), card_for(gpu.capability)
-    launches = {instruction: emitted.emit(ir) for instruction, emitted in kernels.items()}
     module = llvm.parse(str(ir), target, opt)
     llvm.optimise(module, target, opt)
     ptx = parse_ptx(llvm.assembly(module, target, opt))
-    sampler = _Sampler(ptx, card)
-    return {i: sampler.estimate(emitted, launches[i]) for i, emitted in kernels.items()}
+    sampler = _Sampler(ptx, card_for(gpu.capability))
+    return {i: sampler.estimate(emitted) for i, emitted in kernels.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +122,9 @@ class _Sampler:
     module: PtxModule
     card: Card
 
-    def estimate(self, emitted: EmittedKernel, launches: Sequence[Launch]) -> Estimate:
+    def estimate(self, emitted: EmittedKernel) -> Estimate:
         """What one kernel takes."""
-        kernel, machine = emitted.kernel, Machine()
+        kernel, launches, machine = emitted.kernel, emitted.launches, Machine()
         shapes = [array for instruction in kernel.inputs for array in leaves(instruction.shape)]
         addresses = [self._filled(machine, data) for data in made_up(kernel, shapes)]
         results = [array.size_bytes for array in kernel.outputs]

@@ -25,7 +25,7 @@ from compiler.backends.nvptx.cuda import CudaDevice, capability
 from compiler.backends.nvptx.device import Array, Device, LoadedModule
 from compiler.backends.nvptx.estimate import estimates
 from compiler.backends.nvptx.kernels.grid import Gpu
-from compiler.backends.nvptx.program import Program, build, decisions
+from compiler.backends.nvptx.program import Program, build, decisions, emit
 from compiler.backends.nvptx.replay import Replay, replay
 from compiler.backends.nvptx.simulated import SimulatedDevice
 from compiler.backends.nvptx.steps import launches_of
@@ -37,6 +37,7 @@ from compiler.backends.nvptx.target import (
     target_of,
 )
 from compiler.codegen import llvm
+from compiler.codegen.llvm_ir import Module as LlvmModule
 from compiler.diagnostics import InputError, UnsupportedError
 from compiler.interpreter import flatten
 from compiler.ir.module import Module
@@ -55,8 +56,9 @@ def decide_module(module: Module, options: CompileOptions, refusals: Sequence[Re
     target_of(arch)
     gpu = _gpu(arch, options)
     words = f"{arch}, {gpu.shared_bytes >> 10} KiB of shared memory{', atomics' if gpu.atomics else ''}"
-    program = build(module, gpu)
-    return decisions(program, module, words, refusals, estimates(program.emitted, gpu, target_of(arch), options.opt))
+    kernels = emit(module, gpu)
+    estimated = estimates(kernels.emitted, kernels.ir, gpu, target_of(arch), options.opt)
+    return decisions(kernels, module, words, refusals, estimated)
 
 
 def _architecture(options: CompileOptions) -> str:
@@ -149,8 +151,10 @@ class NvptxExecutable:
     @property
     def launch_models(self) -> tuple[LaunchModel, ...]:
         """What a GPU is expected to take for each launch, by some of its blocks in the simulator."""
-        gpu, opt = _gpu(self.arch, self.options), self.options.opt
-        found = estimates(self._program.emitted, gpu, target_of(self.arch), opt)
+        ir, target = LlvmModule(), target_of(self.arch)
+        # The program's own functions may be parts of launches by now.
+        again = {i: replace(kernel, launches=kernel.emit(ir)) for i, kernel in self._program.emitted.items()}
+        found = estimates(again, ir, _gpu(self.arch, self.options), target, self.options.opt)
         return tuple(model for i, estimate in found.items() for model in estimate.models(path_of(i)))
 
     def _connect(self, device: Device) -> None:

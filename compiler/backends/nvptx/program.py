@@ -45,7 +45,7 @@ class Program:
     choices: dict[Instruction, Choice[Launches]]
 
     def to_text(self) -> str:
-        """What a call does as text, for dumps: the steps between the host's transfers, which are on stream 0."""
+        """The steps of a call as text, for dumps: those between the host's transfers, which are on stream 0."""
         before = (f"copy in {buffer}" for buffer in self._of(Place.PARAMETER))
         after = (f"copy out {buffer}" for buffer in self._of(Place.RESULT))
         return "".join(f"{line}\n" for line in (*before, *lines(self.steps), *after))
@@ -56,13 +56,34 @@ class Program:
         return sorted(found, key=lambda buffer: buffer.number)
 
 
-def build(module: HloModule, gpu: Gpu) -> Program:
-    """Emit a scheduled module."""
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """The kernels of a module.
+
+    Attributes:
+        ir: their functions, one or several for each.
+        emitted: the kernels, in the order of the schedule.
+        choices: what was decided about each of them.
+    """
+
+    ir: Module
+    emitted: dict[Instruction, EmittedKernel]
+    choices: dict[Instruction, Choice[Launches]]
+
+
+def emit(module: HloModule, gpu: Gpu) -> Kernels:
+    """Decide about the kernels of a scheduled module, and write them."""
     check_unique_callers(module)
     kernels = {i: kernel_of(i) for i in scheduled(module.entry)}
     choices = {i: _choice(kernel, gpu) for i, kernel in kernels.items()}
     ir = Module()
-    emitted = {i: _emit(ir, kernel, choices[i]) for i, kernel in kernels.items()}
+    return Kernels(ir, {i: _emit(ir, kernel, choices[i]) for i, kernel in kernels.items()}, choices)
+
+
+def build(module: HloModule, gpu: Gpu) -> Program:
+    """Emit a scheduled module."""
+    kernels = emit(module, gpu)
+    ir, emitted = kernels.ir, kernels.emitted
     launched = [(one.kernel.kind.value, [launch.function for launch in one.launches]) for one in emitted.values()]
     went("nvptx", launched, ir.functions)
     assignment = assign(module, {i: kernel.workspace_bytes for i, kernel in emitted.items()})
@@ -70,7 +91,7 @@ def build(module: HloModule, gpu: Gpu) -> Program:
     steps = persist(ir, steps, list(emitted.values()), "persistent")
     steps, order = spread(steps)
     pack_again(assignment, order.allows_sharing)
-    return Program(ir, assignment, steps, emitted, choices)
+    return Program(ir, assignment, steps, emitted, kernels.choices)
 
 
 def _choice(kernel: Kernel, gpu: Gpu) -> Choice[Launches]:
@@ -92,7 +113,7 @@ def _emit(ir: Module, kernel: Kernel, choice: Choice[Launches]) -> EmittedKernel
 
 
 def decisions(
-    program: Program,
+    program: Program | Kernels,
     module: HloModule,
     gpu: str,
     refusals: Sequence[Refusal] | None,

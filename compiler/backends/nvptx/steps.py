@@ -206,10 +206,10 @@ def launches_of(steps: Sequence[Step]) -> Iterator[LaunchStep]:
 
 
 def buffers_of(steps: Sequence[Step]) -> Iterator[Buffer]:
-    """What steps read or write, in loops and branches too."""
+    """The buffers that steps read or write, in loops and branches too."""
     return (buffer for step in walk(steps) for buffer in (*step.reads, *step.writes))
 
 
 def written_by(steps: Sequence[Step]) -> Iterator[Buffer]:
-    """What steps write."""
+    """The buffers that steps write."""
     return (buffer for step in walk(steps) for buffer in step.writes)

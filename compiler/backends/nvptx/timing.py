@@ -70,7 +70,7 @@ class Modelled:
     profile: Profile
 
     def details(self) -> dict[str, Detail]:
-        """What there is to say, by words; times in ns, shares of 1."""
+        """Counts and times, by words; times in ns, shares of 1."""
         profile, occupancy = self.profile, self.occupancy
         said: dict[str, Detail] = {
             "time_ns": round(self.ns),

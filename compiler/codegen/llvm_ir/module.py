@@ -174,5 +174,5 @@ class Function:
         return f"{head} @{self.name}({parameters}) {self.attributes} {{\n{body}\n}}"
 
     def declaration(self) -> str:
-        """What another module says to call it."""
+        """The line with which another module declares it."""
         return f"declare {self.result} @{self.name}({', '.join(type_ for type_, _ in self.parameters)}) nounwind"

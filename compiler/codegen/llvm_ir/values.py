@@ -103,7 +103,7 @@ _ZERO = {"ptr": "null", "float": "0.0", "double": "0.0", "half": "0xH0000", "bfl
 
 
 def fold(opcode: str, left: Value, right: Value) -> Value | None:
-    """What an integer operation gives where literals decide it, else None; index arithmetic is full of such.
+    """The value of an integer operation where literals decide it, else None; index arithmetic is full of such.
 
     Args:
         opcode: LLVM's.

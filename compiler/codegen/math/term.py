@@ -18,7 +18,7 @@ _SUFFIX = {"float": "f32", "double": "f64"}
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What the algorithms need to know of an IEEE 754 binary format."""
+    """Constants of an IEEE 754 binary format, for the algorithms."""
 
     type: str
     integer: str

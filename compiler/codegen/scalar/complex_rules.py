@@ -66,5 +66,5 @@ _RULES: dict[str, Rule] = {
 
 
 def emit(scalar: Scalar, operands: Sequence[Value]) -> Value:
-    """What an opcode makes of complex operands."""
+    """The value of an opcode on complex operands."""
     return _RULES.get(scalar.instruction.opcode, _function)(scalar, operands)

@@ -33,7 +33,7 @@ def divide(builder: Builder, left: Value, right: Value, *, signed: bool, many: b
 
 
 def remainder(builder: Builder, left: Value, right: Value, *, signed: bool, many: bool) -> Value:
-    """What the truncated quotient leaves, with the dividend's sign; `many` as in `divide`."""
+    """The remainder of the truncated quotient, with the dividend's sign; `many` as in `divide`."""
     by_zero = builder.compare("eq", right, integer(0, left.type))
     safe = _safe(builder, left, right, by_zero, signed=signed)
     if not _is_float_cheaper(builder, right, many=many):

@@ -161,6 +161,17 @@ def _stitched(node: Built, g: Output) -> Sequence[Gradient]:
     return [*[None] * len(indices), *(g.op("GatherV2", one, 0) for one in indices)]
 
 
+def _parted(node: Built, *gradients: Output) -> Output:
+    """Back to where the rows were."""
+    numbers = node["partitions"]
+    own = numbers.op("Shape")
+    count = own.op("Prod", [0])
+    places = node.add("Range", 0, count, 1).op("Reshape", own)
+    parts = node.maker.add("DynamicPartition", places, numbers, num_partitions=node.attribute("num_partitions")).outputs
+    whole = node.maker.add("ParallelDynamicStitch", list(parts), list(gradients)).output
+    return whole.op("Reshape", node["data"].op("Shape"))
+
+
 def _greatest(node: Built, g: Output, _of_indices: Gradient) -> Output:
     """Back to where the greatest of each row stand."""
     own, places = node["input"].op("Shape"), node["indices"].op("Cast", DstT=INT32)
@@ -200,6 +211,7 @@ GRADIENTS: dict[str, Differentiate] = {
     "TensorScatterMax": _scatter_extreme,
     "TensorScatterMin": _scatter_extreme,
     "DynamicStitch": _stitched,
+    "DynamicPartition": _parted,
     "ParallelDynamicStitch": _stitched,
     "TopKV2": _greatest,
     "Cumsum": _sums,

@@ -13,6 +13,7 @@ from compiler.tf2xla.record import Differentiate
 from compiler.tf2xla.terms import Built, Output
 
 _LEAST = 1e-20
+"""What is added to a square so that its inverse is finite, as TensorFlow has it (linalg_grad.py, `_SafeReciprocal`)."""
 
 
 def _product(x: Output, y: Output, *, adj_x: bool = False, adj_y: bool = False) -> Output:

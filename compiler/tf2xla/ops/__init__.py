@@ -6,6 +6,7 @@ from compiler.tf2xla.gradients import GRADIENTS
 from compiler.tf2xla.ops import (
     binary,
     blocks,
+    boxes,
     calls,
     choices,
     collective,
@@ -41,6 +42,7 @@ from compiler.tf2xla.ops import (
     training,
     transforms,
     unary,
+    value_sizes,
     variable_parts,
     vectors,
     xla,
@@ -81,6 +83,7 @@ _FAMILIES = (
     projections,
     counting,
     transforms,
+    boxes,
     choices,
     special,
     gamma,
@@ -88,6 +91,7 @@ _FAMILIES = (
     quantization,
     vectors,
     variable_parts,
+    value_sizes,
     xla,
     xla_functions,
 )

@@ -14,6 +14,7 @@ from compiler.tf2xla.record import Record, record, table
 from compiler.tf2xla.reducing import in_f32, total
 
 _CHANNELS = 3
+"""Red, green and blue; or hue, saturation and value."""
 Channels = Sequence[Expression]
 
 

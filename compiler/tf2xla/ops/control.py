@@ -45,7 +45,6 @@ def _refused(reason: str) -> Lower:
 
 _LOOPS = "loops of frames: write tf.while_loop, which is a While here"
 _HOST = "it runs on the host"
-_SIZES = "the sizes of its results depend on the values of its inputs"
 
 
 def _on_host(name: str, text: str, reason: str, doc: str, traits: Trait = Trait.NONE) -> Record:
@@ -127,6 +126,4 @@ RECORDS = table(
         "A function of Python.",
         Trait.STATEFUL,
     ),
-    _on_host("Unique", "x: T -> y: T, idx: out_idx; T: {any}; out_idx: {index} = int32", _SIZES, "Its elements once."),
-    _on_host("Where", "input: T -> index: int64; T: {numbers bool} = bool", _SIZES, "Where it is not 0."),
 )

@@ -23,8 +23,10 @@ from compiler.tf2xla.record import Lower, record, table
 from compiler.tf2xla.reducing import in_f32
 
 _MOST = 2000
+"""Steps of a continued fraction before it is given up, as XLA's igammac does (XLA, math.cc)."""
 _BETA = {False: 200, True: 600}
 _TERMS = 9
+"""Terms of zeta's sum that are added up before Euler and Maclaurin's formula stands for the rest."""
 
 
 def _full(x: Expression, value: float) -> Expression:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.expansion.expression import Expression, iota
-from compiler.ir.types import S32
+from compiler.ir.types import PRED, S32
 from compiler.ops.build import build
 from compiler.tf2xla.broadcasting import common_dims, conjugate, spread
 from compiler.tf2xla.operation import Operation
@@ -27,11 +27,10 @@ class Equation:
 
 
 def equation_of(operation: Operation, ranks: Sequence[int]) -> Equation:
-    """The node's equation, every dimension with a letter of its own.
+    """The node's equation, with letters for what an ellipsis stands for.
 
     Raises:
         InputError: it is none, or does not go with inputs of these ranks.
-        UnsupportedError: a letter stands twice in one of its terms.
     """
     text = operation.attribute("equation").decode().replace(" ", "")
     left, arrow, right = text.partition("->")
@@ -45,9 +44,6 @@ def equation_of(operation: Operation, ranks: Sequence[int]) -> Equation:
     letters = "".join(chr(_FIRST_HIDDEN + number) for number in range(most))
     spelled = [term.replace(_ELLIPSIS, letters[most - count :]) for term, count in zip(terms, hidden, strict=True)]
     result = right.replace(_ELLIPSIS, letters)
-    for term in (*spelled, result):
-        if len(set(term)) < len(term):
-            raise operation.unsupported(f"a letter stands twice in a term of {text!r}")
     operation.require(set(result) <= set("".join(spelled)), f"a letter of the result of {text!r} is in no input")
     return Equation(tuple(spelled), result)
 
@@ -61,15 +57,45 @@ def einsum(operation: Operation, inputs: Sequence[Expression]) -> Expression:
     if len(inputs) not in (1, 2):
         raise operation.unsupported(f"kernels take one input or two, not {len(inputs)}")
     equation = equation_of(operation, [len(one.dims) for one in inputs])
-    terms = list(zip(inputs, equation.inputs, strict=True))
+    given = [_diagonal(operation, one, term) for one, term in zip(inputs, equation.inputs, strict=True)]
+    terms, result = [term for _, term in given], "".join(dict.fromkeys(equation.result))
     kept = [
-        _summed(
-            one, term, set(equation.result).union(*(other for n, other in enumerate(equation.inputs) if n != number))
-        )
-        for number, (one, term) in enumerate(terms)
+        _summed(one, term, set(result).union(*(other for n, other in enumerate(terms) if n != number)))
+        for number, (one, term) in enumerate(given)
     ]
-    x, term = kept[0] if len(kept) == 1 else _product(operation, kept[0], kept[1], equation.result)
-    return x.transpose(*(term.index(letter) for letter in equation.result))
+    x, term = kept[0] if len(kept) == 1 else _product(operation, kept[0], kept[1], result)
+    x = x.transpose(*(term.index(letter) for letter in result))
+    return x if result == equation.result else _on_diagonal(operation, x, result, equation.result)
+
+
+def _same_places(operation: Operation, dims: Sequence[int], term: str) -> Expression:
+    """Where dimensions of one letter have the same index."""
+    same = operation.full(1, PRED, dims)
+    for axis, letter in enumerate(term):
+        first = term.index(letter)
+        if first < axis:
+            places = [iota(operation.computation, S32, dims, one) for one in (first, axis)]
+            same = same & places[0].compare("EQ", places[1])
+    return same
+
+
+def _diagonal(operation: Operation, x: Expression, term: str) -> tuple[Expression, str]:
+    """Of dimensions that have the same letter the elements where their indices are the same."""
+    letters = "".join(dict.fromkeys(term))
+    if letters == term:
+        return x, term
+    for axis, letter in enumerate(term):
+        size = x.dims[term.index(letter)]
+        operation.require(x.dims[axis] == size, f"dimensions of {size} and of {x.dims[axis]} have the same letter")
+    chosen = _same_places(operation, x.dims, term).where(x, x.literal(0))
+    return chosen.sum(*(axis for axis, letter in enumerate(term) if term.index(letter) < axis)), letters
+
+
+def _on_diagonal(operation: Operation, x: Expression, letters: str, term: str) -> Expression:
+    """The other way: zeros but where the indices of dimensions that have the same letter are the same."""
+    dims = [x.dims[letters.index(letter)] for letter in term]
+    spread_out = x.spread(dims, [term.index(letter) for letter in letters])
+    return _same_places(operation, dims, term).where(spread_out, x.literal(0))
 
 
 def _summed(x: Expression, term: str, wanted: set[str]) -> tuple[Expression, str]:

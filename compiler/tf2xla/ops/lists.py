@@ -164,6 +164,22 @@ def _joined(operation: Operation) -> list[Expression]:
     return [buffer.reshape(count * rows, *rest), operation.full(rows, S64, (count,))]
 
 
+def _split(operation: Operation) -> TensorList:
+    """A list of parts of an array, which must have one size, as all elements have."""
+    tensor, lengths = operation["tensor"], operation.integers("lengths")
+    operation.require(tensor.dims and sum(lengths) == tensor.dims[0], lambda: f"its parts are {list(lengths)} rows")
+    if len(set(lengths)) != 1:
+        raise operation.unsupported(f"elements of a list have the same sizes, not {list(lengths)} rows")
+    count = len(lengths)
+    return TensorList(
+        tensor.type,
+        count,
+        tensor.reshape(count, lengths[0], *tensor.dims[1:]),
+        operation.number(count, S32),
+        is_full=True,
+    )
+
+
 def _list(name: str, text: str, lower: Lower, doc: str, constants: tuple[str, ...] = ()) -> Record:
     traits = Trait.ASKS_SHAPE if name in ("Length", "ElementShape") else Trait.NONE
     return record(f"TensorList{name}", text, lower, doc, constants, traits)
@@ -219,6 +235,13 @@ RECORDS = table(
         f"tensor: element_dtype, {_SHAPED} -> output_handle: variant; {_KIND}; {_SHAPE}",
         _unstacked,
         "A list of rows.",
+    ),
+    _list(
+        "Split",
+        f"tensor: element_dtype, {_SHAPED}, lengths: int64 -> output_handle: variant; {_KIND}; {_SHAPE}",
+        _split,
+        "A list of parts.",
+        ("lengths",),
     ),
     _list("Length", f"{_HANDLE} -> length: int32", _length, "How many there are."),
     _list(

@@ -30,14 +30,15 @@ def _first(operation: Operation, count: int, index_type: ElementType) -> list[Ex
         [x.instruction, places.instruction],
         dimensions=(last,),
         is_stable=True,
-        to_apply=_descending(operation, x.type),
+        to_apply=descending(operation, x.type),
     )
     kept = [*((0, size) for size in x.dims[:-1]), (0, count)]
     values, indices = (Expression(element(pair, number)).slice(*kept) for number in (0, 1))
     return [values, indices.to(index_type)]
 
 
-def _descending(operation: Operation, element_type: ElementType) -> Computation:
+def descending(operation: Operation, element_type: ElementType) -> Computation:
+    """The order of numbers with their places, the greatest first."""
     order = Computation("descending")
     kinds = [ArrayShape(kind, ()) for kind in (element_type, element_type, S32, S32)]
     left, right, *_ = [Expression(parameter(order, number, kind)) for number, kind in enumerate(kinds)]

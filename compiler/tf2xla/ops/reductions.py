@@ -149,7 +149,7 @@ def _cumulative(name: str, opcode: str, start: int, doc: str) -> Record:
     return record(name, f"{text}; Tidx: {{index}} = int32", lower, doc, constants=("axis",))
 
 
-def moved(x: Expression, axis: int, by: int, start: int, *, is_back: bool) -> Expression:
+def moved(x: Expression, axis: int, by: int, start: float, *, is_back: bool) -> Expression:
     """Elements moved along an axis, others following."""
     padding = [PaddingDimension(0, 0)] * len(x.dims)
     padding[axis] = PaddingDimension(-by, by) if is_back else PaddingDimension(by, -by)

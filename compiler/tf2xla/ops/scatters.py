@@ -36,8 +36,9 @@ def _finite(kind: ElementType) -> tuple[complex, complex]:
     return -high, high
 
 
-def _segments(name: str) -> Record:
+def _segments(name: str, op: str, doc: str) -> Record:
     opcode, start, types, indices = _COMBINED[name]
+    indices = indices if op.startswith("Unsorted") else "index"
 
     def lower(operation: Operation) -> Expression:
         data, ids = operation["data"], operation["segment_ids"]
@@ -49,11 +50,11 @@ def _segments(name: str) -> Record:
         return scattered(result, ids.reshape(*ids.dims, 1), data, opcode)
 
     return record(
-        f"UnsortedSegment{name}",
+        op,
         "data: T, segment_ids: Tindices, num_segments: Tnumsegments -> output: T; "
         f"T: {{{types}}}; Tindices: {{{indices}}}; Tnumsegments: {{index}} = int32",
         lower,
-        "Rows combined that have the same number.",
+        doc,
         constants=("num_segments",),
     )
 
@@ -122,7 +123,11 @@ _INTO = "tensor: T, indices: Tindices, updates: T -> output: T; T: {any}"
 _STITCH = "indices: N*int32, data: N*T -> merged: T; N: int; T: {any}"
 _POLICY = "bad_indices_policy: string = ''"
 RECORDS = table(
-    *map(_segments, _COMBINED),
+    *(_segments(name, f"UnsortedSegment{name}", "Rows combined that have the same number.") for name in _COMBINED),
+    *(
+        _segments(name, f"Segment{name}V2", "The same of sorted numbers, of as many as are stated.")
+        for name in _COMBINED
+    ),
     record(
         "ScatterNd",
         "indices: Tindices, updates: T, shape: Tindices -> output: T; T: {any}; "

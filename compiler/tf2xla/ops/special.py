@@ -27,8 +27,8 @@ def _error_inverse(x: Expression) -> Expression:
     limit, shift, coefficients = pieces[0]
     found = polynomial(w - shift, coefficients)
     root = w.apply("sqrt")
-    for following, shift, coefficients in pieces[1:]:
-        found = w.compare("LT", limit).where(found, polynomial(root - shift, coefficients))
+    for following, moved, others in pieces[1:]:
+        found = w.compare("LT", limit).where(found, polynomial(root - moved, others))
         limit = following
     end = x.apply("abs").compare("EQ", 1)
     return end.where(x * math.inf, found * x)

@@ -33,6 +33,16 @@ def _passed_on_all(operation: Operation) -> list[list[Value]]:
     return [list(operation.items("input"))]
 
 
+def _zeros(operation: Operation) -> Expression:
+    """Zeros in place of memory as it was, and of what a branch that is not taken would have given."""
+    if "shape" in operation.signature.attributes:
+        dims = operation.attribute("shape").static
+        operation.require(dims is not None, "its shape must be known")
+    else:
+        dims = operation.integers("shape")
+    return operation.full(0, operation.type("dtype"), dims)
+
+
 def _nothing(_operation: Operation) -> None:
     """Control edges have no meaning where nothing has an effect."""
 
@@ -71,5 +81,14 @@ RECORDS = table(
         "Its input, of which no gradient may be asked.",
     ),
     record("IdentityN", "input: T[] -> output: T[]; T: list(type)", _passed_on_all, "Its inputs."),
+    record(
+        "Empty",
+        "shape: int32 -> output: dtype; dtype: {any}; init: bool = false",
+        _zeros,
+        "An array.",
+        ("shape",),
+        Trait.STATEFUL,
+    ),
+    record("FakeParam", "-> output: dtype; dtype: {any}; shape: shape", _zeros, "What nobody looks at."),
     record("NoOp", "->", _nothing, "Nothing, for others to wait for.", traits=Trait.NONE),
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 from compiler.expansion.elimination import tridiagonal_solve
 from compiler.expansion.expression import Expression, concatenate
@@ -98,7 +99,7 @@ def _sparse_product(operation: Operation) -> Expression:
     inner = [int(operation.attribute("transpose_a") is False), int(operation.attribute("transpose_b"))]
     fits = a.dims[inner[0]] == b.dims[inner[1]]
     operation.require(fits, lambda: f"matrices of {list(a.dims)} and {list(b.dims)} do not go together")
-    contracted = {"lhs_contracting_dims": (inner[0],), "rhs_contracting_dims": (inner[1],)}
+    contracted: dict[str, Any] = {"lhs_contracting_dims": (inner[0],), "rhs_contracting_dims": (inner[1],)}
     return Expression(build(operation.computation, "dot", [a.instruction, b.instruction], **contracted))
 
 

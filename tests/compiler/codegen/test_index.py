@@ -62,6 +62,16 @@ def test_a_reshape_there_and_back_costs_no_division(sizes: tuple[int, ...]) -> N
     assert not out.builder.function.lines[1:]
 
 
+@pytest.mark.parametrize(("factor", "narrow"), [(1000, True), (1 << 20, False)])
+def test_narrow_indices_are_computed_in_32_bits_where_these_hold_them(factor: int, narrow: bool) -> None:  # noqa: FBT001
+    for asked in (False, True):
+        here = emission()
+        here.narrow = asked
+        index = whole(variable(5000)).times(factor) + whole(variable(7)).plus(-3)
+        assert here.value(index).type == "i64"
+        assert any(" i32 " in line for line in here.builder.function.lines) == (asked and narrow)
+
+
 def test_division_of_what_straddles_is_done_at_run_time() -> None:
     out = emission()
     quotient, remainder = out.divide(whole(variable(10)).plus(1), 4)

@@ -32,7 +32,7 @@ def test_numbers_that_are_known_are_computed_at_once(builder):
     assert builder.binary("add", integer(2), integer(3)).name == "5"
 
 
-def test_bodies_abreast_are_written_in_turn_each_in_its_order(builder):
+def test_bodies_abreast_are_written_interleaved_each_in_its_order(builder):
     def body():
         first = builder.binary("fadd", VECTOR, VECTOR)
         return [builder.binary("fmul", first, first)]

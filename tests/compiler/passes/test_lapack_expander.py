@@ -137,6 +137,16 @@ def test_choleskys_method_says_where_it_fails(element_type, uplo):
     agrees(text, np.where(np.isnan(definite), 1, definite)[:1].repeat(4, axis=0))
 
 
+@pytest.mark.parametrize("backend", ["cpu", "nvptx"])
+@pytest.mark.parametrize("value", [4.6875, 3.0, 0.1, 7.7])
+def test_where_there_is_no_factor_success_is_not_said(backend, value):
+    """Of a matrix that is singular but for roundings, which decide whether the last pivot is above zero."""
+    text = call("potrf", "f32", (), 2, 2, f"uplo = {ord('L')} : ui8")
+    options = compiler.CompileOptions(device="sim" if backend == "nvptx" else "")
+    factor, info = compiler.compile(text, backend, options)(np.full((2, 2), value, np.float32))
+    assert np.isnan(factor[1, 1]) == (info != 0)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("element_type", ["f32", "c128"])
 def test_a_zero_pivot_is_passed_over_and_named(element_type):

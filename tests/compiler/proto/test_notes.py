@@ -13,7 +13,7 @@ from compiler.ir.attributes import (
 from compiler.proto import notes
 
 
-def test_metadata_keeps_names_and_turns_numbers_into_words():
+def test_metadata_keeps_names_and_makes_words_of_numbers():
     message = notes.metadata_proto([("op_name", "a"), ("source_line", 3), ("profile_type", [1])])
     assert (message["op_name"], message["source_line"]) == ("a", 3)
     assert all(isinstance(word, str) for word in message["profile_type"])

@@ -68,6 +68,7 @@ BRANCHES = {"Tin": types(FLOAT, INT), "Tout": types(FLOAT)}
 
 
 def branching(op, *functions, kind=BOOL, sizes=(2, 3)):
+    """A branch of TensorFlow's, or XLA's."""
     condition = node("c", "Placeholder", dtype=kind)
     if op.endswith("If"):
         chosen = {"then_branch": functions[0], "else_branch": functions[1], "Tcond": kind}
@@ -80,7 +81,7 @@ def branching(op, *functions, kind=BOOL, sizes=(2, 3)):
 SAME_, TWICE_, FLAT_ = (FunctionReference(one.name) for one in (SAME, TWICE, FLAT))
 
 
-@pytest.mark.parametrize("op", ["If", "StatelessIf"])
+@pytest.mark.parametrize("op", ["If", "StatelessIf", "XlaIf"])
 @pytest.mark.parametrize(
     ("kind", "true", "false"), [(BOOL, True, False), (FLOAT, 0.5, 0), (INT, 2, 0)], ids=["bool", "float", "int"]
 )
@@ -111,7 +112,7 @@ def test_branches_of_different_sizes_are_refused():
         lower(branching("If", SAME_, FLAT_, sizes=(6,)), {"c": TRUE, "x": X}, ["y"])
 
 
-def looping(body_nodes, returns, stays="i:output:0"):
+def looping(body_nodes, returns, stays="i:output:0", op="While"):
     state = {"n": INT, "a": FLOAT, "k": INT}
     test = function(
         "test",
@@ -122,7 +123,7 @@ def looping(body_nodes, returns, stays="i:output:0"):
     )
     body = function("body", state, {"n1": INT, "a1": FLOAT, "k1": INT}, body_nodes, {**returns, "k1": stays})
     loop = {"cond": FunctionReference("test"), "body": FunctionReference("body"), "T": types(INT, FLOAT, INT)}
-    nodes = [placeholder("n", INT), placeholder("x"), const("k", [2, 3]), node("y", "While", "n", "x", "k", **loop)]
+    nodes = [placeholder("n", INT), placeholder("x"), const("k", [2, 3]), node("y", op, "n", "x", "k", **loop)]
     return Graph(nodes, [test, body])
 
 
@@ -136,8 +137,9 @@ STEP = [
 
 
 @pytest.mark.parametrize("start", [0, 1, 3, 9])
-def test_loops_go_on_as_long_as_their_condition_holds(start):
-    graph = looping(STEP, {"n1": "m:z:0", "a1": "d:z:0"})
+@pytest.mark.parametrize("op", ["While", "XlaWhile"])
+def test_loops_go_on_as_long_as_their_condition_holds(start, op):
+    graph = looping(STEP, {"n1": "m:z:0", "a1": "d:z:0"}, op=op)
     number, value, kept = run(lower(graph, {"n": np.int32(start), "x": X}, ["y:0", "y:1", "y:2"]))
     times = max(0, 3 - start)
     assert number == max(start, 3)

@@ -152,7 +152,7 @@ def cases_of(op):
         kinds |= {str(one.element_type.dtype) for one in case.attributes.values() if is_narrow(one)}
         if case.name not in APART and len(kinds) == 1 and (kind := kinds.pop()) in found:
             found[kind].append(case)
-    if any(port.type == "float32" for port in RECORDS[op].signature.outputs):
+    if op == "MaxPool3DGradGrad" or any(port.type == "float32" for port in RECORDS[op].signature.outputs):
         return found["float32"][:MOST]  # what is rounded to f32 has no differences in f64
     found["float64"].sort(key=lambda case: case.name.split("/")[1] != "float64")
     if not found["float64"] and op != "Cast":
@@ -175,7 +175,7 @@ def widened(case):
         {str(one.dtype) for one in case.inputs if one.dtype.kind in "fc"} != {"float32"}
         or only_single
         or any(port.type == "float32" for port in RECORDS[case.op].signature.outputs)
-        or case.op in ("Cast", "MaxPool3DGradGrad")
+        or case.op == "Cast"
     ):
         return case
     kinds = {k: WIDER.get(v, v) if isinstance(v, DataType) else v for k, v in case.attributes.items()}

@@ -67,6 +67,14 @@ def test_what_a_spec_says_itself_stays():
     ]
 
 
+def test_what_is_whole_lacks_neither_features_nor_passes_and_compiles_quickly():
+    wholes = [variants.whole(options) for options in drawn(60)]
+    kept = {key for options in wholes for key in options["cpu"]}
+    assert {"threads", "opt", "share_all"} <= kept
+    assert not kept & {"without", "disable_passes"}
+    assert {options["cpu"]["opt"] for options in wholes} == {options["nvptx"]["opt"] for options in wholes} == {"0"}
+
+
 def test_variants_change_no_program():
     profile = PROFILES["ratchet"]
     for number in range(6):

@@ -35,6 +35,20 @@ def test_seeds_may_be_planted_and_what_they_reach_is_known():
     assert {f"rule {rule}" for rule in decided.rules} <= known()
 
 
+_REDUCED = """r {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] {combined} }}
+    ENTRY e {{ x = f32[4,{size}] parameter(0) z = f32[] constant(0)
+      ROOT y = f32[4] reduce(x, z), dimensions={{1}}, to_apply=r }}"""
+
+
+@pytest.mark.parametrize(
+    ("combined", "size", "is_determined"),
+    [("add(b, b)", 3, False), ("add(b, b)", 1, True), ("add(a, b)", 3, True), ("negate(a)", 2, False)],
+)
+def test_what_leaves_a_value_out_combines_them_in_no_known_order(combined, size, is_determined):
+    module = compiler.parse(_REDUCED.format(combined=combined, size=size))
+    assert variation.is_determined(module) == is_determined
+
+
 _COUNTING = """c {{ s = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0
       n = s32[] get-tuple-element(s), index=1 m = s32[] constant(7) ROOT r = pred[] compare(i, {most}), direction=LT }}
     b {{ s = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0

@@ -42,7 +42,7 @@ class Callback:
 
     @property
     def address(self) -> int:
-        """Where native code finds it, as long as this object lives."""
+        """Its address for native code, as long as this object lives."""
         return ctypes.cast(self._native, ctypes.c_void_p).value or 0
 
     def _run(self, table: int) -> None:

@@ -77,7 +77,7 @@ def nowhere(_: Kernel) -> Pairs:
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[G]):
-    """How kernels of a kind are decided about.
+    """A kind of kernels: its strategies in order of preference, and what these are given.
 
     Attributes:
         strategies: in order of preference; the first that has a plan is taken.
@@ -90,7 +90,7 @@ class Kind(Generic[G]):
     overwrites: Callable[[Kernel], Pairs] = nowhere
 
     def decide(self, kernel: Kernel, machine: Machine, threads: int) -> Choice[Functions]:
-        """What a kernel gets on a machine, for calls with up to that many threads."""
+        """The strategy that a kernel gets on a machine, for calls with up to that many threads."""
         return first_of(self.strategies, self.given(kernel, machine, threads))
 
 

@@ -47,5 +47,5 @@ KINDS: Mapping[KernelKind, Kind[Any]] = {
 
 
 def decide(kernel: Kernel, machine: Machine, threads: int) -> Choice[Functions]:
-    """What a kernel gets on a machine, for calls with up to that many threads."""
+    """The strategy that a kernel gets on a machine, for calls with up to that many threads."""
     return KINDS[kernel.kind].decide(kernel, machine, threads)

@@ -22,7 +22,7 @@ from compiler.backends.cpu.runtime.blocks import blocks
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What the recycled memory amounts to now."""
+    """Counts and sizes of the recycled memory now."""
 
     cached_bytes: int
     mapped_bytes: int

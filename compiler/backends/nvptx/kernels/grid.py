@@ -31,7 +31,7 @@ Combine = Callable[[Emission, Sequence[Value], Sequence[Value]], list[Value]]
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """What kernels are emitted for.
+    """The GPU that kernels are emitted for.
 
     Attributes:
         capability: the compute capability, e.g. 80.
@@ -230,7 +230,7 @@ def shared_array(builder: Builder, name: str, type_: ElementType, count: int) ->
 
 
 def asked_memory(module: Module) -> Value:
-    """Where the shared memory begins that a launch asks for; one and the same for all functions of a module."""
+    """The shared memory that a launch asks for, one and the same for all functions of a module."""
     definition = "external addrspace(3) global [0 x i8], align 16"
     return Value("ptr addrspace(3)", module.define_global("asked", definition).name)
 
@@ -251,7 +251,7 @@ def reduce_lanes(
 
 
 def spread_lanes(builder: Builder, values: Sequence[Value], width: int, lanes: int = WARP) -> list[Value]:
-    """What the first of each `width` neighbouring lanes holds, in all of those."""
+    """The values of the first of each `width` neighbouring lanes, in all of those."""
     return [_shuffle_any(builder, value, "idx", 0, (width, lanes)) for value in values] if width > 1 else list(values)
 
 

@@ -60,7 +60,7 @@ NOTHING: Strategy[Given, Launches] = Strategy("nothing", decide_nothing)
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[G]):
-    """How kernels of a kind are decided about.
+    """A kind of kernels: its strategies in order of preference, and what these are given.
 
     Attributes:
         strategies: in order of preference; the first that has a plan is taken.
@@ -71,7 +71,7 @@ class Kind(Generic[G]):
     given: Callable[[Kernel, Gpu], G]
 
     def decide(self, kernel: Kernel, gpu: Gpu) -> Choice[Launches]:
-        """What a kernel gets on a GPU."""
+        """The strategy that a kernel gets on a GPU."""
         found = first_of(self.strategies, self.given(kernel, gpu))
         cost_ns = bound_of(kernel, card_for(gpu.capability)).ns
         return replace(found, plan=replace(found.plan, cost_ns=cost_ns))

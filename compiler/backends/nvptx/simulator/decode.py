@@ -114,7 +114,7 @@ def _decode_instruction(placed: Placed, slots: Slots, flat: FlatProgram) -> Acti
             if chosen is not None:
                 operands.unsupported("a barrier under a predicate; branch around it")
             return decode_barrier(operands)
-    decoder = decode_carry if has_carry(operands) else _DECODERS.get(instruction.opcode, decode_pure)
+    decoder = decode_carry if has_carry(operands) else DECODERS.get(instruction.opcode, decode_pure)
     action = decoder(operands)
     return action if chosen is None else guarded(action, chosen)
 
@@ -163,7 +163,7 @@ _LEAST_MODIFIERS: Mapping[str, int] = {
     "mma": 7,
 }
 
-_DECODERS: Mapping[str, Callable[[Operands], Action]] = {
+DECODERS: Mapping[str, Callable[[Operands], Action]] = {
     "mov": decode_move,
     "setp": decode_set_predicate,
     "set": decode_set,
@@ -192,3 +192,4 @@ _DECODERS: Mapping[str, Callable[[Operands], Action]] = {
     ),
     **dict.fromkeys(("griddepcontrol",), lambda _: _nothing),
 }
+"""What makes an action of an instruction, by its opcode; those that are not here only compute."""

@@ -1,10 +1,12 @@
-"""What LLVM makes of IR at every optimisation level runs, and agrees with NumPy."""
+"""What LLVM makes of IR at any level runs and agrees with NumPy; no instruction is half an instruction."""
 
 import numpy as np
 import pytest
 
 from compiler.backends.nvptx.simulator import LaunchOptions, Machine, parse_ptx
+from compiler.backends.nvptx.simulator.decode import DECODERS, decode
 from compiler.codegen import llvm
+from compiler.diagnostics import CompilerError
 
 DECLARATIONS = """
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
@@ -257,3 +259,20 @@ def test_twenty_million_lane_instructions_per_second() -> None:
         )
         best = max(best, statistics.rate_per_s)
     assert best > 20e6
+
+
+QUIET = {"activemask", "trap", "membar", "fence", "prefetch", "prefetchu", "nanosleep", "applypriority", "discard"}
+QUIET |= {"pmevent", "griddepcontrol"}
+"""Opcodes that mean something, or nothing, without operands."""
+
+
+def decoded(text):
+    module = parse_ptx(text)
+    return decode(module, module.functions["k"])
+
+
+@pytest.mark.parametrize("opcode", sorted(DECODERS.keys() - QUIET))
+def test_an_instruction_without_its_operands_is_refused_where_it_stands(opcode) -> None:
+    text = f".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {{\n {opcode};\n ret;\n}}\n"
+    with pytest.raises(CompilerError, match=opcode):
+        decoded(text)

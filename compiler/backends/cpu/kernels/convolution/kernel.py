@@ -37,7 +37,7 @@ class ConvolutionGiven(Given):
 
     @cached_property
     def plans(self) -> list[PhasePlan]:
-        """How each phase would be walked."""
+        """The plan of each phase."""
         return choice.plans(self.kernel, self.convolution, self.machine, self.threads)
 
 

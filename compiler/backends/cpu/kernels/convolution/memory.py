@@ -21,7 +21,7 @@ from compiler.codegen.workspace import whole_lines
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where things lie in the workspace, in bytes.
+    """The offsets of a convolution's buffers in the workspace, in bytes.
 
     Once: the weights of all phases, then, where sums start from them, zero times those of each, or corrections.  For
     each thread: a copy, sums, and what sums start from if not from corrections; `row` is the size of that for a phase.
@@ -36,7 +36,7 @@ class Layout:
 
     @staticmethod
     def of(plans: Sequence[Plan]) -> Layout:
-        """What all phases of a convolution need."""
+        """The layout of all that the phases of a convolution need."""
         first = plans[0]
         patch = 0 if first.patch_direct else first.patch_elements
         sums = 0 if first.out_direct else max(plan.partial_sums().size for plan in plans) + first.columns
@@ -48,12 +48,12 @@ class Layout:
 
     @property
     def shared(self) -> int:
-        """What all threads use."""
+        """Bytes that all threads use."""
         return self.weights + self.nothings
 
     @property
     def own(self) -> int:
-        """What each thread has for itself."""
+        """Bytes that each thread has for itself."""
         return self.patch + self.sums + self.starts
 
     def workspace_bytes(self, threads: int) -> int:

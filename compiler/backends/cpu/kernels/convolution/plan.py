@@ -88,7 +88,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a convolution computes, in numbers.
+    """The sizes, strides and types of a convolution.
 
     `groups` are walked one by one; in form `lanes` there are none.  Per group there are `inputs` features to sum over
     and `outputs` to compute, for `batch` elements of the batch.  Places and taps fall into `phases`, more than one

@@ -94,7 +94,7 @@ class Narrowed:
 
 
 def narrowed(kernel: Kernel, convolution: Instruction, machine: Machine) -> Narrowed | None:
-    """What makes a convolution one of words, where the machine has instructions for its factors; integers only."""
+    """The words that a convolution of integers multiplies, where the machine has instructions for its factors."""
     total, bits = accumulation_type(convolution), machine.vector_bits
     lhs, rhs = (unconverted(kernel, operand, total) for operand in convolution.operands[:2])
     if lhs is None or rhs is None or total.is_float:

@@ -15,7 +15,7 @@ from compiler.codegen.signature import arguments, elemental_of
 
 
 def of_view(kernel: Kernel, seen: View, batch: Sequence[int]) -> Base:
-    """Where the batches of a view begin, which count through those dimensions of it.
+    """The addresses of the batches of a view, which count through those dimensions of it.
 
     Args:
         kernel: the product.

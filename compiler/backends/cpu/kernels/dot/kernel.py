@@ -43,7 +43,7 @@ class ProductGiven(Given):
 
     @cached_property
     def planned(self) -> GemmPlan:
-        """How it would be computed as a whole, in vectors."""
+        """The plan of the product as a whole, in vectors."""
         return plan(self.gemm, self.machine)
 
     def whole(self, form: GemmProduct | ProductOnTiles, **details: Detail) -> Plan:
@@ -58,7 +58,7 @@ class ProductGiven(Given):
 
     @property
     def parameters(self) -> signature.Parameters:
-        """What the product's callbacks refer to."""
+        """The pointers to which the product's callbacks refer."""
         return parameters(self.kernel)[:-3]
 
 
@@ -135,7 +135,7 @@ PRODUCTS: tuple[Strategy[ProductGiven, Functions], ...] = (
 
 
 def given_of(kernel: Kernel, machine: Machine, threads: int) -> ProductGiven:
-    """What is known of a dot kernel."""
+    """A dot kernel with its operands, as strategies are given it."""
     dots = kernel.of_opcode("dot")
     if len(dots) != 1 or len(kernel.roots) != 1 or kernel.roots[0].array.dims != dots[0].array.dims:
         raise UnsupportedError("a fusion of this form around dot", "the CPU back end", kernel.name)

@@ -30,7 +30,7 @@ class Unconverted:
 
     @property
     def llvm(self) -> str:
-        """How LLVM calls the type, without its sign."""
+        """LLVM's name of the type, without its sign."""
         return _LLVM[self.type]
 
     def load(self, kernel: Kernel, emission: Emission, indices: Sequence[Index]) -> Value:

@@ -30,7 +30,7 @@ class LinePass(Transform):
 
     @cached_property
     def lines(self) -> Lines:
-        """What is transformed at a time."""
+        """The lines that are transformed at a time."""
         return Lines(self.part.length, self.type, self.inverse)
 
     @property
@@ -40,7 +40,7 @@ class LinePass(Transform):
 
     @property
     def type(self) -> str:
-        """What is computed in."""
+        """LLVM's type of the numbers that are computed with."""
         shapes = self.part.source_shape, self.part.target_shape
         return "double" if any(shape.element_type in (F64, C128) for shape in shapes) else "float"
 
@@ -171,11 +171,13 @@ class ComplexPass(LinePass):
     def _store(self, builder: Builder, line: Value, source: Value) -> None:
         for index, place, parts in self._blocks(builder, line, source, self.part.target):
             size, lanes = self.lines.stages.size_bytes, self._lanes
-            found = [builder.load(self._one, builder.gep(self.type, part, index), align=size) for part in parts]
+            real, imaginary = (
+                builder.load(self._one, builder.gep(self.type, part, index), align=size) for part in parts
+            )
             if self.inverse:
-                found = [self._scaled(builder, part) for part in found]
+                real, imaginary = self._scaled(builder, real), self._scaled(builder, imaginary)
             order = [lane // 2 + lane % 2 * lanes for lane in range(2 * lanes)]
-            builder.store(builder.shuffle(*found, order), place, align=size)
+            builder.store(builder.shuffle(real, imaginary, order), place, align=size)
 
     def _blocks(
         self, builder: Builder, line: Value, parted: Value, pointer: Value | None

@@ -81,7 +81,7 @@ class Stages:
 
     @property
     def name(self) -> str:
-        """What its functions and tables are named after."""
+        """The name with which those of its functions and tables begin."""
         return f"fft.{self.type}.{'inverse' if self.inverse else 'forward'}"
 
     @property

@@ -27,7 +27,7 @@ NEST_ATTRIBUTES = "noinline optnone nounwind"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where a thread's buffers lie in its workspace, in bytes."""
+    """The offsets of a thread's buffers in its workspace, in bytes."""
 
     lhs: int
     rhs: int

@@ -152,7 +152,7 @@ class Panels:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What is packed at a time: one batch, and steps `start` to `start + count` along k."""
+    """A part of a factor that is packed at a time: one batch, and steps `start` to `start + count` along k."""
 
     batch: Value
     start: Value

@@ -60,13 +60,11 @@ _L2_LOAD = 0.1
 shapes, 11-21)."""
 # Cycles that a register tile takes beside its multiply-adds, and for every row that it stores beside one per vector.
 _TILE_CYCLES = 20
-_ROW_CYCLES = 2
-"""Cycles for each row that a register tile stores, beside its vectors: its address and its loop (fitted, 11-21)."""
+_ROW_CYCLES = 2  # its address and its loop (fitted, 11-21)
 _MOST_VECTORS = 7
 """Vectors of columns of a register tile: beyond, 32 registers leave fewer than three rows."""
 # Rows of the left factor that must be adjacent for register tiles to be cut so that each is packed in vectors.
 _LEAST_RUN = 4
-# Cycles that a cache line costs in which two threads write, and its bytes.
 _SHARED_LINE_CYCLES = 100
 """Cycles in which a line that another core has written comes over."""
 # Sums along k: columns up to which they are looked at and, of how many registers there are, taken at a time; rows.
@@ -152,7 +150,7 @@ class Plan:
 
     @property
     def edge(self) -> int:
-        """What false sharing adds to a tile at the edge of a thread's part, in half the time of computing a tile."""
+        """The cost of false sharing at a tile on the edge of a thread's part, in half the time of computing a tile."""
         gemm = self.gemm
         size = ELEMENT_BYTES[gemm.type] if gemm.out else 1
         if not (gemm.n * size % LINE_BYTES or self.columns * size % LINE_BYTES):

@@ -88,7 +88,7 @@ class Operand:
         return self if self.run else replace(self, vector=None)
 
     def adjacent(self, type_: str) -> VectorLoad | None:
-        """What loads neighbours in memory, elements of `type_`, as a vector; None where nothing does."""
+        """A load of neighbours in memory, elements of `type_`, as a vector; None where there is none."""
         array = self.array
         if self.vector is not None or array is None or (array.column if self.row_major else array.row) != 1:
             return self.vector

@@ -38,7 +38,7 @@ _ROTATION_NS = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """How a routine is done for one matrix.
+    """The routine and the workspace by which one matrix is dealt with.
 
     Attributes:
         define: writes the function that does the work into the module of its tiles, and returns its name.

@@ -268,7 +268,7 @@ class Numbers:
         return tuple(self._lengths.sum(b, part) for part in number)
 
     def divisor(self, b: Builder, number: Number) -> tuple[Value, Number]:
-        """What `divided` needs of a number: a magnitude, and the inverse of the number divided by that."""
+        """A divisor prepared for `divided`: a magnitude, and the inverse of the number divided by that."""
         if self.parts == 1:
             return number[0], ()
         one = floating(1.0, number[0].type)

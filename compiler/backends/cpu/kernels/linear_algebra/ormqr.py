@@ -85,7 +85,7 @@ class Ormqr:
         return f"@{function.name}"
 
     def identity(self, b: Builder, matrix: Value) -> None:
-        """What a product of reflections begins with."""
+        """Writes the identity, with which a product of reflections begins."""
         n = self.numbers
         b.clear_bytes(matrix, integer(self.rows * n.row * n.tiles.bytes))
         with b.loop(integer(0), integer(min(self.rows, self.columns)), name="one", scalar=True) as one:

@@ -46,7 +46,7 @@ class Reflections:
         return (PANEL + 1) * self.pitch + PANEL * PANEL + 2 * PANEL * self.tiles.width
 
     def parts(self, b: Builder, work: Value) -> tuple[Value, Value, Value]:
-        """Where panel, triangle and products lie in a workspace."""
+        """The addresses of panel, triangle and products in a workspace."""
         triangle = b.gep(self.tiles.type, work, integer((PANEL + 1) * self.pitch))
         return work, triangle, b.gep(self.tiles.type, triangle, integer(PANEL * PANEL))
 

@@ -99,7 +99,7 @@ class LastRows:
         return n.select(b, is_right, (larger, smaller), (absolute(b, smaller), signed))
 
     def direction(self) -> list[Number]:
-        """What makes two rows triangular, or of a pair the diagonal elements alike."""
+        """The rotation that makes two rows triangular, or of a pair the diagonal elements alike."""
         b, n = self.builder, self.numbers
         straight = [self.rise, self.c]
         if n.parts > 1:

@@ -34,11 +34,32 @@ class LoopGiven(Given):
     def group(self) -> nest.LoopNest:
         """The loops over the results' elements, cut where the body takes its index apart."""
         kernel = self.kernel
-        (group,) = nest.plan(self.scratch, parameters(kernel), [kernel.outputs[0].size], body_of(kernel))
+        if _keeps_indices(kernel):
+            group = nest.uncut(kernel.outputs[0].size)
+        else:
+            (group,) = nest.plan(self.scratch, parameters(kernel), [kernel.outputs[0].size], body_of(kernel))
         group = replace(group, once=bool(kernel.in_place))
         if _is_drawn(kernel):
             return nest.without_tiny_loops(group)
         return nest.without_innermost(group) if _has_short_rows(kernel, group) else group
+
+
+def _keeps_indices(kernel: Kernel) -> bool:
+    """Whether each element is computed of elements at the same place, and of scalars: many kernels are that plain.
+
+    To find out by writing the body where nobody reads it takes as long as writing it.
+    """
+    dims = kernel.outputs[0].dims
+    places = [leaf.shape for leaf, _ in kernel.leaves] + [instruction.shape for instruction in kernel.body()]
+    are_alike = all(isinstance(shape, ArrayShape) and shape.dims in (dims, ()) for shape in places)
+    return are_alike and all(_keeps_index(instruction) for instruction in kernel.body())
+
+
+def _keeps_index(instruction: Instruction) -> bool:
+    if instruction.opcode == "broadcast":
+        return not instruction.operands[0].array.rank
+    is_scalar = instruction.opcode == "constant" and not instruction.array.rank
+    return is_scalar or instruction.opcode in scalar.RULES
 
 
 def body_of(kernel: Kernel, tables: Sequence[memory_table.Table] = ()) -> nest.Body:

@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How rows are walked: the loops along one, and the vectors."""
+    """The loops along a row, and the vectors that they take."""
 
     rows: Rows
     group: nest.LoopNest

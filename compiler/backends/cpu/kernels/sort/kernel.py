@@ -36,7 +36,7 @@ class SortGiven(Given):
 
     @cached_property
     def key(self) -> SortKey | None:
-        """What elements are compared by, None where the comparator says something else."""
+        """The key that elements are compared by, None where the comparator says something else."""
         return sort_key(self.lines.sort.attributes["to_apply"])
 
     @cached_property
@@ -56,7 +56,7 @@ class SortGiven(Given):
 
     @cached_property
     def record(self) -> Record | None:
-        """What a network would sort, None where elements make no records."""
+        """The records that a network would sort, None where elements make none."""
         if self.key is None or not self.lines.count or self.lines.length < 2 or self.selection:
             return None
         return record_of(self.lines, self.key)

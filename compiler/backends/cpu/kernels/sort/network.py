@@ -25,8 +25,7 @@ _GROUPS = {"sort": "sort", "merge": "sort", "levels": _CALLERS, "cleanup": _CALL
 """What is compiled together besides the exchanges; walks do nothing but call."""
 _OPERATION_NS = 0.12
 """Nanoseconds for each compare-and-exchange of a vector's lanes on one core."""
-_NATIVE_64 = frozenset({"avx512f"})
-_NATIVE = frozenset({"avx512f", "avx2", "sse4.1", "neon"})
+_NATIVE_64, _NATIVE = frozenset({"avx512f"}), frozenset({"avx512f", "avx2", "sse4.1", "neon"})
 """Features with which the lesser of two unsigned integers, of 64 bits or fewer, is one instruction."""
 
 Layout = tuple[list[int], list[int]]
@@ -93,8 +92,7 @@ class Network:
     # -- a whole block ------------------------------------------------------------------------------------------
     def sort(self, builder: Builder, records: Value, first: Value, size: int, thread: Value) -> None:
         """Sort the vectors from `first` on, at most `size`, which is a power of two."""
-        stop = self._stop(builder, first, size)
-        cached = min(size, self.cached)
+        stop, cached = self._stop(builder, first, size), min(size, self.cached)
         with builder.loop(first, stop, step=cached, name="cached", scalar=True) as part:
             part_stop = self._stop(builder, part.index, cached)
             builder.call(f"@{self._sort()}", "void", [records, part.index, part_stop])

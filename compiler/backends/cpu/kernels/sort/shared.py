@@ -53,7 +53,7 @@ class Lined:
         return self.network.bytes
 
     def emit(self) -> SortLine:
-        """What sorts a line."""
+        """Defines a function that sorts a line; returns what calls it."""
 
         def sort(builder: Builder, line: Value, workspace: Value) -> None:
             flags = _load(builder, self.record, (line, integer(0), integer(self.record.lines.length)), workspace)

@@ -60,7 +60,7 @@ class Extremum:
         return integer(self._sign + _INFINITY[self._integer] + 1, self._integer)
 
     def identities(self) -> list[Value]:
-        """What no number has been joined to."""
+        """The integers kept before any number is joined to them."""
         return [integer(self._sign, self._integer), integer(-1, self._integer)]
 
     def join(self, builder: Builder, kept: Sequence[Value], value: Value) -> list[Value]:
@@ -119,7 +119,7 @@ Combine = Callable[[Emission, Sequence[Value], Sequence[Value]], list[Value]]
 
 @dataclass(frozen=True, slots=True)
 class Accumulators:
-    """What a reduction keeps: some of its values as integers, the others as they are."""
+    """The accumulators of reductions: extrema of floats as integers, others as they are."""
 
     combine: Combine
     """The reducers, on all values."""
@@ -127,7 +127,7 @@ class Accumulators:
 
     @staticmethod
     def of(reduces: Sequence[Instruction], combine: Combine, machine: Machine) -> Accumulators:
-        """What a machine keeps for the values of reductions."""
+        """The accumulators that a machine keeps for the values of reductions."""
         extrema = [
             _extremum_of(reduce, machine) if len(reduce.operands) == 2 else None
             for reduce in reduces
@@ -141,7 +141,7 @@ class Accumulators:
         return [kept for t, e in pairs for kept in ([e.kept_type] * _KEPT if e else [t])]
 
     def open(self, plain: Sequence[Value]) -> list[Value]:
-        """What is kept before anything is joined to it: of the other values, those given."""
+        """The accumulators before anything is joined to them: of other values than extrema, those given."""
         pairs = zip(plain, self.extrema, strict=True)
         return [kept for value, extremum in pairs for kept in (extremum.identities() if extremum else [value])]
 
@@ -159,7 +159,7 @@ class Accumulators:
         return [v for k, new, plain, e in parts for v in (e.join(builder, k, new) if e else [plain])]
 
     def merge(self, emission: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
-        """What is kept for all values of two.
+        """The accumulators for all values of two.
 
         Args:
             emission: where code is emitted, with what is known there.

@@ -113,7 +113,7 @@ class Lanewise:
         return len(self.elements)
 
     def opened(self) -> list[Value]:
-        """What is kept before anything is joined to it, row by row."""
+        """The accumulators before anything is joined to them, row by row."""
         return self.accumulators.open(self.identities or []) * self.rows
 
     def first(self, counter: Index) -> list[Value]:

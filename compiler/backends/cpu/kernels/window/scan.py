@@ -124,7 +124,7 @@ class Scan:
                     chains(first, count % CHAINS)
 
     def position(self, step: Value) -> Value:
-        """Where along the dimension a step is."""
+        """The index along the scanned dimension at a step."""
         return self.builder.sub(integer(self.length - 1), step) if self.way.backwards else step
 
     def start(self) -> Value:

@@ -146,11 +146,7 @@ class _Geometry:
 
     def terms_at(self, emission: Emission, depth: Index) -> dict[int, Index]:
         """The tap and the input feature of a term, by dimension of the weights."""
-        parts = taken_apart(emission, depth, self.term_sizes)
-        bounded = (
-            emission.opaque(emission.value(part), size) for part, size in zip(parts, self.term_sizes, strict=True)
-        )
-        return dict(zip(self.terms, bounded, strict=True))
+        return dict(zip(self.terms, taken_apart(emission, depth, self.term_sizes), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +154,7 @@ class _Patches:
     """The elements of the input under the window at every place."""
 
     geometry: _Geometry
+    divides: bool = True
 
     @property
     def instruction(self) -> Instruction:
@@ -189,7 +186,11 @@ class _Patches:
             d: emission.opaque(emission.value(part), size)
             for d, part, size in zip(geometry.places, parts, geometry.place_sizes, strict=True)
         }
-        terms = geometry.terms_at(emission, depth)
+        # As values that are in range, which conditions rely on.
+        terms = {
+            d: emission.opaque(emission.value(part), geometry.weights.array.dims[d])
+            for d, part in geometry.terms_at(emission, depth).items()
+        }
         sizes = [self.instruction.array.dims[d] for d in labels.input_spatial]
         places = [where[d] for d in labels.output_spatial]
         source, conditions = covered(values, geometry.window, sizes, places, [terms[d] for d in labels.kernel_spatial])
@@ -205,6 +206,7 @@ class _Weights:
     """The weights of every output feature."""
 
     geometry: _Geometry
+    divides: bool = False
 
     @property
     def instruction(self) -> Instruction:

@@ -33,11 +33,15 @@ class Operand(Protocol):
 
     @property
     def instruction(self) -> Instruction:
-        """What it is read from."""
+        """The instruction that it is read from."""
 
     @property
     def count(self) -> int:
         """Its rows or columns, whichever it has."""
+
+    @property
+    def divides(self) -> bool:
+        """Whether divisions and comparisons find where an element lies, so many that it pays to do them in 32 bits."""
 
     @property
     def is_deep(self) -> bool:
@@ -61,6 +65,7 @@ class DotOperand:
     """An operand of a dot."""
 
     factor: Factor
+    divides: bool = False
 
     @property
     def instruction(self) -> Instruction:

@@ -37,12 +37,12 @@ def store(product: Product, emission: Emission, total: Value, part: Index, place
 
 
 def partial_bytes(product: Product, count: int) -> int:
-    """What the sums of so many parts take."""
+    """Bytes of the sums of so many parts."""
     return count * product.size * product.type.size_bytes if count > 1 else 0
 
 
 def finished(module: Module, product: Product, launch: Launch, count: int) -> tuple[Launch, ...]:
-    """What is launched where one launch makes sums in so many parts."""
+    """The launches where one of them makes sums in so many parts."""
     if count == 1:
         return (launch,)
     stored = element.storage_type(product.type)

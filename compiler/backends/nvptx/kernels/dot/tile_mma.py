@@ -49,7 +49,7 @@ def shapes(form: Mma) -> tuple[Shape, ...]:
 
 
 def layouts(form: Mma, product: Product, shape: Shape) -> tuple[Layout, Layout]:
-    """How the slices of both operands lie in shared memory.
+    """The layouts of both operands' slices in shared memory.
 
     Args:
         form: the instruction of tensor cores.

@@ -31,7 +31,7 @@ _PAD = 4
 
 
 def layouts(product: Product, side: int) -> tuple[Layout, Layout]:
-    """How the slices of both operands lie in shared memory."""
+    """The layouts of both operands' slices in shared memory."""
     depth = _DEPTH // 2 if product.type.size_bytes >= 8 else _DEPTH
     layout = Layout(product.type, side, depth, is_deep=False, pad=_PAD)
     return layout, layout

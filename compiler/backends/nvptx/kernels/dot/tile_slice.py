@@ -29,7 +29,7 @@ _LEAST_COPY_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a slice lies in shared memory: `width` by `depth` elements, neighbours along the depth or across it."""
+    """A slice in shared memory: `width` by `depth` elements, neighbours along the depth or across it."""
 
     type: ElementType
     width: int
@@ -53,7 +53,7 @@ class Layout:
         return element.storage_type(self.type)
 
     def place(self, position: Index, depth: Index) -> Index:
-        """Where an element lies."""
+        """The number of an element in the slice."""
         line, along = (position, depth) if self.is_deep else (depth, position)
         return line.times(self.pitch) + along
 
@@ -132,10 +132,12 @@ class Slice:
         """Copy a piece by `cp.async`; one that is not inside reads nothing and is filled with zeros."""
         builder, layout = emission.builder, self.layout
         values = elemental_of(self.product.kernel, emission)
+        emission.narrow = self.side.divides
         place, conditions = self._where(emission, at, start)
         indices, more = self.side.at(values, place)
         condition = all_of(builder, [*conditions, *more])
         offset = emission.value(linear(indices, self._source.array.dims))
+        emission.narrow = False
         if condition is not None:
             offset = builder.select(condition, offset, integer(0))
         leaf = arguments(self.product.kernel).inputs[dict(self.product.kernel.leaves)[self._source]]

@@ -60,7 +60,7 @@ class ReduceGiven(Given):
 
     @cached_property
     def form(self) -> Reduction:
-        """What is reduced, along which dimensions."""
+        """The reduction: its operands, and the dimensions along which they are reduced."""
         return Reduction(self.kernel)
 
     @cached_property

@@ -38,7 +38,7 @@ Piece = tuple[list[Index], Value | None]
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """How rows of `length` elements are dealt.
+    """Threads that have a row of `length` elements together, and which elements each of them has.
 
     Attributes:
         length: elements of a row.
@@ -150,7 +150,7 @@ class Team:
         return grid.reduce_lanes(emission, values, combine, self.threads)
 
     def spread(self, builder: Builder, values: Sequence[Value]) -> list[Value]:
-        """What `reduce` left in the first thread of each team, in all of them."""
+        """The values that `reduce` left in the first thread of each team, in all of them."""
         return spread(builder, values, self.threads)
 
 

@@ -18,7 +18,7 @@ OPERATIONS = {
 
 @pytest.mark.parametrize("name", OPERATIONS)
 @pytest.mark.parametrize("start", [0, 5, 40])
-def test_one_place_is_updated_by_all_lanes_in_turn(run_body, name, start):
+def test_one_place_is_updated_by_all_lanes_one_after_another(run_body, name, start):
     array = np.full(64, start, np.uint32)
     left = run_body(f" atom.global.{name} %x, [%o], %i;", array, ending="")
     expected = start

@@ -1,0 +1,115 @@
+"""Ops whose results have sizes that follow from values: in a program, whose sizes are fixed, these must be known.
+
+XLA compiles them with sizes up to a bound, which nothing here has; what a host runs op by op is free of this.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.expansion.expression import Expression
+from compiler.graph import PartialShape
+from compiler.ir.types import S32, S64
+from compiler.tf2xla.operation import Operation
+from compiler.tf2xla.ops.indexing import gathered
+from compiler.tf2xla.record import Lower, Record, Trait, record, table, with_shapes
+
+Array = NDArray[Any]
+_REASON = "the sizes of its results depend on the values of its inputs"
+
+
+def _known(operation: Operation, name: str) -> Array:
+    value = operation.library.value(operation[name])
+    if value is None:
+        raise operation.unsupported(_REASON)
+    return value
+
+
+def _where(operation: Operation) -> Expression:
+    return operation.constant(np.argwhere(_known(operation, "input")), S64)
+
+
+def _first_seen(x: Array, axis: int) -> tuple[Array, Array]:
+    """Where each of different slices is first, in that order, and for each slice which of them it is."""
+    _, first, number = np.unique(x, return_index=True, return_inverse=True, axis=axis, equal_nan=False)
+    order = np.argsort(first, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    return first[order], rank[number.reshape(-1)]
+
+
+def _unique(operation: Operation) -> list[Expression]:
+    x = _known(operation, "x")
+    axes = operation.integers("axis") if len(operation.signature.inputs) > 1 else ()
+    operation.require(len(axes) <= 1 and (axes or x.ndim == 1), "it takes a vector, or one axis")
+    axis = operation.axis(axes[0], x.ndim) if axes else 0
+    first, number = _first_seen(x, axis)
+    kind = operation.type("out_idx")
+    values = operation.constant(np.take(x, first, axis), operation["x"].type)
+    return [values, operation.constant(number.astype(kind.dtype), kind)]
+
+
+def _difference(operation: Operation) -> list[Expression]:
+    """Those of x that y has not, and where they stand."""
+    x, y = operation.value("x"), operation.value("y")
+    operation.require(x.ndim == y.ndim == 1, "it takes vectors")
+    places = np.flatnonzero(~np.isin(x, y))
+    kind = operation.type("out_idx")
+    return [operation.constant(x[places], operation["x"].type), operation.constant(places.astype(kind.dtype), kind)]
+
+
+def _parted(operation: Operation) -> list[list[Expression]]:
+    """The rows of each number."""
+    data, numbers = operation["data"], operation.value("partitions")
+    rank, count = numbers.ndim, operation.attribute("num_partitions")
+    fits = data.dims[:rank] == numbers.shape
+    operation.require(fits, lambda: f"{list(numbers.shape)} do not number the rows of {list(data.dims)}")
+    operation.require(((numbers >= 0) & (numbers < count)).all(), f"a number is not below {count}")
+    rows = data.reshape(numbers.size, *data.dims[rank:])
+    found = []
+    for number in range(count):
+        places = np.flatnonzero(numbers.reshape(-1) == number).astype(np.int32)
+        if places.size:
+            found.append(gathered(operation, rows, operation.constant(places, S32), 0, 0))
+        else:
+            found.append(operation.full(0, data.type, (0, *rows.dims[1:])))
+    return [found]
+
+
+_OUT = "out_idx: {index} = int32"
+
+
+def _of_host(name: str, text: str, lower: Lower, doc: str, constants: tuple[str, ...] = ()) -> Record:
+    """What a host runs where the values are not known: no shape can be told before."""
+    row = record(name, text, lower, doc, constants, Trait.HOST)
+    return with_shapes(row, lambda node: [PartialShape(None)] * len(node.signature.outputs))
+
+
+RECORDS = table(
+    _of_host("Where", "input: T -> index: int64; T: {numbers bool} = bool", _where, "Where it is not 0."),
+    _of_host("Unique", f"x: T -> y: T, idx: out_idx; T: {{any}}; {_OUT}", _unique, "Its elements once."),
+    _of_host(
+        "UniqueV2",
+        f"x: T, axis: Taxis -> y: T, idx: out_idx; T: {{any}}; Taxis: {{index}} = int64; {_OUT}",
+        _unique,
+        "Its slices along an axis once.",
+        ("axis",),
+    ),
+    record(
+        "ListDiff",
+        f"x: T, y: T -> out: T, idx: out_idx; T: {{any}}; {_OUT}",
+        _difference,
+        "The elements that another has not.",
+        constants=("x", "y"),
+    ),
+    record(
+        "DynamicPartition",
+        "data: T, partitions: int32 -> outputs: num_partitions*T; num_partitions: int; T: {any}",
+        _parted,
+        "Rows by their numbers.",
+        constants=("partitions",),
+    ),
+)
