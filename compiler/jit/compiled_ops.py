@@ -42,6 +42,7 @@ _WITHOUT = {
         "MatMul": _UNSIGNED,
         "Cumsum Cumprod": f"int8 int16 {_UNSIGNED} {_COMPLEX}",
         "TopKV2": "uint16",
+        "ListDiff": f"{_NARROW} uint32 uint64 {_FLOATS} {_COMPLEX}",
         "Einsum": "bool int8 int16 uint8 uint16 uint32",
         "ExtractImagePatches": f"bool int8 int16 int64 {_UNSIGNED} {_COMPLEX}",
         "MaxPoolGradGrad MaxPoolGradGradV2 MaxPool3DGradGrad": f"bfloat16 float16 float64 {_INTEGERS}",

@@ -117,6 +117,12 @@ def _unstacked(_node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
     return (Items(tuple(inputs[0]), inputs[0].shape[1:]),)
 
 
+def _split(_node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    """Pieces of so many rows each."""
+    ends = np.cumsum(inputs[2])
+    return (Items(tuple(np.split(inputs[0], ends[:-1])) if len(ends) else (), _dims(inputs[1])),)
+
+
 def _length(_node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
     return (np.int32(len(inputs[0].elements)).reshape(()),)
 
@@ -155,6 +161,7 @@ LISTS: Mapping[str, Maker] = {
         "TensorListSetItem": _set,
         "TensorListStack": _stacked,
         "TensorListFromTensor": _unstacked,
+        "TensorListSplit": _split,
         "TensorListLength": _length,
         "TensorListElementShape": _element_shape,
         "TensorListGather": _gathered,

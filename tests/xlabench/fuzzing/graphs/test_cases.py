@@ -77,8 +77,16 @@ BY_GRADIENTS = frozenset(_BY_GRADIENTS.split())
 """What is drawn as the gradient of another op only: its inputs follow from that one's."""
 
 
-OF_OPEN_SIZES = {"BroadcastGradientArgs", "PlaceholderWithDefault"}
-"""What nothing else is made of."""
+_OPEN = (
+    "BroadcastGradientArgs",
+    "PlaceholderWithDefault",
+    "DynamicPartition",
+    "ListDiff",
+    "NonMaxSuppression",
+    "FakeParam",
+)
+OF_OPEN_SIZES = {op for op in PLAIN if op.startswith(_OPEN)}
+"""What nothing else is made of, or whose sizes follow from values."""
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parents[2]
+TESTS = Path(__file__).parents[1]
 JIT = "compiler/jit/test_"
 UNDER_THEIR_NAMES = {
     "cluster_cases.py": """
