@@ -232,6 +232,21 @@ def counted_segments(element_type):
     yield {"Tindices": INT32}, [x, ints(0, 0, 1, 3, 3), scalar(5)]
 
 
+def truths(element_type):
+    for array in (
+        specials(element_type)[0].reshape(()),
+        specials(element_type)[1].reshape(()),
+        numbers(element_type, 0),
+    ):
+        yield {}, [array]
+
+
+def nearly(element_type):
+    x = np.array([[3, -1, 2.5, 7, 0.5], [1, 4, -2, 0, 9]]).astype(element_type.dtype)
+    yield {"k": 3}, [x]
+    yield {"k": 1, "reduction_dimension": 0, "is_max_k": False}, [x]
+
+
 def boxes(element_type):
     corners = [[0, 0, 1, 1], [0, 0.125, 1, 1.125], [0, 2, 1, 3], [0, 0, 0.875, 1], [3, 3, 2, 2], [1, 1, 1, 1]]
     scores = np.array([0.75, 0.5, 0.5, 0.875, 0.125, 0.25], element_type.dtype)
@@ -248,6 +263,7 @@ ROWS = {
     "DynamicPartition": partitions,
     "ListDiff": differences,
     "NonMaxSuppressionV4": boxes,
+    "ApproxTopK": nearly,
     **{f"Segment{name}V2": counted_segments for name in ("Sum", "Prod", "Max", "Min")},
     **dict.fromkeys(("RGBToHSV", "HSVToRGB"), colours),
     "AdjustHue": changed(0.25, -0.75, 0.0, 1.5),

@@ -173,8 +173,21 @@ def _parted(node: Built, *gradients: Output) -> Output:
 
 
 def _greatest(node: Built, g: Output, _of_indices: Gradient) -> Output:
+    return _to_places(node, node["input"], node["indices"], g)
+
+
+def _greatest_along(node: Built, g: Output, _of_indices: Gradient) -> Output:
+    rank = rank_of(node, node["input"])
+    axis = node.attribute("reduction_dimension") % rank
+    order = list(range(rank))
+    order[axis], order[-1] = order[-1], order[axis]
+    turned = [one.op("Transpose", order) for one in (node["input"], node["indices"], g)]
+    return _to_places(node, *turned).op("Transpose", order)
+
+
+def _to_places(node: Built, x: Output, indices: Output, g: Output) -> Output:
     """Back to where the greatest of each row stand."""
-    own, places = node["input"].op("Shape"), node["indices"].op("Cast", DstT=INT32)
+    own, places = x.op("Shape"), indices.op("Cast", DstT=INT32)
     length = _cut(own, -1, None)
     rows = places.op("Reshape", _pieces(node, _product(_cut(own, 0, -1)), _cut(places.op("Shape"), -1, None)))
     scalar = np.array([], np.int32)
@@ -214,6 +227,7 @@ GRADIENTS: dict[str, Differentiate] = {
     "DynamicPartition": _parted,
     "ParallelDynamicStitch": _stitched,
     "TopKV2": _greatest,
+    "ApproxTopK": _greatest_along,
     "Cumsum": _sums,
     "Cumprod": _products,
 }

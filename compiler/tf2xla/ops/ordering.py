@@ -16,11 +16,21 @@ def _greatest(operation: Operation) -> list[Expression]:
     return _first(operation, count, operation.type("index_type"))
 
 
-def _first(operation: Operation, count: int, index_type: ElementType) -> list[Expression]:
-    """The greatest of each row, in order, of equal ones the first."""
+def _nearly_greatest(operation: Operation) -> list[Expression]:
+    """All of them: nothing here is gained by leaving some out."""
+    if not operation.attribute("aggregate_to_topk") or operation.attribute("reduction_input_size_override") >= 0:
+        raise operation.unsupported("there are no parts here of which each has its greatest")
+    axis = operation.axis(operation.attribute("reduction_dimension"), len(operation["input"].dims))
+    return _first(operation, operation.attribute("k"), S32, axis, is_greatest=operation.attribute("is_max_k"))
+
+
+def _first(
+    operation: Operation, count: int, index_type: ElementType, axis: int = -1, *, is_greatest: bool = True
+) -> list[Expression]:
+    """The greatest of each row, or the least, in order, of equal ones the first."""
     x = operation["input"]
     operation.require(x.dims, "it takes rows, not a scalar")
-    last = len(x.dims) - 1
+    last = axis % len(x.dims)
     fits = 0 <= count <= x.dims[last]
     operation.require(fits, lambda: f"it takes the {count} greatest of {x.dims[last]}")
     places = iota(operation.computation, S32, x.dims, last)
@@ -30,19 +40,19 @@ def _first(operation: Operation, count: int, index_type: ElementType) -> list[Ex
         [x.instruction, places.instruction],
         dimensions=(last,),
         is_stable=True,
-        to_apply=descending(operation, x.type),
+        to_apply=descending(operation, x.type, "GT" if is_greatest else "LT"),
     )
-    kept = [*((0, size) for size in x.dims[:-1]), (0, count)]
+    kept = [(0, count if number == last else size) for number, size in enumerate(x.dims)]
     values, indices = (Expression(element(pair, number)).slice(*kept) for number in (0, 1))
     return [values, indices.to(index_type)]
 
 
-def descending(operation: Operation, element_type: ElementType) -> Computation:
+def descending(operation: Operation, element_type: ElementType, direction: str = "GT") -> Computation:
     """The order of numbers with their places, the greatest first."""
     order = Computation("descending")
     kinds = [ArrayShape(kind, ()) for kind in (element_type, element_type, S32, S32)]
     left, right, *_ = [Expression(parameter(order, number, kind)) for number, kind in enumerate(kinds)]
-    order.root = left.compare("GT", right).instruction
+    order.root = left.compare(direction, right).instruction
     return operation.module.add_computation(order)
 
 
@@ -81,6 +91,14 @@ RECORDS = table(
         _greatest,
         "The greatest of each row, and where they stand.",
         constants=("k",),
+    ),
+    record(
+        "ApproxTopK",
+        "input: T -> values: T, indices: int32; k: int; reduction_dimension: int = -1; recall_target: float = 0.95; "
+        "is_max_k: bool = true; reduction_input_size_override: int = -1; aggregate_to_topk: bool = true; "
+        "T: {bfloat16 float16 float32}",
+        _nearly_greatest,
+        "The greatest, or the least, along a dimension, nearly all of them.",
     ),
     record(
         "InTopKV2",

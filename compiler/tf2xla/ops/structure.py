@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compiler.expansion.expression import Expression
 from compiler.graph import PartialShape, Tensor
+from compiler.ir.types import PRED
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.record import Record, Trait, record, table, with_shapes
 from compiler.tf2xla.terms import Built
@@ -31,6 +32,13 @@ def _passed_on(operation: Operation) -> Value:
 
 def _passed_on_all(operation: Operation) -> list[list[Value]]:
     return [list(operation.items("input"))]
+
+
+def _truth(operation: Operation) -> Expression:
+    x = operation["input"]
+    if x.dims:
+        return operation.full(0 not in x.dims, PRED, ())
+    return x if x.type is PRED else x.compare("NE", 0)
 
 
 def _zeros(operation: Operation) -> Expression:
@@ -89,6 +97,7 @@ RECORDS = table(
         ("shape",),
         Trait.STATEFUL,
     ),
+    record("ToBool", "input: T -> output: bool; T: {any}", _truth, "Whether it is not 0, or has elements."),
     record("FakeParam", "-> output: dtype; dtype: {any}; shape: shape", _zeros, "What nobody looks at."),
     record("NoOp", "->", _nothing, "Nothing, for others to wait for.", traits=Trait.NONE),
 )
