@@ -45,6 +45,8 @@ from xlabench.judging.judge import judge  # noqa: E402
 ENGINES = ("cpu:opt=0", "cpu:fusion=off,opt=0", "nvptx:sim,opt=0")
 """A campaign's, as quickly compiled as they can be: what they write themselves is the same."""
 _PROCESSORS, _CALLS_IN_SIMULATOR = 2, 2  # a call of the simulator takes longer than all others
+_DRAWS = 3
+"""How often a seed is held to values of each kind: a matrix that is nearly singular is none at another draw."""
 _MOST_S = 1.0
 _LEAST_S = 0.02
 _RULE = "rule "
@@ -198,7 +200,7 @@ def agreed(module, cache):
     """Whether engines agree about a program on values of every kind."""
     place = cache / f"{hashlib.sha256(compiler.to_text(module).encode()).hexdigest()[:20]}.agreed"
     if not place.exists():
-        place.write_text(asked_apart(module, list(KINDS), cache)["said"], encoding="utf-8")
+        place.write_text(asked_apart(module, list(KINDS) * _DRAWS, cache)["said"], encoding="utf-8")
     said = read(place)
     if said != "answered":
         sys.stderr.write(f"left out: {said}\n{compiler.to_text(module)}\n")

@@ -27,7 +27,7 @@ from compiler.generate import Decisions
 from xlabench import atomic
 from xlabench.engines import Engine, build, is_foreign
 from xlabench.errors import verdict_of
-from xlabench.fuzzing import blocks, described, generate, packs, patients, turns
+from xlabench.fuzzing import blocks, described, generate, packs, patients, seed_order
 from xlabench.fuzzing.asking import FINE, Answer, Asking, Baseline, phase_of, places_on, timed
 from xlabench.fuzzing.generate import Case
 from xlabench.fuzzing.own_failures import kept_in
@@ -141,7 +141,8 @@ class _Work:
     is_examined: bool = field(default=True, kw_only=True)
 
     def _asked(self, case: Case) -> Sequence[str]:
-        is_sparing = self.is_endless and not turns.is_first(case.number)  # seeds are there for what all engines run
+        # Seeds are there for what all engines run.
+        is_sparing = self.is_endless and not seed_order.is_first(case.number)
         return blocks.asked(self.specs, case.number) if is_sparing else self.specs
 
     def unit(self, numbers: Sequence[int]) -> None:

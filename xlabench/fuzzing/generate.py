@@ -21,7 +21,7 @@ import compiler
 from compiler.generate import COMMON, FAMILIES, PAIRS, RandomChoices, Space
 from compiler.ops import Trait, having
 from xlabench.cases.inputs import DTYPES
-from xlabench.fuzzing import blocks, turns, variants, variation
+from xlabench.fuzzing import blocks, seed_order, variants, variation
 from xlabench.fuzzing.reached import Corpus
 from xlabench.fuzzing.values import make_inputs, several
 from xlabench.fuzzing.variation import is_determined, is_valid
@@ -160,16 +160,16 @@ def draw_case(profile: Profile, seed: int, number: int, *, varied: bool = True, 
     """
     rng = np.random.default_rng([seed, number])
     options = _options(seed, number) if varied else {}
-    case = _of_turn(profile, rng, number) or _of_choices(profile, rng, seed, number, corpus)
+    case = _of_seed(profile, rng, number) or _of_choices(profile, rng, seed, number, corpus)
     return replace(case, options=options)
 
 
-def _of_turn(profile: Profile, rng: np.random.Generator, number: int) -> Case | None:
+def _of_seed(profile: Profile, rng: np.random.Generator, number: int) -> Case | None:
     """The seed whose turn a number is, with inputs; None of a number that is drawn, or where it may not be drawn."""
-    module = turns.seed_of(number, rng)
+    module = seed_order.seed_of(number, rng)
     if module is None or _is_banned(module, profile.space):
         return None
-    case = _with_inputs(module, profile.space, rng, number, may_be_twin=not turns.is_first(number))
+    case = _with_inputs(module, profile.space, rng, number, may_be_twin=not seed_order.is_first(number))
     return case if variation.ends(module, (inputs for _, inputs in case.calls)) else None
 
 
@@ -194,10 +194,10 @@ def _options(seed: int, number: int) -> dict[str, dict[str, str]]:
     """
     if blocks.is_alone(number):
         drawn = variants.draw(np.random.default_rng([seed, number, _VARIANT]))
-        is_whole = turns.is_first(number) and turns.is_turn(number)
+        is_whole = seed_order.is_first(number) and seed_order.is_seed(number)
     else:
         drawn = variants.draw(np.random.default_rng([seed, blocks.block_of(number), _VARIANT_OF_PACK]))
-        is_whole = turns.is_first(number)
+        is_whole = seed_order.is_first(number)
     return variants.whole(drawn) if is_whole else drawn
 
 

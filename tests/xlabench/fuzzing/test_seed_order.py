@@ -7,28 +7,28 @@ import compiler
 from xlabench.fuzzing.blocks import BLOCK
 from xlabench.fuzzing.generate import PROFILES, draw_case
 from xlabench.fuzzing.reached import seeds
-from xlabench.fuzzing.turns import is_first, is_turn, seed_of, turn_of
+from xlabench.fuzzing.seed_order import is_first, is_seed, place_of, seed_of
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 318])
 def test_every_seed_comes_once_then_again_in_the_same_order(count):
-    turns = [turn for number in range(count * 9) if (turn := turn_of(number, count)) is not None]
-    assert turns[: 2 * count] == [(seed, times) for times in (0, 1) for seed in range(count)]
+    places = [place for number in range(count * 9) if (place := place_of(number, count)) is not None]
+    assert places[: 2 * count] == [(seed, times) for times in (0, 1) for seed in range(count)]
 
 
 def test_seeds_come_first_and_some_programs_are_drawn_between():
     ahead = [number for number in range(5000) if is_first(number)]
     assert ahead == list(range(len(ahead)))
     assert len(ahead) % BLOCK == 0
-    assert 0 <= sum(map(is_turn, ahead)) - len(seeds()) < BLOCK
+    assert 0 <= sum(map(is_seed, ahead)) - len(seeds()) < BLOCK
     assert 0.2 < 1 - len(seeds()) / len(ahead) < 0.3
 
 
 def test_a_seed_comes_as_it_is_and_then_as_another_program():
-    number = next(number for number in range(100) if turn_of(number, len(seeds())) == (0, 0))
+    number = next(number for number in range(100) if place_of(number, len(seeds())) == (0, 0))
     case = draw_case(PROFILES["ratchet"], 5, number)
     assert compiler.to_text(case.module).partition("\n")[2] == compiler.to_text(seeds()[0]).partition("\n")[2]
     assert "disable_passes" not in case.options["cpu"]
-    again = next(n for n in range(number + 1, 9999) if turn_of(n, len(seeds())) == (0, 1))
+    again = next(n for n in range(number + 1, 9999) if place_of(n, len(seeds())) == (0, 1))
     varied = {compiler.to_text(seed_of(again, np.random.default_rng(k))) for k in range(4)}
     assert len(varied) > 1

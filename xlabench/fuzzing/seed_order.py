@@ -18,25 +18,25 @@ from xlabench.fuzzing import variation
 from xlabench.fuzzing.blocks import BLOCK, block_of
 from xlabench.fuzzing.reached import seeds
 
-DRAWN_EVERY, TURN_EVERY = 4, 3
+DRAWN_EVERY, SEED_EVERY = 4, 3
 """Of how many numbers one is drawn while seeds come first, and one is a seed's afterwards."""
 _ATTEMPTS = 4
 
 
-def turn_of(number: int, count: int) -> tuple[int, int] | None:
+def place_of(number: int, count: int) -> tuple[int, int] | None:
     """Which of so many seeds has its turn, and how often it had one; None of a number that is drawn."""
     ahead = -(-count * DRAWN_EVERY // (DRAWN_EVERY - 1))
     if number < ahead:
         return (number - number // DRAWN_EVERY - 1, 0) if number % DRAWN_EVERY else None
     later = number - ahead
-    if later % TURN_EVERY:
+    if later % SEED_EVERY:
         return None
-    return later // TURN_EVERY % count, 1 + later // (TURN_EVERY * count)
+    return later // SEED_EVERY % count, 1 + later // (SEED_EVERY * count)
 
 
-def is_turn(number: int) -> bool:
+def is_seed(number: int) -> bool:
     """Whether a number is a seed's."""
-    return turn_of(number, len(seeds())) is not None
+    return place_of(number, len(seeds())) is not None
 
 
 def is_first(number: int) -> bool:
@@ -49,10 +49,10 @@ def seed_of(number: int, rng: np.random.Generator) -> Any:
 
     A seed comes as it is first, then in variations.
     """
-    turn = turn_of(number, len(seeds()))
-    if turn is None:
+    place = place_of(number, len(seeds()))
+    if place is None:
         return None
-    seed, times = seeds()[turn[0]], turn[1]
+    seed, times = seeds()[place[0]], place[1]
     module = seed if not times else _varied(seed, rng)
     module = module.clone()
     module.name = f"fuzz_{number}"
