@@ -21,18 +21,21 @@ def installed(monkeypatch):
     sys.modules.update(kept)
 
 
-def test_a_module_is_ours_under_both_names(installed):
+@pytest.mark.usefixtures("installed")
+def test_a_module_is_ours_under_both_names():
     assert importlib.import_module("tensorflow") is ours
     assert importlib.import_module("tensorflow.python.client.timeline").__name__.startswith("xlabench.")
     assert importlib.import_module("tensorflow.nn").relu is ours.nn.relu
     assert sum(isinstance(one, importing.Finder) for one in sys.meta_path) == 1
 
 
+@pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize(("name", "said"), [("keras", "Keras is not there"), ("lite", "it is not there under")])
-def test_what_is_not_there_is_said_with_what_to_do(installed, name, said):
+def test_what_is_not_there_is_said_with_what_to_do(name, said):
     with pytest.raises(ModuleNotFoundError, match=said):
         importlib.import_module(f"tensorflow.{name}")
 
 
-def test_others_modules_are_left_alone(installed):
+@pytest.mark.usefixtures("installed")
+def test_others_modules_are_left_alone():
     assert importing.Finder().find_spec("tensorflows", None) is None
