@@ -9,7 +9,7 @@ import xlabench.tensorflow as ours
 from xlabench.tensorflow import importing
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def installed(monkeypatch):
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     kept = dict(sys.modules)
@@ -21,6 +21,7 @@ def installed(monkeypatch):
     sys.modules.update(kept)
 
 
+@pytest.mark.usefixtures("installed")
 def test_a_module_is_ours_under_both_names():
     assert importlib.import_module("tensorflow") is ours
     assert importlib.import_module("tensorflow.python.client.timeline").__name__.startswith("xlabench.")
@@ -28,11 +29,13 @@ def test_a_module_is_ours_under_both_names():
     assert sum(isinstance(one, importing.Finder) for one in sys.meta_path) == 1
 
 
+@pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize(("name", "said"), [("keras", "Keras is not there"), ("lite", "it is not there under")])
 def test_what_is_not_there_is_said_with_what_to_do(name, said):
     with pytest.raises(ModuleNotFoundError, match=said):
         importlib.import_module(f"tensorflow.{name}")
 
 
+@pytest.mark.usefixtures("installed")
 def test_others_modules_are_left_alone():
     assert importing.Finder().find_spec("tensorflows", None) is None
