@@ -1,0 +1,73 @@
+"""What factors must satisfy, told from NumPy's own: they are right, and a little beside them is wrong.
+
+`test_residuals.py` has every routine as programs call it.
+"""
+
+import numpy as np
+import pytest
+
+from xlabench.judging.lapack_call import Call
+from xlabench.judging.relations import RELATIONS
+
+EPS = 2.0**-52
+MATRIX = np.random.default_rng(1).standard_normal((5, 5))
+DEFINITE = MATRIX @ MATRIX.T + np.eye(5)
+
+
+def held(routine, given, results, **options):
+    """The greatest share of its bound that anything is off by."""
+    call = Call(given, [np.zeros_like(one, float) for one in given], results, options, EPS, 2.0**-1022)
+    return max((off for _, off in RELATIONS[routine](call)), default=0.0)
+
+
+def cholesky(matrix):
+    return [np.linalg.cholesky(matrix), np.array(0)]
+
+
+def triangle():
+    return np.tril(MATRIX) + 3 * np.eye(5)
+
+
+FACTORS = {
+    "potrf": ([DEFINITE], cholesky(DEFINITE), {"uplo": "L"}),
+    "syevd": ([DEFINITE], [np.linalg.eigh(DEFINITE)[1], np.linalg.eigh(DEFINITE)[0], np.array(0)], {"uplo": "L"}),
+    "trsm": (
+        [triangle(), MATRIX],
+        [np.linalg.solve(triangle(), MATRIX)],
+        {"uplo": "L", "side": "L", "diag": "N", "trans_x": "N"},
+    ),
+    "qr": ([MATRIX], list(np.linalg.qr(MATRIX)), {}),
+}
+
+
+@pytest.mark.parametrize("routine", FACTORS)
+def test_numpys_factors_are_right(routine):
+    given, results, options = FACTORS[routine]
+    assert 0 <= held(routine, given, results, **options) <= 1
+
+
+@pytest.mark.parametrize("routine", FACTORS)
+@pytest.mark.parametrize("change", [1e-9, np.nan])
+def test_with_one_element_changed_they_are_wrong(routine, change):
+    given, (first, *others), options = FACTORS[routine]
+    changed = first.copy()
+    changed[2, 1] += change
+    assert held(routine, given, [changed, *others], **options) > 1
+
+
+def test_signs_of_vectors_are_free_and_those_of_a_diagonal_are_not():
+    given, (vectors, *others), options = FACTORS["syevd"]
+    assert held("syevd", given, [vectors * [1, -1, 1, -1, -1], *others], **options) <= 1
+    given, (factor, info), options = FACTORS["potrf"]
+    assert held("potrf", given, [factor * [1, -1, 1, 1, 1], info], **options) == np.inf
+
+
+def test_of_a_routine_that_gave_up_nothing_is_said():
+    assert held("potrf", [-DEFINITE], [-DEFINITE, np.array(1)], uplo="L") == 0
+
+
+@pytest.mark.parametrize(("pivots", "right"), [([2, 2], True), ([1, 2], False), ([3, 2], False), ([0, 2], False)])
+def test_pivots_are_those_of_the_greatest_elements(pivots, right):
+    matrix = np.array([[1.0, 2.0], [4.0, 4.0]])
+    packed = np.array([[4.0, 4.0], [0.25, 1.0]])
+    assert (held("getrf", [matrix], [packed, np.array(pivots), np.array(0)]) <= 1) is right
