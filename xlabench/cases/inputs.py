@@ -238,9 +238,13 @@ def aligned(array: Array) -> Array:
 def _array_shape(parameter: Any) -> tuple[Shape, DType]:
     """Dimensions and type of a parameter, which must be an array: no file and no recipe holds anything else."""
     shape = parameter.shape
-    if not hasattr(shape, "dims") or shape.element_type.name not in DTYPES:
+    if not hasattr(shape, "dims"):
         raise BenchError(
             f"parameter {parameter.name} is {shape}; inputs can be made for arrays only, pass its leaves as parameters"
+        )
+    if shape.element_type.name not in DTYPES:
+        raise BenchError(
+            f"parameter {parameter.name} is {shape}; inputs can be made of these types only: {', '.join(DTYPES)}"
         )
     return shape.dims, DTYPES[shape.element_type.name]
 

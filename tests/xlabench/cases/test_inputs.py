@@ -1,5 +1,6 @@
 import hashlib
 import json
+import re
 import zipfile
 
 import ml_dtypes
@@ -221,3 +222,12 @@ def test_only_integers_that_depend_on_rounding_may_differ(text, share):
 def test_what_cannot_be_made_is_said_with_its_parameter(tmp_path, shape, arguments):
     with pytest.raises(BenchError, match=r"first cannot be made by .*uniform"):
         _recipe(tmp_path, "uniform", "f32", arguments, shape).make()
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"), [("u1[4]", "of these types only: pred, "), ("(f32[2])", "arrays only, pass its leaves")]
+)
+def test_what_no_inputs_can_be_made_for_is_said(shape, said):
+    module = compiler.parse(f"ENTRY m {{ x = {shape} parameter(0) ROOT y = f32[] constant(1) }}")
+    with pytest.raises(BenchError, match=re.escape(f"parameter x is {shape}; inputs can be made ") + ".*" + said):
+        inputs.generate(module, 1)
