@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.opdef import Evaluate, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
-from compiler.ops import OPS, Trait, having, narrowing
+from compiler.ops import OPS, Trait, having
 from compiler.plan import Step, check_inputs, check_module, check_one_device, plan
 
 Array = NDArray[Any]
@@ -25,7 +25,7 @@ Observe = Callable[[Instruction, Value], None]
 Around = Callable[[Instruction, Sequence[Value], Callable[[Sequence[Value]], Value]], Value]
 
 _MAPPABLE = having(Trait.STRUCTURAL | Trait.CALLS) | {"bitcast-convert"}
-_MOVES = narrowing(Trait.MOVES, "broadcast reshape transpose bitcast")
+_MOVES = having(Trait.MOVES) - having(Trait.PARTIAL)
 """What leaves arrays as they are where all it should see is scalars: others look at sizes."""
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 import compiler
 from compiler.generate import RandomChoices
-from compiler.ops import Trait, narrowing
+from compiler.ops import Trait, having, narrowing
 from xlabench.fuzzing.values import make_inputs
 
 Module = Any  # the compiler's; the harness sees its data by attribute only
@@ -33,7 +33,7 @@ _OPEN = narrowing(Trait.STATED_SHAPE, "bitcast custom-call") | {
     "set-dimension-size",
 }
 """What takes other sizes only with other values or attributes; other ops of stated shapes take any that fit."""
-_REDUCING = frozenset({"reduce", "reduce-window", "all-reduce", "all-reduce-start", "reduce-scatter"})
+_REDUCING = having(Trait.COMBINES) - having(Trait.INDEXED)
 _COUNTERS = frozenset("su")
 _MOST_STEPS, _MOST_STEPS_IN_ALL = 5_000, 20_000
 _KINDS = ("tame", "extreme", "special")

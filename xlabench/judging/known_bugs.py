@@ -33,16 +33,15 @@ from typing import Any
 import numpy as np
 
 import compiler
-from compiler.ops import Trait, narrowing
+from compiler.ops import Trait, having
 from xlabench.judging.tolerance import Array, finfo, is_inexact, real_dtype
 
 ENGINES: Mapping[str, str] = {"xla": "xla"}
 """Engines with bugs that are known, by the first word of their specs, and the folder under `suites/regressions`."""
 ANY = "*"
-_HARMLESS = narrowing(Trait.MOVES, "reshape broadcast transpose slice reverse bitcast") | {
-    "parameter", "constant", "iota", "tuple", "get-tuple-element", "copy", "concatenate",
-}  # fmt: skip
-_KNOWN_EARLY = frozenset({"constant", "iota"})
+_HARMLESS = having(Trait.MOVES | Trait.SELECTS | Trait.STRUCTURAL | Trait.GENERATES) - having(Trait.INDEXED) | {"copy"}
+"""What may stand beside a bug without being part of it: elements go where the program says, whatever they are."""
+_KNOWN_EARLY = having(Trait.GENERATES)
 _LARGE = 0.125
 """Of the largest number of a type: numbers beyond have reciprocals that are denormal, or nearly."""
 

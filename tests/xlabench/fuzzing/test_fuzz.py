@@ -61,7 +61,7 @@ def test_a_right_engine_has_no_findings_and_is_not_spoilt_by_one_of_others(tmp_p
         "trying the judge",
         *stages,
     }
-    assert summary["coverage"]["reached"] > 300
+    assert summary["coverage"]["reached"] > 200
 
 
 @pytest.mark.slow
@@ -121,12 +121,12 @@ def test_an_engine_that_hangs_does_not_stop_the_campaign(tmp_path):
 
 @pytest.mark.slow
 def test_a_process_that_others_code_ends_after_its_call_is_put_down_to_that(tmp_path):
-    summary = run(replace(CONFIG, engines=("right", "xla:late"), count=3), tmp_path / "campaign", Unprobed)
+    summary = run(replace(CONFIG, engines=("right", "xla:late"), count=6), tmp_path / "campaign", Unprobed)
     (found,) = summary["findings"]
-    # While the judge is tried on it, each time.
-    assert (found["engines"], found["verdict"], found["cases"]) == (("xla:late",), "crash", (0, 1, 2))
-    assert found["message"].startswith("the process was killed by SIGABRT in judge after it")
-    assert summary["verdicts"] == {"right bitwise": 3, "xla:late crash": 3}
+    assert (found["engines"], found["verdict"]) == (("xla:late",), "crash")
+    assert found["message"].startswith("the process was killed by SIGABRT ")
+    crashes = len(found["cases"])  # while the judge is tried on it, which is not every case
+    assert summary["verdicts"] == {"right bitwise": 6, "xla:late bitwise": 6 - crashes, "xla:late crash": crashes}
 
 
 @pytest.mark.slow

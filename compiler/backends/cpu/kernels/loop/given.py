@@ -23,6 +23,7 @@ from compiler.ops import Trait, having
 _FEW = 64
 """Elements of an array up to which it counts as a few numbers that others are drawn from."""
 _COPYING = having(Trait.VIEW) | {"slice", "concatenate"}
+"""Of what moves or selects elements what keeps neighbours together: the others make no moves of bytes."""
 _SHORT_PIECE, _SHORT_ROW = 16, 32
 """Elements between edges that make no vectors, or just one, and those of a row of which that is most."""
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from compiler.backends.nvptx.simulator.lexer import tokenise
+from compiler.backends.nvptx.simulator.lexer import tokens_from
 from compiler.diagnostics import ParseError
 
 
 def kinds(text):
-    return [(token.kind, token.text) for token in tokenise(text, "f")[:-1]]
+    return [(token.kind, token.text) for token in list(tokens_from(text, "f"))[:-1]]
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_a_text_is_cut_where_the_grammar_looks(text, tokens):
 
 def test_every_token_says_where_it_is_and_the_last_one_is_the_end():
     text = "add %a, 1;"
-    tokens = tokenise(text, "f")
+    tokens = list(tokens_from(text, "f"))
     assert all(text[token.start : token.end] == token.text for token in tokens)
     assert (tokens[-1].kind, tokens[-1].start) == ("end", len(text))
 
@@ -39,5 +39,5 @@ def test_every_token_says_where_it_is_and_the_last_one_is_the_end():
 @pytest.mark.parametrize(("text", "line"), [("?", 1), ("a\n\n?", 3), ("'", 1), ('"open', 1)])
 def test_what_begins_no_token_is_refused_with_its_place(text, line):
     with pytest.raises(ParseError, match="begins no PTX token") as caught:
-        tokenise(text, "f")
+        list(tokens_from(text, "f"))
     assert caught.value.span.line == line
