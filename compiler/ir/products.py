@@ -92,12 +92,10 @@ def wider_type(lhs: ArrayShape, rhs: ArrayShape) -> ElementType:
     return lhs.element_type if lhs.element_type.bits >= rhs.element_type.bits else rhs.element_type
 
 
-def summable(value: Array, element_type: ElementType) -> Array:
-    """A factor in the type that its products are summed in."""
-    if element_type.kind is Kind.PRED:
-        return value.astype(np.int64)
-    if element_type.is_integer:
-        return value.astype(np.int64)
+def summable(value: Array, element_type: ElementType, result: ElementType) -> Array:
+    """A factor in the type that its products are summed in: integers as floats where the result is one."""
+    if element_type.kind is Kind.PRED or element_type.is_integer:
+        return value.astype(np.float64 if result.is_float or result.is_complex else np.int64)
     return widen(value, element_type, precise=True)
 
 

@@ -75,7 +75,8 @@ def _check_groups(
 def _full(instruction: Instruction, index: int, value: Any) -> Array:
     """An operand with all its elements, in the type that products are summed in."""
     found = sparsity(instruction, index)
-    return summable(value if found is None else filled(found, *value), full_shape(instruction, index).element_type)
+    kind = full_shape(instruction, index).element_type
+    return summable(value if found is None else filled(found, *value), kind, instruction.array.element_type)
 
 
 def _convolution(instruction: Instruction, values: Sequence[Value], _: Evaluator) -> Array:

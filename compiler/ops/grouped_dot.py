@@ -72,7 +72,9 @@ def _without(numbers: ProductDimensions, group: int) -> ProductDimensions:
 
 def _ragged_dot(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
     types = [o.array.element_type for o in instruction.operands[:2]]
-    lhs, rhs = (summable(value, kind) for value, kind in zip(values[:2], types, strict=True))
+    lhs, rhs = (
+        summable(value, kind, instruction.array.element_type) for value, kind in zip(values[:2], types, strict=True)
+    )
     ragged, numbers, group_dims = _ragged(instruction)
     element_type = instruction.array.element_type
     if ragged in numbers.lhs_batch:
@@ -115,7 +117,9 @@ def _infer_scaled_dot(instruction: Instruction) -> Shape:
 
 def _scaled_dot(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
     types = [o.array.element_type for o in instruction.operands]
-    lhs, rhs, lhs_scale, rhs_scale = (summable(v, kind) for v, kind in zip(values, types, strict=True))
+    lhs, rhs, lhs_scale, rhs_scale = (
+        summable(v, kind, instruction.array.element_type) for v, kind in zip(values, types, strict=True)
+    )
     product = contract(
         scaled_by_blocks(lhs, lhs_scale), scaled_by_blocks(rhs, rhs_scale), product_dimensions(instruction)
     )

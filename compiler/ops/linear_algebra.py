@@ -25,8 +25,9 @@ def _infer_dot(instruction: Instruction) -> Shape:
 
 def _dot(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
     types = [o.array.element_type for o in instruction.operands[:2]]
-    lhs, rhs = (summable(value, kind) for value, kind in zip(values[:2], types, strict=True))
-    return rounded(contract(lhs, rhs, product_dimensions(instruction)), instruction.array.element_type)
+    result = instruction.array.element_type
+    lhs, rhs = (summable(value, kind, result) for value, kind in zip(values[:2], types, strict=True))
+    return rounded(contract(lhs, rhs, product_dimensions(instruction)), result)
 
 
 def _check_square(instruction: Instruction) -> ArrayShape:

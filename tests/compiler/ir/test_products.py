@@ -35,8 +35,15 @@ def test_batch_comes_first_then_what_is_left_of_either_side():
 def test_narrow_floats_are_summed_wide_and_rounded_once():
     terms = np.array([[1.0, 2.0**-9, -1.0]], ml_dtypes.bfloat16)
     ones = np.ones((3, 1), ml_dtypes.bfloat16)
-    sums = contract(summable(terms, BF16), summable(ones, BF16), MATRICES)
+    sums = contract(summable(terms, BF16, BF16), summable(ones, BF16, BF16), MATRICES)
     assert rounded(sums, BF16).astype(float).tolist() == [[2.0**-9]]
+
+
+def test_integers_are_summed_as_floats_where_the_result_is_one():
+    most = np.array([[2**63]], np.uint64)
+    for element_type, expected in ((F32, 2.0**64), (TYPES["u64"], 0)):
+        factors = (summable(value, TYPES["u64"], element_type) for value in (most, np.array([[2]], np.uint64)))
+        assert rounded(contract(*factors, MATRICES), element_type).tolist() == [[expected]]
 
 
 @pytest.mark.parametrize(
