@@ -144,8 +144,12 @@ class _Program:
         return cls(module, inputs, expected, known)
 
     def calls(self) -> list[Instruction]:
-        """The routines of LAPACK in the entry."""
-        return [i for i in self.module.entry.instructions if compiler.edit.routine_of(i) in RELATIONS]
+        """The routines of LAPACK in the entry; none where another program is run: of GPU library calls, for devices."""
+        return [
+            instruction
+            for instruction in self.module.entry.instructions
+            if instruction in self.known and compiler.edit.routine_of(instruction) in RELATIONS
+        ]
 
     def of_call(self, call: Instruction) -> tuple[Array, ...]:
         """What a call gives."""
