@@ -34,7 +34,7 @@ Value = tuple[Instruction, tuple[int, ...]]
 """An instruction, and the path to an array of its value."""
 WHOLE = "all"
 NOWHERE = (-1, WHOLE)
-_AS_THEY_ARE = frozenset({"copy", "optimization-barrier"})
+_AS_THEY_ARE = frozenset({"copy", "opt-barrier"})
 _VECTORS = frozenset({"gtsv"})
 _HEADROOM = 16.0
 """Of the largest number of a type, for sums of as many terms as there are rows."""

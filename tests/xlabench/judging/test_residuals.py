@@ -327,9 +327,13 @@ ENTRY e { x = f32[5,5] parameter(0) g = (f32[5], f32[5], c64[5,5], c64[5,5], s32
   vectors = c64[5,5] select(all, v, nones) ROOT r = (c64[5], c64[5,5]) tuple(w, vectors) }"""
 
 
-def test_results_are_known_behind_calls_choices_and_parts() -> None:
+BARRIER = f"{EIG.replace('ROOT r =', 't =').removesuffix('}')} ROOT r = (c64[5], c64[5,5]) opt-barrier(t) }}"
+
+
+@pytest.mark.parametrize("text", [EIG, BARRIER], ids=["eig", "barrier"])
+def test_results_are_known_behind_calls_choices_and_parts(text: str) -> None:
     """As JAX calls eigenvalues: any order of them is right, as long as the vectors stand in it."""
-    module, matrix = compiler.parse(EIG), draw(np.float32, (5, 5))
+    module, matrix = compiler.parse(text), draw(np.float32, (5, 5))
     values, vectors = compiler.interpret(module, matrix)
     order = [3, 0, 4, 1, 2]
     turned = (vectors[:, order] * np.exp(1j * np.arange(5))).astype(np.complex64)
