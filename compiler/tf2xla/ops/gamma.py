@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -107,47 +108,56 @@ def _parts(a: Expression, x: Expression) -> tuple[Expression, Expression]:
     return exponent.apply("exponential"), small
 
 
-def _domain(a: Expression, x: Expression) -> tuple[Expression, Expression]:
-    """Where a function of a > 0 and x >= 0 is not defined, and which elements are NaN."""
-    return x.compare("LT", 0) | a.compare("LE", 0), a.compare("NE", a) | x.compare("NE", x)
+class _Domain(NamedTuple):
+    """What functions of a > 0 and x >= 0 have in common.
+
+    Attributes:
+        undefined: which elements are NaN.
+        zero: where x is 0.
+        factor: x^a e^-x / gamma(a).
+        enabled: where something is to be computed.
+    """
+
+    undefined: Expression
+    zero: Expression
+    factor: Expression
+    enabled: Expression
+
+
+def _domain(a: Expression, x: Expression) -> _Domain:
+    undefined = x.compare("LT", 0) | a.compare("LE", 0) | a.compare("NE", a) | x.compare("NE", x)
+    zero = x.compare("EQ", 0)
+    factor, small = _parts(a, x)
+    return _Domain(undefined, zero, factor, (zero | undefined | small).apply("not"))
 
 
 def _lower_gamma(a: Expression, x: Expression) -> Expression:
-    outside, is_nan = _domain(a, x)
-    zero = x.compare("EQ", 0)
+    undefined, zero, factor, enabled = _domain(a, x)
     above = x.compare("GT", 1) & x.compare("GT", a)
-    factor, small = _parts(a, x)
-    enabled = (zero | outside | small | is_nan).apply("not")
     upper = _fraction(a, x, enabled & above, by_a=False)[0] * factor
     lower = _series(a, x, enabled & above.apply("not"), by_a=False)[0] * factor / a
     found = above.where(-upper + 1, lower)
     found = x.compare("EQ", math.inf).where(_full(a, 1), found)
     found = a.compare("EQ", math.inf).where(_full(a, 0), found)
-    return zero.where(_full(a, 0), (outside | is_nan).where(_full(a, math.nan), found))
+    return zero.where(_full(a, 0), undefined.where(_full(a, math.nan), found))
 
 
 def _upper_gamma(a: Expression, x: Expression) -> Expression:
-    outside, is_nan = _domain(a, x)
-    zero = x.compare("EQ", 0)
+    undefined, zero, factor, enabled = _domain(a, x)
     below = x.compare("LT", 1) | x.compare("LT", a)
-    factor, small = _parts(a, x)
-    enabled = (zero | outside | small | is_nan).apply("not")
     lower = _series(a, x, enabled & below, by_a=False)[0] * factor / a
     upper = _fraction(a, x, enabled & below.apply("not"), by_a=False)[0] * factor
     found = (zero | a.compare("EQ", math.inf)).where(_full(a, 1), below.where(-lower + 1, upper))
     found = x.compare("EQ", math.inf).where(_full(a, 0), found)
-    return (outside | is_nan).where(_full(a, math.nan), found)
+    return undefined.where(_full(a, math.nan), found)
 
 
 def _by_a(*, of_sample: bool) -> Callable[[Expression, Expression], Expression]:
     """The derivative of the lower function by a, or that of a gamma number that was drawn as x."""
 
     def value(a: Expression, x: Expression) -> Expression:
-        outside, is_nan = _domain(a, x)
-        zero = x.compare("EQ", 0)
+        undefined, zero, factor, enabled = _domain(a, x)
         above = x.compare("GT", 1) & x.compare("GT", a)
-        factor, small = _parts(a, x)
-        enabled = (zero | outside | small | is_nan).apply("not")
         upper, upper_slope = _fraction(a, x, enabled & above, by_a=True)
         lower, lower_slope = _series(a, x, enabled & above.apply("not"), by_a=True)
         log_x = x.apply("log")
@@ -158,7 +168,7 @@ def _by_a(*, of_sample: bool) -> Callable[[Expression, Expression], Expression]:
         scaled = [-(one * x) if of_sample else one * factor for one in parts]
         is_flat = x.compare("EQ", math.inf) | a.compare("EQ", math.inf)
         found = is_flat.where(_full(a, 0), above.where(*scaled))
-        return zero.where(_full(a, 0), (outside | is_nan).where(_full(a, math.nan), found))
+        return zero.where(_full(a, 0), undefined.where(_full(a, math.nan), found))
 
     return value
 
