@@ -1,9 +1,10 @@
-"""An engine whose results a test makes up."""
+"""An engine whose results a test makes up, and a file with a program."""
 
 import sys
 from types import SimpleNamespace
 
 import pytest
+from one_program import PROGRAM
 
 import compiler
 from xlabench import engines
@@ -25,3 +26,10 @@ def scripted(monkeypatch):
         monkeypatch.setitem(engines.ENGINES, "scripted", "scripted_engine")
 
     return install
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "m.hlo"
+    path.write_text(PROGRAM)
+    return path

@@ -3,32 +3,10 @@
 import shlex
 
 import pytest
-from click.testing import CliRunner
+from one_program import run_command
 
 from xlabench import jobs
-from xlabench.cli import cli
 from xlabench.commands import progress
-
-PROGRAM = """HloModule m
-
-ENTRY e {
-  x = f32[8] parameter(0)
-  a = f32[8] tanh(x)
-  b = f32[8] negate(a)
-  ROOT c = f32[8] add(b, x)
-}
-"""
-
-
-def _run(*arguments):
-    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
-
-
-@pytest.fixture
-def file(tmp_path):
-    path = tmp_path / "m.hlo"
-    path.write_text(PROGRAM)
-    return path
 
 
 @pytest.fixture
@@ -43,7 +21,7 @@ def sliced(tmp_path, monkeypatch, mutants):
 @pytest.mark.slow
 def test_bisect_prints_the_last_good_and_the_first_bad_command(sliced, monkeypatch):
     monkeypatch.setattr(progress, "EVERY_S", 0.0)
-    done = _run("bisect", sliced)
+    done = run_command("bisect", sliced)
     assert done.exit_code == 0, done.output
     assert "rewrite 2: merge with equal at main/b" in done.stdout
     assert "after cse (pass run" in done.stderr
@@ -57,10 +35,10 @@ def test_of_a_pass_that_no_engine_can_leave_out_the_modules_around_it_are_kept(t
     path = tmp_path / "m.hlo"
     path.write_text(dumping.RIGHT)
     arguments = ["bisect", path, "--engine", "cpu:opt=0"]
-    assert "--out DIR keeps both as bundles" in _run(*arguments).stdout
-    lines = _run(*arguments, "--out", tmp_path / "out of it").stdout.splitlines()
+    assert "--out DIR keeps both as bundles" in run_command(*arguments).stdout
+    lines = run_command(*arguments, "--out", tmp_path / "out of it").stdout.splitlines()
     told = dict(line.split(": ", 1) for line in lines if line.startswith(("last good", "first bad")))
-    codes = {name: _run(*shlex.split(line)[1:]).exit_code for name, line in told.items()}
+    codes = {name: run_command(*shlex.split(line)[1:]).exit_code for name, line in told.items()}
     assert codes == {"last good": 0, "first bad": 1}
 
 
@@ -70,6 +48,6 @@ def test_the_commands_that_bisect_prints_are_those_of_a_shell_and_whole(sliced, 
     file.parent.mkdir()
     sliced.rename(file)
     given = ["--seed", "3", "--reference", "reference:wide"]
-    lines = _run("bisect", file, *given).stdout.splitlines()
+    lines = run_command("bisect", file, *given).stdout.splitlines()
     (line,) = [line for line in lines if line.startswith("last good: ")]
     assert shlex.split(line)[2:] == ["xlabench", "run", str(file), *given, "--engine", "cpu:fuel=1"]

@@ -7,28 +7,11 @@ import sys
 import zipfile
 
 import ml_dtypes
-import numpy as np
 import pytest
-from click.testing import CliRunner
+from one_program import PROGRAM, X, run_command
 
 import compiler
 from xlabench.bundles import bundle
-from xlabench.cli import cli
-
-PROGRAM = """HloModule m
-
-ENTRY e {
-  x = f32[8] parameter(0)
-  a = f32[8] tanh(x)
-  b = f32[8] negate(a)
-  ROOT c = f32[8] add(b, x)
-}
-"""
-X = np.arange(8, dtype=np.float32)
-
-
-def _run(*arguments):
-    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
 
 
 def _bundle(folder, expected, *, text=PROGRAM, engine="reference", reference="reference", verdict="wrong"):
@@ -44,14 +27,14 @@ def _right():
 
 
 def test_show_says_what_a_bundle_holds(tmp_path):
-    done = _run("bundle", "show", _bundle(tmp_path / "b", X), "--json")
+    done = run_command("bundle", "show", _bundle(tmp_path / "b", X), "--json")
     report = json.loads(done.stdout)
     assert (report["verdict"], report["inputs"], report["module"]) == ("wrong", ["float32[8]"], PROGRAM)
 
 
 def test_show_sends_nothing_to_a_terminal_that_it_would_obey(tmp_path):
     text = PROGRAM.replace("add(b, x)", 'add(b, x), metadata={op_name="caf\udce9\x1b[2J"}')
-    done = _run("bundle", "show", _bundle(tmp_path / "b", X, text=text))
+    done = run_command("bundle", "show", _bundle(tmp_path / "b", X, text=text))
     assert done.exit_code == 0, done.exception
     assert 'op_name="caf\\udce9\\x1b[2J"' in done.stdout
 
@@ -59,7 +42,7 @@ def test_show_sends_nothing_to_a_terminal_that_it_would_obey(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(("expected", "code"), [(X, 0), (_right(), 1)], ids=["shows", "gone"])
 def test_verify_replays_a_bundle(tmp_path, expected, code):
-    done = _run("bundle", "verify", _bundle(tmp_path / "b", expected), "--json")
+    done = run_command("bundle", "verify", _bundle(tmp_path / "b", expected), "--json")
     report = json.loads(done.stdout)
     assert (done.exit_code, report["exit_code"], report["holds"]) == (code, code, code == 0)
     assert report["recorded"] == "wrong"
@@ -67,7 +50,7 @@ def test_verify_replays_a_bundle(tmp_path, expected, code):
 
 def _export(tmp_path, *, expected=X, blocked=(), **changes):
     """Export a bundle, and write modules that cannot be imported into the folder `blocked`."""
-    done = _run("bundle", "export", _bundle(tmp_path / "b", expected, **changes), "--out", tmp_path / "out")
+    done = run_command("bundle", "export", _bundle(tmp_path / "b", expected, **changes), "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
     (tmp_path / "blocked").mkdir()
     for name in blocked:
@@ -105,7 +88,7 @@ def test_what_literals_cannot_say_is_left_out_of_an_export_and_said(tmp_path):
 
 def test_an_export_may_be_an_archive_of_the_same_files(tmp_path):
     out, _ = _export(tmp_path)
-    done = _run("bundle", "export", tmp_path / "b", "--out", tmp_path / "x.zip", "--json")
+    done = run_command("bundle", "export", tmp_path / "b", "--out", tmp_path / "x.zip", "--json")
     with zipfile.ZipFile(tmp_path / "x.zip") as archive:
         packed = {name: archive.read(name) for name in archive.namelist()}
     assert packed == {path.name: path.read_bytes() for path in out.iterdir()}

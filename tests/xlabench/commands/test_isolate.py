@@ -3,39 +3,17 @@
 import json
 
 import pytest
-from click.testing import CliRunner
+from one_program import run_command
 
 from xlabench import jobs
-from xlabench.cli import cli
 from xlabench.commands import progress
-
-PROGRAM = """HloModule m
-
-ENTRY e {
-  x = f32[8] parameter(0)
-  a = f32[8] tanh(x)
-  b = f32[8] negate(a)
-  ROOT c = f32[8] add(b, x)
-}
-"""
-
-
-def _run(*arguments):
-    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
-
-
-@pytest.fixture
-def file(tmp_path):
-    path = tmp_path / "m.hlo"
-    path.write_text(PROGRAM)
-    return path
 
 
 @pytest.mark.slow
 def test_isolate_lists_every_instruction(file, monkeypatch):
     monkeypatch.setattr(progress, "EVERY_S", 0.0)
-    assert "3/3" in _run("isolate", file).stderr
-    done = _run("isolate", file, "--json")
+    assert "3/3" in run_command("isolate", file).stderr
+    done = run_command("isolate", file, "--json")
     assert done.stderr == ""
     report = json.loads(done.stdout)
     assert (done.exit_code, report["first"]) == (0, None)
@@ -44,7 +22,7 @@ def test_isolate_lists_every_instruction(file, monkeypatch):
 
 @pytest.mark.slow
 def test_isolate_without_values_of_the_reference_cannot_decide(file):
-    done = _run("isolate", file, "--timeout", 1e-6)
+    done = run_command("isolate", file, "--timeout", 1e-6)
     assert done.exit_code == 125, done.output
     assert "the reference gave no values" in done.stderr
 
@@ -52,6 +30,6 @@ def test_isolate_without_values_of_the_reference_cannot_decide(file):
 @pytest.mark.slow
 def test_isolate_of_what_the_engine_does_not_do_cannot_decide(file, monkeypatch, mutants):
     monkeypatch.setattr(jobs, "ENGINES", "fake_engines:refusing")
-    done = _run("isolate", file)
+    done = run_command("isolate", file)
     assert done.exit_code == 125, done.output
     assert "none of 3 instructions could be judged" in done.stdout

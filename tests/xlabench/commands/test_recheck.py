@@ -4,35 +4,11 @@ import json
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
-from click.testing import CliRunner
+from one_program import PROGRAM, X, run_command
 
 import compiler
 from xlabench.bundles import bundle
-from xlabench.cli import cli
-
-PROGRAM = """HloModule m
-
-ENTRY e {
-  x = f32[8] parameter(0)
-  a = f32[8] tanh(x)
-  b = f32[8] negate(a)
-  ROOT c = f32[8] add(b, x)
-}
-"""
-X = np.arange(8, dtype=np.float32)
-
-
-def _run(*arguments):
-    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
-
-
-@pytest.fixture
-def file(tmp_path):
-    path = tmp_path / "m.hlo"
-    path.write_text(PROGRAM)
-    return path
 
 
 def _bundle(folder, expected, *, text=PROGRAM, engine="reference", reference="reference", verdict="wrong"):
@@ -54,7 +30,7 @@ def test_recheck_tells_what_is_fixed_from_what_shows_and_what_is_broken(tmp_path
     (_bundle(tmp_path / "torn", X) / "module.hlo").write_text("?")
     _bundle(tmp_path / "unreadable", X, text="HloModule")
     _bundle(tmp_path / "otherwise", X, verdict="crash")
-    done = _run("recheck", tmp_path, "--json")
+    done = run_command("recheck", tmp_path, "--json")
     rows = json.loads(done.stdout)["bundles"]
     assert {row["path"]: row["state"] for row in rows} == {
         "fixed": "fixed",
@@ -77,7 +53,7 @@ def test_recheck_says_which_folders_it_cannot_look_into(tmp_path, monkeypatch):
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", denied)  # the user who runs tests may be allowed everything
-    done = _run("recheck", tmp_path, "--json")
+    done = run_command("recheck", tmp_path, "--json")
     (row,) = json.loads(done.stdout)["bundles"]
     assert (row["path"], row["state"], done.exit_code) == ("closed", "broken", 1)
     assert "Permission denied" in row["message"]
@@ -88,6 +64,6 @@ def test_recheck_says_which_folders_it_cannot_look_into(tmp_path, monkeypatch):
 )
 def test_recheck_of_no_bundles_is_bad_input(tmp_path, name, message):
     (tmp_path / "file").write_text("")
-    done = _run("recheck", tmp_path / name)
+    done = run_command("recheck", tmp_path / name)
     assert done.exit_code == 2
     assert message in done.stderr

@@ -7,36 +7,12 @@ import sys
 import tempfile
 import time
 
-import numpy as np
 import pytest
-from click.testing import CliRunner
+from one_program import PROGRAM, X, run_command
 
 import compiler
 from xlabench import jobs
 from xlabench.bundles import bundle
-from xlabench.cli import cli
-
-PROGRAM = """HloModule m
-
-ENTRY e {
-  x = f32[8] parameter(0)
-  a = f32[8] tanh(x)
-  b = f32[8] negate(a)
-  ROOT c = f32[8] add(b, x)
-}
-"""
-X = np.arange(8, dtype=np.float32)
-
-
-def _run(*arguments):
-    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
-
-
-@pytest.fixture
-def file(tmp_path):
-    path = tmp_path / "m.hlo"
-    path.write_text(PROGRAM)
-    return path
 
 
 @pytest.fixture
@@ -64,7 +40,7 @@ def _right():
 def test_a_script_is_asked_by_its_exit_status(file, tmp_path):
     program = "import sys; sys.exit(3 if 'negate' in open(sys.argv[1]).read() else 0)"
     command = shlex.join([sys.executable, "-c", program])
-    done = _run("reduce", file, "--script", command, "--workers", 2, "--out", tmp_path / "out")
+    done = run_command("reduce", file, "--script", command, "--workers", 2, "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
     text = (tmp_path / "out" / "reduced.hlo").read_text()
     module = compiler.parse(text)
@@ -82,14 +58,14 @@ def test_a_script_is_asked_by_its_exit_status(file, tmp_path):
     ],
 )
 def test_a_script_that_cannot_be_asked_is_bad_input(file, script, message):
-    done = _run("reduce", file, "--script", script)
+    done = run_command("reduce", file, "--script", script)
     assert done.exit_code == 2, done.output
     assert message in done.stderr
 
 
 def test_a_script_needs_no_engine(tmp_path):
     folder = _bundle(tmp_path / "b", X, engine="xla")
-    done = _run("reduce", folder, "--script", "true")
+    done = run_command("reduce", folder, "--script", "true")
     assert done.exit_code == 2, done.output
     assert "there is no failure to keep" in done.stderr
 
@@ -98,7 +74,8 @@ def test_a_script_needs_no_engine(tmp_path):
 def test_what_a_script_started_ends_with_its_time(file, tmp_path):
     program = f"import subprocess; subprocess.run(['sh', '-c', 'sleep 2; touch {tmp_path / 'late'}'])"
     command = shlex.join([sys.executable, "-c", program])
-    done = _run("reduce", file, "--script", command, "--timeout", 0.5, "--max-probes", 1, "--out", tmp_path / "out")
+    limits = "--timeout", 0.5, "--max-probes", 1
+    done = run_command("reduce", file, "--script", command, *limits, "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
     time.sleep(2)
     assert not (tmp_path / "late").exists()
@@ -116,7 +93,7 @@ sys.exit(3 if "negate" in text else 0)
 @pytest.mark.slow
 def test_an_interrupted_search_keeps_what_it_has_found(file, tmp_path):
     command = shlex.join([sys.executable, "-c", INTERRUPTING.format(parent=os.getpid())])
-    done = _run("reduce", file, "--script", command, "--out", tmp_path / "out")
+    done = run_command("reduce", file, "--script", command, "--out", tmp_path / "out")
     assert done.exit_code == 130, done.output
     assert "; interrupted; keeps exit status 3" in done.stdout
     assert "negate" in (tmp_path / "out" / "reduced.hlo").read_text()
@@ -128,7 +105,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_tried(file
     (tmp_path / "full").mkdir()
     for name in ("file", "full/notes"):
         (tmp_path / name).write_text("of somebody")
-    done = _run("reduce", file, "--out", tmp_path / out)
+    done = run_command("reduce", file, "--out", tmp_path / out)
     assert done.exit_code == 2, done.output
     assert str(tmp_path / out) in done.stderr
 
@@ -136,7 +113,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_tried(file
 @pytest.mark.parametrize("out", ["file", "file/below"])
 def test_a_script_is_not_asked_where_nothing_can_be_written(file, tmp_path, out):
     (tmp_path / "file").write_text("of somebody")
-    done = _run("reduce", file, "--script", f"touch {tmp_path / 'asked'}", "--out", tmp_path / out)
+    done = run_command("reduce", file, "--script", f"touch {tmp_path / 'asked'}", "--out", tmp_path / out)
     assert done.exit_code == 2, done.output
     assert not (tmp_path / "asked").exists()
 
@@ -152,7 +129,7 @@ sys.exit(3 if "negate" in open(sys.argv[1]).read() else 0)
 def test_what_cannot_be_written_after_all_is_kept_elsewhere(file, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     command = shlex.join([sys.executable, "-c", SPOILING.format(out=str(tmp_path / "out"))])
-    done = _run("reduce", file, "--script", command, "--out", tmp_path / "out", "--max-probes", 1)
+    done = run_command("reduce", file, "--script", command, "--out", tmp_path / "out", "--max-probes", 1)
     assert done.exit_code == 0, done.output
     (kept,) = tmp_path.glob("xlabench-reduced-*/out/reduced.hlo")
     assert f"written to {kept.parent}" in done.stdout
@@ -161,27 +138,27 @@ def test_what_cannot_be_written_after_all_is_kept_elsewhere(file, tmp_path, monk
 
 def test_the_folder_beside_a_bundle_that_is_this_folder_has_its_name(tmp_path, monkeypatch):
     monkeypatch.chdir(_bundle(tmp_path / "b", _right()))
-    done = _run("reduce", ".", "--script", "test -e", "--max-probes", 1)
+    done = run_command("reduce", ".", "--script", "test -e", "--max-probes", 1)
     assert done.exit_code == 2, done.output
     assert "there is no failure to keep" in done.stderr
 
 
 def test_a_script_that_is_content_shows_no_failure(file, tmp_path):
-    done = _run("reduce", file, "--script", "true", "--out", tmp_path / "out")
+    done = run_command("reduce", file, "--script", "true", "--out", tmp_path / "out")
     assert done.exit_code == 2
     assert "there is no failure to keep" in done.stderr
 
 
 @pytest.mark.slow
 def test_a_program_that_does_not_fail_is_bad_input(file):
-    done = _run("bisect", file)
+    done = run_command("bisect", file)
     assert done.exit_code == 2, done.output
     assert "there is no failure to look into: " in done.stderr
 
 
 @pytest.mark.slow
 def test_a_wrong_program_is_reduced_into_a_bundle(sliced, tmp_path):
-    done = _run("reduce", sliced, "--workers", 2, "--out", tmp_path / "out", "--json")
+    done = run_command("reduce", sliced, "--workers", 2, "--out", tmp_path / "out", "--json")
     report = json.loads(done.stdout)
     assert (report["kept"], report["exhausted"]) == ("pass/cse/merge with equal", False)
     assert report["instructions"] <= 5

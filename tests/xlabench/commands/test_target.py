@@ -1,26 +1,9 @@
 """What a failure is looked into with: a file or a bundle, its engines, its reference."""
 
-import numpy as np
 import pytest
-from click.testing import CliRunner
+from one_program import PROGRAM, X, run_command
 
 from xlabench.bundles import bundle
-from xlabench.cli import cli
-
-PROGRAM = """HloModule m
-
-ENTRY e {
-  x = f32[8] parameter(0)
-  a = f32[8] tanh(x)
-  b = f32[8] negate(a)
-  ROOT c = f32[8] add(b, x)
-}
-"""
-X = np.arange(8, dtype=np.float32)
-
-
-def _run(*arguments):
-    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
 
 
 def _bundle(folder, expected, *, text=PROGRAM, engine="reference", reference="reference", verdict="wrong"):
@@ -34,7 +17,7 @@ def _bundle(folder, expected, *, text=PROGRAM, engine="reference", reference="re
 @pytest.mark.parametrize("command", ["reduce", "bisect", "isolate"])
 @pytest.mark.parametrize("option", [("--seed", 1), ("--inputs", "in.npz"), ("--module", 1), ("--fill-elided", 1)])
 def test_what_a_bundle_brings_cannot_be_given(tmp_path, command, option):
-    done = _run(command, _bundle(tmp_path / "b", X), *option)
+    done = run_command(command, _bundle(tmp_path / "b", X), *option)
     assert done.exit_code == 2, done.output
     assert f"{option[0]} cannot be given" in done.stderr
 
@@ -43,5 +26,5 @@ def test_what_a_bundle_brings_cannot_be_given(tmp_path, command, option):
 def test_the_reference_of_a_bundle_is_asked_unless_another_is_given(tmp_path, monkeypatch, options, expected):
     asked = []
     monkeypatch.setattr("xlabench.commands.isolate.Prober", lambda setup: asked.append(setup.reference))
-    _run("isolate", _bundle(tmp_path / "b", X, reference="cpu:opt=0"), *options)
+    run_command("isolate", _bundle(tmp_path / "b", X, reference="cpu:opt=0"), *options)
     assert asked == [expected]
