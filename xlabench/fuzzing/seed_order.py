@@ -23,9 +23,14 @@ DRAWN_EVERY, SEED_EVERY = 4, 3
 _ATTEMPTS = 4
 
 
+def _ahead(count: int) -> int:
+    """Numbers in which so many seeds come for the first time, with what is drawn in between."""
+    return -(-count * DRAWN_EVERY // (DRAWN_EVERY - 1))
+
+
 def place_of(number: int, count: int) -> tuple[int, int] | None:
     """Which of so many seeds has its turn, and how often it had one; None of a number that is drawn."""
-    ahead = -(-count * DRAWN_EVERY // (DRAWN_EVERY - 1))
+    ahead = _ahead(count)
     if number < ahead:
         return (number - number // DRAWN_EVERY - 1, 0) if number % DRAWN_EVERY else None
     later = number - ahead
@@ -41,7 +46,7 @@ def is_seed(number: int) -> bool:
 
 def is_first(number: int) -> bool:
     """Whether the block of a number is among those in which every seed comes for the first time."""
-    return block_of(number) * BLOCK < -(-len(seeds()) * DRAWN_EVERY // (DRAWN_EVERY - 1))
+    return block_of(number) * BLOCK < _ahead(len(seeds()))
 
 
 def seed_of(number: int, rng: np.random.Generator) -> Any:
