@@ -21,6 +21,7 @@ from compiler.edit.names import named_for_xla
 from compiler.edit.shapes import resize, retype
 from compiler.edit.together import together
 from compiler.edit.twin import integer_twin
+from compiler.ir.graph import reachable
 from compiler.ir.opdef import zeros
 from compiler.ir.shape import ArrayShape, leaves
 from compiler.ir.source_lines import source_of, sources_of
@@ -44,6 +45,7 @@ __all__ = [
     "options_of",
     "place_of",
     "plain",
+    "reachable",
     "resize",
     "retype",
     "routine_of",

@@ -38,15 +38,11 @@ def signature_of(module_text: str, verdict: str, key: str) -> tuple[str, ...]:
 
 def _opcodes_behind(result: Any) -> set[str]:
     """The opcodes, with the types they work on, that a value is computed by."""
-    pending, seen = [result], set()
-    while pending:
-        instruction = pending.pop()
-        if instruction in seen:
-            continue
-        seen.add(instruction)
-        pending.extend(instruction.operands)
-        pending.extend(computation.root for computation in instruction.called_computations())
-    return _opcodes(seen)
+    return _opcodes(compiler.edit.reachable([result], _behind))
+
+
+def _behind(instruction: Any) -> list[Any]:
+    return [*instruction.operands, *(computation.root for computation in instruction.called_computations())]
 
 
 def _opcodes(instructions: Iterable[Any]) -> set[str]:

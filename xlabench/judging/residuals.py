@@ -97,26 +97,23 @@ def _leaves(instruction: Instruction, path: tuple[int, ...] = ()) -> Iterator[Va
         yield instruction, path
 
 
-def _sources(value: Value, part: str = WHOLE) -> Iterator[tuple[Value, str]]:
+def _sources(value: Value) -> Iterator[tuple[Value, str]]:
     """Where the elements of a value may come from as they are, and which part of complex numbers they have become."""
-    pending, seen = [(value, part)], set[tuple[Value, str]]()
-    while pending:
-        (instruction, path), part = found = pending.pop()
-        if found in seen:
-            continue
-        seen.add(found)
-        yield found
-        operands = instruction.operands
-        if instruction.opcode == "get-tuple-element":
-            pending.append(((operands[0], (instruction.attributes["index"], *path)), part))
-        elif instruction.opcode == "tuple" and path:
-            pending.append(((operands[path[0]], path[1:]), part))
-        elif instruction.opcode == "complex" and part == WHOLE:
-            pending += [((operands[0], ()), "real"), ((operands[1], ()), "imag")]
-        elif instruction.opcode == "select":
-            pending += [((operand, ()), part) for operand in operands[1:]]
-        elif instruction.opcode in _AS_THEY_ARE:
-            pending.append(((operands[0], path), part))
+    return compiler.edit.reachable([(value, WHOLE)], _handed_on)
+
+
+def _handed_on(found: tuple[Value, str]) -> list[tuple[Value, str]]:
+    (instruction, path), part = found
+    operands = instruction.operands
+    if instruction.opcode == "get-tuple-element":
+        return [((operands[0], (instruction.attributes["index"], *path)), part)]
+    if instruction.opcode == "tuple" and path:
+        return [((operands[path[0]], path[1:]), part)]
+    if instruction.opcode == "complex" and part == WHOLE:
+        return [((operands[0], ()), "real"), ((operands[1], ()), "imag")]
+    if instruction.opcode == "select":
+        return [((operand, ()), part) for operand in operands[1:]]
+    return [((operands[0], path), part)] if instruction.opcode in _AS_THEY_ARE else []
 
 
 def _part(array: Array, part: str) -> Array:
@@ -200,17 +197,13 @@ class _Program:
 
 def _reflections_of(call: Instruction) -> Instruction | None:
     """The only geqrf that the operands of a call come from."""
-    pending, found, seen = list(call.operands), set[Instruction](), set[Instruction]()
-    while pending:
-        instruction = pending.pop()
-        if instruction in seen:
-            continue
-        seen.add(instruction)
-        if compiler.edit.routine_of(instruction) == "geqrf":
-            found.add(instruction)
-        else:
-            pending.extend(instruction.operands)
-    return found.pop() if len(found) == 1 else None
+    met = compiler.edit.reachable(call.operands, lambda one: () if _is_geqrf(one) else one.operands)
+    found = list(filter(_is_geqrf, met))
+    return found[0] if len(found) == 1 else None
+
+
+def _is_geqrf(instruction: Instruction) -> bool:
+    return compiler.edit.routine_of(instruction) == "geqrf"
 
 
 def _are_the_same(packed: Array, factors: Array, taken: Array, taken_factors: Array) -> bool:
