@@ -197,16 +197,15 @@ class Network:
 
     def _clean(self) -> str:
         """The last stages of a merge, inside each group."""
-
-        def emit(builder: Builder, arguments: list[Value]) -> None:
-            self._walk(builder, arguments, self.group, self._clean_group)
-
-        return self._routine("clean", "first stop", emit)
+        return self._routine(
+            "clean", "first stop", lambda b, arguments: self._walk(b, arguments, self.group, self._clean_group)
+        )
 
     def _levels(self, highest: int) -> str:
         """Merge runs of some levels, the highest given, between `first` and `stop`."""
         most = self._fused(highest)
-        cleanup = self._cleanup(min(highest - most, self._most))
+        after = min(highest - most, self._most)
+        cleanup = self._cleanup(after)
 
         def emit(builder: Builder, arguments: list[Value]) -> None:
             records, first, stop, low, high, vectors, spare = arguments
@@ -215,8 +214,8 @@ class Network:
                 fused = builder.smin(level.index, integer(most))
                 stride = builder.binary("lshr", run, fused)
                 for part, part_stop in self._blocks(builder, (first, stop), builder.add(run, run)):
-                    beyond = builder.sub(builder.add(run, stride), vectors)
-                    start = builder.smax(builder.add(part, beyond), integer(0))
+                    beyond = builder.add(part, builder.sub(builder.add(run, stride), vectors))
+                    start = builder.smax(beyond, integer(0))
                     for number in range(most + 1):
                         with builder.when(builder.compare("eq", fused, integer(number)), "flip"):
                             flip = [records, part, stride, vectors, spare, start, stride]
@@ -224,7 +223,7 @@ class Network:
                     strides = builder.sub(level.index, fused)
                     builder.call(f"@{cleanup}", "void", [records, part, part_stop, strides, vectors, spare])
 
-        return self._routine(f"levels.{most}.{cleanup[-1]}", "first stop low high vectors spare", emit)
+        return self._routine(f"levels.{most}.{after}", "first stop low high vectors spare", emit)
 
     def _cleanup(self, most: int) -> str:
         """The stages of a number of strides, the lowest that of a group, then those inside groups.
