@@ -1,8 +1,10 @@
-"""A small program with its input, and the command line asked in the process of a test."""
+"""A small program with its input and bundles of it, and the command line asked in the process of a test."""
 
 import numpy as np
 from click.testing import CliRunner
 
+import compiler
+from xlabench.bundles import bundle
 from xlabench.cli import cli
 
 PROGRAM = """HloModule m
@@ -20,3 +22,17 @@ X = np.arange(8, dtype=np.float32)
 def run_command(*arguments):
     """What a command gives."""
     return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+def right_result():
+    """What the program gives."""
+    return compiler.interpret(compiler.parse(PROGRAM), X)[0]
+
+
+def write_bundle(folder, expected, *, text=PROGRAM, engine="reference", reference="reference", verdict="wrong"):
+    """A bundle in a folder that is made, of a failure with what was expected and got."""
+    folder.mkdir()
+    failure = bundle.Failure(text, [X], [expected], [expected], engine, reference, 1, verdict, "8 elements are wrong")
+    for name, data in bundle._contents(failure).items():
+        (folder / name).write_bytes(data)
+    return folder

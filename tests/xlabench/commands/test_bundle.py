@@ -8,41 +8,26 @@ import zipfile
 
 import ml_dtypes
 import pytest
-from one_program import PROGRAM, X, run_command
-
-import compiler
-from xlabench.bundles import bundle
-
-
-def _bundle(folder, expected, *, text=PROGRAM, engine="reference", reference="reference", verdict="wrong"):
-    folder.mkdir()
-    failure = bundle.Failure(text, [X], [expected], [expected], engine, reference, 1, verdict, "8 elements are wrong")
-    for name, data in bundle._contents(failure).items():
-        (folder / name).write_bytes(data)
-    return folder
-
-
-def _right():
-    return compiler.interpret(compiler.parse(PROGRAM), X)[0]
+from one_program import PROGRAM, X, right_result, run_command, write_bundle
 
 
 def test_show_says_what_a_bundle_holds(tmp_path):
-    done = run_command("bundle", "show", _bundle(tmp_path / "b", X), "--json")
+    done = run_command("bundle", "show", write_bundle(tmp_path / "b", X), "--json")
     report = json.loads(done.stdout)
     assert (report["verdict"], report["inputs"], report["module"]) == ("wrong", ["float32[8]"], PROGRAM)
 
 
 def test_show_sends_nothing_to_a_terminal_that_it_would_obey(tmp_path):
     text = PROGRAM.replace("add(b, x)", 'add(b, x), metadata={op_name="caf\udce9\x1b[2J"}')
-    done = run_command("bundle", "show", _bundle(tmp_path / "b", X, text=text))
+    done = run_command("bundle", "show", write_bundle(tmp_path / "b", X, text=text))
     assert done.exit_code == 0, done.exception
     assert 'op_name="caf\\udce9\\x1b[2J"' in done.stdout
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("expected", "code"), [(X, 0), (_right(), 1)], ids=["shows", "gone"])
+@pytest.mark.parametrize(("expected", "code"), [(X, 0), (right_result(), 1)], ids=["shows", "gone"])
 def test_verify_replays_a_bundle(tmp_path, expected, code):
-    done = run_command("bundle", "verify", _bundle(tmp_path / "b", expected), "--json")
+    done = run_command("bundle", "verify", write_bundle(tmp_path / "b", expected), "--json")
     report = json.loads(done.stdout)
     assert (done.exit_code, report["exit_code"], report["holds"]) == (code, code, code == 0)
     assert report["recorded"] == "wrong"
@@ -50,7 +35,7 @@ def test_verify_replays_a_bundle(tmp_path, expected, code):
 
 def _export(tmp_path, *, expected=X, blocked=(), **changes):
     """Export a bundle, and write modules that cannot be imported into the folder `blocked`."""
-    done = run_command("bundle", "export", _bundle(tmp_path / "b", expected, **changes), "--out", tmp_path / "out")
+    done = run_command("bundle", "export", write_bundle(tmp_path / "b", expected, **changes), "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
     (tmp_path / "blocked").mkdir()
     for name in blocked:

@@ -5,31 +5,16 @@ import os
 from pathlib import Path
 
 import pytest
-from one_program import PROGRAM, X, run_command
-
-import compiler
-from xlabench.bundles import bundle
-
-
-def _bundle(folder, expected, *, text=PROGRAM, engine="reference", reference="reference", verdict="wrong"):
-    folder.mkdir()
-    failure = bundle.Failure(text, [X], [expected], [expected], engine, reference, 1, verdict, "8 elements are wrong")
-    for name, data in bundle._contents(failure).items():
-        (folder / name).write_bytes(data)
-    return folder
-
-
-def _right():
-    return compiler.interpret(compiler.parse(PROGRAM), X)[0]
+from one_program import X, right_result, run_command, write_bundle
 
 
 @pytest.mark.slow
 def test_recheck_tells_what_is_fixed_from_what_shows_and_what_is_broken(tmp_path):
-    _bundle(tmp_path / "fixed", _right())
-    _bundle(tmp_path / "shows", X)
-    (_bundle(tmp_path / "torn", X) / "module.hlo").write_text("?")
-    _bundle(tmp_path / "unreadable", X, text="HloModule")
-    _bundle(tmp_path / "otherwise", X, verdict="crash")
+    write_bundle(tmp_path / "fixed", right_result())
+    write_bundle(tmp_path / "shows", X)
+    (write_bundle(tmp_path / "torn", X) / "module.hlo").write_text("?")
+    write_bundle(tmp_path / "unreadable", X, text="HloModule")
+    write_bundle(tmp_path / "otherwise", X, verdict="crash")
     done = run_command("recheck", tmp_path, "--json")
     rows = json.loads(done.stdout)["bundles"]
     assert {row["path"]: row["state"] for row in rows} == {
@@ -44,7 +29,7 @@ def test_recheck_tells_what_is_fixed_from_what_shows_and_what_is_broken(tmp_path
 
 
 def test_recheck_says_which_folders_it_cannot_look_into(tmp_path, monkeypatch):
-    _bundle(tmp_path / "closed", X)
+    write_bundle(tmp_path / "closed", X)
     scandir = os.scandir
 
     def denied(path):

@@ -8,7 +8,7 @@ import tempfile
 import time
 
 import pytest
-from one_program import PROGRAM, X, run_command
+from one_program import X, right_result, run_command, write_bundle
 
 import compiler
 from xlabench import jobs
@@ -22,18 +22,6 @@ def sliced(tmp_path, monkeypatch, mutants):
     path = tmp_path / "sliced.hlo"
     path.write_text(mutants["cse_slice"].text)
     return path
-
-
-def _bundle(folder, expected, *, text=PROGRAM, engine="reference", reference="reference", verdict="wrong"):
-    folder.mkdir()
-    failure = bundle.Failure(text, [X], [expected], [expected], engine, reference, 1, verdict, "8 elements are wrong")
-    for name, data in bundle._contents(failure).items():
-        (folder / name).write_bytes(data)
-    return folder
-
-
-def _right():
-    return compiler.interpret(compiler.parse(PROGRAM), X)[0]
 
 
 @pytest.mark.slow
@@ -64,7 +52,7 @@ def test_a_script_that_cannot_be_asked_is_bad_input(file, script, message):
 
 
 def test_a_script_needs_no_engine(tmp_path):
-    folder = _bundle(tmp_path / "b", X, engine="xla")
+    folder = write_bundle(tmp_path / "b", X, engine="xla")
     done = run_command("reduce", folder, "--script", "true")
     assert done.exit_code == 2, done.output
     assert "there is no failure to keep" in done.stderr
@@ -137,7 +125,7 @@ def test_what_cannot_be_written_after_all_is_kept_elsewhere(file, tmp_path, monk
 
 
 def test_the_folder_beside_a_bundle_that_is_this_folder_has_its_name(tmp_path, monkeypatch):
-    monkeypatch.chdir(_bundle(tmp_path / "b", _right()))
+    monkeypatch.chdir(write_bundle(tmp_path / "b", right_result()))
     done = run_command("reduce", ".", "--script", "test -e", "--max-probes", 1)
     assert done.exit_code == 2, done.output
     assert "there is no failure to keep" in done.stderr
