@@ -114,22 +114,6 @@ _FUSION_KINDS = {
     "kOutput": KernelKind.DOT,
     "kCustom": KernelKind.ROW,
 }
-_OPCODE_KINDS = {
-    kind.value: kind
-    for kind in (
-        KernelKind.REDUCE,
-        KernelKind.DOT,
-        KernelKind.CONVOLUTION,
-        KernelKind.REDUCE_WINDOW,
-        KernelKind.SCATTER,
-        KernelKind.SELECT_AND_SCATTER,
-        KernelKind.SORT,
-        KernelKind.CHOLESKY,
-        KernelKind.TRIANGULAR_SOLVE,
-        KernelKind.FFT,
-    )
-}
-
 NO_KERNEL = having(Trait.STRUCTURAL | Trait.VIEW) | {"after-all"}
 """Opcodes whose value already lies in memory: no code runs for them."""
 
@@ -168,12 +152,13 @@ def _kind_of(instruction: Instruction) -> KernelKind:
     """How an instruction that is no fusion is computed."""
     if given(instruction):
         return KernelKind.FOREIGN
-    kind, is_so = _KINDS.get(instruction.opcode, _AS_LOOP)
-    if kind is not KernelKind.LOOP and is_so(instruction):
-        return kind
-    if instruction.opcode not in _OPCODE_KINDS and not elemental.supports(instruction):
-        if instruction.opcode == "custom-call":
+    if instruction.opcode in _KINDS:
+        kind, is_so = _KINDS[instruction.opcode]
+        if is_so(instruction):
+            return kind
+        if kind is KernelKind.LAPACK:
             raise unknown(instruction, "code generation")
+    elif not elemental.supports(instruction):
         raise UnsupportedError(f"opcode {instruction.opcode}", "code generation", f"at {instruction.name}")
     return KernelKind.LOOP
 
@@ -238,9 +223,19 @@ def _is_routine(instruction: Instruction) -> bool:
     return call_of(instruction) is not None
 
 
-_AS_LOOP: tuple[KernelKind, Callable[[Instruction], bool]] = (KernelKind.LOOP, _always)
 _KINDS: Mapping[str, tuple[KernelKind, Callable[[Instruction], bool]]] = {
-    **{opcode: (kind, _always) for opcode, kind in _OPCODE_KINDS.items()},
+    **{
+        kind.value: (kind, _always)
+        for kind in (
+            KernelKind.REDUCE,
+            KernelKind.SCATTER,
+            KernelKind.SELECT_AND_SCATTER,
+            KernelKind.SORT,
+            KernelKind.CHOLESKY,
+            KernelKind.TRIANGULAR_SOLVE,
+            KernelKind.FFT,
+        )
+    },
     "dot": (KernelKind.DOT, _is_real),
     "convolution": (KernelKind.CONVOLUTION, is_sum_of_products),
     "reduce-window": (KernelKind.REDUCE_WINDOW, windows.is_plain),
