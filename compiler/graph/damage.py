@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from compiler.graph.schema import MESSAGES, Field
+from compiler.varint import read_varint
 
 DEEPEST = 100
 """Messages inside of each other that readers of protocol buffers take."""
 
 _VARINT, _FIXED_64, _LENGTH, _START_GROUP, _END_GROUP, _FIXED_32 = range(6)
 _FIXED = {_FIXED_64: 8, _FIXED_32: 4}
-_LONGEST_VARINT = 10
-"""Bytes of a number of 64 bits, seven in each (protocol buffers, encoding)."""
 
 
 class _DamageError(Exception):
@@ -104,15 +103,10 @@ def _within(at: int, end: int, start: int, name: str) -> int:
 
 
 def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
-    value = 0
-    for place in range(_LONGEST_VARINT):
-        if at + place >= end:
-            raise _DamageError(at, "the bytes end in the middle of a number")
-        byte = data[at + place]
-        value |= (byte & 127) << 7 * place
-        if byte < 128:
-            return value, at + place + 1
-    raise _DamageError(at, f"a number takes more than {_LONGEST_VARINT} bytes")
+    try:
+        return read_varint(data, at, end)
+    except ValueError as error:
+        raise _DamageError(at, str(error)) from error
 
 
 def _check_text(data: bytes, start: int, end: int, name: str) -> None:

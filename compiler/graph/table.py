@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from compiler.diagnostics import InputError, UnsupportedError
 from compiler.graph.checksum import crc32c, masked
+from compiler.varint import read_varint, varint
 
 _FOOTER = 48
 """Bytes at the end of a table (LevelDB, table_format.md)."""
@@ -117,15 +118,10 @@ class _Reader:
         return _Handle(offset, size), at
 
     def _varint(self, at: int, end: int) -> tuple[int, int]:
-        value = 0
-        for place in range(10):
-            if at + place >= end:
-                break
-            byte = self._data[at + place]
-            value |= (byte & 127) << 7 * place
-            if byte < 128:
-                return value, at + place + 1
-        raise self._damage(at, "a number does not end")
+        try:
+            return read_varint(self._data, at, end)
+        except ValueError as error:
+            raise self._damage(at, "a number does not end") from error
 
     def _damage(self, at: int, said: str) -> InputError:
         return InputError(f"{self._filename}: no table: at byte {at:,}, {said}; get the file again")
@@ -140,12 +136,12 @@ def table_of(entries: Mapping[bytes, bytes]) -> bytes:
         following = keys[number + 1] if number + 1 < len(keys) else None
         if following is None or block.size >= _BLOCK_SIZE:
             made = block.bytes()
-            index.add(_separator(key, following), _varint(len(data)) + _varint(len(made) - _TRAILER))
+            index.add(_separator(key, following), varint(len(data)) + varint(len(made) - _TRAILER))
             data += made
             block = _Block(_RESTARTS)
     nothing, directory = _Block(_RESTARTS).bytes(), index.bytes()
     handles = [(len(data), len(nothing)), (len(data) + len(nothing), len(directory))]
-    footer = b"".join(_varint(offset) + _varint(size - _TRAILER) for offset, size in handles)
+    footer = b"".join(varint(offset) + varint(size - _TRAILER) for offset, size in handles)
     return data + nothing + directory + footer.ljust(_FOOTER - 8, b"\0") + struct.pack("<Q", _MAGIC)
 
 
@@ -177,7 +173,7 @@ class _Block:
             self._count = 0
         elif self._count:
             shared = _in_common(self._last, key)
-        self._body += _varint(shared) + _varint(len(key) - shared) + _varint(len(value)) + key[shared:] + value
+        self._body += varint(shared) + varint(len(key) - shared) + varint(len(value)) + key[shared:] + value
         self._last = key
         self._count += 1
 
@@ -202,11 +198,3 @@ def _separator(key: bytes, following: bytes | None) -> bytes:
     if at < min(len(key), len(following)) and key[at] < 255 and key[at] + 1 < following[at]:
         return key[:at] + bytes([key[at] + 1])
     return key
-
-
-def _varint(number: int) -> bytes:
-    made = bytearray()
-    while number > 127:
-        made.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*made, number])

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from compiler.diagnostics import UnsupportedError
 from compiler.proto.schema import ENUMERATIONS, MESSAGES, Field
+from compiler.varint import varint
 
 Message = Mapping[str, Any]
 """Values by the names of fields."""
@@ -101,17 +102,6 @@ def _encoded(kind: str, value: Any) -> tuple[int, bytes]:
     if fixed is not None:
         return fixed.wire_type, struct.pack(fixed.code, value)
     return _VARINT, varint(int(value))
-
-
-def varint(value: int) -> bytes:
-    """Seven bits a byte, the lowest first; a number below zero as one of 64 bits."""
-    rest = value & ((1 << _BITS) - 1)
-    encoded = bytearray()
-    while rest > 127:
-        encoded.append(rest & 127 | 128)
-        rest >>= 7
-    encoded.append(rest)
-    return bytes(encoded)
 
 
 def _packed(kind: str, values: Sequence[Any] | NDArray[Any]) -> bytes:

@@ -10,6 +10,7 @@ from typing import Any
 
 from compiler.ir.attributes import ConvolutionDimensions
 from compiler.tf2xla.operation import Operation
+from compiler.varint import read_varint
 
 _VARINT, _BYTES = 0, 2
 """Wire types (protocol buffers, encoding)."""
@@ -26,7 +27,7 @@ def fields_of(operation: Operation, name: str) -> Fields:
     try:
         for field, value in _read(operation.attribute(name)):
             found.setdefault(field, []).extend(value)
-    except (IndexError, ValueError) as error:
+    except ValueError as error:
         raise operation.invalid(f"its attribute {name!r} is no message of dimension numbers") from error
     return found
 
@@ -34,32 +35,22 @@ def fields_of(operation: Operation, name: str) -> Fields:
 def _read(data: bytes) -> Iterator[tuple[int, list[int]]]:
     at = 0
     while at < len(data):
-        key, at = _varint(data, at)
+        key, at = read_varint(data, at, len(data))
         if key & 7 == _VARINT:
-            value, at = _varint(data, at)
+            value, at = read_varint(data, at, len(data))
             yield key >> 3, [value]
         elif key & 7 == _BYTES:
-            size, at = _varint(data, at)
+            size, at = read_varint(data, at, len(data))
             end = at + size
             if end > len(data):
                 raise ValueError("it ends in a field")
             values = []
             while at < end:
-                value, at = _varint(data, at)
+                value, at = read_varint(data, at, end)
                 values.append(value)
             yield key >> 3, values
         else:
             raise ValueError("it has fields of other kinds")
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        value |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 0x80:
-            return value, at
 
 
 def dot_numbers(operation: Operation) -> dict[str, Any]:

@@ -12,13 +12,6 @@ NUMBERS = (0, 1, 127, 128, 150, 16383, 16384, 1 << 31, (1 << 63) - 1, -1, -128, 
 SCALARS = {"int32", "int64", "uint32", "uint64", "bool", "string", "bytes", "float", "double"}
 
 
-@pytest.mark.parametrize(
-    ("value", "encoded"), [(1, "01"), (150, "9601"), (300, "ac02"), (-2, "feffffffffffffffff01"), (0, "00")]
-)
-def test_varints_are_those_of_the_documentation(value, encoded):
-    assert wire.varint(value).hex() == encoded
-
-
 @pytest.mark.parametrize("value", NUMBERS)
 def test_a_number_is_read_as_it_was_written(value):
     assert proto_reader.one(wire.encode("SourceTarget", {"source": value}), 1) == value
