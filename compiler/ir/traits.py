@@ -23,6 +23,8 @@ class Trait(enum.Flag):
     """Each element is one of several candidates; which one is found out for each."""
     VIEW = enum.auto()
     """The same elements in the same order: the result may lie in the memory of the operand."""
+    IDENTITY = enum.auto()
+    """The result is the first operand as it is: `f(x) = x`, or `f(x, y) = x`."""
     PARTIAL = enum.auto()
     """No more elements of the first operand are read than the result has."""
     INDEXED = enum.auto()

@@ -325,7 +325,7 @@ OPS: dict[str, Op] = {
             _infer_same,
             _same,
             "The same value in memory of its own.",
-            traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.SIGNED_ZEROS,
+            traits=Trait.ELEMENTWISE | Trait.IDENTITY | Trait.EXACT | Trait.SIGNED_ZEROS,
         ),
         Op(
             "bitcast",

@@ -138,7 +138,7 @@ OPS: dict[str, Op] = {
             _infer_first,
             _first,
             "The same value, which no pass may look behind.",
-            traits=Trait.VIEW | Trait.EXACT | Trait.STRICT_TYPES,
+            traits=Trait.VIEW | Trait.IDENTITY | Trait.EXACT | Trait.STRICT_TYPES,
         ),
         Op(
             "domain",
@@ -147,7 +147,7 @@ OPS: dict[str, Op] = {
             _first,
             "The same value across a sharding boundary.",
             required=("domain",),
-            traits=Trait.STRICT_TYPES,
+            traits=Trait.IDENTITY | Trait.STRICT_TYPES,
         ),
         Op(
             "add-dependency",
@@ -155,7 +155,7 @@ OPS: dict[str, Op] = {
             _infer_add_dependency,
             _first,
             "The first, once the second has happened.",
-            traits=Trait.STRICT_TYPES | Trait.TOKENS,
+            traits=Trait.IDENTITY | Trait.STRICT_TYPES | Trait.TOKENS,
         ),
         Op(
             "after-all",

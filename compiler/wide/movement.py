@@ -131,7 +131,7 @@ _TOGETHER = having(Trait.STRUCTURAL | Trait.CALLS | Trait.ASYNC | Trait.COLLECTI
 RULES: dict[str, Rule] = {
     **dict.fromkeys(having(Trait.MOVES | Trait.SELECTS) - {"bitcast-convert"}, _moved),
     **dict.fromkeys(_TOGETHER, _held_together),
-    **dict.fromkeys(("copy", "opt-barrier", "domain", "add-dependency", "after-all"), _held_together),
+    **dict.fromkeys(having(Trait.IDENTITY) | {"after-all"}, _held_together),
     **dict.fromkeys(("partition-id", "replica-id"), _held_together),
     **dict.fromkeys(("dynamic-slice", "gather", "set-dimension-size", "dynamic-reshape"), _from_first),
     "dynamic-update-slice": _from_second,

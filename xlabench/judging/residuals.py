@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import compiler
+from compiler.ops import Trait, having
 from xlabench.judging.lapack_call import Call
 from xlabench.judging.relations import RELATIONS
 from xlabench.judging.tolerance import Array, finfo, is_inexact, real_dtype
@@ -34,7 +35,7 @@ Value = tuple[Instruction, tuple[int, ...]]
 """An instruction, and the path to an array of its value."""
 WHOLE = "all"
 NOWHERE = (-1, WHOLE)
-_AS_THEY_ARE = frozenset({"copy", "opt-barrier"})
+_AS_THEY_ARE = having(Trait.IDENTITY)
 _VECTORS = frozenset({"gtsv"})
 _HEADROOM = 16.0
 """Of the largest number of a type, for sums of as many terms as there are rows."""
