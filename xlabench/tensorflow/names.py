@@ -58,6 +58,9 @@ ops.initializers: initializers.zeros=Zeros initializers.ones=Ones initializers.c
 ops.initializers: initializers.random_normal=RandomNormal initializers.random_uniform=RandomUniform
 ops.initializers: initializers.truncated_normal=TruncatedNormal initializers.variance_scaling=VarianceScaling
 ops.initializers: initializers.glorot_uniform=glorot_uniform initializers.glorot_normal=glorot_normal
+ops.layers: layers.dense=dense layers.conv2d=conv2d layers.max_pooling2d=max_pooling2d layers.flatten=flatten
+ops.layers: layers.average_pooling2d=average_pooling2d layers.dropout=dropout
+ops.layers: layers.batch_normalization=batch_normalization
 training.gradients: gradients IndexedSlices
 training.optimizers: train.Optimizer=Optimizer train.GradientDescentOptimizer=GradientDescentOptimizer
 training.optimizers: train.MomentumOptimizer=MomentumOptimizer train.AdamOptimizer=AdamOptimizer
@@ -93,6 +96,7 @@ NAMESPACES = (
         "dtypes",
         "initializers",
         "io",
+        "layers",
         "linalg",
         "logging",
         "losses",
@@ -110,7 +114,6 @@ REFUSED: Mapping[str, str] = {
     "summary": "events for TensorBoard are not written here; use RunMetadata and timeline.Timeline",
     "data": "tf.data is not there; feed arrays with feed_dict",
     "keras": "Keras is not there; build the graph with tf.nn",
-    "layers": "tf.layers is not there; use tf.get_variable with tf.matmul or tf.nn.conv2d",
     "estimator": "estimators are not there; write the training loop with a session",
     "saved_model": "models are not written here; `python -m compiler graph` reads SavedModels",
     "distribute": "strategies are not there; a session runs on one device",

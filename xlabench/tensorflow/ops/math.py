@@ -271,15 +271,15 @@ def reduce_logsumexp(
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
-    """The product of two arrays, summed over axes of both; their sizes must be known.
+    """The product of two arrays, summed over axes of both, of which the sizes must be known.
 
     Raises:
-        ValueError: they are not.
+        ValueError: they are not, or it is not known how many axes there are.
     """
     with get_default_graph().name_scope(name or "Tensordot") as scope:
         x, y = convert_to_tensor(a, name="a"), convert_to_tensor(b, name="b")
-        if not (x.shape.is_fully_defined() and y.shape.is_fully_defined()):
-            raise ValueError("tf.tensordot takes tensors of known sizes here")
+        if x.shape.rank is None or y.shape.rank is None:
+            raise ValueError("tf.tensordot takes tensors of known ranks here")
         ranks = len(x.shape), len(y.shape)
         if isinstance(axes, int):
             left, right = list(range(ranks[0] - axes, ranks[0])), list(range(axes))
@@ -291,12 +291,18 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         return apply("Reshape", [product, [*sides[0][1], *sides[1][1]]], {}, scope).outputs[0]
 
 
-def _flattened(x: Tensor, summed: Sequence[int], *, is_last: bool) -> tuple[Tensor, list[int]]:
-    """A matrix of an array, and the sizes of what is not summed over."""
-    sizes = [int(one) for one in x.shape]
+def _flattened(x: Tensor, summed: Sequence[int], *, is_last: bool) -> tuple[Tensor, list[Any]]:
+    """A matrix of an array, and the sizes of what is not summed over: tensors where they are known at run time only."""
+    sizes = x.shape.as_list()
+    inner = [sizes[n] for n in summed]
+    if None in inner:
+        raise ValueError(f"tf.tensordot takes tensors whose sizes are known along the axes that are summed over: {x}")
     free = [number for number in range(len(sizes)) if number not in summed]
     order = [*free, *summed] if is_last else [*summed, *free]
-    turned = apply("Transpose", [x, order], {}).outputs[0]
-    inner = int(np.prod([sizes[n] for n in summed]))
-    matrix = apply("Reshape", [turned, [-1, inner] if is_last else [inner, -1]], {}).outputs[0]
-    return matrix, [sizes[n] for n in free]
+    turned = x if order == list(range(len(sizes))) else apply("Transpose", [x, order], {}).outputs[0]
+    outer = [sizes[n] for n in free]
+    matrix = [-1 if None in outer else int(np.prod(outer)), int(np.prod(inner))]
+    if None in outer:
+        found = apply("Shape", [x], {}).outputs[0]
+        outer = [found[n] if sizes[n] is None else sizes[n] for n in free]
+    return apply("Reshape", [turned, matrix if is_last else matrix[::-1]], {}).outputs[0], outer
