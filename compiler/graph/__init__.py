@@ -29,6 +29,7 @@ from compiler.graph.attributes import (
     PlaceholderName,
     Unset,
 )
+from compiler.graph.checksum import framed
 from compiler.graph.graph import Argument, Function, Graph, Node
 from compiler.graph.names import MODEL_FILES
 from compiler.graph.shapes import PartialShape
@@ -37,6 +38,7 @@ from compiler.graph.types import BY_NAME, DataType
 from compiler.graph.verify import verify
 
 if TYPE_CHECKING:
+    from compiler.graph.bundle import Bundle
     from compiler.graph.savedmodel import SavedModel
 
 __all__ = [
@@ -54,8 +56,12 @@ __all__ = [
     "PlaceholderName",
     "Tensor",
     "Unset",
+    "framed",
     "is_saved_model",
+    "message_class",
+    "meta_graph",
     "parse_graph",
+    "read_checkpoint",
     "read_graph",
     "read_saved_model",
     "require_protobuf",
@@ -63,6 +69,7 @@ __all__ = [
     "to_binary",
     "to_text",
     "verify",
+    "write_checkpoint",
     "write_saved_model",
 ]
 
@@ -121,6 +128,64 @@ def write_saved_model(model: SavedModel, folder: Path, values: Mapping[str, NDAr
     """
     require_protobuf(str(folder))
     import_module("compiler.graph.writing").write_saved_model(model, folder, values or {})
+
+
+def read_checkpoint(prefix: Path) -> Bundle:
+    """The tensors of a checkpoint by their keys, read when they are asked for.
+
+    Args:
+        prefix: the path of its files without `.index` and `.data-...`.
+
+    Raises:
+        InputError: it cannot be read, or makes no sense.
+        UnsupportedError: the library `protobuf` is not installed, or the checkpoint's form is not read here.
+    """
+    require_protobuf(str(prefix))
+    bundle: Bundle = import_module("compiler.graph.bundle").Bundle(prefix)
+    return bundle
+
+
+def write_checkpoint(prefix: Path, values: Mapping[str, NDArray[Any]]) -> None:
+    """Write tensors as a checkpoint that TensorFlow reads; one that is there is replaced when all is written.
+
+    Args:
+        prefix: the path of its files without `.index` and `.data-...`; its folder is made.
+        values: the tensors by their keys.
+
+    Raises:
+        InputError: it cannot be written.
+        UnsupportedError: the library `protobuf` is not installed.
+    """
+    require_protobuf(str(prefix))
+    import_module("compiler.graph.writing").write_checkpoint(prefix, values)
+
+
+def meta_graph(graph: Graph, saver: Mapping[str, str]) -> bytes:
+    """A graph with the names of what saves and restores its variables, as MetaGraphDef in binary form.
+
+    Args:
+        graph: the graph.
+        saver: of a SaverDef the tensor with the file's name, the tensor that saves, and the node that restores.
+
+    Raises:
+        UnsupportedError: the library `protobuf` is not installed, or the graph takes more than 2 GiB.
+    """
+    require_protobuf("writing a graph")
+    encoded: bytes = import_module("compiler.graph.writing").meta_graph(graph, saver)
+    return encoded
+
+
+def message_class(kind: str) -> Any:
+    """The class of one of TensorFlow's messages, as the library `protobuf` has it.
+
+    Args:
+        kind: the message's name, of those in `schema`.
+
+    Raises:
+        UnsupportedError: the library `protobuf` is not installed.
+    """
+    require_protobuf(f"a message {kind}")
+    return import_module("compiler.graph.messages").CLASSES[kind]
 
 
 def to_binary(graph: Graph) -> bytes:

@@ -6,6 +6,8 @@ length, which NumPy follows at once, and what the lanes come to is put together 
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -81,3 +83,13 @@ def _applied(tables: list[list[int]], state: int) -> int:
 def masked(checksum: int) -> int:
     """A checksum as it is stored, so that one of data with checksums in them is not weaker."""
     return (checksum >> 15 | checksum << 17) + 0xA282EAD8 & 0xFFFFFFFF
+
+
+def framed(data: bytes) -> bytes:
+    """Bytes as one record of a file of records (TensorFlow, record_writer.cc): their count and they, with checksums."""
+    count = struct.pack("<Q", len(data))
+    return b"".join((count, _stored(count), data, _stored(data)))
+
+
+def _stored(data: bytes) -> bytes:
+    return struct.pack("<I", masked(crc32c(data)))

@@ -125,6 +125,24 @@ _MESSAGES = {
     "BundleEntryProto": """
         dtype:1:DataType shape:2:TensorShapeProto shard_id:3:int32 offset:4:int64 size:5:int64 crc32c:6:fixed32
         slices:7:TensorSliceProto*""",
+    "Summary": "value:1:Summary.Value*",
+    "Summary.Value": """
+        node_name:7:string tag:1:string metadata:9:SummaryMetadata simple_value:2:float|value
+        obsolete_old_style_histogram:3:bytes|value image:4:Summary.Image|value histo:5:HistogramProto|value
+        audio:6:Summary.Audio|value tensor:8:TensorProto|value""",
+    "Summary.Image": "height:1:int32 width:2:int32 colorspace:3:int32 encoded_image_string:4:bytes",
+    "Summary.Audio": """
+        sample_rate:1:float num_channels:2:int64 length_frames:3:int64 encoded_audio_string:4:bytes
+        content_type:5:string""",
+    "SummaryMetadata": """
+        plugin_data:1:SummaryMetadata.PluginData display_name:2:string summary_description:3:string""",
+    "SummaryMetadata.PluginData": "plugin_name:1:string content:2:bytes",
+    "HistogramProto": """
+        min:1:double max:2:double num:3:double sum:4:double sum_squares:5:double bucket_limit:6:double*
+        bucket:7:double*""",
+    "Event": """
+        wall_time:1:double step:2:int64 file_version:3:string|what graph_def:4:bytes|what summary:5:Summary|what
+        meta_graph_def:9:bytes|what""",
     "TensorId": "node_name:1:string output_index:2:int64",
     "Feed": "id:1:TensorId shape:2:TensorShapeProto name:3:string type:4:DataType",
     "Fetch": "id:1:TensorId name:2:string shape:3:TensorShapeProto type:4:DataType",

@@ -1,4 +1,4 @@
-"""SavedModels written: the folder with graph, signatures and checkpoint that TensorFlow reads.
+"""SavedModels and checkpoints written: folders with graph, signatures and checkpoint that TensorFlow reads.
 
 What was read and is not known here is written back as it was.  Of variables that have other values the checkpoint has
 these, with new checksums; strings, and whatever else has no meaning here, are copied.
@@ -6,9 +6,9 @@ these, with new checksums; strings, and whatever else has no meaning here, are c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from compiler.diagnostics import InputError, did_you_mean
 from compiler.graph.bundle import Bundle
 from compiler.graph.checksum import crc32c, masked
+from compiler.graph.graph import Graph
 from compiler.graph.graphdef import message_of
 from compiler.graph.messages import Message, started_from, to_bytes
 from compiler.graph.savedmodel import Port, SavedModel, Signature
@@ -43,7 +44,7 @@ def write_saved_model(model: SavedModel, folder: Path, values: Mapping[str, NDAr
         (folder / "saved_model.pb").write_bytes(to_bytes(_message(model)))
         if model.bundle is not None:
             (folder / "variables").mkdir()
-            _write_bundle(model.bundle, folder / "variables" / "variables", changed)
+            _write_tensors(folder / "variables" / "variables", _kept(model.bundle, changed))
     except OSError as error:
         raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
 
@@ -100,24 +101,55 @@ def _put_shape(made: Message, shape: PartialShape) -> None:
         made.dim.add(size=-1 if size is None else size)
 
 
-def _write_bundle(bundle: Bundle, prefix: Path, changed: Mapping[str, NDArray[Any]]) -> None:
-    """One file of tensors in the order that they had, and the index."""
+def write_checkpoint(prefix: Path, values: Mapping[str, NDArray[Any]]) -> None:
+    """See `compiler.graph.write_checkpoint`."""
+    try:
+        prefix.parent.mkdir(parents=True, exist_ok=True)
+        _write_tensors(prefix, (_stored(key, np.asarray(values[key])) for key in sorted(values)))
+    except OSError as error:
+        raise InputError(f"{prefix}: cannot be written: {error.strerror or error}") from error
+
+
+class _Stored(NamedTuple):
+    """A tensor of a checkpoint: its key, what the index says of it, and its bytes."""
+
+    key: str
+    entry: Message
+    data: bytes
+
+
+def _stored(key: str, array: NDArray[Any]) -> _Stored:
+    """A tensor that no checkpoint had before."""
+    data = np.ascontiguousarray(array).tobytes()
+    entry = started_from("BundleEntryProto", b"", dtype=tensor_of(array).type.number, size=len(data))
+    entry.crc32c = masked(crc32c(data))
+    _put_shape(entry.shape, PartialShape(array.shape))
+    return _Stored(key, entry, data)
+
+
+def _kept(bundle: Bundle, changed: Mapping[str, NDArray[Any]]) -> Iterator[_Stored]:
+    """The tensors of a checkpoint in the order that they had, of some of them other values."""
+    for key in sorted(bundle, key=bundle.place):
+        entry, data = bundle.stored(key)
+        if key in changed:
+            data = np.ascontiguousarray(changed[key]).tobytes()
+            entry.crc32c = masked(crc32c(data))
+        yield _Stored(key, entry, data)
+
+
+def _write_tensors(prefix: Path, tensors: Iterable[_Stored]) -> None:
+    """One file of tensors, and the index; the index comes last, so that no half of a checkpoint has one."""
     rows: dict[bytes, bytes] = {b"": to_bytes(_header())}
     offset = 0
-    with prefix.with_name("variables.data-00000-of-00001").open("wb") as file:
-        for key in _in_order(bundle):
-            entry, data = bundle.stored(key)
-            if key in changed:
-                data = np.ascontiguousarray(changed[key]).tobytes()
-                entry.crc32c = masked(crc32c(data))
+    index, unfinished = Path(f"{prefix}.index"), Path(f"{prefix}.data-00000-of-00001.tempstate")
+    with unfinished.open("wb") as file:
+        for key, entry, data in tensors:
             entry.shard_id, entry.offset = 0, offset
             offset += file.write(data)
             rows[key.encode("utf-8", "backslashreplace")] = to_bytes(entry)
-    prefix.with_name("variables.index").write_bytes(table_of(rows))
-
-
-def _in_order(bundle: Bundle) -> Iterable[str]:
-    return sorted(bundle, key=bundle.place)
+    unfinished.replace(unfinished.with_suffix(""))
+    index.with_name(f"{index.name}.tempstate").write_bytes(table_of(rows))
+    index.with_name(f"{index.name}.tempstate").replace(index)
 
 
 def _header() -> Message:
@@ -125,3 +157,11 @@ def _header() -> Message:
     made = started_from("BundleHeaderProto", b"", num_shards=1)
     made.version.producer = 1
     return made
+
+
+def meta_graph(graph: Graph, saver: Mapping[str, str]) -> bytes:
+    """See `compiler.graph.meta_graph`."""
+    made = started_from("MetaGraphDef", b"")
+    made.graph_def.CopyFrom(message_of(graph))
+    made.saver_def.CopyFrom(started_from("SaverDef", b"", **saver))
+    return to_bytes(made)

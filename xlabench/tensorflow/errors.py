@@ -39,6 +39,12 @@ class InvalidArgumentError(OpError):
     code = 3
 
 
+class NotFoundError(OpError):
+    """Something is not there."""
+
+    code = 5
+
+
 class FailedPreconditionError(OpError):
     """Something had to be done before."""
 
@@ -49,6 +55,12 @@ class UnimplementedError(OpError):
     """It is not done here."""
 
     code = 12
+
+
+class DataLossError(OpError):
+    """What is kept cannot be read."""
+
+    code = 15
 
 
 _CODES = (

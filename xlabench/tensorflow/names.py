@@ -68,6 +68,12 @@ training.optimizers: train.RMSPropOptimizer=RMSPropOptimizer train.AdagradOptimi
 training.steps: train.get_global_step=get_global_step train.create_global_step=create_global_step
 training.steps: train.get_or_create_global_step=get_or_create_global_step train.exponential_decay=exponential_decay
 training.graph_files: train.write_graph=write_graph io.write_graph=write_graph
+training.saver: train.Saver=Saver
+training.checkpoint_state: train.latest_checkpoint=latest_checkpoint train.checkpoint_exists=checkpoint_exists
+training.checkpoint_state: train.get_checkpoint_state=get_checkpoint_state train.remove_checkpoint=remove_checkpoint
+training.checkpoint_state: train.update_checkpoint_state=update_checkpoint_state
+summary: Event HistogramProto Summary
+ops.script: py_func numpy_function=py_func
 training.losses: losses.Reduction=Reduction losses.compute_weighted_loss=compute_weighted_loss
 training.losses: losses.add_loss=add_loss losses.get_losses=get_losses losses.get_total_loss=get_total_loss
 training.losses: losses.get_regularization_losses=get_regularization_losses losses.log_loss=log_loss
@@ -86,7 +92,7 @@ switches: logging.WARN=WARN logging.ERROR=ERROR logging.FATAL=FATAL
 
 _VALUES = "newaxis=None __version__='1.15.0' VERSION='1.15.0' GIT_VERSION='xlabench' COMPILER_VERSION='xlabench'"
 
-MODULES = ("app", "compat", "contrib", "errors", "examples", "flags", "python")
+MODULES = ("app", "compat", "contrib", "errors", "examples", "flags", "gfile", "python", "summary")
 """What is a module of its own, and a name of the namespace."""
 
 NAMESPACES = (
@@ -111,7 +117,6 @@ NAMESPACES = (
 """Names under which others stand."""
 
 REFUSED: Mapping[str, str] = {
-    "summary": "events for TensorBoard are not written here; use RunMetadata and timeline.Timeline",
     "data": "tf.data is not there; feed arrays with feed_dict",
     "keras": "Keras is not there; build the graph with tf.nn",
     "estimator": "estimators are not there; write the training loop with a session",
@@ -119,9 +124,8 @@ REFUSED: Mapping[str, str] = {
     "distribute": "strategies are not there; a session runs on one device",
     "function": "tf.function is not there; use a session",
     "GradientTape": "eager execution is not there; use tf.gradients and a session",
-    "py_func": "functions of Python do not run in graphs here",
-    "gfile": "files are read with Python's own functions: open, os, pathlib",
-    "train.Saver": "checkpoints are not written here; fetch the variables and save them with numpy.savez",
+    "py_function": "eager execution is not there; use tf.py_func, which gives arrays",
+    "train.import_meta_graph": "build the graph by its program; `python -m compiler graph` reads graphs of files",
     "train.Coordinator": "queues are not there; feed arrays with feed_dict",
     "train.MonitoredSession": "monitored sessions are not there; use tf.Session",
     "train.MonitoredTrainingSession": "monitored sessions are not there; use tf.Session",

@@ -126,4 +126,39 @@ RECORDS = table(
         "A function of Python.",
         Trait.STATEFUL,
     ),
+    _on_host(
+        "PyFuncStateless",
+        "input: Tin[] -> output: Tout[]; token: string; Tin: list(type); Tout: list(type)",
+        _HOST,
+        "A function of Python that gives the same whenever it is given the same.",
+    ),
+    _on_host(
+        "ScalarSummary",
+        "tags: string, values: T -> summary: string; T: {reals}",
+        _HOST,
+        "Numbers for an events file.",
+    ),
+    _on_host(
+        "HistogramSummary",
+        "tag: string, values: T -> summary: string; T: {reals} = float32",
+        _HOST,
+        "How often numbers of each size are, for an events file.",
+    ),
+    _on_host(
+        "MergeSummary", "inputs: N*string -> summary: string; N: int", _HOST, "What events files are given, as one."
+    ),
+    _on_host(
+        "SaveV2",
+        "prefix: string, tensor_names: string, shape_and_slices: string, tensors: dtypes[] -> ; dtypes: list(type)",
+        _HOST,
+        "Tensors written to a checkpoint.",
+        Trait.STATEFUL,
+    ),
+    _on_host(
+        "RestoreV2",
+        "prefix: string, tensor_names: string, shape_and_slices: string -> tensors: dtypes[]; dtypes: list(type)",
+        _HOST,
+        "Tensors read from a checkpoint.",
+        Trait.STATEFUL,
+    ),
 )

@@ -6,6 +6,7 @@ them: a checkpoint that was written there is read here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -22,6 +23,8 @@ from xlabench.tensorflow.ops.math import tensordot
 from xlabench.tensorflow.ops.variable_scopes import get_variable, variable_scope
 
 _FORMATS: Mapping[str, str] = {"channels_last": "NHWC", "channels_first": "NCHW"}
+_ROWS = 2
+"""Dimensions of a batch of rows."""
 _IMAGES = 4
 """Dimensions of a batch of images."""
 _ZEROS, _ONES = initializers.Zeros(), initializers.Ones()
@@ -93,10 +96,7 @@ def dense(
             bias = get_variable(
                 "bias", [units], x.dtype, bias_initializer, bias_regularizer, trainable, constraint=bias_constraint
             )
-        if x.shape.rank == 2:
-            made = apply("MatMul", [x, kernel], {}).outputs[0]
-        else:
-            made = tensordot(x, kernel, [[x.shape.rank - 1], [0]])
+        made = apply("MatMul", [x, kernel], {}).outputs[0] if x.shape.rank == _ROWS else tensordot(x, kernel, 1)
         if bias is not None:
             made = nn.bias_add(made, bias)
         return _finished(made, activation, activity_regularizer)
@@ -204,13 +204,11 @@ def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_l
     with get_default_graph().name_scope(name or "flatten"):
         x = convert_to_tensor(inputs)
         rank = x.shape.rank
-        if _format_of(data_format) == "NCHW" and rank is not None and rank > 2:
+        if _format_of(data_format) == "NCHW" and rank is not None and rank > _ROWS:
             x = apply("Transpose", [x, [0, *range(2, rank), 1]], {}).outputs[0]
         sizes = x.shape.as_list()[1:] if rank else []
         if rank and None not in sizes:
-            features = 1
-            for size in sizes:
-                features *= size
+            features = math.prod(size for size in sizes if size is not None)
             return apply("Reshape", [x, [-1, features]], {}).outputs[0]
         return apply("Reshape", [x, [arrays.shape(x)[0], -1]], {}).outputs[0]
 

@@ -293,7 +293,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
 
 def _flattened(x: Tensor, summed: Sequence[int], *, is_last: bool) -> tuple[Tensor, list[Any]]:
     """A matrix of an array, and the sizes of what is not summed over: tensors where they are known at run time only."""
-    sizes = x.shape.as_list()
+    sizes: list[Any] = x.shape.as_list()
     inner = [sizes[n] for n in summed]
     if None in inner:
         raise ValueError(f"tf.tensordot takes tensors whose sizes are known along the axes that are summed over: {x}")

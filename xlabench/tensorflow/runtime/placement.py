@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from compiler.tf import Node
+from compiler.tf import RECORDS, Node, Trait
 from xlabench.tensorflow import errors
 from xlabench.tensorflow.framework.places import LOCAL, Place, place_of
 from xlabench.tensorflow.runtime.settings import Device
 
-HOST_OPS = frozenset({"_Arg", "_Retval", "NoOp", "Print", "Assert", "Placeholder", "PyFunc", "StringFormat"})
+HOST_OPS = frozenset({"_Arg", "_Retval", "NoOp", "Assert", "Placeholder"}) | {
+    name for name, record in RECORDS.items() if Trait.HOST in record.traits
+}
 """Ops that run on the host unless they are said to run elsewhere."""
 
 

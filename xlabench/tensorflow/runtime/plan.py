@@ -15,7 +15,8 @@ from typing import Any
 
 from compiler.tf import RECORDS, CompilerError, Graph, Node, for_execution
 from xlabench.tensorflow import errors
-from xlabench.tensorflow.runtime.kernels import KERNELS, Kernel, raised
+from xlabench.tensorflow.runtime import host, summaries
+from xlabench.tensorflow.runtime.kernels import KERNELS, Kernel, Maker, raised
 from xlabench.tensorflow.runtime.lists import maker_for
 from xlabench.tensorflow.runtime.placement import place
 from xlabench.tensorflow.runtime.programs import LoweredKernel, output_count
@@ -26,6 +27,7 @@ from xlabench.tensorflow.runtime.steps import COPY, Plan, Step
 _VALUES = frozenset({"Const", "VarHandleOp"})
 """Nodes whose value is the same in every run of a session."""
 _IDLE = frozenset({"_Retval", "_Arg"})
+_KERNELS: Mapping[str, Maker] = {**KERNELS, **host.KERNELS, **summaries.KERNELS}
 _FEEDABLE = frozenset({"Placeholder", "PlaceholderWithDefault"})
 
 
@@ -64,9 +66,9 @@ def make(graph: Graph, feeds: Sequence[str], fetches: Sequence[str], targets: Se
     fed = {text.partition(":")[0] for text in feeds}
     waits = {f"^{node.name}" for node in graph.nodes if node.name in fed and node.op in _FEEDABLE}
     nodes = [replace(one, inputs=tuple(x for x in one.inputs if x not in waits)) for one in graph.nodes]
-    host = next(iter(around.devices))
+    first = next(iter(around.devices))
     try:
-        run = for_execution(replace(graph, nodes=nodes), feeds, fetches, targets, host)
+        run = for_execution(replace(graph, nodes=nodes), feeds, fetches, targets, first)
         nodes = [replace(one, attributes=dict(one.attributes)) for one in run.graph.nodes]
         place(nodes, around.devices, is_soft=around.is_soft)
         made = around.cluster(replace(run.graph, nodes=nodes))
@@ -146,7 +148,7 @@ class _Planner:
         maker = around.kernels.get(node.op)
         if maker is not None:
             return maker(node, self._graph, around), count
-        simple = KERNELS.get(node.op) or maker_for(node)
+        simple = _KERNELS.get(node.op) or maker_for(node)
         if simple is not None:
             return simple(node, around.resources), count
         if node.op not in RECORDS:
