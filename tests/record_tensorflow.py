@@ -163,6 +163,8 @@ def _value(value: object) -> object:
             return [*held.i, *held.type, *held.s]
         case "s":
             return held.decode()
+        case "tensor":
+            return list(held.int_val)
         case "shape":
             return "unknown" if held.unknown_rank else [one.size for one in held.dim]
         case _:

@@ -56,6 +56,7 @@ __all__ = [
     "PlaceholderName",
     "Tensor",
     "Unset",
+    "encoded",
     "framed",
     "is_saved_model",
     "message_class",
@@ -186,6 +187,19 @@ def message_class(kind: str) -> Any:
     """
     require_protobuf(f"a message {kind}")
     return import_module("compiler.graph.messages").CLASSES[kind]
+
+
+def encoded(kind: str, text: str) -> bytes:
+    """One of TensorFlow's messages in binary form, from its text form.
+
+    Raises:
+        InputError: the text is none of a message of this kind.
+        UnsupportedError: the library `protobuf` is not installed.
+    """
+    require_protobuf(f"a message {kind}")
+    messages = import_module("compiler.graph.messages")
+    written: bytes = messages.to_bytes(messages.from_text(kind, text, kind))
+    return written
 
 
 def to_binary(graph: Graph) -> bytes:

@@ -142,7 +142,20 @@ _MESSAGES = {
         bucket:7:double*""",
     "Event": """
         wall_time:1:double step:2:int64 file_version:3:string|what graph_def:4:bytes|what summary:5:Summary|what
-        meta_graph_def:9:bytes|what""",
+        tagged_run_metadata:8:TaggedRunMetadata|what meta_graph_def:9:bytes|what""",
+    "TaggedRunMetadata": "tag:1:string run_metadata:2:bytes",
+    "RunMetadata": "step_stats:1:StepStats",
+    "StepStats": "dev_stats:1:DeviceStepStats*",
+    "DeviceStepStats": "device:1:string node_stats:2:NodeExecStats*",
+    "NodeExecStats": """
+        node_name:1:string all_start_micros:2:int64 op_start_rel_micros:3:int64 op_end_rel_micros:4:int64
+        all_end_rel_micros:5:int64 memory:6:AllocatorMemoryUsed* output:7:NodeOutput* timeline_label:8:string
+        scheduled_micros:9:int64 thread_id:10:uint32 all_start_nanos:13:int64 op_start_rel_nanos:14:int64
+        op_end_rel_nanos:15:int64 all_end_rel_nanos:16:int64 scheduled_nanos:17:int64""",
+    "AllocatorMemoryUsed": "allocator_name:1:string total_bytes:2:int64 peak_bytes:3:int64 live_bytes:4:int64",
+    "NodeOutput": "slot:1:int32 tensor_description:3:TensorDescription",
+    "TensorDescription": "dtype:1:DataType shape:2:TensorShapeProto allocation_description:4:AllocationDescription",
+    "AllocationDescription": "requested_bytes:1:int64 allocated_bytes:2:int64 allocator_name:3:string",
     "TensorId": "node_name:1:string output_index:2:int64",
     "Feed": "id:1:TensorId shape:2:TensorShapeProto name:3:string type:4:DataType",
     "Fetch": "id:1:TensorId name:2:string shape:3:TensorShapeProto type:4:DataType",

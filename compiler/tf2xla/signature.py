@@ -14,7 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from compiler.graph import BY_NAME, Attribute, AttributeList, DataType, PartialShape
+import numpy as np
+
+from compiler.graph import BY_NAME, Attribute, AttributeList, DataType, PartialShape, tensor_of
 
 _SETS = {
     "floats": "bfloat16 float16 float32 float64",
@@ -118,4 +120,5 @@ _WRITTEN: dict[str, Callable[[str], Attribute]] = {
     "bool": lambda word: word == "true",
     "type": lambda word: BY_NAME[word],
     "shape": lambda _: PartialShape(None),
+    "tensor": lambda words: tensor_of(np.array(words.strip("[]").split(), np.uint8)),
 }

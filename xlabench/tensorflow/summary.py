@@ -11,17 +11,17 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from compiler.tf import framed, message_class, require_protobuf, to_binary
+from compiler.tf import encoded, framed, message_class, require_protobuf, to_binary
+from xlabench.tensorflow.config import RunMetadata
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import Graph, get_default_graph
 from xlabench.tensorflow.framework.keys import GraphKeys
 from xlabench.tensorflow.framework.tensor import Tensor
 
-__all__ = ["FileWriter", "histogram", "merge", "merge_all", "scalar"]
+__all__ = ["FileWriter", "histogram", "image", "merge", "merge_all", "scalar"]
 
 _REFUSED = {
-    "image": "images are not written to events files here; use matplotlib",
     "audio": "sounds are not written to events files here",
     "text": "texts are not written to events files here",
     "tensor_summary": "tensors are not written to events files here; use tf.summary.histogram",
@@ -37,11 +37,13 @@ def __getattr__(name: str) -> Any:
     """A class of messages; what is not here is refused."""
     if name in _MESSAGES:
         return message_class(name)
-    said = _REFUSED.get(name, "it is not there; there are FileWriter, histogram, merge, merge_all and scalar")
+    said = _REFUSED.get(name, "it is not there; there are FileWriter, histogram, image, merge, merge_all and scalar")
     raise AttributeError(f"tf.summary.{name}: {said}")
 
 
-def _tagged(op: str, name: str, values: Any, collections: Sequence[str] | None, family: str | None) -> Tensor:
+def _tagged(
+    op: str, name: str, values: Any, collections: Sequence[str] | None, family: str | None, **attributes: Any
+) -> Tensor:
     """An op of values and a tag, which is the name of its node unless it has a family."""
     require_protobuf(f"tf.summary of {name!r}")
     graph = get_default_graph()
@@ -54,7 +56,7 @@ def _tagged(op: str, name: str, values: Any, collections: Sequence[str] | None, 
         tag = convert_to_tensor(
             f"{family}/{own}" if family else own, "string", "tags" if op == "ScalarSummary" else "tag"
         )
-        made = apply(op, [tag, value], {}, scope).outputs[0]
+        made = apply(op, [tag, value], attributes, scope).outputs[0]
     graph.add_to_collections([GraphKeys.SUMMARIES] if collections is None else collections, made)
     return made
 
@@ -67,6 +69,16 @@ def scalar(name: str, tensor: Any, collections: Sequence[str] | None = None, fam
 def histogram(name: str, values: Any, collections: Sequence[str] | None = None, family: str | None = None) -> Tensor:
     """What an events file is given for many numbers: how often there are some of each size."""
     return _tagged("HistogramSummary", name, values, collections, family)
+
+
+def image(
+    name: str, tensor: Any, max_outputs: int = 3, collections: Sequence[str] | None = None, family: str | None = None
+) -> Tensor:
+    """What an events file is given for images, [batch, height, width, channels] with 1, 3 or 4 channels.
+
+    Floats are scaled so that the greatest is 255; where there are negative ones, so that 0 is 128.
+    """
+    return _tagged("ImageSummary", name, tensor, collections, family, max_images=max_outputs)
 
 
 def merge(inputs: Sequence[Any], collections: Sequence[str] | None = None, name: str | None = None) -> Tensor:
@@ -117,6 +129,7 @@ class FileWriter:
         self._file = self._path.open("wb")
         self._most, self._seconds = max_queue, flush_secs
         self._waiting, self._flushed = 0, time.time()
+        self._tags: set[str] = set()
         self._add(file_version=_VERSION)
         self.flush()
         given = graph if graph is not None else graph_def
@@ -158,6 +171,18 @@ class FileWriter:
         given = graph if graph is not None else graph_def
         definition = given.as_graph_def() if isinstance(given, Graph) else given
         self._add(global_step, graph_def=to_binary(definition))
+
+    def add_run_metadata(self, run_metadata: RunMetadata, tag: str, global_step: int | None = None) -> None:
+        """Write what a traced run recorded, under a tag that stands once.
+
+        Raises:
+            ValueError: there is something of this tag.
+        """
+        if tag in self._tags:
+            raise ValueError("The provided tag was already used for this event type")
+        self._tags.add(tag)
+        held = encoded("RunMetadata", str(run_metadata))
+        self._add(global_step, tagged_run_metadata=message_class("TaggedRunMetadata")(tag=tag, run_metadata=held))
 
     def flush(self) -> None:
         """See that what was added is in the file."""

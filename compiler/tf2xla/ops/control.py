@@ -145,6 +145,13 @@ RECORDS = table(
         "How often numbers of each size are, for an events file.",
     ),
     _on_host(
+        "ImageSummary",
+        "tag: string, tensor: T -> summary: string; max_images: int = 3; T: {uint8 float16 float32 float64} = float32; "
+        "bad_color: tensor = [255 0 0 255]",
+        _HOST,
+        "Images for an events file.",
+    ),
+    _on_host(
         "MergeSummary", "inputs: N*string -> summary: string; N: int", _HOST, "What events files are given, as one."
     ),
     _on_host(

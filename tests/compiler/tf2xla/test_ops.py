@@ -13,7 +13,7 @@ import pytest
 from op_results import FOLDER, recorded
 
 import compiler
-from compiler.graph import AttributeList, DataType, PartialShape
+from compiler.graph import AttributeList, DataType, PartialShape, Tensor
 from compiler.tf2xla import RECORDS, Trait, lower, output_count
 from compiler.tf2xla.record import no_gradient, through_functions
 
@@ -145,21 +145,19 @@ def test_results_are_those_of_tensorflow(op):
     assert not wrong, "\n".join(wrong[:20])
 
 
+PLAIN = {
+    AttributeList: lambda one: [plain(value) for value in one.values],
+    DataType: lambda one: one.number,
+    PartialShape: lambda _: "unknown",
+    Tensor: lambda one: one.array().tolist(),
+    bytes: lambda one: one.decode(),
+    float: lambda one: float(np.float32(one)),
+}
+
+
 def plain(value):
     """A default as JSON has it."""
-    match value:
-        case AttributeList():
-            return [plain(one) for one in value.values]
-        case DataType():
-            return value.number
-        case PartialShape():
-            return "unknown"
-        case bytes():
-            return value.decode()
-        case float():
-            return float(np.float32(value))
-        case _:
-            return value
+    return PLAIN.get(type(value), lambda one: one)(value)
 
 
 @pytest.mark.parametrize("name", RECORDS)

@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 
 from compiler.tf import Node, message_class
 from xlabench.tensorflow import errors
+from xlabench.tensorflow.runtime.images import MODES, pixels, png
 from xlabench.tensorflow.runtime.kernels import Kernel, Maker, raised
 from xlabench.tensorflow.runtime.resources import Resources
 
 _LEAST, _GREATEST, _GROWTH = 1.0e-12, 1.0e20, 1.1
 """The buckets of a histogram, on both sides of zero (TensorFlow, histogram.cc)."""
+_IMAGES = 4
+"""Dimensions of a batch of images."""
 _LARGEST = sys.float_info.max
 
 
@@ -83,6 +86,26 @@ def _histogram(node: Node, _resources: Resources) -> Kernel:
     return kernel
 
 
+def _images(node: Node, _resources: Resources) -> Kernel:
+    most: Any = node.attributes["max_images"]
+    bad: Any = node.attributes["bad_color"]
+
+    def kernel(inputs: Sequence[Any]) -> Sequence[Any]:
+        tag, images = np.asarray(inputs[0], object).reshape(-1)[0].decode(), inputs[1]
+        if images.ndim != _IMAGES or images.shape[3] not in MODES:
+            shown = ",".join(map(str, images.shape))
+            said = f"Tensor must be 4-D with last dim 1, 3, or 4, not [{shown}]"
+            raise raised(errors.InvalidArgumentError, node, said)
+        summary = message_class("Summary")()
+        for number, one in enumerate(images[:most]):
+            value = summary.value.add(tag=f"{tag}/image" if most == 1 else f"{tag}/image/{number}")
+            value.image.height, value.image.width, value.image.colorspace = one.shape
+            value.image.encoded_image_string = png(pixels(one, bad.array()))
+        return _written(summary)
+
+    return kernel
+
+
 def _merged(node: Node, _resources: Resources) -> Kernel:
     def kernel(inputs: Sequence[Any]) -> Sequence[Any]:
         summary, seen = message_class("Summary")(), set[str]()
@@ -102,6 +125,7 @@ def _merged(node: Node, _resources: Resources) -> Kernel:
 KERNELS: Mapping[str, Maker] = {
     "ScalarSummary": _scalars,
     "HistogramSummary": _histogram,
+    "ImageSummary": _images,
     "MergeSummary": _merged,
 }
 """Ops whose result an events file holds."""
