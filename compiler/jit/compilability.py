@@ -39,6 +39,8 @@ STATEFUL_RANDOM = frozenset(
 )
 DUMMY = frozenset(("Assert", "CheckNumerics"))
 """Ops that a compiled program does nothing for."""
+STORES = ("TensorArray", "Stack")
+"""How ops on TensorArrays and stacks begin, which TensorFlow clusters only where there are no kernels."""
 INACCURATE = frozenset(("SelfAdjointEigV2", "Svd"))
 SLOW = INACCURATE | {"Qr", "MatrixInverse", "MatrixSolve", "ResizeBilinearGrad"}
 
@@ -121,6 +123,7 @@ _CHOICES: tuple[tuple[_Applies, str], ...] = (
     (lambda node, _taken, _both, _inside: node.op in DUMMY, "a compiled program would not check anything"),
     (lambda _node, _taken, both, _inside: VARIANT in both, "it gives or takes variants"),
     (lambda _node, taken, _both, inside: inside and has_resource(taken), "it uses variables inside of a function"),
+    (lambda node, _taken, _both, _inside: node.op.startswith(STORES), "what it keeps in lasts for a run"),
     (lambda node, _taken, _both, _inside: node.op in INACCURATE, "compiled it would be less exact"),
     (lambda node, _taken, _both, _inside: node.op in SLOW, "compiled it would be slow"),
 )

@@ -61,6 +61,11 @@ class Builder:
             for node in _in_order(graph.nodes):
                 self.adopt(node)
 
+    @property
+    def scope_name(self) -> str:
+        """The scope that nodes have their names in, with a `/` at the end."""
+        return self.names.scope
+
     def scope(self, name: str) -> AbstractContextManager[str]:
         """A context in which nodes have names in a scope; one that ends with `/` is entered again."""
         return self.names.within(name)

@@ -31,7 +31,7 @@ class Tracer:
 
     def carried(self, functions: Sequence[FunctionReference], inputs: Sequence[Value]) -> tuple[str, ...]:
         """The variables that functions on inputs may use, and that have values."""
-        names = [one.name for one in inputs if isinstance(one, Handle)]
+        names = [name for one in inputs if isinstance(one, Handle) for name in self._variables.under(one.name)]
         seen: set[str] = set()
         names += [name for one in functions for name in self._made_in(one.name, seen)]
         return tuple(name for name in dict.fromkeys(names) if self._variables.shape(name) is not None)

@@ -22,6 +22,7 @@ from xlabench.tensorflow.runtime.programs import LoweredKernel, output_count
 from xlabench.tensorflow.runtime.resources import Resources
 from xlabench.tensorflow.runtime.settings import Device
 from xlabench.tensorflow.runtime.steps import COPY, Plan, Step
+from xlabench.tensorflow.runtime.stores import STORES
 from xlabench.tensorflow.runtime.value_sizes import VALUE_SIZES
 
 _VALUES = frozenset({"Const", "VarHandleOp"})
@@ -147,7 +148,7 @@ class _Planner:
         maker = around.kernels.get(node.op)
         if maker is not None:
             return maker(node, self._graph, around), count
-        simple = KERNELS.get(node.op) or maker_for(node) or VALUE_SIZES.get(node.op)
+        simple = KERNELS.get(node.op) or maker_for(node) or VALUE_SIZES.get(node.op) or STORES.get(node.op)
         if simple is not None:
             return simple(node, around.resources), count
         if node.op not in RECORDS:
