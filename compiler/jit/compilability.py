@@ -27,16 +27,11 @@ from compiler.jit.signatures import (
     output_types,
 )
 from compiler.tf2xla import RECORDS
+from compiler.tf2xla.random_numbers import KEEP_GENERATORS
 
 DEEPEST = 10
 """Functions that are looked at inside of each other."""
 
-STATEFUL_RANDOM = frozenset(
-    (
-        *("RandomUniform", "RandomShuffle", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal"),
-        "Multinomial",
-    )
-)
 DUMMY = frozenset(("Assert", "CheckNumerics"))
 """Ops that a compiled program does nothing for."""
 STORES = ("TensorArray", "Stack")
@@ -118,7 +113,7 @@ class Compilability:
 
 _Applies = Callable[[Node, Types, Types, bool], bool]
 _CHOICES: tuple[tuple[_Applies, str], ...] = (
-    (lambda node, _taken, _both, _inside: node.op in STATEFUL_RANDOM, "its random numbers would be others"),
+    (lambda node, _taken, _both, _inside: node.op in KEEP_GENERATORS, "its random numbers would be others"),
     (lambda node, _taken, _both, _inside: node.op == "ControlTrigger", "what it triggers would run when it is dead"),
     (lambda node, _taken, _both, _inside: node.op in DUMMY, "a compiled program would not check anything"),
     (lambda _node, _taken, both, _inside: VARIANT in both, "it gives or takes variants"),

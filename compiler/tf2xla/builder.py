@@ -193,6 +193,18 @@ class Builder:
         built.gives["output"] = list(built.outputs)
         return more
 
+    def give_more(self, built: Built, like: Sequence[Output], attributes: Mapping[str, Attribute]) -> list[Output]:
+        """Let a node that runs functions give more, of which types and shapes is known; gives the outputs for it."""
+        first = len(built.outputs)
+        types = [*(one.type for one in built.outputs), *(one.type.base for one in like)]
+        built.node.attributes |= {**attributes, "Tout": AttributeList("type", tuple(types))}
+        if "output_shapes" in built.node.attributes:
+            built.node.attributes["output_shapes"] = AttributeList("shape", ())
+        more = [Output(built, first + n, one.type.base, one.shape, one.trials) for n, one in enumerate(like)]
+        built.outputs = (*built.outputs, *more)
+        built.gives["output"] = list(built.outputs)
+        return more
+
 
 def _traits(built: Built) -> Trait:
     record = RECORDS.get(built.node.op)
