@@ -49,6 +49,7 @@ from compiler.jit.signatures import input_types, output_names, output_types
 from compiler.tf2xla import RECORDS, Record, Resource, Trait, lower
 from compiler.tf2xla.builder import Builder
 from compiler.tf2xla.differentiation import gradients, is_continuous
+from compiler.tf2xla.distinct import first_seen
 from compiler.tf2xla.errors import NoGradientError
 from compiler.tf2xla.inference import trials_of
 from compiler.tf2xla.operation import NotConstantError
@@ -93,6 +94,7 @@ __all__ = [
     "cluster_of",
     "element_type_of",
     "encoded",
+    "first_seen",
     "flags_of",
     "for_execution",
     "framed",

@@ -14,6 +14,7 @@ import op_rows
 import op_space_rows
 import op_special_rows
 import op_state_rows
+import op_stores
 import op_xla_rows
 from op_case import MOVED, Case, made, on_specials, rows_of, types_of
 from op_made import FLOATS
@@ -62,6 +63,7 @@ def _named(names):
 INTEGERS = [BY_NAME[name] for name in ("int32", "int64", "uint32", "uint64")]
 CALLS = {
     "Merge": op_made.sides,
+    **op_stores.ROWS,
     "Einsum": rows_of(op_linear_rows.products, [BY_NAME[one] for one in ("float32", "int32", "complex64")]),
     **dict.fromkeys(("CheckNumerics", "CheckNumericsV2"), rows_of(op_rows.checked)),
     **{

@@ -40,6 +40,7 @@ DIFFERENTIATED = sorted(
     if record.gradient not in (None, no_gradient, through_functions)
     and name in op_cases.CASES_OF
     and name not in _WITHOUT
+    and not name.startswith("TensorArray")  # what they take is no array
 )
 """The ops that have a formula."""
 

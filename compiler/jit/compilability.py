@@ -27,18 +27,15 @@ from compiler.jit.signatures import (
     output_types,
 )
 from compiler.tf2xla import RECORDS
+from compiler.tf2xla.random_numbers import KEEP_GENERATORS
 
 DEEPEST = 10
 """Functions that are looked at inside of each other."""
 
-STATEFUL_RANDOM = frozenset(
-    (
-        *("RandomUniform", "RandomShuffle", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal"),
-        "Multinomial",
-    )
-)
 DUMMY = frozenset(("Assert", "CheckNumerics"))
 """Ops that a compiled program does nothing for."""
+STORES = ("TensorArray", "Stack")
+"""How ops on TensorArrays and stacks begin, which TensorFlow clusters only where there are no kernels."""
 INACCURATE = frozenset(("SelfAdjointEigV2", "Svd"))
 SLOW = INACCURATE | {"Qr", "MatrixInverse", "MatrixSolve", "ResizeBilinearGrad"}
 
@@ -116,11 +113,12 @@ class Compilability:
 
 _Applies = Callable[[Node, Types, Types, bool], bool]
 _CHOICES: tuple[tuple[_Applies, str], ...] = (
-    (lambda node, _taken, _both, _inside: node.op in STATEFUL_RANDOM, "its random numbers would be others"),
+    (lambda node, _taken, _both, _inside: node.op in KEEP_GENERATORS, "its random numbers would be others"),
     (lambda node, _taken, _both, _inside: node.op == "ControlTrigger", "what it triggers would run when it is dead"),
     (lambda node, _taken, _both, _inside: node.op in DUMMY, "a compiled program would not check anything"),
     (lambda _node, _taken, both, _inside: VARIANT in both, "it gives or takes variants"),
     (lambda _node, taken, _both, inside: inside and has_resource(taken), "it uses variables inside of a function"),
+    (lambda node, _taken, _both, _inside: node.op.startswith(STORES), "what it keeps in lasts for a run"),
     (lambda node, _taken, _both, _inside: node.op in INACCURATE, "compiled it would be less exact"),
     (lambda node, _taken, _both, _inside: node.op in SLOW, "compiled it would be slow"),
 )

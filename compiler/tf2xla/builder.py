@@ -61,6 +61,11 @@ class Builder:
             for node in _in_order(graph.nodes):
                 self.adopt(node)
 
+    @property
+    def scope_name(self) -> str:
+        """The scope that nodes have their names in, with a `/` at the end."""
+        return self.names.scope
+
     def scope(self, name: str) -> AbstractContextManager[str]:
         """A context in which nodes have names in a scope; one that ends with `/` is entered again."""
         return self.names.within(name)
@@ -185,6 +190,18 @@ class Builder:
         more = [Output(built, first + n, one.type, one.shape, one.trials) for n, one in enumerate(inputs)]
         built.outputs = (*built.outputs, *more)
         built.takes = {"input": every}
+        built.gives["output"] = list(built.outputs)
+        return more
+
+    def give_more(self, built: Built, like: Sequence[Output], attributes: Mapping[str, Attribute]) -> list[Output]:
+        """Let a node that runs functions give more, of which types and shapes is known; gives the outputs for it."""
+        first = len(built.outputs)
+        types = [*(one.type for one in built.outputs), *(one.type.base for one in like)]
+        built.node.attributes |= {**attributes, "Tout": AttributeList("type", tuple(types))}
+        if "output_shapes" in built.node.attributes:
+            built.node.attributes["output_shapes"] = AttributeList("shape", ())
+        more = [Output(built, first + n, one.type.base, one.shape, one.trials) for n, one in enumerate(like)]
+        built.outputs = (*built.outputs, *more)
         built.gives["output"] = list(built.outputs)
         return more
 

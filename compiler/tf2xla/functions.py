@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,16 +22,51 @@ class Body:
     results: list[Output]
     runs: dict[str, Node]
 
-    def closed(self, name: str, results: Sequence[Output], arguments: Sequence[Output] | None = None) -> Function:
-        """A function of the nodes, with other results, or arguments."""
+    def closed(
+        self,
+        name: str,
+        results: Sequence[Output],
+        arguments: Sequence[Output] | None = None,
+        replaced: Mapping[Output, Output] | None = None,
+    ) -> Function:
+        """A function of the nodes, with other results, or arguments.
+
+        Args:
+            name: what it is called.
+            results: what it gives.
+            arguments: what it takes, by default what it took.
+            replaced: outputs that are arguments in it; where this is said, it has only the nodes that it needs.
+        """
         given = list(self.arguments if arguments is None else arguments)
         inputs = tuple(Argument(one.built.node.name, one.type) for one in given)
         taken = {one.built.node.name for one in given}
         outputs = tuple(Argument(f"output_{number}", one.type) for number, one in enumerate(results))
-        nodes = [_respelled(built, taken) for built in self.builder.built.values() if built.node.name not in taken]
-        returns = {one.name: spelled(result, taken) for one, result in zip(outputs, results, strict=True)}
-        runs = {key: node.name for key, node in self.runs.items()}
+        gone = {one.built.node.name for one in replaced or ()}
+        runs = {key: node.name for key, node in self.runs.items() if node.name not in gone}
+        known = replaced or {}
+        needed = self._needed(results, runs.values(), known) if replaced is not None else set(self.builder.built)
+        nodes = [
+            _respelled(built, taken, known)
+            for name, built in self.builder.built.items()
+            if name in needed and name not in taken
+        ]
+        returns = {one.name: spelled(known.get(r, r), taken) for one, r in zip(outputs, results, strict=True)}
         return Function(name, inputs, outputs, nodes, returns, runs)
+
+    def _needed(self, results: Sequence[Output], runs: Iterable[str], replaced: Mapping[Output, Output]) -> set[str]:
+        """The nodes that results, and nodes that are run, need."""
+        stack = [*(replaced.get(one, one).built.node.name for one in results), *runs]
+        gone = {one.built.node.name for one in replaced}
+        needed: set[str] = set()
+        while stack:
+            name = stack.pop()
+            if name in needed:
+                continue
+            needed.add(name)
+            built = self.builder.built[name]
+            stack += [replaced.get(one, one).built.node.name for one in built.inputs]
+            stack += [text[1:] for text in built.node.inputs if is_control(text) and text[1:] not in gone]
+        return needed
 
 
 def placeholder(builder: Builder, name: str, like: Output) -> Output:
@@ -115,9 +150,10 @@ def spelled(output: Output, arguments: set[str]) -> str:
     raise AssertionError(f"{output} is no output of its node")
 
 
-def _respelled(built: Built, arguments: set[str]) -> Node:
-    texts = [spelled(one, arguments) for one in built.inputs]
-    waits = [text for text in built.node.inputs if is_control(text) and text[1:] not in arguments]
+def _respelled(built: Built, arguments: set[str], replaced: Mapping[Output, Output]) -> Node:
+    texts = [spelled(replaced.get(one, one), arguments) for one in built.inputs]
+    gone = arguments | {one.built.node.name for one in replaced}
+    waits = [text for text in built.node.inputs if is_control(text) and text[1:] not in gone]
     return replace(built.node, inputs=(*texts, *waits))
 
 

@@ -1,20 +1,22 @@
 """Gradients of loops: a loop over the same iterations, from the last to the first.
 
 The loop keeps the state that each of its iterations began with in lists (`TensorListPushBack`); its gradient takes them
-out again, and goes through each iteration once more.  Lists have a greatest length, so the trip count must have a bound
-that is known: the condition compares a counter with a limit that stays.
+out again, and goes through each iteration once more.  Random numbers that an iteration draws it keeps, too.  Lists have
+a greatest length where the condition compares a counter with a limit that stays; where it does not they grow, which a
+host can do, and a program whose trip count does not follow from what is known refuses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from compiler.graph import BY_NAME, FunctionReference
+from compiler.graph import BY_NAME, DataType, FunctionReference
 from compiler.tf2xla.builder import Builder
-from compiler.tf2xla.call_gradients import Differentiation, kinds, zeros_of
+from compiler.tf2xla.call_gradients import DRAWS, Differentiation, kinds, zeros_of
 from compiler.tf2xla.errors import NoGradientError
 from compiler.tf2xla.functions import Body, opened, placeholder
 from compiler.tf2xla.terms import Built, Gradient, Output
@@ -32,12 +34,14 @@ class KeptLoop:
         inputs: what the loop begins with.
         kept: the numbers of what is kept: all that an iteration changes.
         lists: the outputs that are the lists.
+        drawn: the names of outputs in the body that are random numbers, which are kept after the others.
     """
 
     body: FunctionReference
     inputs: Sequence[Output]
     kept: Sequence[int]
     lists: Sequence[Output]
+    drawn: Sequence[str]
 
 
 def through_loop(work: Differentiation, built: Built, arrived: Sequence[Output | None]) -> list[Gradient]:
@@ -64,20 +68,40 @@ def _keep(work: Differentiation, built: Built) -> KeptLoop:
     body, condition = (built.attribute(role) for role in ("body", "cond"))
     iteration = work.opened(body, inputs)
     kept = [n for n, one in enumerate(iteration.results) if _argument(iteration, one) != n]
-    bound = _bound(work.builder, built, inputs)
+    bound, drawn = _bound(work.builder, built, inputs), _drawn(work, body, iteration)
+    sizes: list[Any] = [*(inputs[n].op("Shape") for n in kept), *(_ANY_SHAPE for _ in drawn)]
+    items = [*(iteration.arguments[n] for n in kept), *drawn]
     lists = [
-        built.add("EmptyTensorList", inputs[n].op("Shape"), bound, element_dtype=inputs[n].type.base) for n in kept
+        built.add("EmptyTensorList", size, bound, element_dtype=item.type.base)
+        for size, item in zip(sizes, items, strict=True)
     ]
-    inside = [placeholder(iteration.builder, f"kept_{n}", one) for n, one in zip(kept, lists, strict=True)]
-    pushed = [one.op("TensorListPushBack", iteration.arguments[n]) for n, one in zip(kept, inside, strict=True)]
+    inside = [placeholder(iteration.builder, f"kept_{n}", one) for n, one in enumerate(lists)]
+    pushed = [one.op("TensorListPushBack", item) for one, item in zip(inside, items, strict=True)]
     keeping = work.function(
         f"{body.name}_keeping", iteration, [*iteration.results, *pushed], [*iteration.arguments, *inside]
     )
     asked = opened(work.builder, condition.name, inputs, condition.attributes)
-    unused = [placeholder(asked.builder, f"kept_{n}", one) for n, one in zip(kept, lists, strict=True)]
+    unused = [placeholder(asked.builder, f"kept_{n}", one) for n, one in enumerate(lists)]
     asking = work.function(f"{condition.name}_keeping", asked, asked.results, [*asked.arguments, *unused])
     functions = {"body": FunctionReference(keeping), "cond": FunctionReference(asking)}
-    return KeptLoop(body, inputs, kept, work.builder.extend(built, lists, functions))
+    outputs = work.builder.extend(built, lists, functions)
+    return KeptLoop(body, inputs, kept, outputs, [one.name for one in drawn])
+
+
+def _drawn(work: Differentiation, function: FunctionReference, iteration: Body) -> list[Output]:
+    """The random numbers that an iteration draws itself.
+
+    Raises:
+        NoGradientError: functions that it runs draw some.
+    """
+    found = work.drawn(iteration)
+    inner = next((one.built.node for one in found if one.built.node.op not in DRAWS), None)
+    if inner is not None:
+        raise NoGradientError(
+            f"No gradient defined for function {function.name!r}: its node {inner.name!r} ({inner.op}) runs a function "
+            "that draws random numbers, and would run again: draw them in the body of the loop"
+        )
+    return found
 
 
 def _backwards(
@@ -91,14 +115,15 @@ def _backwards(
     body, held = _opened_on(work.builder, state)
     left, rest = held[0], held[1:]
     gradients, rest = rest[: len(floats)], rest[len(floats) :]
-    lists, others = rest[: len(loop.kept)], rest[len(loop.kept) :]
+    lists, others = rest[: len(loop.lists)], rest[len(loop.lists) :]
+    iteration, iteration_kinds, drawn = _iteration(work, loop, floats, starts)
+    held_types = [*(loop.inputs[n].type.base for n in loop.kept), *drawn]
     popped = [
-        body.add("TensorListPopBack", one, _ANY_SHAPE, element_dtype=loop.inputs[n].type.base).outputs
-        for n, one in zip(loop.kept, lists, strict=True)
+        body.add("TensorListPopBack", one, _ANY_SHAPE, element_dtype=kind).outputs
+        for kind, one in zip(held_types, lists, strict=True)
     ]
-    now = dict(zip(stays, others, strict=True)) | {n: one[1] for n, one in zip(loop.kept, popped, strict=True)}
-    iteration, iteration_kinds = _iteration(work, loop, floats, starts)
-    given = [*(now[n] for n in range(len(loop.inputs))), *gradients]
+    now = dict(zip(stays, others, strict=True)) | {n: one[1] for n, one in zip(loop.kept, popped, strict=False)}
+    given = [*(now[n] for n in range(len(loop.inputs))), *(one[1] for one in popped[len(loop.kept) :]), *gradients]
     found = body.add("PartitionedCall", given, Tout=iteration_kinds, f=FunctionReference(iteration)).outputs
     after = [left - 1, *found, *(one[0] for one in popped), *others]
     step = work.function(f"{name}_backwards", Body(body, held, after, {}), after, held)
@@ -116,14 +141,18 @@ def _opened_on(builder: Builder, state: Sequence[Output]) -> tuple[Builder, list
 
 def _iteration(
     work: Differentiation, loop: KeptLoop, floats: Sequence[int], starts: Sequence[Output]
-) -> tuple[str, object]:
-    """The function of one iteration backwards: from its state and gradients to gradients of its state."""
+) -> tuple[str, object, list[DataType]]:
+    """The function of one iteration backwards: from its state, what it drew and gradients to gradients of its state."""
     iteration = work.opened(loop.body, loop.inputs)
     arrived = dict(zip(floats, starts, strict=True))
     placeholders, found = work.backward(iteration, [arrived.get(n) for n in range(len(iteration.results))])
     results = [found[n] or zeros_of(iteration.arguments[n]) for n in floats]
-    name = work.function(f"{loop.body.name}_grad", iteration, results, [*iteration.arguments, *placeholders])
-    return name, kinds(results)
+    drawn = [iteration.builder.output(name) for name in loop.drawn]
+    held = [placeholder(iteration.builder, f"drawn_{n}", one) for n, one in enumerate(drawn)]
+    replaced = dict(zip(drawn, held, strict=True)) if drawn else None
+    arguments = [*iteration.arguments, *held, *placeholders]
+    name = work.function(f"{loop.body.name}_grad", iteration, results, arguments, replaced)
+    return name, kinds(results), [one.type.base for one in drawn]
 
 
 def _argument(body: Body, output: Output) -> int | None:
@@ -134,11 +163,7 @@ def _argument(body: Body, output: Output) -> int | None:
 
 
 def _bound(builder: Builder, built: Built, inputs: Sequence[Output]) -> Output:
-    """How often a loop iterates at most: what a counter that its condition asks for says.
-
-    Raises:
-        NoGradientError: there is none.
-    """
+    """How often a loop iterates at most: what a counter that its condition asks for says; -1 where nothing does."""
     condition, body = (
         opened(builder, function.name, inputs, function.attributes)
         for function in (built.attribute("cond"), built.attribute("body"))
@@ -152,10 +177,7 @@ def _bound(builder: Builder, built: Built, inputs: Sequence[Output]) -> Output:
         found = _counted(test, condition, body, inputs)
         if found is not None:
             return found
-    raise NoGradientError(
-        f"No gradient defined for operation '{built.node.name}' (op type: {built.node.op}): nothing says how often it "
-        "iterates at most; let its condition compare a counter with a limit, or give maximum_iterations"
-    )
+    return built.maker.constant(-1, _INT32)
 
 
 # Of each comparison of x and y: whether x is the counter of a loop that goes on, and whether the limit counts as well.

@@ -16,7 +16,7 @@ from compiler.ir.module import Computation, Module
 from compiler.ir.types import ElementType
 from compiler.ops.build import constant
 from compiler.tf2xla.signature import Port, Signature
-from compiler.tf2xla.values import Handle, TensorList, Traced, Value
+from compiler.tf2xla.values import Handle, Store, TensorList, Traced, Value
 from compiler.tf2xla.variables import Variables
 
 Array = NDArray[Any]
@@ -117,8 +117,15 @@ class Operation:
     def variable(self, name: str) -> Handle:
         """An input that is a variable."""
         value = self._inputs[name][0]
-        if not isinstance(value, Handle):
+        if not isinstance(value, Handle) or isinstance(value, Store):
             raise self.invalid(f"its input {name!r} must be a variable")
+        return value
+
+    def store(self, name: str, *, is_stack: bool = False) -> Store:
+        """An input that is a TensorArray, or a stack."""
+        value = self._inputs[name][0]
+        if not isinstance(value, Store) or value.is_stack != is_stack:
+            raise self.invalid(f"its input {name!r} must be a {'stack' if is_stack else 'TensorArray'}")
         return value
 
     def tensor_list(self, name: str) -> TensorList:
@@ -292,4 +299,4 @@ class Operation:
 
 
 _KINDS: dict[str, type] = {"resource": Handle, "variant": TensorList}
-_SAID = {Handle: "a variable", TensorList: "a list of tensors"}
+_SAID = {Handle: "a variable", Store: "a TensorArray or a stack", TensorList: "a list of tensors"}

@@ -189,6 +189,17 @@ def _is_open(module: Module, shape: TupleShape, each: int) -> Computation:
     return made
 
 
+KEEP_GENERATORS = frozenset(
+    ("RandomUniform", "RandomShuffle", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal", "Multinomial")
+)
+"""Ops whose nodes keep a generator each, which goes on from run to run."""
+
+
+def generator_name(node: str) -> str:
+    """What the generator of a node is called among variables."""
+    return f"{node}/generator"
+
+
 def initial_state(seed: int, seed2: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
     """The counter's two halves and the key with which an op of these seeds begins; those of 0 and 0 are drawn.
 

@@ -33,6 +33,10 @@ class Trial:
 class Maker(Protocol):
     """Who adds nodes to a graph."""
 
+    @property
+    def scope_name(self) -> str:
+        """The scope that nodes have their names in, with a `/` at the end."""
+
     def add(self, op: str, *inputs: Given, name: str = "", control: Sequence[Node] = (), **attributes: Any) -> Built:
         """Add a node."""
 

@@ -14,6 +14,7 @@ from compiler.ir.module import Computation, Module
 from compiler.ir.shape import TupleShape
 from compiler.ops.build import build, parameter
 from compiler.tf2xla.operation import Array, Operation
+from compiler.tf2xla.random_numbers import KEEP_GENERATORS, generator_name, initial_state
 from compiler.tf2xla.values import Handle, Traced, Value, all_parts, rebuilt
 from compiler.tf2xla.variables import Variables, variable_name
 
@@ -31,7 +32,7 @@ class Tracer:
 
     def carried(self, functions: Sequence[FunctionReference], inputs: Sequence[Value]) -> tuple[str, ...]:
         """The variables that functions on inputs may use, and that have values."""
-        names = [one.name for one in inputs if isinstance(one, Handle)]
+        names = [name for one in inputs if isinstance(one, Handle) for name in self._variables.under(one.name)]
         seen: set[str] = set()
         names += [name for one in functions for name in self._made_in(one.name, seen)]
         return tuple(name for name in dict.fromkeys(names) if self._variables.shape(name) is not None)
@@ -46,6 +47,10 @@ class Tracer:
             name = variable_name(node)
             if name is not None:
                 yield name
+            if node.op in KEEP_GENERATORS:
+                seeds = (node.attributes.get(key, 0) for key in ("seed", "seed2"))
+                self._variables.keep(generator_name(node.name), initial_state(*seeds))  # type: ignore[arg-type]  # ints
+                yield generator_name(node.name)
             for value in (FunctionReference(node.op), *node.attributes.values()):
                 for one in (value, *getattr(value, "values", ())):
                     if isinstance(one, FunctionReference):

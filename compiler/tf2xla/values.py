@@ -43,6 +43,21 @@ class Handle:
     """Whether it stands for its value where a value is wanted, as variables of TensorFlow 1 do."""
 
 
+@dataclass(frozen=True, slots=True)
+class Store(Handle):
+    """What ops keep arrays of one type in for one run: a TensorArray, or a stack.
+
+    Attributes:
+        size: how many there may be.
+        adds: whether what is put is added to what is there, as gradients are.
+        is_stack: whether it is a stack.
+    """
+
+    size: int = 0
+    adds: bool = False
+    is_stack: bool = False
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorList:
     """A list of arrays of one type and sizes.

@@ -56,6 +56,8 @@ class Variables:
         self._initialised = initialised
         self._read = read
         self._values: dict[str, Expression] = {}
+        self._own: dict[str, ArrayShape] = {}
+        self._fresh = 0
         self._depth = 0
         self.changes = 0
         """How often something was written."""
@@ -67,6 +69,24 @@ class Variables:
             assert element_type is not None
             self.initial[name] = value
             self._kept[name] = ArrayShape(element_type, value.shape)
+
+    def fresh(self, name: str) -> str:
+        """A name of what an op makes for one run: nodes of functions come as often as these are called."""
+        self._fresh += 1
+        return f"{name} {self._fresh}"
+
+    def begin(self, name: str, value: Expression) -> None:
+        """Let something begin that ops make for one run, and that is no variable of the program."""
+        self._own[name] = value.instruction.array
+        self._values[name] = value
+
+    def under(self, name: str) -> list[str]:
+        """A name, and those of what ops have made for one run that belong to it: `name/more`."""
+        return [name, *(one for one in self._own if one.startswith(f"{name}/"))]
+
+    def made_inside(self, name: str) -> dict[str, ArrayShape]:
+        """What a branch or loop has let begin under a name, and what is around it knows nothing of."""
+        return {one: self._own[one] for one in self.under(name) if one in self._own and one not in self._values}
 
     def declare(self, name: str, shape: ArrayShape) -> None:
         """Say of which type and sizes a variable is."""
@@ -112,7 +132,7 @@ class Variables:
             )
         self.changes += 1
         self._values[name] = value
-        if not self._depth:
+        if not self._depth and name not in self._own:
             self.written[name] = value
 
     @contextmanager

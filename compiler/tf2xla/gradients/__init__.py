@@ -26,6 +26,7 @@ from compiler.tf2xla.gradients import (
     spectra,
     state,
     structure,
+    tensor_arrays,
     vectors,
 )
 from compiler.tf2xla.record import Differentiate
@@ -45,6 +46,7 @@ GRADIENTS: dict[str, Differentiate] = {
         reductions,
         state,
         structure,
+        tensor_arrays,
         blocks,
         decompositions,
         diagonals,

@@ -10,7 +10,7 @@ from compiler.ir.types import PRED
 from compiler.ops import Trait, having
 from compiler.ops.build import build
 from compiler.tf2xla.operation import Array, Operation
-from compiler.tf2xla.values import Traced, Value, all_parts, no_handle, rebuilt
+from compiler.tf2xla.values import Handle, Traced, Value, all_parts, no_handle, rebuilt
 
 _MOVES = having(Trait.MOVES) - {"bitcast-convert"}
 _LARGEST_CONSTANT = 1 << 12  # elements of what is written into a computation again
@@ -64,6 +64,18 @@ def taken(
         if name in changed:
             operation.library.variables.write(name, Expression(element(result, number)))
     return values
+
+
+def begin_before(operation: Operation, inputs: Sequence[Value]) -> bool:
+    """Let begin before a branch or loop what is first known of inside; whether it has to be written again for that.
+
+    Of which sizes the elements of a TensorArray are its first write may say, and this may stand inside.
+    """
+    variables = operation.library.variables
+    found = [variables.made_inside(one.name) for one in inputs if isinstance(one, Handle)]
+    for name, shape in (pair for one in found for pair in one.items()):
+        variables.begin(name, operation.full(0, shape.element_type, shape.dims))
+    return any(found)
 
 
 def true(operation: Operation, condition: Expression) -> Expression:

@@ -76,7 +76,8 @@ def grown(given: TensorList, more: int) -> TensorList:
     return replace(given, most=given.most + more, buffer=Expression(joined))
 
 
-def _put(buffer: Expression, item: Expression, at: Expression) -> Expression:
+def put_at(buffer: Expression, item: Expression, at: Expression) -> Expression:
+    """Rows with another one at a number."""
     if not buffer.dims[0]:
         return buffer  # nobody puts anything into a list that has no room
     starts = [at, *[at.literal(0)] * len(item.dims)]
@@ -84,7 +85,8 @@ def _put(buffer: Expression, item: Expression, at: Expression) -> Expression:
     return Expression(build(buffer.instruction.computation, "dynamic-update-slice", operands))
 
 
-def _taken(buffer: Expression, at: Expression) -> Expression:
+def taken_at(buffer: Expression, at: Expression) -> Expression:
+    """The row of a number."""
     dims = buffer.dims[1:]
     if not buffer.dims[0]:
         return buffer.literal(0).spread(dims, ())
@@ -100,25 +102,25 @@ def _pushed(operation: Operation) -> TensorList:
     buffer = _buffer(operation, given, item.dims)
     value = operation.library.value(item)
     each = None if value is None or value.size > _SMALL else same_each(given.each, (value,))
-    return replace(given, buffer=_put(buffer, item, given.count), count=given.count + 1, is_full=False, each=each)
+    return replace(given, buffer=put_at(buffer, item, given.count), count=given.count + 1, is_full=False, each=each)
 
 
 def _popped(operation: Operation) -> list[Expression | TensorList]:
     given = operation.tensor_list("input_handle")
     left = given.count - 1
     buffer = _filled(operation, given)
-    item = operation.constant(given.each[0], given.type) if given.each else _taken(buffer, left)
+    item = operation.constant(given.each[0], given.type) if given.each else taken_at(buffer, left)
     return [replace(given, buffer=buffer, count=left, is_full=False), item]
 
 
 def _got(operation: Operation) -> Expression:
-    return _taken(_filled(operation, operation.tensor_list("input_handle")), operation["index"])
+    return taken_at(_filled(operation, operation.tensor_list("input_handle")), operation["index"])
 
 
 def _set(operation: Operation) -> TensorList:
     given, item = operation.tensor_list("input_handle"), operation["item"]
     buffer = _buffer(operation, given, item.dims)
-    return replace(given, buffer=_put(buffer, item, operation["index"]), each=None)
+    return replace(given, buffer=put_at(buffer, item, operation["index"]), each=None)
 
 
 def _stacked(operation: Operation) -> Expression:

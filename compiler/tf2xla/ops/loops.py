@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from compiler.ops.build import build
 from compiler.tf2xla.iterations import most_iterations
 from compiler.tf2xla.operation import Array, Operation
-from compiler.tf2xla.ops.branches import known_of, require_one_result, state_of, taken
+from compiler.tf2xla.ops.branches import begin_before, known_of, require_one_result, state_of, taken
 from compiler.tf2xla.ops.lists import grown
 from compiler.tf2xla.values import TensorList, Traced, Value, all_parts, checked_same, same_each
 
@@ -46,6 +46,8 @@ def lower_while(operation: Operation) -> list[list[Value]]:
     while (begin := _with_room(operation, loop, inputs, varying, carried)) is not None:
         inputs = begin
         loop = written(inputs)
+    if begin_before(operation, inputs):
+        return lower_while(operation)
     for number, before, after in zip(varying, loop.inputs, loop.step.results, strict=True):
         _require_same(operation, number, before, after)
     state = state_of(operation, inputs, known, carried)

@@ -17,6 +17,7 @@ from compiler.tf2xla.random_numbers import (
     RESERVED,
     Generator,
     bits,
+    generator_name,
     initial_state,
     normal,
     scrambled,
@@ -98,7 +99,7 @@ def _state(operation: Operation) -> Generator:
 
 def kept_generator(operation: Operation, count: int) -> Generator:
     """The generator that a node keeps for itself, which goes on by so many counters."""
-    name = f"{operation.node.name}/generator"
+    name = generator_name(operation.node.name)
     variables = operation.library.variables
     variables.keep(name, initial_state(operation.attribute("seed"), operation.attribute("seed2")))
     held = variables.read(name)

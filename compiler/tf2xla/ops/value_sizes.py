@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from compiler.expansion.expression import Expression
 from compiler.graph import PartialShape
 from compiler.ir.types import S32, S64
+from compiler.tf2xla.distinct import first_seen
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.ops.indexing import gathered
 from compiler.tf2xla.record import Lower, Record, Trait, record, table, with_shapes
@@ -32,21 +33,12 @@ def _where(operation: Operation) -> Expression:
     return operation.constant(np.argwhere(_known(operation, "input")), S64)
 
 
-def _first_seen(x: Array, axis: int) -> tuple[Array, Array]:
-    """Where each of different slices is first, in that order, and for each slice which of them it is."""
-    _, first, number = np.unique(x, return_index=True, return_inverse=True, axis=axis, equal_nan=False)
-    order = np.argsort(first, kind="stable")
-    rank = np.empty_like(order)
-    rank[order] = np.arange(order.size)
-    return first[order], rank[number.reshape(-1)]
-
-
 def _unique(operation: Operation) -> list[Expression]:
     x = _known(operation, "x")
     axes = operation.integers("axis") if len(operation.signature.inputs) > 1 else ()
     operation.require(len(axes) <= 1 and (axes or x.ndim == 1), "it takes a vector, or one axis")
     axis = operation.axis(axes[0], x.ndim) if axes else 0
-    first, number = _first_seen(x, axis)
+    first, number = first_seen(x, axis)
     kind = operation.type("out_idx")
     values = operation.constant(np.take(x, first, axis), operation["x"].type)
     return [values, operation.constant(number.astype(kind.dtype), kind)]

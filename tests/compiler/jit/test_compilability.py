@@ -37,7 +37,15 @@ def test_an_op_is_objected_to_by_name(line, said):
     assert found.startswith(said) if said else found == ""
 
 
-@pytest.mark.parametrize("line", ["a = CheckNumerics(x)", "a = RandomUniform(x) {T=int32, dtype=float32}"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a = CheckNumerics(x)",
+        "a = RandomUniform(x) {T=int32, dtype=float32}",
+        "a = TensorArrayV3(x) {dtype=float32}",
+        "a = StackV2(x) {elem_type=float32}",
+    ],
+)
 def test_what_a_kernel_does_better_is_left_to_it_where_there_are_kernels(line):
     assert objection(line) != ""
     assert "checks" not in objection(line, everything=True)

@@ -6,6 +6,8 @@ from graph_nodes import BOOL, FLOAT, INT, X, const, function, node, types
 
 import compiler
 from compiler.graph import BY_NAME, FunctionReference
+from compiler.ir.shape import ArrayShape
+from compiler.ir.types import F64, PRED
 from compiler.tf2xla import lower
 from compiler.tf2xla.builder import Builder
 from compiler.tf2xla.differentiation import gradients
@@ -170,7 +172,7 @@ def test_loops_are_differentiated(limit):
     assert np.isfinite(values(builder, [again], x=AT)[0]).all()
 
 
-def test_a_loop_that_nothing_bounds_has_no_gradient():
+def test_a_loop_that_nothing_bounds_has_a_gradient_that_only_a_host_can_run():
     test = function(
         "test",
         {"x": DOUBLE},
@@ -185,24 +187,94 @@ def test_a_loop_that_nothing_bounds_has_no_gradient():
     builder.graph.functions = [test, iteration]
     x = builder.add("Placeholder", name="x", dtype="float64", shape=[]).output
     loop = builder.add("While", [x], cond="test", body="iteration")
-    with pytest.raises(NoGradientError, match="nothing says how often it iterates at most"):
-        gradients(builder, [loop.output], [x])
+    [gradient] = gradients(builder, [loop.output], [x])
+    with pytest.raises(compiler.UnsupportedError, match="nothing says how often it runs at most"):
+        lower(builder.graph, {"x": ArrayShape(F64, ())}, [gradient.name])
+
+
+NOISY = function(
+    "noisy",
+    {"a": FLOAT},
+    {"b": FLOAT},
+    [
+        const("s", [2, 3]),
+        node("r", "RandomUniform", "s:output:0", dtype=FLOAT, T=INT, seed=1, seed2=2),
+        node("m", "Mul", "a", "r:output:0", T=FLOAT),
+    ],
+    {"b": "m:z:0"},
+)
+OUTER = function(
+    "outer",
+    {"a": FLOAT},
+    {"b": FLOAT},
+    [
+        node("c", "PartitionedCall", "a", f=FunctionReference("noisy"), Tin=types(FLOAT), Tout=types(FLOAT)),
+        node("m", "Mul", "a", "c:output:0", T=FLOAT),
+    ],
+    {"b": "m:z:0"},
+)
+PLAIN = function("plain", {"a": FLOAT}, {"b": FLOAT}, [node("n", "Neg", "a", T=FLOAT)], {"b": "n:y:0"})
+
+
+def drawing(*functions):
+    builder = Builder()
+    builder.graph.functions = list(functions)
+    return builder, builder.add("Placeholder", name="x", dtype="float32", shape=[2, 3]).output
+
+
+def ran(builder, fetches):
+    """What is fetched of one run on X."""
+    lowered = lower(builder.graph, {"x": X}, [one.name for one in fetches])
+    held = [lowered.initial[name] for name in lowered.reads]
+    return compiler.interpret(lowered.module, *(lowered.values[name] for name in lowered.inputs), *held)
+
+
+@pytest.mark.parametrize(("name", "power"), [("noisy", 1), ("outer", 2)])
+def test_gradients_take_the_random_numbers_that_calls_have_drawn(name, power):
+    builder, x = drawing(NOISY, OUTER)
+    call = builder.add("StatefulPartitionedCall", [x], f=FunctionReference(name), Tout=types(FLOAT))
+    for _ in range(2):
+        [gradient] = gradients(builder, [call.outputs[0]], [x])
+        result, found = ran(builder, [call.outputs[0], gradient])[:2]
+        np.testing.assert_allclose(found, power * result / X, rtol=1e-5)
+
+
+def test_gradients_take_the_random_numbers_of_the_branch_that_ran():
+    builder, x = drawing(NOISY, PLAIN)
+    taken = builder.add("Placeholder", name="p", dtype="bool", shape=[]).output
+    branches = {"then_branch": FunctionReference("noisy"), "else_branch": FunctionReference("plain")}
+    branch = builder.add("If", taken, [x], Tout=types(FLOAT), **branches)
+    [gradient] = gradients(builder, [branch.outputs[0]], [x])
+    lowered = lower(builder.graph, {"x": X, "p": ArrayShape(PRED, ())}, [branch.outputs[0].name, gradient.name])
+    held = [lowered.initial[name] for name in lowered.reads]
+    for choice in (True, False):
+        result, found = compiler.interpret(lowered.module, X, np.array(choice), *held)[:2]
+        np.testing.assert_allclose(found, result / X, rtol=1e-6)
+
+
+def test_gradients_of_loops_take_the_random_numbers_of_each_iteration():
+    state = {"i": INT, "x": FLOAT}
+    body = [
+        *(const("one", 1), const("s", [2, 3]), node("n", "AddV2", "i", "one:output:0", T=INT)),
+        node("r", "RandomUniform", "s:output:0", dtype=FLOAT, T=INT, seed=1, seed2=2),
+        node("m", "Mul", "x", "r:output:0", T=FLOAT),
+    ]
+    step = function("step", state, {"i2": INT, "x2": FLOAT}, body, {"i2": "n:z:0", "x2": "m:z:0"})
+    below = [const("three", 3), node("below", "Less", "i", "three:output:0", T=INT)]
+    builder, x = drawing(step, function("goes", state, {"t": BOOL}, below, {"t": "below:z:0"}))
+    loop = builder.add("While", [builder.constant(0), x], cond="goes", body="step")
+    [gradient] = gradients(builder, [loop.outputs[1]], [x])
+    result, found = ran(builder, [loop.outputs[1], gradient])[:2]
+    np.testing.assert_allclose(found, result / X, rtol=1e-5)
 
 
 def test_what_would_draw_again_is_refused():
-    noisy = function(
-        "noisy",
-        {"a": FLOAT},
-        {"b": FLOAT},
-        [
-            node("s", "Shape", "a", T=FLOAT),
-            node("r", "RandomUniform", "s:output:0", dtype=FLOAT, T=INT),
-            node("m", "Mul", "a", "r:output:0", T=FLOAT),
-        ],
-        {"b": "m:z:0"},
-    )
-    builder = Builder()
-    builder.graph.functions = [noisy]
-    x = builder.add("Placeholder", name="x", dtype="float32", shape=[2]).output
-    with pytest.raises(NoGradientError, match=r"its node 'r' \(RandomUniform\) has effects, or gives others each time"):
+    builder, x = drawing(NOISY)
+    with pytest.raises(NoGradientError, match=r"'noisy', which draws random numbers: call it by PartitionedCall"):
         gradients(builder, [builder.add("noisy", x).output], [x])
+    step = function("step", {"x": FLOAT}, {"y": FLOAT}, [node("c", "noisy", "x")], {"y": "c:b:0"})
+    goes = function("goes", {"x": FLOAT}, {"t": BOOL}, [const("t", value=True, dtype=bool)], {"t": "t:output:0"})
+    builder, x = drawing(NOISY, step, goes)
+    loop = builder.add("While", [x], cond="goes", body="step")
+    with pytest.raises(NoGradientError, match=r"its node 'c' \(noisy\) runs a function that draws random numbers"):
+        gradients(builder, [loop.output], [x])

@@ -23,11 +23,13 @@ from xlabench.tensorflow.runtime.programs import LoweredKernel, output_count
 from xlabench.tensorflow.runtime.resources import Resources
 from xlabench.tensorflow.runtime.settings import Device
 from xlabench.tensorflow.runtime.steps import COPY, Plan, Step
+from xlabench.tensorflow.runtime.stores import STORES
+from xlabench.tensorflow.runtime.value_sizes import VALUE_SIZES
 
 _VALUES = frozenset({"Const", "VarHandleOp"})
 """Nodes whose value is the same in every run of a session."""
 _IDLE = frozenset({"_Retval", "_Arg"})
-_KERNELS: Mapping[str, Maker] = {**KERNELS, **host.KERNELS, **summaries.KERNELS}
+_KERNELS: Mapping[str, Maker] = {**KERNELS, **host.KERNELS, **summaries.KERNELS, **VALUE_SIZES, **STORES}
 _FEEDABLE = frozenset({"Placeholder", "PlaceholderWithDefault"})
 
 

@@ -7,10 +7,9 @@ other inputs in order: numbers of the optimizer by their names, variables shared
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from xlabench.tensorflow.errors import NotHereError
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import constant, convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
@@ -20,6 +19,7 @@ from xlabench.tensorflow.framework.variables import Variable
 from xlabench.tensorflow.ops import arrays
 from xlabench.tensorflow.ops.control import group
 from xlabench.tensorflow.training.gradients import IndexedSlices, any_gradient, gradients
+from xlabench.tensorflow.training.row_steps import adams, scattered, sparsely_applied
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
@@ -34,7 +34,7 @@ class Row:
         inputs: what the op takes after these, in order.
         numbers: arguments of the class, with their names as nodes.
         attributes: attributes of the op, by arguments of the class.
-        takes_rows: whether a gradient of rows may be made an array: a step without a gradient changes nothing then.
+        rows: the op that takes a step of rows; empty where it is no op (`row_steps.py`).
     """
 
     op: str
@@ -42,7 +42,7 @@ class Row:
     inputs: Sequence[str]
     numbers: Mapping[str, str]
     attributes: Mapping[str, str] = field(default_factory=dict)
-    takes_rows: bool = True
+    rows: str = ""
 
 
 class Optimizer:
@@ -57,6 +57,7 @@ class Optimizer:
         self._name = name
         self._use_locking = use_locking
         self._arguments = arguments
+        self._row = self.ROW
         self._slots: dict[str, dict[Variable, Variable]] = {}
         self._shared: dict[str, Variable] = {}
 
@@ -168,7 +169,7 @@ class Optimizer:
             if name not in self._shared:
                 self._shared[name] = Variable(value, trainable=False, name=name)
         for variable in variables:
-            for slot, begins in self.ROW.slots.items():
+            for slot, begins in self._row.slots.items():
                 row = self._slots.setdefault(slot, {})
                 if variable not in row:
                     value = self._arguments[begins] if isinstance(begins, str) else begins
@@ -182,31 +183,37 @@ class Optimizer:
     def _numbers(self) -> dict[str, Tensor]:
         """The numbers as nodes."""
         found = {}
-        for argument, word in self.ROW.numbers.items():
+        for argument, word in self._row.numbers.items():
             value = self._arguments[argument]
             found[argument] = convert_to_tensor(value() if callable(value) else value, name=word)
         return found
 
     def _update(self, gradient: Any, variable: Variable, numbers: Mapping[str, Tensor]) -> Operation:
         """One variable's step."""
-        row = self.ROW
-        if isinstance(gradient, IndexedSlices):
-            if not row.takes_rows:
-                raise NotHereError(
-                    f"{type(self).__name__} with a gradient of rows ({variable.name}): its op ResourceSparseApply has "
-                    "no lowering here; make the gradient an array with tf.convert_to_tensor"
-                )
-            gradient = gradient.dense_tensor()
+        row = self._row
         if gradient.dtype.base_dtype.name not in _FLOATS:
             raise ValueError(f"Invalid type {gradient.dtype!r} for {gradient.name}, expected: {', '.join(_FLOATS)}.")
         graph = get_default_graph()
         with graph.name_scope(f"update_{variable.op.name}"), graph.colocate_with(variable):
-            slots = [self._slots[name][variable].handle for name in row.slots]
+            slots = [self._slots[name][variable] for name in row.slots]
             given = [self._input(word, gradient, variable, numbers) for word in row.inputs]
+            if isinstance(gradient, IndexedSlices) and not row.rows:
+                return self._update_rows(gradient, variable, slots, dict(zip(row.inputs, given, strict=True)))
             attributes = {name: self._arguments[argument] for name, argument in row.attributes.items()}
-            return apply(row.op, [variable.handle, *slots, *given], {"use_locking": self._use_locking, **attributes})
+            attributes = {"use_locking": self._use_locking, **attributes}
+            taken = [variable.handle, *(one.handle for one in slots), *given]
+            if isinstance(gradient, IndexedSlices):
+                at = 1 + len(slots) + list(row.inputs).index("gradient")
+                return sparsely_applied(row.rows, taken, gradient, at, attributes)
+            return apply(row.op, taken, attributes)
 
-    def _input(self, word: str, gradient: Tensor, variable: Variable, numbers: Mapping[str, Tensor]) -> Any:
+    def _update_rows(
+        self, gradient: IndexedSlices, variable: Variable, slots: Sequence[Variable], numbers: Mapping[str, Tensor]
+    ) -> Operation:
+        """One variable's step where that of rows is no op."""
+        return adams(variable, slots, numbers, gradient)
+
+    def _input(self, word: str, gradient: Any, variable: Variable, numbers: Mapping[str, Tensor]) -> Any:
         if word == "gradient":
             return gradient
         value: Any = self._shared.get(word, numbers.get(word))
@@ -240,6 +247,11 @@ class GradientDescentOptimizer(Optimizer):
     def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
         super().__init__(use_locking, name, learning_rate=learning_rate)
 
+    def _update_rows(
+        self, gradient: IndexedSlices, variable: Variable, _slots: Sequence[Variable], numbers: Mapping[str, Tensor]
+    ) -> Operation:
+        return scattered(variable, numbers["learning_rate"], gradient)
+
 
 class MomentumOptimizer(Optimizer):
     """Down the gradient, going on as before."""
@@ -250,7 +262,7 @@ class MomentumOptimizer(Optimizer):
         ("learning_rate", "gradient", "momentum"),
         {"learning_rate": "learning_rate", "momentum": "momentum"},
         {"use_nesterov": "use_nesterov"},
-        takes_rows=False,
+        rows="ResourceSparseApplyMomentum",
     )
 
     def __init__(
@@ -305,7 +317,13 @@ class RMSPropOptimizer(Optimizer):
         {"rms": 1.0, "momentum": 0.0},
         ("learning_rate", "decay", "momentum", "epsilon", "gradient"),
         {"learning_rate": "learning_rate", "decay": "decay", "momentum": "momentum", "epsilon": "epsilon"},
-        takes_rows=False,
+        rows="ResourceSparseApplyRMSProp",
+    )
+    CENTERED = replace(
+        ROW,
+        op="ResourceApplyCenteredRMSProp",
+        slots={"mg": 0.0, "rms": 1.0, "momentum": 0.0},
+        rows="ResourceSparseApplyCenteredRMSProp",
     )
 
     def __init__(
@@ -318,11 +336,11 @@ class RMSPropOptimizer(Optimizer):
         centered: bool = False,
         name: str = "RMSProp",
     ) -> None:
-        if centered:
-            raise NotHereError("tf.train.RMSPropOptimizer(centered=True) is not there: leave centered out")
         super().__init__(
             use_locking, name, learning_rate=learning_rate, decay=decay, momentum=momentum, epsilon=epsilon
         )
+        if centered:
+            self._row = self.CENTERED
 
 
 class AdagradOptimizer(Optimizer):
@@ -333,6 +351,7 @@ class AdagradOptimizer(Optimizer):
         {"accumulator": "initial_accumulator_value"},
         ("learning_rate", "gradient"),
         {"learning_rate": "learning_rate"},
+        rows="ResourceSparseApplyAdagrad",
     )
 
     def __init__(

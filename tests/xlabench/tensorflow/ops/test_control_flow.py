@@ -1,5 +1,6 @@
 """Branches and loops become functions; what they give must go together."""
 
+import numpy as np
 import pytest
 
 import xlabench.tensorflow as tf
@@ -70,3 +71,18 @@ def test_sizes_may_change_where_that_is_said():
     found = tf.while_loop(lambda x: tf.shape(x)[0] < 9, grow, [tf.zeros([1])], [tf.TensorShape([None])])
     assert found.shape.as_list() == [None]
     assert tf.shape(found).op.type == "Shape"
+
+
+@pytest.mark.slow
+def test_gradients_go_through_what_is_drawn_and_what_nobody_counts():
+    x, is_training = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.bool, [])
+    dropped = tf.cond(is_training, lambda: tf.nn.dropout(x, 0.5), lambda: x * 2.0)
+    grown = tf.while_loop(lambda a: tf.reduce_sum(a) < 100.0, lambda a: a * 1.5, [x])
+    mixed = tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, a * tf.random_uniform([2, 3], seed=4)), [0, x])[1]
+    at = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
+    with tf.Session() as session:
+        for y in (dropped, grown, mixed):
+            fetches = [y, tf.gradients(y, x)[0]]
+            for choice in (True, False):
+                result, gradient = session.run(fetches, {x: at, is_training: choice})
+                np.testing.assert_allclose(gradient, result / at, rtol=1e-5)

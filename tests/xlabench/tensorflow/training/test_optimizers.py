@@ -95,8 +95,6 @@ def test_rows_are_trained_and_no_others():
         session.run(tf.global_variables_initializer())
         session.run(step)
         assert session.run(table).tolist() == [[1, 1], [0.5, 0.5], [1, 1]]
-    with pytest.raises(NotImplementedError, match="MomentumOptimizer with a gradient of rows"):
-        tf.train.MomentumOptimizer(0.5, 0.5).minimize(loss)
 
 
 def test_what_cannot_be_trained_is_refused():

@@ -1,0 +1,61 @@
+"""TensorArrays: gradients of elements are elements of another one, which goes on with the flow backwards.
+
+What was read is where gradients are written to, and what was written where they are read.  Gradients that are asked
+for twice in one graph must not be added up together, so each asks for a TensorArray of its own scope.
+"""
+
+from __future__ import annotations
+
+from compiler.tf2xla.record import Differentiate, no_gradient
+from compiler.tf2xla.terms import Built, Gradient, Output
+
+
+def _backwards(node: Built, flow: Output) -> tuple[Output, Output]:
+    """The TensorArray of gradients, and the flow with which it is asked for."""
+    walk = node.maker.scope_name.rpartition(f"{node.node.name}_grad")[0]
+    made = node.maker.add("TensorArrayGradV3", node["handle"], flow, source=walk.rstrip("/") or "gradients")
+    return made.outputs[0], made.outputs[1]
+
+
+def _read(node: Built, g: Output) -> list[Gradient]:
+    handle, flow = _backwards(node, node["flow_in"])
+    return [None, None, node.add("TensorArrayWriteV3", handle, node["index"], g, flow)]
+
+
+def _written(node: Built, g: Output) -> list[Gradient]:
+    handle, flow = _backwards(node, g)
+    kind = node["value"].type.base
+    return [None, None, node.add("TensorArrayReadV3", handle, node["index"], flow, dtype=kind), g]
+
+
+def _gathered(node: Built, g: Output) -> list[Gradient]:
+    handle, flow = _backwards(node, node["flow_in"])
+    return [None, None, node.add("TensorArrayScatterV3", handle, node["indices"], g, flow)]
+
+
+def _scattered(node: Built, g: Output) -> list[Gradient]:
+    handle, flow = _backwards(node, g)
+    kind = node["value"].type.base
+    return [None, None, node.add("TensorArrayGatherV3", handle, node["indices"], flow, dtype=kind), g]
+
+
+def _joined(node: Built, g: Output, _lengths: Gradient) -> list[Gradient]:
+    handle, flow = _backwards(node, node["flow_in"])
+    return [None, node.add("TensorArraySplitV3", handle, g, node["lengths"], flow)]
+
+
+def _split(node: Built, g: Output) -> list[Gradient]:
+    handle, flow = _backwards(node, g)
+    kind = node["value"].type.base
+    return [None, node.add("TensorArrayConcatV3", handle, flow, dtype=kind), None, g]
+
+
+GRADIENTS: dict[str, Differentiate] = {
+    "TensorArrayReadV3": _read,
+    "TensorArrayWriteV3": _written,
+    "TensorArrayGatherV3": _gathered,
+    "TensorArrayScatterV3": _scattered,
+    "TensorArrayConcatV3": _joined,
+    "TensorArraySplitV3": _split,
+    **dict.fromkeys((f"TensorArray{one}V3" for one in ("", "Grad", "Size", "Close")), no_gradient),
+}

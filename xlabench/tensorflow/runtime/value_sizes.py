@@ -1,0 +1,75 @@
+"""Kernels of ops whose results have sizes that follow from values: no program has such sizes, so a host runs these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from compiler.tf import Node, first_seen
+from xlabench.tensorflow import errors
+from xlabench.tensorflow.runtime.kernels import Kernel, Maker, raised
+from xlabench.tensorflow.runtime.resources import Resources
+
+
+def _made(function: Callable[[Node, Sequence[Any]], Sequence[Any]]) -> Maker:
+    def make(node: Node, _resources: Resources) -> Kernel:
+        return lambda inputs: function(node, inputs)
+
+    return make
+
+
+def _index_type(node: Node) -> Any:
+    kind: Any = node.attributes.get("out_idx")
+    return np.int32 if kind is None else kind.element_type.dtype
+
+
+def _where(_node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    return (np.argwhere(inputs[0]).astype(np.int64),)
+
+
+def _unique(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    x = inputs[0]
+    axes = np.asarray(inputs[1]).reshape(-1) if len(inputs) > 1 else np.array([], np.int64)
+    if len(axes) > 1:
+        raise raised(errors.InvalidArgumentError, node, "axis does not support input tensors larger than 1 elements")
+    if not len(axes) and x.ndim != 1:
+        raise raised(errors.InvalidArgumentError, node, f"unique expects a 1D vector, and not {x.ndim} dimensions.")
+    axis = int(axes[0]) if len(axes) else 0
+    if not -x.ndim <= axis < x.ndim:
+        raise raised(errors.InvalidArgumentError, node, f"axis has to be between [0, {x.ndim})")
+    first, number = first_seen(x, axis)
+    return np.take(x, first, axis), number.astype(_index_type(node))
+
+
+def _difference(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    x, y = inputs
+    for name, one in (("x", x), ("y", y)):
+        if one.ndim != 1:
+            raise raised(errors.InvalidArgumentError, node, f"{name} should be a 1D vector.")
+    places = np.flatnonzero(~np.isin(x, y))
+    return x[places], places.astype(_index_type(node))
+
+
+def _parted(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    data, numbers = inputs
+    count: Any = node.attributes["num_partitions"]
+    if data.shape[: numbers.ndim] != numbers.shape:
+        said = f"data.shape must start with partitions.shape, got {list(data.shape)}, {list(numbers.shape)}"
+        raise raised(errors.InvalidArgumentError, node, said)
+    wrong = numbers[(numbers < 0) | (numbers >= count)]
+    if wrong.size:
+        said = f"partitions has a value that is not in [0, {count}): {wrong.reshape(-1)[0]}"
+        raise raised(errors.InvalidArgumentError, node, said)
+    return [np.ascontiguousarray(data[numbers == one]) for one in range(count)]
+
+
+VALUE_SIZES: Mapping[str, Maker] = {
+    "Where": _made(_where),
+    "Unique": _made(_unique),
+    "UniqueV2": _made(_unique),
+    "ListDiff": _made(_difference),
+    "DynamicPartition": _made(_parted),
+}
+"""Ops by name."""

@@ -1,0 +1,68 @@
+"""Steps of optimizers on gradients of rows: one for each row, however often a program took it.
+
+A row that was taken twice has two gradients, which an op that keeps what it knows of a row (a momentum, a sum of
+squares) must see as one; so they are added up first.  Adam's means of all rows move, those of rows without a gradient
+too: what TensorFlow does there is no op of its own but a chain of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.graph import get_default_graph
+from xlabench.tensorflow.framework.tensor import Operation, Tensor
+from xlabench.tensorflow.framework.variables import Variable
+from xlabench.tensorflow.ops.control import group
+from xlabench.tensorflow.training.gradients import IndexedSlices
+
+
+def scattered(variable: Variable, rate: Tensor, gradient: IndexedSlices) -> Operation:
+    """A step down the gradient, which may add to a row several times."""
+    values = _first("Mul", _first("Neg", gradient.values), rate)
+    return apply("ResourceScatterAdd", [variable.handle, gradient.indices, values], {})
+
+
+def each_once(gradient: IndexedSlices) -> IndexedSlices:
+    """The same gradient with the number of every row only once."""
+    numbers, positions = apply("Unique", [gradient.indices], {"out_idx": "int32"}).outputs
+    count = _first("StridedSlice", _first("Shape", numbers), [0], [1], [1], shrink_axis_mask=1)
+    return IndexedSlices(_first("UnsortedSegmentSum", gradient.values, positions, count), numbers, gradient.dense_shape)
+
+
+def sparsely_applied(
+    op: str, taken: Sequence[Any], gradient: IndexedSlices, at: int, attributes: Mapping[str, Any]
+) -> Operation:
+    """An op that takes a step of rows; its gradient stands at a number among what it takes, the rows' after it."""
+    gradient = each_once(gradient)
+    return apply(op, [*taken[:at], gradient.values, gradient.indices, *taken[at + 1 :]], attributes)
+
+
+def adams(
+    variable: Variable, slots: Sequence[Variable], numbers: Mapping[str, Tensor], gradient: IndexedSlices
+) -> Operation:
+    """Adam's step, in which only the rows of a gradient add to its means."""
+    gradient = each_once(gradient)
+    root = _first("Sqrt", 1.0 - numbers["beta2_power"])
+    rate = numbers["learning_rate"] * root / (1.0 - numbers["beta1_power"])
+    parts = {"beta1": gradient.values, "beta2": _first("Mul", gradient.values, gradient.values)}
+    means = []
+    for slot, (word, part) in zip(slots, parts.items(), strict=True):
+        kept = slot.assign(_first("Mul", slot.value(), numbers[word]), read_value=False)
+        with get_default_graph().control_dependencies([kept]):
+            means.append(_added_to(slot, gradient.indices, _first("Mul", part, 1.0 - numbers[word])))
+    step = rate * means[0] / (_first("Sqrt", means[1]) + numbers["epsilon"])
+    taken = variable.assign_sub(step, read_value=False)
+    return group(taken, *(one.op for one in means))
+
+
+def _added_to(slot: Variable, indices: Tensor, values: Tensor) -> Tensor:
+    """What a variable holds after rows were added to."""
+    added = apply("ResourceScatterAdd", [slot.handle, indices, values], {})
+    with get_default_graph().control_dependencies([added]):
+        return slot.value()
+
+
+def _first(op: str, *inputs: Any, **attributes: Any) -> Tensor:
+    return apply(op, inputs, attributes).outputs[0]
