@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from compiler.analysis.commutativity import in_any_order
 from compiler.codegen import access, element, elemental, scalar
 from compiler.codegen.index import Emission, Index, reshape
 from compiler.codegen.kernel import Kernel
@@ -30,7 +31,11 @@ from compiler.ir.shape import ArrayShape
 from compiler.ir.types import ElementType, Kind
 
 REASSOCIATE = f"reassoc {scalar.CONTRACT}"
-"""Fast-math flags inside a reducer: the order of its applications is free."""
+"""Fast-math flags inside a reducer: which neighbours it is applied to first is free."""
+
+
+MINDS_ORDER = "a reducer minds which of two values comes first"
+"""Why elements that are not neighbours are not combined."""
 
 
 def _least(element_type: ElementType) -> float:
@@ -62,7 +67,7 @@ def identities_of(reduce: Instruction) -> list[Value] | None:
     """Values that may be joined to a reduction any number of times; None if they are not known.
 
     Where the reducer of the start values with themselves yields them again (the first maximum, from minus infinity),
-    they are such: the order of a reducer's applications is free, and they are part of the reduction already.
+    they are such: they are part of the reduction already, and may be so in more places (StableHLO, `reduce`).
     """
     half = len(reduce.operands) // 2
     of_type = IDENTITIES.get(binary_opcode(reduce.attributes["to_apply"]) or "")
@@ -119,6 +124,11 @@ class Reduction:
         known = [identities_of(reduce) for reduce in self.reduces]
         found = [value for values in known if values is not None for value in values]
         return found if None not in known else None
+
+    @cached_property
+    def in_any_order(self) -> bool:
+        """Whether elements may be combined with others than their neighbours."""
+        return all(map(in_any_order, self.reduces))
 
     def computed(self) -> tuple[list[Instruction], list[Instruction]]:
         """The instructions computed at each element that is reduced, and the leaves that they are read from."""
@@ -184,7 +194,7 @@ class Reduction:
         return [values.value(initial, ()) for _, initial in self.accumulators]
 
     def combine(self, emission: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
-        """Apply each reducer to its accumulators; their order is free, so sums may be reassociated.
+        """Apply each reducer to its accumulators; in which pairs is free, so sums may be reassociated.
 
         Args:
             emission: where code is emitted, with what is known there.

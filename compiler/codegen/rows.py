@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from compiler.analysis.commutativity import in_any_order
 from compiler.analysis.groups import is_along_rows
 from compiler.codegen.kernel import Kernel
 from compiler.ir.graph import reachable
@@ -57,6 +58,11 @@ class Rows:
         self.phases = self._phases()
         self._moved = self._read_elsewhere()
         self._keep()
+
+    @property
+    def in_any_order(self) -> bool:
+        """Whether elements of a row may be combined with others than their neighbours."""
+        return all(map(in_any_order, self.reduces))
 
     def is_row_result(self, root: Instruction) -> bool:
         """Whether a root has one element for each row."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from compiler.analysis.commutativity import is_commutative
 from compiler.ir.attributes import WindowDimension
 from compiler.ir.module import Instruction
 from compiler.ir.windows import window_of
@@ -29,7 +30,9 @@ def direction(instruction: Instruction) -> Direction | None:
         return None
     dim = moved[0]
     size = dims[dim]
-    for backwards in (False, True):
+    # From the end each element is joined behind those that it stands in front of.
+    ways = (False, True) if is_commutative(instruction.attributes["to_apply"]) else (False,)
+    for backwards in ways:
         low, high = (0, size - 1) if backwards else (size - 1, 0)
         if window[dim] == WindowDimension(size, pad_low=low, pad_high=high):
             return Direction(dim, backwards)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from compiler.codegen import element
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import Builder, Value, integer
+from compiler.codegen.llvm_ir import Builder, Value, floating, integer, mangled
 from compiler.codegen.signature import arguments
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.types import F64, ElementType
@@ -58,6 +58,14 @@ def matrix(builder: Builder, kernel: Kernel, pointer: Value, dims: tuple[int, in
 def transposed(given: Matrix) -> Matrix:
     """The same elements with rows and columns exchanged."""
     return Matrix(given.builder, given.element_type, lambda row, column: given.address(column, row))
+
+
+def pivot_root(builder: Builder, rest: Value) -> Value:
+    """The root of what is left of a diagonal element; NaN where that is not positive, as 0 is, which has a root."""
+    type_ = rest.type
+    root = builder.intrinsic(f"sqrt.{mangled(type_)}", [rest])
+    is_positive = builder.compare("ogt", rest, floating(0.0, type_))
+    return builder.select(is_positive, root, floating(math.nan, type_))
 
 
 def rest(start: Value, factor: Matrix, row: Value, column: Value) -> Value:

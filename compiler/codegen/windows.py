@@ -126,7 +126,7 @@ def _where(
 def _reduce(values: Values, instruction: Instruction, indices: Indices) -> list[Value]:
     half = len(instruction.operands) // 2
     arrays, initial = instruction.operands[:half], instruction.operands[half:]
-    combiner, reduced = combiner_of(instruction), tuple(instruction.attributes["dimensions"])
+    combiner, reduced = combiner_of(instruction), sorted(instruction.attributes["dimensions"])
     dims = arrays[0].array.dims
 
     def step(point: Sequence[Index], carried: Sequence[Value]) -> list[Value]:

@@ -5,7 +5,7 @@ What is recognised is structure alone (which opcode, on which parameters); what 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,38 +58,6 @@ def comparison(computation: Computation) -> Comparison | None:
     if left > right:
         direction = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}.get(direction, direction)
     return Comparison(left // 2, direction, root.attributes.get("type", ""))
-
-
-def argument_choice(computation: Computation) -> Instruction | None:
-    """The test by which a computation takes the first of two values for being NaN, where it is an argmax or argmin.
-
-    That is the form in which JAX has them: on values a and b with the numbers i and j, `a != a` in
-    `(p ? a : b, q ? i : j)` with `p = a > b or a != a` and `q = p or (a == b and i < j)`, or `q = p`.
-    """
-    root, parameters = computation.root, computation.parameters
-    if len(parameters) != 4 or root.opcode != "tuple" or [one.opcode for one in root.operands] != ["select", "select"]:
-        return None
-    a, i, b, j = parameters
-    (takes, *values), (chooses, *numbers) = (select.operands for select in root.operands)
-    if values != [a, b] or numbers != [i, j] or takes.opcode != "or":
-        return None
-    if chooses is not takes and not (
-        chooses.opcode == "or"
-        and takes in chooses.operands
-        and any(one.opcode == "and" and _compares(one.operands, a, b, "EQ") for one in chooses.operands)
-    ):
-        return None
-    if not any(_compares(takes.operands, a, b, direction) for direction in ("GT", "LT", "GE", "LE")):
-        return None
-    return next((one for one in takes.operands if _compares([one], a, a, "NE")), None)
-
-
-def _compares(among: Iterable[Instruction], left: Instruction, right: Instruction, direction: str) -> bool:
-    """Whether one of some instructions compares two values in a direction."""
-    return any(
-        one.opcode == "compare" and list(one.operands) == [left, right] and one.attributes["direction"] == direction
-        for one in among
-    )
 
 
 def _number(instruction: Instruction) -> int:
@@ -239,6 +207,7 @@ def reduce_axes(
         init = widen(inits[0], element_types[0], precise=False)
         dtype = accumulator(function, value)
         return (narrow(function.reduce(value, axis=tuple(axes), dtype=dtype, initial=init[()]), element_types[0]),)
+    axes = sorted(axes)  # elements are combined in their order, whatever the order in which dimensions are named
     kept = [axis for axis in range(values[0].ndim) if axis not in axes]
     outer = [values[0].shape[axis] for axis in kept]
     rows = [

@@ -39,7 +39,20 @@ def _dynamic_reshape(instruction: Instruction, values: Sequence[Array], _: Evalu
     dims = tuple(map(int, sizes))
     if min(dims, default=0) < 0 or math.prod(dims) != value.size:
         raise instruction.unsupported(f"{value.size} elements cannot become {list(dims)}", by="the interpreter")
-    return value.reshape(dims)
+    return _as_stated(instruction, value.reshape(dims))
+
+
+def _as_stated(instruction: Instruction, value: Array) -> Array:
+    """An array whose sizes are those of its shape, or below where they are known at run time only.
+
+    Of other sizes nothing says what they mean, and what takes the array next relies on its shape.
+    """
+    shape = instruction.array
+    flags = shape.dynamic or (False,) * shape.rank
+    for size, bound, is_dynamic in zip(value.shape, shape.dims, flags, strict=True):
+        if size > bound or (size < bound and not is_dynamic):
+            raise instruction.unsupported(f"the sizes {list(value.shape)} of {shape}", by="the interpreter")
+    return value
 
 
 def _infer_get_dimension_size(instruction: Instruction) -> Shape:
@@ -82,9 +95,8 @@ def _set_dimension_size(instruction: Instruction, values: Sequence[Array], _: Ev
         # Growing back within the bound uncovers elements whose value the language leaves open; zeros are one choice.
         grown = np.zeros((*value.shape[:along], min(wanted, bound), *value.shape[along + 1 :]), value.dtype)
         grown[tuple(slice(0, n) for n in value.shape)] = value
-        return grown
-    kept: Array = value[(slice(None),) * along + (slice(0, max(wanted, 0)),)]
-    return kept
+        return _as_stated(instruction, grown)
+    return _as_stated(instruction, value[(slice(None),) * along + (slice(0, max(wanted, 0)),)])
 
 
 def _one_dimension(instruction: Instruction, source: ArrayShape) -> int:

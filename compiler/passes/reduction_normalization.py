@@ -1,21 +1,21 @@
-"""Reductions as back ends do them: of one value plain, and in whatever order where only NaN asked for one.
+"""Reductions as back ends do them: of one value plain, and in whatever order where a reducer asks for one needlessly.
 
 reduce(x, z), to_apply=f  ->  tuple(reduce(x, z), to_apply=g)   where f yields (r) and g yields r
 
 The same for reduce-window.  XLA takes both forms; what comes later meets tuples only where there are several values.
 
-JAX's argmax takes the first of two values where that is NaN, whatever the second is.  So of several NaN the one in
-front is found only where everything is combined in order (StableHLO's specification, reduce), and neither lanes nor
-threads do that.  Its values come with their numbers, which say the same as the order does:
+An argmax takes the first or the last of equal values, be they zeros of either sign or NaN, and so asks that all be
+combined in order (StableHLO's specification, reduce), which lanes and threads that read memory side by side do not do.
+But its values come with their numbers, which say the same as the order does:
 
-a != a  ->  a != a and (b == b or i < j)   where i and j count along the one dimension that is reduced
+f((a, i), (b, j))  ->  i < j ? f((a, i), (b, j)) : f((b, j), (a, i))
+
+where i and j count along the one dimension that is reduced.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
-from compiler.ir.combiner import argument_choice
+from compiler.analysis.commutativity import chooses, counts, in_any_order
 from compiler.ir.control import stand_in
 from compiler.ir.module import Computation, Instruction, Module, inline
 from compiler.ir.rewrite import Fuel
@@ -35,61 +35,48 @@ def run(module: Module, fuel: Fuel) -> bool:
             computation.remove(wrapped)
             computation.sort()
             changed = True
-    return _name_the_first(module, fuel) or changed
+    return _order_by_numbers(module, fuel) or changed
 
 
-def _name_the_first(module: Module, fuel: Fuel) -> bool:
-    """Have reductions that take the first of several NaN go by the numbers that come with the values."""
-    named: dict[Computation, Computation] = {}
+def _order_by_numbers(module: Module, fuel: Fuel) -> bool:
+    """Have reductions that choose among numbered values go by the numbers."""
+    numbered: dict[Computation, Computation] = {}
     for computation in tuple(module.computations):
         for instruction in computation.instructions:
             if instruction.opcode == "reduce" and _numbers_its_values(instruction):
-                fuel.spend("first of several NaN", instruction, required=True)
+                fuel.spend("order by numbers", instruction, required=True)
                 reducer: Computation = instruction.attributes["to_apply"]
-                if reducer not in named:
-                    named[reducer] = module.add_computation(_by_number(reducer))
-                instruction.attributes["to_apply"] = named[reducer]
-    return bool(named)
+                if reducer not in numbered:
+                    numbered[reducer] = module.add_computation(_by_number(reducer))
+                instruction.attributes["to_apply"] = numbered[reducer]
+    return bool(numbered)
 
 
 def _numbers_its_values(reduce: Instruction) -> bool:
-    """Whether a reduction is an argmax or argmin that takes the first of several NaN, of values numbered in order."""
+    """Whether a reduction chooses among values that are numbered in order, and minds which of two comes first."""
     if len(reduce.operands) != 4 or len(reduce.attributes["dimensions"]) != 1:
-        return False
-    if argument_choice(reduce.attributes["to_apply"]) is None:
         return False
     _, numbers, start, _ = reduce.operands
     (along,) = reduce.attributes["dimensions"]
     known = start.literal.array if start.opcode == "constant" else None
-    return known is not None and not (known != known).any() and _counts(numbers, along)
-
-
-def _counts(numbers: Instruction, along: int) -> bool:
-    """Whether values are the elements' numbers in a dimension, none of them too large for its type."""
-    if numbers.opcode == "broadcast":
-        (source,) = numbers.operands
-        dimension = numbers.attributes["dimensions"].index(along) if along in numbers.attributes["dimensions"] else None
-    else:
-        source, dimension = numbers, along
-    if source.opcode != "iota" or source.attributes["iota_dimension"] != dimension:
+    if known is None or (known != known).any() or not counts(numbers, along):
         return False
-    element_type = source.array.element_type
-    return element_type.is_integer and source.array.dims[dimension] - 1 <= np.iinfo(element_type.dtype).max
+    reducer: Computation = reduce.attributes["to_apply"]
+    return chooses(reducer) and not in_any_order(reduce)
 
 
 def _by_number(reducer: Computation) -> Computation:
-    """The reducer of an argmax that takes the one of two NaN that has the lesser number."""
+    """The reducer of values that come with numbers, applied to the one of the lesser number first."""
     body = Computation(f"{reducer.name}.by_number")
-    parameters = [body.add(parameter.clone([])) for parameter in reducer.parameters]
-    body.root = inline(reducer, parameters, body.add)
-    choice = argument_choice(body)
-    assert choice is not None, "it was one before it was copied"
-    _, number, other, others_number = parameters
-    is_number = build(body, "compare", [other, other], direction="EQ")
-    is_first = build(body, "compare", [number, others_number], direction="LT")
-    taken = build(body, "and", [choice, build(body, "or", [is_number, is_first])])
-    choice.replace_uses_with(taken)
-    body.sort()
+    value, number, other, others_number = (body.add(parameter.clone([])) for parameter in reducer.parameters)
+    turned = build(body, "compare", [number, others_number], direction="GT")
+    operands = [
+        build(body, "select", [turned, other, value]),
+        build(body, "minimum", [number, others_number]),
+        build(body, "select", [turned, value, other]),
+        build(body, "maximum", [number, others_number]),
+    ]
+    body.root = inline(reducer, operands, body.add)
     return body
 
 

@@ -38,10 +38,13 @@ def _adjoint(matrix: Array) -> Array:
     return np.asarray(np.conj(np.swapaxes(matrix, -1, -2)))
 
 
-def _off(magnitude: Array, error: Array, own: ElementType, order: int) -> Array:
-    """How far off the matrix is whose exact factors come out; `magnitude` is the product of those of the factors."""
+def _off(magnitude: Array, pivots: Array, own: ElementType, order: int) -> Array:
+    """How far off the matrix is whose exact factors come out; `magnitude` is the product of those of the factors.
+
+    A quotient that is too small for its type is off by as much of what it was divided by, one of the `pivots`.
+    """
     bound = limits(own)
-    return error + (order + 1) * (_SHARE * bound.unit * magnitude + bound.least)
+    return (order + 1) * (_SHARE * bound.unit * magnitude + bound.least * np.maximum(np.abs(pivots), 1.0))
 
 
 def _inverse(matrix: Array) -> Array:
@@ -60,7 +63,9 @@ def _is_far(moved: Array) -> Array:
 def _cholesky_error(factor: Array, error: Array, own: ElementType) -> Array:
     """Of lower factors, and `error` of the matrices: how far the factors lie off; infinite above the diagonal."""
     order = factor.shape[-1]
-    away = _off(np.abs(factor) @ np.abs(_adjoint(factor)), error, own, order)
+    steps = np.arange(order)
+    pivots = np.diagonal(factor, axis1=-2, axis2=-1)[..., np.minimum.outer(steps, steps)]
+    away = error + _off(np.abs(factor) @ np.abs(_adjoint(factor)), pivots, own, order)
     inverse = _inverse(factor)
     moved = inverse @ away @ np.swapaxes(inverse, -1, -2)
     found = 2 * np.abs(factor) @ np.tril(moved)
@@ -160,7 +165,8 @@ def _getrf(operands: Sequence[Wide], results: Results, own: ElementType, _: dict
     upper = np.triu(packed)[..., :steps, :]
     other = np.broadcast_to(np.eye(columns, dtype=packed.dtype), (*packed.shape[:-2], columns, columns)).copy()
     other[..., :steps, :] = upper
-    away = _off(np.abs(left) @ np.abs(upper), _swapped(operand.error, pivots), own, steps)
+    divisors = np.diagonal(other, axis1=-2, axis2=-1)[..., None, :]
+    away = _swapped(operand.error, pivots) + _off(np.abs(left) @ np.abs(upper), divisors, own, steps)
     moved = _inverse(square) @ away @ _inverse(other)
     below_error = 2 * (np.abs(square) @ np.tril(moved, -1))[..., :steps]
     upper_error = 2 * np.triu(moved)[..., :steps, :] @ np.abs(other)

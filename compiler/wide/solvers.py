@@ -86,7 +86,10 @@ def triangular(matrix: Wide, right: Wide, value: Array, own: ElementType, triang
     if not np.isfinite(value).all() or not np.all(np.where(diagonal, comparison, 1.0) > 0):
         return unknown(value)
     residual = triangle.times(error + share * (magnitude + error), size(value))
-    lost = _PASSES * (order + 1) * limits(own).least
+    # A quotient that is too small for its type is off by as much of what it was divided by.
+    divisors = np.maximum(np.diagonal(magnitude, axis1=-2, axis2=-1), 1.0)
+    divisors = divisors[..., :, None] if triangle.left_side else divisors[..., None, :]
+    lost = _PASSES * (order + 1) * limits(own).least * divisors
     spread = np.abs(triangle.solve(comparison, residual + right.error + lost))
     # What overflows on the way, even in a value that is zero's factor only, may make NaN of all that follows.
     reach = np.maximum(triangle.times(magnitude, size(value)), size(value))

@@ -248,10 +248,19 @@ def _gtsv(call: Call) -> Claims:
         yield (3, 4), ratio(lengths(system @ solution - right), allowed * lengths(solution) + slack)
 
 
-def _componentwise(call: Call, difference: Array, magnitude: Array, error: Array, steps: int) -> float:
-    """How far a product of triangles is off, by the magnitudes of its terms."""
-    allowed = _SHARE * (steps + 1) * (call.eps * magnitude + call.least) + error
-    return ratio(np.abs(difference), allowed)
+def _componentwise(call: Call, terms: tuple[Array, Array, Array], error: Array, steps: int) -> float:
+    """How far a product of triangles is off.
+
+    Args:
+        call: the routine, whose type says what a rounding is.
+        terms: the difference, the product of the magnitudes, and what each element was divided by in the end: a
+            quotient that is too small for its type is off by as much of that.
+        error: of what was given.
+        steps: of the elimination.
+    """
+    difference, magnitude, pivots = terms
+    lost = call.least * np.maximum(np.abs(pivots), 1.0)
+    return ratio(np.abs(difference), _SHARE * (steps + 1) * (call.eps * magnitude + lost) + error)
 
 
 def _getrf(call: Call) -> Claims:
@@ -269,8 +278,10 @@ def _getrf(call: Call) -> Claims:
     # The pivot is chosen by |re| + |im|, which is up to a root of 2 more than the modulus.
     most = (2**0.5 if packed.dtype.kind == "c" else 1.0) + float(call.allowed(1.0))
     yield (0, 1, 2), flag(holds=bool((np.abs(lower) <= most).all()))
-    difference = lower @ upper - call.given[0][order]
-    yield (0, 1, 2), _componentwise(call, difference, np.abs(lower) @ np.abs(upper), call.errors[0][order], steps)
+    pivots = np.zeros(upper.shape[1])
+    pivots[:steps] = np.abs(np.diag(upper))
+    terms = lower @ upper - call.given[0][order], np.abs(lower) @ np.abs(upper), pivots
+    yield (0, 1, 2), _componentwise(call, terms, call.errors[0][order], steps)
 
 
 def _potrf(call: Call) -> Claims:
@@ -279,9 +290,10 @@ def _potrf(call: Call) -> Claims:
         lower = np.tril(factor) if call.is_set("uplo", "L") else adjoint(np.triu(factor))
         matrix = _hermitian(call.given[0], call.options.get("uplo", "L"))
         error = call.errors[0] + call.errors[0].T
-        magnitude = np.abs(lower) @ np.abs(adjoint(lower))
+        magnitude, steps = np.abs(lower) @ np.abs(adjoint(lower)), np.arange(len(lower))
+        pivots = np.diag(lower)[np.minimum.outer(steps, steps)]
         yield (0, 1), flag(holds=bool((np.diag(lower).real > 0).all() and not np.diag(lower).imag.any()))
-        yield (0, 1), _componentwise(call, lower @ adjoint(lower) - matrix, magnitude, error, len(lower))
+        yield (0, 1), _componentwise(call, (lower @ adjoint(lower) - matrix, magnitude, pivots), error, len(lower))
 
 
 def _trsm(call: Call) -> Claims:
@@ -303,7 +315,9 @@ def _trsm(call: Call) -> Claims:
 
     magnitude = times(np.abs(triangle), np.abs(solution))
     spread = times(error, np.abs(solution)) + call.errors[1]
-    yield (0,), _componentwise(call, times(triangle, solution) - call.given[1], magnitude, spread, len(triangle))
+    pivots = np.diag(triangle)[:, None] if call.is_set("side", "L") else np.diag(triangle)
+    terms = times(triangle, solution) - call.given[1], magnitude, pivots
+    yield (0,), _componentwise(call, terms, spread, len(triangle))
 
 
 def _qr_parts(call: Call) -> Claims:

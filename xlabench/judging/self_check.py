@@ -235,7 +235,9 @@ class _Patient:
         if bounds is not None and np.isfinite(error := float(bounds[number].error.reshape(-1)[at])):
             element = Element(own, bounds[number].value.reshape(-1)[at], error, largest)
             for name, change in CHANGES.items():
-                if element.is_float or not error:
+                # What a result must satisfy together with others may be less than its bounds allow each element.
+                is_known = change.verdicts is not _FINE or not self._is_held(number)
+                if is_known and (element.is_float or not error):
                     self._ask_about(name, change, element, (number, at), Standard())
         element = Element(own, own if is_inexact(own.dtype) else 0, 0.0, largest)
         for name, change in CHANGES.items():
@@ -249,6 +251,10 @@ class _Patient:
         other = _not_a_number(Element(own, own, 0.0, 0.0))
         if other is not None and np.isfinite(own) and rounds(self.module):
             self.ask("NaN, by trials", {(number, at): other}, _WRONG, Standard(), Basis())
+
+    def _is_held(self, number: int) -> bool:
+        """Whether a result is one of a routine's, by whose relation it is decided as well."""
+        return any(place == number for residual in self.basis.residuals for place, _ in residual.results)
 
     def _place(self) -> tuple[int, int]:
         """A result, and an element of it, one that its bounds say something about if there is any."""

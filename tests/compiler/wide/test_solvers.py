@@ -75,3 +75,15 @@ def test_the_gradient_of_a_batch_may_be_lost_when_its_factor_is_divided_first() 
         gradient, *_ = wide(*lines, inputs=(np.ones((12, 1)), np.array([scale])))
         assert gradient.value.ravel().tolist() == pytest.approx([-64 * scale] * 12, rel=1e-12)
         assert gradient.allows(np.zeros((12, 1))).all() == may_be_lost
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_an_unknown_too_small_for_its_type_may_be_none_however_large_its_divisor(left) -> None:
+    rows, shape = np.array([[2.0**60, 0], [2.0**60, 1]], np.float32), "f32[2,1]" if left else "f32[1,2]"
+    lines = ("a = f32[2,2] parameter(0)", f"b = {shape} parameter(1)")
+    form = f"left_side={str(left).lower()}, lower={str(left).lower()}, unit_diagonal=false"
+    end = f"ROOT r = {shape} triangular-solve(a, b), {form}, transpose_a=NO_TRANSPOSE"
+    right = np.array([2.0**-80, 2.0**-81], np.float32).reshape((2, 1) if left else (1, 2))
+    (result,) = wide(*lines, end, inputs=(rows if left else rows.T.copy(), right))
+    assert result.allows(np.array([0, 2.0**-81], np.float32).reshape(right.shape)).all()
+    assert not result.allows(np.array([0, 1], np.float32).reshape(right.shape)).all()

@@ -71,3 +71,20 @@ def test_pivots_are_those_of_the_greatest_elements(pivots, right):
     matrix = np.array([[1.0, 2.0], [4.0, 4.0]])
     packed = np.array([[4.0, 4.0], [0.25, 1.0]])
     assert (held("getrf", [matrix], [packed, np.array(pivots), np.array(0)]) <= 1) is right
+
+
+@pytest.mark.parametrize(
+    ("routine", "given", "results", "options"),
+    [
+        ("getrf", [[[2.0**60, 0], [2.0**-1015, 1]]], [[[2.0**60, 0], [0, 1]], [1, 2], 0], {}),
+        ("potrf", [[[2.0**80, 0], [2.0**-983, 1]]], [[[2.0**40, 0], [0, 1]], 0], {"uplo": "L"}),
+        (
+            "trsm",
+            [[[2.0**60, 0], [0, 1]], [[2.0**-1015], [1]]],
+            [[[0.0], [1.0]]],
+            {"uplo": "L", "side": "L", "diag": "N", "trans_x": "N"},
+        ),
+    ],
+)
+def test_a_quotient_too_small_for_its_type_is_right_however_large_its_divisor(routine, given, results, options):
+    assert held(routine, [np.asarray(one) for one in given], [np.asarray(one) for one in results], **options) <= 1

@@ -78,6 +78,15 @@ def test_every_change_is_made_of_some_operation(monkeypatch, change):
     assert any(made(element) is not None for element in elements)
 
 
+def test_a_number_within_its_bound_may_be_wrong_beside_the_others_of_its_routine():
+    config = "{diag = 78 : ui8, side = 76 : ui8, trans_x = 84 : ui8, uplo = 76 : ui8}"
+    module = compiler.parse(f"""ENTRY e {{ a = f64[2,2] constant({{ {{2, 0}}, {{1, 4}} }}) b = f64[2,3] parameter(0)
+      ROOT x = f64[2,3] custom-call(a, b), custom_call_target="lapack_dtrsm_ffi", backend_config={config} }}""")
+    for number in range(8):
+        rng = np.random.default_rng(number)
+        check(module, make_inputs(module, rng, "equal"), rng)
+
+
 @pytest.mark.slow
 def test_operations_come_by_turns_and_the_judge_is_right_about_them():
     opcodes = set()

@@ -238,15 +238,15 @@ def asked_memory(module: Module) -> Value:
 def reduce_lanes(
     emission: Emission, values: Sequence[Value], combine: Combine, width: int, lanes: int = WARP
 ) -> list[Value]:
-    """Combine the values of each `width` neighbouring lanes, a power of two; right in the first of those.
+    """Combine the values of each `width` neighbouring lanes, a power of two, in order; right in the first of those.
 
     The first `lanes` lanes of the warp take part.
     """
-    builder, result, distance = emission.builder, list(values), width // 2
-    while distance:
+    builder, result, distance = emission.builder, list(values), 1
+    while distance < width:
         others = [_shuffle_any(builder, value, "down", distance, (width, lanes)) for value in result]
         result = combine(emission, result, others)
-        distance //= 2
+        distance *= 2
     return result
 
 

@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES, PANEL, Factors, Tiles
-from compiler.codegen.llvm_ir import I64, PTR, Builder, Value, floating, integer, keep_rolled, mangled, zero
-from compiler.codegen.triangular import Factorisation, Matrix
+from compiler.codegen.llvm_ir import I64, PTR, Builder, Value, floating, integer, keep_rolled, zero
+from compiler.codegen.triangular import Factorisation, Matrix, pivot_root
 from compiler.codegen.workspace import whole_lines
 from compiler.ir.types import F32, F64
 
@@ -151,7 +151,7 @@ class Potrf:
             at, below = step.index, b.add(step.index, integer(1))
             column = t.at(b, panel, (at, self.pitch))
             place = b.gep(t.type, column, at)
-            pivot = b.intrinsic(f"sqrt.{mangled(t.type)}", [b.load(t.type, place)])
+            pivot = pivot_root(b, b.load(t.type, place))
             b.store(pivot, place)
             divisor = b.broadcast(pivot, t.lanes)
             with b.loop(below, height, step=t.lanes, name="scale", metadata=keep_rolled(t.module)) as row:

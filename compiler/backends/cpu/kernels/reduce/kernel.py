@@ -33,7 +33,7 @@ from compiler.codegen import cost, nest
 from compiler.codegen.index import Emission, Index, Variable, whole
 from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
-from compiler.codegen.reduction import Reduction
+from compiler.codegen.reduction import MINDS_ORDER, Reduction
 from compiler.ir.shape import ArrayShape
 
 _CHUNK_ELEMENTS = 8192
@@ -96,7 +96,12 @@ class ReduceGiven(Given):
 
     @cached_property
     def lanes(self) -> Lanes | None:
-        """The lanes along the innermost reduced loop; None where what is reduced cannot be emitted on vectors."""
+        """The lanes along the innermost reduced loop; each has elements that are not neighbours.
+
+        None where a reducer minds which comes first, and where what is reduced cannot be emitted on vectors.
+        """
+        if not self.form.in_any_order:
+            return None
         reduced = self.nest.counts(reduced=True)
         computed, leaves = self.form.computed()
         if not fits([*computed, *self.form.reducers()], leaves):
@@ -122,6 +127,8 @@ class ReduceGiven(Given):
         if self.form.is_row:
             return no("the last dimensions are reduced")
         fitting = few_columns.fits(self.nest)
+        if not self.form.in_any_order:
+            return no(MINDS_ORDER)
         return fitting and unless(self.lanes is None, "not all that is reduced has a form on vectors")
 
 

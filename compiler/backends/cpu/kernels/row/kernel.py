@@ -16,7 +16,7 @@ from compiler.codegen.in_place import same_row
 from compiler.codegen.index import Emission, Index, Variable, whole
 from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm_ir import PTR, Builder, Module, Value
-from compiler.codegen.reduction import identities_of
+from compiler.codegen.reduction import MINDS_ORDER, identities_of
 from compiler.codegen.row_values import Load, RowValues
 from compiler.codegen.rows import Phase, Rows
 from compiler.ir.module import Instruction
@@ -42,6 +42,8 @@ def _lanes(given: RowGiven) -> Plan | Declined:
     rows, group = given.rows, given.group
     along = [i for i in rows.body if i.opcode == "reduce" or i.array.dims != rows.row_dims]
     leaves = [leaf for leaf, _ in rows.kernel.leaves]
+    if not rows.in_any_order:
+        return Declined(MINDS_ORDER)
     if not all(identities_of(reduce) for reduce in rows.reduces):
         return Declined("there is nothing that lanes of some reduction may start from")
     if not lane_rules.fits(along, leaves):

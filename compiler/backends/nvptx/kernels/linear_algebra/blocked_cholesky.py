@@ -18,7 +18,7 @@ from compiler.backends.nvptx.kernels.strategy import Plan, planned
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I64, Builder, Module, Value, floating, integer
 from compiler.codegen.signature import arguments
-from compiler.codegen.triangular import SUM, Factorisation, Matrix
+from compiler.codegen.triangular import SUM, Factorisation, Matrix, pivot_root
 from compiler.ir.types import F64
 
 _PANEL = 32
@@ -98,7 +98,7 @@ class _Blocked:
         with builder.loop(integer(0), width, name="column", nonempty=True) as step:
             column = step.index
             grid.barrier(builder)
-            pivot = builder.intrinsic("sqrt.f64", [shared.load(column, column)])
+            pivot = pivot_root(builder, shared.load(column, column))
             grid.barrier(builder)
             is_row = builder.binary("and", builder.compare("sge", mine, column), builder.compare("slt", mine, width))
             with builder.when(is_row, "divided"):

@@ -17,7 +17,7 @@ from compiler.backends.strategy import Declined
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, Builder, Module, Value, floating, integer
 from compiler.codegen.signature import arguments
-from compiler.codegen.triangular import SUM, Factorisation, Matrix, Substitution, rest
+from compiler.codegen.triangular import SUM, Factorisation, Matrix, Substitution, pivot_root, rest
 from compiler.ir.types import F64
 
 _ZERO = floating(0.0, "double")
@@ -79,7 +79,7 @@ def _column(
         value = rest(source.load(row, column), target, row, column)
         builder.store(value, builder.gep("double", left, row), align=8)
     grid.barrier(builder)
-    pivot = builder.intrinsic("sqrt.f64", [builder.load("double", builder.gep("double", left, column), align=8)])
+    pivot = pivot_root(builder, builder.load("double", builder.gep("double", left, column), align=8))
     with grid.strided(builder, column, integer(size), threads) as row:
         value = builder.load("double", builder.gep("double", left, row), align=8)
         is_pivot = builder.compare("eq", row, column)

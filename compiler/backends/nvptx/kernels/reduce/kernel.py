@@ -1,7 +1,8 @@
 """Reduction kernels: a team of threads or a block for each result, a block for each strip of neighbouring results.
 
-In the block form every thread first takes elements a block's width apart, then the block's accumulators are combined in
-a tree, by shuffles within warps and through shared memory between them.  Rows too short for a block are a team's, a
+In the block form every thread first takes elements a block's width apart, or those that follow each other where a
+reducer minds which of two values comes first; then the block's accumulators are combined in a tree, in the order of
+threads, by shuffles within warps and through shared memory between them.  Rows too short for a block are a team's, a
 warp or a part of one (`team`); the shortest are a thread's.  A row alone is a block's sooner: other rows would give the
 GPU's other warps something to do.  Rows are read in words of 16 bytes.
 
@@ -14,13 +15,13 @@ thread asks for several elements before it combines them.  The order of combinat
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property, reduce
-from typing import NamedTuple
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.backends.nvptx.kernels.strategy import Given, Kind, Launches, Plan, Strategy, planned
-from compiler.backends.nvptx.kernels.teams.team import Team
+from compiler.backends.nvptx.kernels.teams.team import Strided, Team, shared
 from compiler.backends.nvptx.kernels.teams.tree import Block, power_of_two
 from compiler.backends.strategy import Declined
 from compiler.codegen import nest
@@ -133,14 +134,6 @@ REDUCE = Kind(
 """Reduction kernels."""
 
 
-class _Strided(NamedTuple):
-    """Positions of elements: the first, up to which, and every so many."""
-
-    first: Value
-    stop: Value
-    step: int
-
-
 class _Emitter:
     """Emits the functions of one reduction kernel; `length` is how many elements make one result."""
 
@@ -158,10 +151,11 @@ class _Emitter:
         """Who reduces a row: of one alone all warps of a block, where a single one would take longer."""
         widest = max(operand.array.element_type.size_bytes for operand, _ in self.form.accumulators)
         rows = max(self.length, 1), self.form.kept, widest
-        team = Team.of(*rows)
+        team = replace(Team.of(*rows), in_order=not self.form.in_any_order)
         if self.form.kept != 1:
             return team
-        return team.for_row_alone(Team.of(*rows, grid.BLOCK), sum(1 for _ in self.form.kernel.body()), 1)
+        larger = replace(Team.of(*rows, grid.BLOCK), in_order=team.in_order)
+        return team.for_row_alone(larger, sum(1 for _ in self.form.kernel.body()), 1)
 
     def thread_per_result(self) -> Launch:
         """Each thread reduces one result; neighbouring threads read neighbouring elements."""
@@ -210,7 +204,7 @@ class _Emitter:
         part = nest.share(builder, self.length, emission.value(chunk), integer(chunks))
         values = self._strided(
             emission,
-            _Strided(builder.add(part.start, warp), part.stop, warps),
+            shared(builder, part, (warp, warps), in_order=self.team.in_order),
             (self.length, self._at_once(self.length // chunks // warps, 1)),
             self._elements(kept),
         )
@@ -300,7 +294,7 @@ class _Emitter:
             def partial(emission: Emission, chunk: Index) -> list[Value]:
                 return form.load_partials(emission, chunk.times(form.kept) + kept, chunks)
 
-            positions = _Strided(integer(0), integer(chunks), 1)
+            positions = Strided(integer(0), integer(chunks), 1)
             values = self._strided(emission, positions, (chunks, self._at_once(chunks, 1)), partial)
             form.finish(emission, kept, form.combine(emission, form.initial(emission), values))
 
@@ -337,9 +331,9 @@ class _Emitter:
     ) -> list[Value]:
         """Reduce `part` of so many elements, of which each thread has one, or so many, at least; right in thread 0."""
         builder, (count, trip_count) = emission.builder, extent
-        first = builder.add(part.start, grid.thread(builder))
         at_once = self._at_once(trip_count, self.team.neighbours)
-        values = self._strided(emission, _Strided(first, part.stop, threads), (count, at_once), elements)
+        mine = shared(builder, part, (grid.thread(builder), threads), in_order=self.team.in_order)
+        values = self._strided(emission, mine, (count, at_once), elements)
         return Block(self.form.kernel.name, threads, self.form.types).reduce(emission, values, self.form.combine)
 
     def _at_once(self, trip_count: int, neighbours: int) -> int:
@@ -349,7 +343,7 @@ class _Emitter:
         return power_of_two(max(1, min(_AT_ONCE, trip_count, _AT_ONCE_BYTES // size, _AT_ONCE_BODY // body)))
 
     def _strided(
-        self, emission: Emission, positions: _Strided, extent: tuple[int, int], elements: Elements
+        self, emission: Emission, positions: Strided, extent: tuple[int, int], elements: Elements
     ) -> list[Value]:
         """Combine the elements at a first position and at every so many behind it, some of the extent at once.
 

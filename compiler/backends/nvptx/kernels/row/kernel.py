@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import cached_property
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.dot.matrix_product import all_of
 from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.backends.nvptx.kernels.strategy import Given, Kind, Plan, Strategy, planned
-from compiler.backends.nvptx.kernels.teams.team import Piece, Place, Team
+from compiler.backends.nvptx.kernels.teams.team import Piece, Place, Team, shared
 from compiler.backends.nvptx.kernels.teams.tree import Block, power_of_two, spread
 from compiler.backends.strategy import Declined
-from compiler.codegen import element
+from compiler.codegen import element, nest
 from compiler.codegen.index import Emission, Index
 from compiler.codegen.llvm_ir import Module, Value, integer
 from compiler.codegen.row_values import RowValues
@@ -78,7 +79,8 @@ def _team(rows: Rows) -> Team | None:
         for team in Team.all_of(rows.length, rows.count, max(sizes, default=4))
         if team.share * held <= _MOST_HELD and team.share * work <= _MOST_WORK
     )
-    team, larger = next(fitting, None), next(fitting, None)
+    in_order = not rows.in_any_order
+    team, larger = (found and replace(found, in_order=in_order) for found in (next(fitting, None), next(fitting, None)))
     if rows.count != 1 or team is None or larger is None:
         return team
     return team.for_row_alone(larger, work, sum(bool(phase.reduces) for phase in rows.phases))
@@ -156,11 +158,12 @@ def _through_workspace(module: Module, rows: Rows) -> Launch:
 
 
 def _pass(values: RowValues, phase: Phase, number: int, threads: int) -> None:
-    """One phase over the block's row; every thread takes positions a block's width apart."""
+    """One phase over the block's row; every thread takes positions a block's width apart, or following ones."""
     emission, rows = values.emission, values.rows
     builder = emission.builder
     initial = values.enter(phase)
-    first = grid.thread(builder)
+    everything, thread = nest.all_of(rows.length), grid.thread(builder)
+    mine = shared(builder, everything, (thread, threads), in_order=not rows.in_any_order)
 
     def at(position: Value) -> list[Value]:
         index = emission.opaque(position, rows.length)
@@ -171,10 +174,10 @@ def _pass(values: RowValues, phase: Phase, number: int, threads: int) -> None:
         return elements
 
     emission.enter()
-    start = at(first)
+    start = at(mine.first)
     emission.leave()
-    following = builder.add(first, integer(threads))
-    with builder.loop(following, integer(rows.length), step=threads, carried=start, name="stride") as loop:
+    following = builder.add(mine.first, integer(mine.step))
+    with builder.loop(following, mine.stop, step=mine.step, carried=start, name="stride") as loop:
         emission.enter()
         more = at(loop.index)
         loop.carry(*values.combine(phase, loop.carried, more))

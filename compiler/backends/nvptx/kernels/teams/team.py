@@ -2,18 +2,21 @@
 
 A team is a power of two of threads.  One of up to a warp puts its accumulators together by shuffles alone, several such
 teams share a block; a larger one is a block, whose warps exchange theirs once through shared memory.  A thread has
-pieces of a few neighbouring elements, a team's width apart, which it reads as one word.  The order of combination
-depends on the length of a row, on its types, and on whether it is alone.
+pieces of a few neighbouring elements, which it reads as one word: a team's width apart, so that a warp reads whole
+lines, or one behind the other where what combines them minds which comes first.  The order of combination depends on
+the length of a row, on its types, and on whether it is alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import WARP, Combine
 from compiler.backends.nvptx.kernels.teams.tree import Block, power_of_two, spread
+from compiler.codegen import nest
 from compiler.codegen.index import Emission, Index
 from compiler.codegen.llvm_ir import Builder, Value, integer
 from compiler.ir.types import ElementType
@@ -45,12 +48,14 @@ class Team:
         neighbours: elements of a piece.
         threads: threads of a team.
         rows: rows, and so teams, of a block.
+        in_order: whether a thread's pieces follow each other.
     """
 
     length: int
     neighbours: int
     threads: int
     rows: int
+    in_order: bool = False
 
     @staticmethod
     def of(length: int, count: int, widest_bytes: int, most: int = 0) -> Team:
@@ -112,10 +117,11 @@ class Team:
     def pieces(self, emission: Emission, number: Value) -> Iterator[Piece]:
         """The pieces of a thread's, by its number; where there is none, the row's last once more."""
         builder, count = emission.builder, self.length // self.neighbours
+        mine = shared(builder, nest.all_of(count), (number, self.threads), in_order=self.in_order)
         for iteration in range(self.trip_count):
-            piece, inside = builder.add(number, integer(iteration * self.threads)), None
-            if (iteration + 1) * self.threads > count:
-                inside = builder.compare("slt", piece, integer(count))
+            piece, inside = builder.add(mine.first, integer(iteration * mine.step)), None
+            if iteration >= count // self.threads:
+                inside = builder.compare("slt", piece, mine.stop)
                 piece = builder.umin(piece, integer(count - 1))
             first = emission.opaque(piece, count).times(self.neighbours)
             yield [first.plus(n) for n in range(self.neighbours)], inside
@@ -166,6 +172,34 @@ class Place:
         """Whether the thread is the first of a team that has a row."""
         first = builder.compare("eq", self.number, integer(0))
         return first if self.exists is None else builder.binary("and", first, self.exists)
+
+
+class Strided(NamedTuple):
+    """Positions of elements: the first, up to which, and every so many."""
+
+    first: Value
+    stop: Value
+    step: int
+
+
+def shared(builder: Builder, part: nest.Range, who: tuple[Value, int], *, in_order: bool) -> Strided:
+    """Which of a range one of several has: every so many of them, or those that follow each other.
+
+    Args:
+        builder: where code is emitted.
+        part: the range, of which there is one for each at least.
+        who: its number, and of how many.
+        in_order: whether they follow each other.
+    """
+    number, count = who
+    if not in_order:
+        return Strided(builder.add(part.start, number), part.stop, count)
+    length = builder.sub(part.stop, part.start)
+    first, stop = (
+        builder.add(part.start, builder.binary("udiv", builder.mul(length, n), integer(count)))
+        for n in (number, builder.add(number, integer(1)))
+    )
+    return Strided(first, stop, 1)
 
 
 def _either(builder: Builder, condition: Value, then: Sequence[Value], otherwise: Sequence[Value]) -> list[Value]:

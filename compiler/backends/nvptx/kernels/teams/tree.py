@@ -25,7 +25,7 @@ class Block:
     types: Sequence[ElementType]
 
     def reduce(self, emission: Emission, values: Sequence[Value], combine: Combine) -> list[Value]:
-        """Combine the accumulators of all threads; right in the first, and once for each name.
+        """Combine the accumulators of all threads in their order; right in the first, and once for each name.
 
         Args:
             emission: where code is emitted, with what is known there.
@@ -45,17 +45,17 @@ class Block:
         return grid.reduce_lanes(emission, found, combine, warps)
 
     def reduce_strips(self, emission: Emission, values: Sequence[Value], combine: Combine) -> list[Value]:
-        """Combine the accumulators of threads that have the same lane; right in the first warp.
+        """Combine the accumulators of threads that have the same lane, in the order of warps; right in the first.
 
         Args:
             emission: where code is emitted, with what is known there.
             values: the thread's accumulators.
             combine: what makes one of two.
         """
-        builder, result, distance = emission.builder, list(values), self.threads // 2
-        while distance >= WARP:
+        builder, result, distance = emission.builder, list(values), WARP
+        while distance < self.threads:
             result = combine(emission, result, self._from(builder, result, distance))
-            distance //= 2
+            distance *= 2
         return result
 
     def _from(self, builder: Builder, values: Sequence[Value], distance: int) -> list[Value]:

@@ -1,0 +1,176 @@
+"""Whether a reducer gives the same of two values whichever comes first.
+
+A reduction is some binary tree over its elements *in their order* (StableHLO's specification, `reduce`; XLA's semantics
+of Reduce say that it may be reassociated), so associativity may be used and nothing else: what lets lanes or threads
+have elements that are far apart exchanges operands, and needs this as well.  It is known where
+
+- a reducer that is written with its operands exchanged is the same formula, or
+- it only compares the values and chooses among them.  Then what it gives depends on how they are ordered alone; there
+  are few cases, and all of them are tried: either order of two numbers, equal ones, zeros of either sign, NaN.
+
+Values that come with their numbers, as those of an argmax, are never equal in these; an initial value may be, but where
+it takes part is open.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from compiler.interpreter import Interpreter, flatten
+from compiler.ir.combiner import COMBINERS
+from compiler.ir.module import Computation, Instruction
+from compiler.ir.numbers import Array, integer_bounds
+from compiler.ir.shape import ArrayShape
+from compiler.ir.types import ElementType, Kind
+
+Form = tuple[Any, ...]
+
+_TURNED = {"GT": "LT", "GE": "LE"}
+_SYMMETRIC = frozenset({"EQ", "NE"})
+_CHOOSING = frozenset({"parameter", "select", "minimum", "maximum"})
+_LOGIC = _CHOOSING | {"and", "or", "xor", "not", "constant"}
+"""What a reducer does with its values, and with what it finds out about them, if it compares and chooses."""
+_MOST_VALUES = 2
+"""Values of each side: the cases are multiplied."""
+
+
+def in_any_order(reduce: Instruction) -> bool:
+    """Whether a reduction is known to give the same if it combines elements that are not neighbours."""
+    dimensions = reduce.attributes["dimensions"]
+    arrays = reduce.operands[: len(reduce.operands) // 2]
+    numbers = [place for place, one in enumerate(arrays) if len(dimensions) == 1 and counts(one, dimensions[0])]
+    return is_commutative(reduce.attributes["to_apply"], frozenset(numbers))
+
+
+def counts(numbers: Instruction, along: int) -> bool:
+    """Whether values are the elements' numbers in a dimension, none of them too large for its type."""
+    source, dimension = numbers, along
+    if numbers.opcode == "broadcast":
+        if along not in numbers.attributes["dimensions"]:
+            return False
+        source, dimension = numbers.operands[0], numbers.attributes["dimensions"].index(along)
+    if source.opcode != "iota" or source.attributes["iota_dimension"] != dimension:
+        return False
+    element_type = source.array.element_type
+    return element_type.is_integer and source.array.dims[dimension] - 1 <= integer_bounds(element_type)[1]
+
+
+def is_commutative(reducer: Computation, distinct: frozenset[int] = frozenset()) -> bool:
+    """Whether a computation of two values, or of two tuples of them, is known not to mind which comes first.
+
+    Args:
+        reducer: the computation.
+        distinct: places of values that are never equal to each other.
+    """
+    half, odd = divmod(len(reducer.parameters), 2)
+    if odd or not all(isinstance(p.shape, ArrayShape) and not p.shape.dims for p in reducer.parameters):
+        return False
+    if _written(reducer, 0) == _written(reducer, half):
+        return True
+    return half <= _MOST_VALUES and chooses(reducer) and _is_indifferent(reducer, distinct)
+
+
+def chooses(reducer: Computation) -> bool:
+    """Whether a reducer does nothing but compare its values, each with those in its own place, and choose."""
+    half, root = len(reducer.parameters) // 2, reducer.root
+    results = root.operands if root.opcode == "tuple" else (root,)
+    stay = all(
+        result.array.element_type.kind is Kind.PRED or _places(result, half) == {place}
+        for place, result in enumerate(results)
+    )
+    return stay and all(_is_choice(instruction, half) for instruction in reducer.instructions)
+
+
+def _is_choice(instruction: Instruction, half: int) -> bool:
+    if instruction.opcode == "tuple":
+        return True
+    if instruction.opcode == "compare":
+        return len(_places(instruction, half)) < _MOST_VALUES
+    if instruction.array.element_type.kind is Kind.PRED:
+        return instruction.opcode in _LOGIC
+    return instruction.opcode in _CHOOSING and len(_places(instruction, half)) == 1
+
+
+def _places(instruction: Instruction, half: int) -> set[int]:
+    """The places of the parameters that an instruction's values come from."""
+    if instruction.opcode == "parameter":
+        return {instruction.parameter_number % half}
+    values = instruction.operands[1:] if instruction.opcode == "select" else instruction.operands
+    return {place for operand in values for place in _places(operand, half)}
+
+
+def _written(reducer: Computation, shift: int) -> Form:
+    """The formula, with the parameters that many places further on, in a form that is one for equal formulas."""
+    known: dict[Instruction, Form] = {}
+    for instruction in reducer.instructions:
+        operands = [known[operand] for operand in instruction.operands]
+        known[instruction] = _form(instruction, operands, shift, len(reducer.parameters))
+    return known[reducer.root]
+
+
+def _form(instruction: Instruction, operands: list[Form], shift: int, count: int) -> Form:
+    opcode, attributes = instruction.opcode, dict(instruction.attributes)
+    if opcode == "parameter":
+        return opcode, (instruction.parameter_number + shift) % count
+    if opcode == "constant":
+        array = instruction.literal.array
+        return opcode, str(instruction.shape), instruction if array is None else array.tobytes()
+    direction = attributes.get("direction", "")
+    if opcode == "compare" and direction in _TURNED:
+        attributes["direction"], operands = _TURNED[direction], operands[::-1]
+    if opcode in COMBINERS or direction in _SYMMETRIC:
+        operands = sorted(operands, key=repr)
+    return opcode, str(instruction.shape), tuple(sorted(attributes.items(), key=repr)), tuple(operands)
+
+
+def _is_indifferent(reducer: Computation, distinct: frozenset[int]) -> bool:
+    """Whether a reducer that chooses gives the same for all cases of two values in either order."""
+    half = len(reducer.parameters) // 2
+    values = [_values(parameter.array.element_type) for parameter in reducer.parameters[:half]]
+    if not all(len(found) for found in values):
+        return False
+    numbers = [range(len(found)) for found in values]
+    cases = np.array(list(itertools.product(*numbers, *numbers))).T
+    for place in distinct:
+        cases = cases[:, cases[place] != cases[half + place]]
+    left, right = ([found[at] for found, at in zip(values, part, strict=True)] for part in (cases[:half], cases[half:]))
+    with np.errstate(all="ignore"):
+        straight, turned = (flatten(Interpreter().map(reducer, pair)) for pair in ([*left, *right], [*right, *left]))
+        return all(_alike(one, other) for one, other in zip(straight, turned, strict=True))
+
+
+def _values(element_type: ElementType) -> Array:
+    """Values that are ordered in every way there is; none of types that this does not look at."""
+    if element_type.is_complex or element_type.kind is Kind.OPAQUE:
+        return np.empty(0)
+    if not element_type.is_float:
+        return np.array([0, 1]).astype(element_type.dtype)
+    if element_type.bits < _LEAST_BITS:
+        return np.empty(0)
+    found = np.array([0.0, -0.0, 1.0, -1.0, np.nan, -np.nan]).astype(element_type.dtype)
+    # A NaN of other bits, which a total order tells from the first.
+    bits = found.view(f"u{element_type.dtype.itemsize}")
+    others = (bits ^ bits.dtype.type(1)).view(element_type.dtype)
+    return np.concatenate([found, others[np.isnan(others)]])
+
+
+_LEAST_BITS = 8
+"""Floats of fewer bits are not looked at."""
+
+
+def _alike(left: Array, right: Array) -> bool:
+    """Whether arrays are equal to the bit, but for NaN, whose bits the language leaves open."""
+    left, right = np.asarray(left), np.asarray(right)
+    if not _is_float(left):
+        return bool(np.array_equal(left, right))
+    nan = np.isnan(left)
+    one, other = (array.astype(np.float64).view(np.uint64)[~nan] for array in (left, right))
+    return bool(np.array_equal(nan, np.isnan(right)) and np.array_equal(one, other))
+
+
+def _is_float(array: Array) -> bool:
+    """Whether elements are floats, of NumPy's own types or of others."""
+    return array.dtype.kind == "f" or (array.dtype.kind == "V" and "float" in array.dtype.name)
