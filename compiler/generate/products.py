@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.generate.choices import chance, permutation, pick
+from compiler.generate.matrices import diagonal, numbers, positive_definite
 from compiler.generate.recipe import NUMBERS, Recipe, narrowed
 from compiler.generate.scope import SIZES, Scope
 from compiler.ir.attributes import ConvolutionDimensions, WindowDimension
@@ -16,6 +17,7 @@ from compiler.ir.windows import output_size
 _PRODUCTS = tuple(t for t in NUMBERS if t is not PRED and t.bits >= 8)
 _MOST_PRODUCTS, _MOST_OF_LARGE = 1 << 18, 1 << 23
 """Multiply-adds of a product, and of one where large arrays are drawn: the reference does some 10^8 a second."""
+_BATCHES, _BATCH_PERCENT = ((1,), (2,), (3,), (2, 2)), 30
 _MOST_ROWS, _MOST_COLUMNS, _LARGER = 9, 5, 8  # of factored matrices, and how many times as many of large ones
 
 
@@ -163,55 +165,32 @@ def _rows(scope: Scope, most: int) -> int:
     return scope.choices.integer(1, most * _LARGER if scope.is_large else most)
 
 
-def _positive_definite(scope: Scope, element_type: ElementType, size: int) -> Instruction:
-    """A matrix times its adjoint, plus a multiple of the identity."""
-    half = conjugate = scope.like(ArrayShape(element_type, (size, size)))
-    if element_type.is_complex:
-        real, imaginary = (scope.build(part, [half]) for part in ("real", "imag"))
-        conjugate = scope.build("complex", [real, scope.build("negate", [imaginary])])
-    square = scope.build("dot", [half, conjugate], lhs_contracting_dims=(1,), rhs_contracting_dims=(1,))
-    return scope.build("add", [square, _diagonal(scope, element_type, size)])
-
-
-def _diagonal(scope: Scope, element_type: ElementType, size: int) -> Instruction:
-    rows, columns = (scope.build("iota", shape=ArrayShape(S32, (size, size)), iota_dimension=axis) for axis in (0, 1))
-    inside = scope.build("compare", [rows, columns], direction="EQ")
-    filled = [
-        scope.build(
-            "broadcast",
-            [scope.constant(value, element_type)],
-            shape=ArrayShape(element_type, (size, size)),
-            dimensions=(),
-        )
-        for value in (8.0, 0.0)
-    ]
-    return scope.build("select", [inside, *filled])
+def _batch(scope: Scope) -> tuple[int, ...]:
+    """Dimensions before those of matrices: mostly none."""
+    return pick(scope.choices, _BATCHES) if chance(scope.choices, _BATCH_PERCENT) else ()
 
 
 def _cholesky(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    matrix = _positive_definite(scope, element_type, _rows(scope, _MOST_ROWS))
-    factor = scope.build(opcode, [matrix], lower=True)
-    # What stands above the diagonal is left open by the language.
+    size, batch, lower = _rows(scope, _MOST_ROWS), _batch(scope), not chance(scope.choices, 40)
+    factor = scope.build(opcode, [positive_definite(scope, element_type, size, batch)], lower=lower)
+    # What stands on the other side of the diagonal is left open by the language.
     zero = scope.build("subtract", [factor, factor])
-    size = factor.array.dims[0]
-    rows, columns = (scope.build("iota", shape=ArrayShape(S32, (size, size)), iota_dimension=axis) for axis in (0, 1))
-    below = scope.build("compare", [rows, columns], direction="GE")
-    return scope.build("select", [below, factor, zero])
+    kept = scope.build("compare", numbers(scope, size, batch), direction="GE" if lower else "LE")
+    return scope.build("select", [kept, factor, zero])
 
 
 def _triangular_solve(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    size, columns = _rows(scope, _MOST_ROWS), _rows(scope, _MOST_COLUMNS)
-    matrix = scope.build(
-        "add", [scope.like(ArrayShape(element_type, (size, size))), _diagonal(scope, element_type, size)]
-    )
+    size, columns, batch = _rows(scope, _MOST_ROWS), _rows(scope, _MOST_COLUMNS), _batch(scope)
+    square = ArrayShape(element_type, (*batch, size, size))
+    matrix = scope.build("add", [scope.like(square), diagonal(scope, element_type, size, batch)])
     left = chance(scope.choices, 50)
-    right = scope.like(ArrayShape(element_type, (size, columns) if left else (columns, size)))
+    sides = (size, columns) if left else (columns, size)
     return scope.build(
         opcode,
-        [matrix, right],
+        [matrix, scope.like(ArrayShape(element_type, (*batch, *sides)))],
         left_side=left,
         lower=chance(scope.choices, 50),
-        unit_diagonal=False,
+        unit_diagonal=chance(scope.choices, 30),
         transpose_a=pick(scope.choices, ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT")),
     )
 

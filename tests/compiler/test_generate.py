@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.generate import sized
+from compiler.generate import lapack, sized
 from compiler.generate.choices import RandomChoices, permutation, turned
 from compiler.generate.elementwise import DOMAINS, takes
 from compiler.generate.scope import Space
 from compiler.generate.table import NOT_DRAWN, PAIRS, RECIPES, evaluated, program
 from compiler.inputs import draw
+from compiler.ops.custom_call import routine_of
 
 EVERYTHING = Space(frozenset(RECIPES), frozenset(kind for _, kind in PAIRS), empty_percent=1)
 
@@ -228,6 +229,12 @@ SELDOM = {
     "an extremum of what lies on one side of 0": (
         {"reduce"},
         lambda i: i.opcode == "reduce" and i.operands[0].opcode == "clamp",
+    ),
+    **{f"LAPACK's {name}": ({"custom-call"}, lambda i, name=name: routine_of(i) == name) for name in lapack.ROUTINES},
+    "matrices of LAPACK's in a batch": ({"custom-call"}, lambda i: routine_of(i) == "trsm" and i.array.rank > 2),
+    "reflections that are known to the bit": (
+        {"custom-call"},
+        lambda i: routine_of(i) == "orgqr" and i.operands[0].opcode == "select",
     ),
     "a quotient that overflows in places that an input says": (
         {"divide"},
