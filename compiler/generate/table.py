@@ -133,7 +133,7 @@ def _return(scope: Scope) -> None:
     Now and then one that is used, a parameter or a result once more is among them: what needs memory of its own.
     """
     unused = [value for value in reversed(scope.values) if not value.users and value.opcode != "parameter"]
-    results = [*scope.kept, *unused][:_MOST_RESULTS] or [scope.values[-1]]
+    results = [*scope.kept, *unused[:_MOST_RESULTS]] or [scope.values[-1]]
     if scope.values and chance(scope.choices, _REPEATED_PERCENT):
         results.append(pick(scope.choices, scope.values[::-1]))
     scope.computation.root = results[0] if len(results) == 1 else scope.build("tuple", results)
