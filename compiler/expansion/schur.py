@@ -166,7 +166,9 @@ def _top(work: Expression, bottom: Expression) -> Expression:
     below = flat.slice((0, batch), (width, width + (size - 2) * (width + 1) + 1, width + 1)).apply("abs")
     # The greatest element is 1: that stands in for neighbours that are nothing themselves.
     around = nonzero(own.slice((0, batch), (0, size - 1)) + own.slice((0, batch), (1, size)))
-    splits = below.compare("LE", around * float(np.finfo(work.type.dtype).eps))
+    info = np.finfo(work.type.dtype)
+    # And what is nothing beside that element: where neighbours round to nothing no step makes it less (LAPACK's lahqr).
+    splits = below.compare("LE", (around * float(info.eps)).apply("maximum", float(info.tiny) * size / float(info.eps)))
     row = place(splits, 1) + 1
     return kept(splits & row.compare("LE", each(bottom, row)), row, 0).largest(1)
 

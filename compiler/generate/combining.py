@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from compiler.generate.choices import chance, permutation, pick, subset
-from compiler.generate.movement import part, perhaps_of
+from compiler.generate.movement import Indices, indices_into, part, perhaps_of
 from compiler.generate.recipe import COMPLEX, NUMBERS, REAL, Recipe
 from compiler.generate.scope import Scope
 from compiler.ir.attributes import Window, WindowDimension
@@ -33,6 +33,9 @@ _IDEMPOTENT = having(Trait.IDEMPOTENT)
 _SIDES = {"minimum": (1, 100), "maximum": (-100, -1)}
 _ONE_SIDED_PERCENT, _LEAST_BITS = 30, 8
 """How often an extremum's initial value decides alone, and bits of the integers of which it can."""
+_DISTINCT_PERCENT, _ORDERED_PERCENT, _KEYS_PERCENT, _SEVERAL_PERCENT = 40, 50, 50, 15
+"""How often indices all differ; how often updates are combined in order; how often a second key decides between equal
+ones; how often several arrays are reduced at once."""
 _LARGEST_INDEX = (1 << 31) - 1  # an index that loses every tie
 
 
@@ -107,6 +110,8 @@ ORDERED = tuple(t for t in NUMBERS if not (t.is_float and t.bits < 16))
 def _reduce(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     if element_type in REAL and element_type is not PRED and chance(scope.choices, 15):
         return _arg_reduce(scope, opcode, element_type)
+    if chance(scope.choices, _SEVERAL_PERCENT):
+        return _reduce_several(scope, opcode, element_type)
     value = scope.array(element_type, least_rank=1)
     axes = tuple(subset(scope.choices, range(value.array.rank), 60) or [value.array.rank - 1])
     combining = pick(scope.choices, combiners(element_type))
@@ -114,8 +119,25 @@ def _reduce(scope: Scope, opcode: str, element_type: ElementType) -> Instruction
     return scope.build(opcode, [value, init], to_apply=combiner(scope, combining, element_type), dimensions=tuple(axes))
 
 
+def _reduce_several(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    """Two arrays at once, each combined in its own way, of types of their own."""
+    first = scope.array(element_type, least_rank=1)
+    found = scope.find(lambda shape: shape.dims == first.array.dims and shape.element_type in ORDERED, but=first)
+    values = [first, found or first]
+    kinds = [value.array.element_type for value in values]
+    made = scope.program.computation("several")
+    pairs = [[parameter(made, 2 * k + n, ArrayShape(kinds[n], ())) for n in range(2)] for k in range(2)]
+    opcodes = [pick(scope.choices, combiners(kind)) for kind in kinds]
+    combined = [build(made, name, pair) for name, *pair in zip(opcodes, *pairs, strict=True)]
+    made.root = build(made, "tuple", combined)
+    axes = tuple(subset(scope.choices, range(first.array.rank), 60) or [0])
+    inits = [identity_constant(scope, name, kind) for name, kind in zip(opcodes, kinds, strict=True)]
+    return _elements(scope, scope.build(opcode, [*values, *inits], to_apply=made, dimensions=axes))
+
+
 def _arg_reduce(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    """The greatest value and its index, the least index among equals, as frontends write it."""
+    """The greatest value, or the least, and its index, the least index among equals, as frontends write it."""
+    combining, direction = pick(scope.choices, (("maximum", "GT"), ("minimum", "LT")))
     value = scope.array(element_type, least_rank=1)
     axis = scope.choices.integer(0, value.array.rank - 1)
     numbers = scope.build("iota", shape=ArrayShape(S32, value.array.dims), iota_dimension=axis)
@@ -124,14 +146,14 @@ def _arg_reduce(scope: Scope, opcode: str, element_type: ElementType) -> Instruc
     a, i, b, j = (parameter(made, n, shape) for n, shape in enumerate((scalar, index, scalar, index)))
     a_nan, b_nan = (build(made, "compare", [x, x], direction="NE") for x in (a, b))
     only_a_nan = build(made, "and", [a_nan, build(made, "not", [b_nan])])
-    above = build(made, "or", [build(made, "compare", [a, b], direction="GT"), only_a_nan])
+    above = build(made, "or", [build(made, "compare", [a, b], direction=direction), only_a_nan])
     both_nan = build(made, "and", [a_nan, b_nan])
     equal = build(made, "or", [build(made, "compare", [a, b], direction="EQ"), both_nan])
     tie = build(made, "and", [equal, build(made, "compare", [i, j], direction="LT")])
     chosen = build(made, "or", [above, tie])
     results = [build(made, "select", [chosen, a, b]), build(made, "select", [chosen, i, j])]
     made.root = build(made, "tuple", results)
-    inits = [identity_constant(scope, "maximum", element_type), scope.constant(_LARGEST_INDEX, S32)]
+    inits = [identity_constant(scope, combining, element_type), scope.constant(_LARGEST_INDEX, S32)]
     both = scope.build(opcode, [value, numbers, *inits], to_apply=made, dimensions=(axis,))
     scope.build("get-tuple-element", [both], index=1)
     return scope.build("get-tuple-element", [both], index=0)
@@ -201,27 +223,57 @@ def _select_and_scatter(scope: Scope, opcode: str, element_type: ElementType) ->
 
 def _scatter(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
     value = scope.array(element_type, least_rank=1, most_rank=3)
-    rank = value.array.rank
-    mapped = subset(scope.choices, range(rank), 60) or [0]
-    inserted = tuple(d for d in range(rank) if chance(scope.choices, 60))
-    window = part(scope, tuple(n for d, n in enumerate(value.array.dims) if d not in inserted))
-    batch = scope.dims(0, 2, size=64)
-    if not scope.fits([*batch, *window]) or 0 in value.array.dims:
+    dims = value.array.dims
+    if 0 in dims:
         return None
-    places = sorted(permutation(scope.choices, len(batch) + len(window))[: len(window)])
-    sizes, outer = iter(window), iter(batch)
-    dims = tuple(next(sizes) if d in places else next(outer) for d in range(len(batch) + len(window)))
-    indices = perhaps_of(scope, value, ArrayShape(scope.index_type(value.array.dims), (*batch, len(mapped))))
-    updates = perhaps_of(scope, value, ArrayShape(element_type, dims))
+    found = indices_into(scope, dims)
+    inserted = tuple(d for d in range(len(dims)) if d not in found.paired and chance(scope.choices, 60))
+    window = part(scope, tuple(n for d, n in enumerate(dims) if d not in (*inserted, *found.paired)))
+    if not scope.fits([*found.batch, *window]) or not scope.fits(found.dims):
+        return None
+    places = sorted(permutation(scope.choices, len(found.batch) + len(window))[: len(window)])
+    sizes, outer = iter(window), iter(found.batch)
+    shape = tuple(next(sizes) if d in places else next(outer) for d in range(len(found.batch) + len(window)))
+    indices, promises = _indices(scope, value, found)
+    updates = perhaps_of(scope, value, ArrayShape(element_type, shape))
+    is_single = math.prod(found.batch) == 1 or "unique_indices" in promises
+    along = {"input_batching_dims": found.paired, "scatter_indices_batching_dims": found.beside}
     return scope.build(
         opcode,
         [value, indices, updates],
         update_window_dims=tuple(places),
         inserted_window_dims=inserted,
-        scatter_dims_to_operand_dims=tuple(mapped),
-        index_vector_dim=len(batch),
-        to_apply=combiner(scope, pick(scope.choices, combiners(element_type)), element_type),
+        scatter_dims_to_operand_dims=found.mapped,
+        index_vector_dim=found.vector,
+        to_apply=_of_updates(scope, element_type, is_single=is_single and set(found.mapped) <= set(inserted)),
+        **(along if found.paired else {}),
+        **promises,
     )
+
+
+def _indices(scope: Scope, value: Instruction, found: Indices) -> tuple[Instruction, dict[str, bool]]:
+    """Indices, and what is promised of them: those into one dimension may be all its places, in order or backwards."""
+    kind = scope.index_type(value.array.dims)
+    is_line = len(found.mapped) == len(found.batch) == 1 and not found.paired
+    is_short = is_line and found.batch[0] <= min(value.array.dims[found.mapped[0]], integer_bounds(kind)[1])
+    if not is_short or not chance(scope.choices, _DISTINCT_PERCENT):
+        return perhaps_of(scope, value, ArrayShape(kind, found.dims)), {}
+    along = found.dims.index(found.batch[0]) if len(found.dims) == 1 else 1 - found.vector
+    places = scope.build("iota", shape=ArrayShape(kind, found.dims), iota_dimension=along)
+    if chance(scope.choices, 50):
+        return places, {"unique_indices": True, "indices_are_sorted": True}
+    return scope.build("reverse", [places], dimensions=(along,)), {"unique_indices": True}
+
+
+def _of_updates(scope: Scope, element_type: ElementType, *, is_single: bool) -> Computation:
+    """What combines elements with updates: where each meets one, its order may matter, or the update alone."""
+    if not is_single or element_type is PRED or not chance(scope.choices, _ORDERED_PERCENT):
+        return combiner(scope, pick(scope.choices, combiners(element_type)), element_type)
+    if chance(scope.choices, 50):
+        return combiner(scope, "subtract", element_type)
+    made, shape = scope.program.computation("second"), ArrayShape(element_type, ())
+    _, made.root = parameter(made, 0, shape), parameter(made, 1, shape)
+    return made
 
 
 def _sort(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
@@ -236,10 +288,25 @@ def _sort(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     pairs = [
         parameter(made, 2 * k + s, ArrayShape(o.array.element_type, ())) for k, o in enumerate(operands) for s in (0, 1)
     ]
-    attributes: dict[str, Any] = {"type": "TOTALORDER"} if element_type.is_float else {}
-    made.root = build(made, "compare", pairs[:2], direction=pick(scope.choices, ("LT", "GT")), **attributes)
-    done = scope.build(opcode, operands, dimensions=(along,), to_apply=made, is_stable=True)
+    made.root = _compared(scope, pairs[:2])
+    second = pairs[2:4]
+    if second and second[0].array.element_type in _KEYS and chance(scope.choices, _KEYS_PERCENT):
+        is_equal = build(made, "compare", pairs[:2], direction="EQ", **_total(element_type))
+        later = build(made, "and", [is_equal, _compared(scope, second)])
+        made.root = build(made, "or", [made.root, later])
+    is_stable = len(operands) > 1 or chance(scope.choices, 50)
+    done = scope.build(opcode, operands, dimensions=(along,), to_apply=made, is_stable=is_stable)
     return _elements(scope, done)
+
+
+def _total(element_type: ElementType) -> dict[str, Any]:
+    return {"type": "TOTALORDER"} if element_type.is_float else {}
+
+
+def _compared(scope: Scope, pair: Sequence[Instruction]) -> Instruction:
+    """One way in which two keys are in order."""
+    direction = pick(scope.choices, ("LT", "GT"))
+    return build(pair[0].computation, "compare", pair, direction=direction, **_total(pair[0].array.element_type))
 
 
 def _topk(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:

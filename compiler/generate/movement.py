@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from compiler.generate.choices import chance, permutation, pick, subset, turned
 from compiler.generate.derived import derived
@@ -19,6 +20,8 @@ _TURNED, _TURNED_PERCENT = 3, 60
 """Dimensions from which on there are orders that are not their own inverses, and how often one is drawn."""
 _DERIVED_PERCENT = 25
 """How often what is moved is derived from a value at hand."""
+_PAIRED_PERCENT, _BARE_PERCENT = 20, 30
+"""How often indices go along with dimensions of what they are into; how often single ones have no dimension of 1."""
 _UNEVEN_PERCENT = 40
 """How often padding that is the same at both ends is made uneven."""
 
@@ -194,31 +197,75 @@ def _dynamic_update_slice(scope: Scope, opcode: str, element_type: ElementType) 
     return scope.build(opcode, [value, update, *_starts(scope, value)])
 
 
+class Indices(NamedTuple):
+    """Indices into an array: how they lie, and which dimensions of it they are for.
+
+    Attributes:
+        dims: of the array that holds them.
+        vector: its dimension that has an index for each of the `mapped` dimensions, or one behind all.
+        batch: how many indices there are along the other dimensions.
+        paired: dimensions of the indexed array each of whose places has indices of its own.
+        beside: those of `dims` that go along with them.
+    """
+
+    dims: tuple[int, ...]
+    vector: int
+    mapped: tuple[int, ...]
+    batch: tuple[int, ...]
+    paired: tuple[int, ...]
+    beside: tuple[int, ...]
+
+
+def indices_into(scope: Scope, dims: Sequence[int]) -> Indices:
+    """Indices into an array of these dimensions, in any order, now and then along with some of its dimensions."""
+    order = permutation(scope.choices, len(dims))
+    paired = order[1:][: scope.choices.integer(1, 2)] if chance(scope.choices, _PAIRED_PERCENT) else []
+    rest = [d for d in order if d not in paired]
+    mapped = subset(scope.choices, rest, 60) or rest[:1]
+    batch: list[tuple[int, int]] = [(n, -1) for n in scope.dims(0, 1 if paired else 2, size=64)]
+    for d in paired:
+        batch.insert(scope.choices.integer(0, len(batch)), (dims[d], d))
+    sizes, sources = [n for n, _ in batch], [d for _, d in batch]
+    is_bare = len(mapped) == 1 and chance(scope.choices, _BARE_PERCENT)
+    vector = len(batch) if is_bare else scope.choices.integer(0, len(batch))
+    places = [sources.index(d) for d in paired]
+    return Indices(
+        tuple(sizes if is_bare else [*sizes[:vector], len(mapped), *sizes[vector:]]),
+        vector,
+        tuple(mapped),
+        tuple(sizes),
+        tuple(paired),
+        tuple(place + (place >= vector) for place in places),
+    )
+
+
 def _gather(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
     value = scope.array(element_type, least_rank=1, most_rank=3)
-    rank = value.array.rank
-    if 0 in value.array.dims:
+    dims = value.array.dims
+    if 0 in dims:
         return None
-    mapped = subset(scope.choices, range(rank), 60) or [0]
-    sizes = tuple(scope.choices.integer(1, n) if chance(scope.choices, 60) else 1 for n in value.array.dims)
-    collapsed = tuple(d for d in range(rank) if sizes[d] == 1 and chance(scope.choices, 70))
-    batch = scope.dims(0, 2, size=64)
-    window = [sizes[d] for d in range(rank) if d not in collapsed]
-    if not scope.fits([*batch, *window]):
-        return None
-    places = sorted(permutation(scope.choices, len(batch) + len(window))[: len(window)])
-    at = scope.choices.integer(0, len(batch))
-    indices = perhaps_of(
-        scope, value, ArrayShape(scope.index_type(value.array.dims), (*batch[:at], len(mapped), *batch[at:]))
+    found = indices_into(scope, dims)
+    sizes = tuple(
+        scope.choices.integer(1, n) if d not in found.paired and chance(scope.choices, 60) else 1
+        for d, n in enumerate(dims)
     )
+    free = [d for d in range(len(dims)) if d not in found.paired]
+    collapsed = tuple(d for d in free if sizes[d] == 1 and chance(scope.choices, 70))
+    window = [sizes[d] for d in free if d not in collapsed]
+    if not scope.fits([*found.batch, *window]) or not scope.fits(found.dims):
+        return None
+    places = sorted(permutation(scope.choices, len(found.batch) + len(window))[: len(window)])
+    indices = perhaps_of(scope, value, ArrayShape(scope.index_type(dims), found.dims))
+    along = {"operand_batching_dims": found.paired, "start_indices_batching_dims": found.beside}
     return scope.build(
         opcode,
         [value, indices],
         offset_dims=tuple(places),
         collapsed_slice_dims=collapsed,
-        start_index_map=tuple(mapped),
-        index_vector_dim=at,
+        start_index_map=found.mapped,
+        index_vector_dim=found.vector,
         slice_sizes=sizes,
+        **(along if found.paired else {}),
     )
 
 

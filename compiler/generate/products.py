@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.generate.choices import chance, permutation, pick
+from compiler.generate.matrices import diagonal, numbers, positive_definite
 from compiler.generate.recipe import NUMBERS, Recipe, narrowed
 from compiler.generate.scope import SIZES, Scope
 from compiler.ir.attributes import ConvolutionDimensions, WindowDimension
@@ -16,6 +17,11 @@ from compiler.ir.windows import output_size
 _PRODUCTS = tuple(t for t in NUMBERS if t is not PRED and t.bits >= 8)
 _MOST_PRODUCTS, _MOST_OF_LARGE = 1 << 18, 1 << 23
 """Multiply-adds of a product, and of one where large arrays are drawn: the reference does some 10^8 a second."""
+_SPATIAL, _EXTENTS, _BATCH_GROUPS_PERCENT = (1, 2, 1, 2, 3, 0), (0, 17, 17, 8), 40
+"""Spatial dimensions of a convolution, how long they are by how many there are, how often its batch is in groups."""
+_OTHER_GROUPS_PERCENT = 40
+"""How often groups are not of rows."""
+_BATCHES, _BATCH_PERCENT = ((1,), (2,), (3,), (2, 2)), 30
 _MOST_ROWS, _MOST_COLUMNS, _LARGER = 9, 5, 8  # of factored matrices, and how many times as many of large ones
 
 
@@ -30,7 +36,7 @@ def _dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | 
     order = permutation(scope.choices, lhs.array.rank)
     # Batches of equal sizes may be paired crosswise, which shows in nothing but the values.
     batch = order[: scope.choices.integer(1 if cube else 0, min(3, lhs.array.rank - 1))]
-    contracting = [d for d in order if d not in batch][: scope.choices.integer(1, 2)]
+    contracting = [d for d in order if d not in batch][: pick(scope.choices, (1, 2, 1, 2, 1, 2, 0))]
     free = [_size(scope, 128 if scope.is_large else 64) for _ in range(scope.choices.integer(0, 2))]
     kept = [n for d, n in enumerate(dims) if d not in batch and d not in contracting]
     most = _MOST_OF_LARGE if scope.is_large else _MOST_PRODUCTS
@@ -74,21 +80,27 @@ def _product(sizes: Sequence[int]) -> int:
 
 
 def _ragged_dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
-    lhs = scope.array(element_type, least_rank=2, most_rank=2, size=scope.at_most(2048))
-    _, depth = lhs.array.dims
-    groups, columns = scope.choices.integer(1, 4), _size(scope, 17)
-    if not scope.fits([groups, depth, columns]):
+    """Groups of rows, of terms, or of a batch, which then mean nothing."""
+    lhs = scope.array(element_type, least_rank=2, most_rank=3, size=scope.at_most(2048))
+    *batch, _, depth = lhs.array.dims
+    groups, columns, last = scope.choices.integer(1, 4), _size(scope, 17), lhs.array.rank - 1
+    ragged = scope.choices.integer(0, last) if chance(scope.choices, _OTHER_GROUPS_PERCENT) else last - 1
+    of_rows = ragged == last - 1
+    dims = [*([groups] if of_rows else []), *batch, depth, columns]
+    if not scope.fits(dims) or not scope.fits([groups, *batch, lhs.array.dims[-2], columns]):
         return None
-    rhs = scope.like(ArrayShape(element_type, (groups, depth, columns)))
+    rhs = scope.like(ArrayShape(element_type, tuple(dims)))
     sizes = scope.like(ArrayShape(S32, (groups,)))
     sizes = scope.build("clamp", [scope.constant(0, S32), sizes, scope.constant(8, S32)])
+    batches = {"lhs_batch_dims": (0,), "rhs_batch_dims": (int(of_rows),)} if batch else {}
     return scope.build(
         opcode,
         [lhs, rhs, sizes],
-        lhs_contracting_dims=(1,),
-        rhs_contracting_dims=(1,),
-        lhs_ragged_dims=(0,),
-        rhs_group_dims=(0,),
+        lhs_contracting_dims=(last,),
+        rhs_contracting_dims=(len(dims) - 2,),
+        lhs_ragged_dims=(ragged,),
+        rhs_group_dims=(0,) if of_rows else (),
+        **batches,
     )
 
 
@@ -104,10 +116,11 @@ def _scaled_dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruc
 
 
 def _convolution(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
-    spatial = scope.choices.integer(1, 2)
-    batch, groups = scope.choices.integer(1, 4), pick(scope.choices, (1, 1, 1, 2))
+    spatial = pick(scope.choices, _SPATIAL)
+    groups, is_batch = pick(scope.choices, (1, 1, 1, 2, 3)), chance(scope.choices, _BATCH_GROUPS_PERCENT)
+    batch = (groups if is_batch else 1) * scope.choices.integer(1, 4)
     inputs, outputs = scope.choices.integer(1, 4), groups * scope.choices.integer(1, 4)
-    extents = [_size(scope, 17) for _ in range(spatial)]
+    extents = [_size(scope, _EXTENTS[spatial]) for _ in range(spatial)]
     window = []
     for extent in extents:
         length = scope.choices.integer(1, min(4, extent))
@@ -122,21 +135,22 @@ def _convolution(scope: Scope, opcode: str, element_type: ElementType) -> Instru
                 reversal=chance(scope.choices, 15),
             )
         )
-    if min(output_size(n, part) for n, part in zip(extents, window, strict=True)) < 1:
+    if any(output_size(n, part) < 1 for n, part in zip(extents, window, strict=True)):
         return None
     left, right, out = (permutation(scope.choices, spatial + 2) for _ in range(3))
     labels = ConvolutionDimensions(
         left[0], left[1], tuple(left[2:]), right[0], right[1], tuple(right[2:]), out[0], out[1], tuple(out[2:])
     )
     lhs_dims, rhs_dims = [0] * (spatial + 2), [0] * (spatial + 2)
-    for place, size in zip(left, (batch, inputs * groups, *extents), strict=True):
+    for place, size in zip(left, (batch, inputs * (1 if is_batch else groups), *extents), strict=True):
         lhs_dims[place] = size
     for place, size in zip(right, (inputs, outputs, *(part.size for part in window)), strict=True):
         rhs_dims[place] = size
     if not scope.fits(lhs_dims):
         return None
     operands = [scope.like(ArrayShape(element_type, tuple(dims))) for dims in (lhs_dims, rhs_dims)]
-    return scope.build(opcode, operands, dim_labels=labels, window=tuple(window), feature_group_count=groups)
+    count = {"batch_group_count" if is_batch else "feature_group_count": groups}
+    return scope.build(opcode, operands, dim_labels=labels, window=tuple(window), **count)
 
 
 def _batch_norm(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
@@ -163,55 +177,32 @@ def _rows(scope: Scope, most: int) -> int:
     return scope.choices.integer(1, most * _LARGER if scope.is_large else most)
 
 
-def _positive_definite(scope: Scope, element_type: ElementType, size: int) -> Instruction:
-    """A matrix times its adjoint, plus a multiple of the identity."""
-    half = conjugate = scope.like(ArrayShape(element_type, (size, size)))
-    if element_type.is_complex:
-        real, imaginary = (scope.build(part, [half]) for part in ("real", "imag"))
-        conjugate = scope.build("complex", [real, scope.build("negate", [imaginary])])
-    square = scope.build("dot", [half, conjugate], lhs_contracting_dims=(1,), rhs_contracting_dims=(1,))
-    return scope.build("add", [square, _diagonal(scope, element_type, size)])
-
-
-def _diagonal(scope: Scope, element_type: ElementType, size: int) -> Instruction:
-    rows, columns = (scope.build("iota", shape=ArrayShape(S32, (size, size)), iota_dimension=axis) for axis in (0, 1))
-    inside = scope.build("compare", [rows, columns], direction="EQ")
-    filled = [
-        scope.build(
-            "broadcast",
-            [scope.constant(value, element_type)],
-            shape=ArrayShape(element_type, (size, size)),
-            dimensions=(),
-        )
-        for value in (8.0, 0.0)
-    ]
-    return scope.build("select", [inside, *filled])
+def _batch(scope: Scope) -> tuple[int, ...]:
+    """Dimensions before those of matrices: mostly none."""
+    return pick(scope.choices, _BATCHES) if chance(scope.choices, _BATCH_PERCENT) else ()
 
 
 def _cholesky(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    matrix = _positive_definite(scope, element_type, _rows(scope, _MOST_ROWS))
-    factor = scope.build(opcode, [matrix], lower=True)
-    # What stands above the diagonal is left open by the language.
+    size, batch, lower = _rows(scope, _MOST_ROWS), _batch(scope), not chance(scope.choices, 40)
+    factor = scope.build(opcode, [positive_definite(scope, element_type, size, batch)], lower=lower)
+    # What stands on the other side of the diagonal is left open by the language.
     zero = scope.build("subtract", [factor, factor])
-    size = factor.array.dims[0]
-    rows, columns = (scope.build("iota", shape=ArrayShape(S32, (size, size)), iota_dimension=axis) for axis in (0, 1))
-    below = scope.build("compare", [rows, columns], direction="GE")
-    return scope.build("select", [below, factor, zero])
+    kept = scope.build("compare", numbers(scope, size, batch), direction="GE" if lower else "LE")
+    return scope.build("select", [kept, factor, zero])
 
 
 def _triangular_solve(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    size, columns = _rows(scope, _MOST_ROWS), _rows(scope, _MOST_COLUMNS)
-    matrix = scope.build(
-        "add", [scope.like(ArrayShape(element_type, (size, size))), _diagonal(scope, element_type, size)]
-    )
+    size, columns, batch = _rows(scope, _MOST_ROWS), _rows(scope, _MOST_COLUMNS), _batch(scope)
+    square = ArrayShape(element_type, (*batch, size, size))
+    matrix = scope.build("add", [scope.like(square), diagonal(scope, element_type, size, batch)])
     left = chance(scope.choices, 50)
-    right = scope.like(ArrayShape(element_type, (size, columns) if left else (columns, size)))
+    sides = (size, columns) if left else (columns, size)
     return scope.build(
         opcode,
-        [matrix, right],
+        [matrix, scope.like(ArrayShape(element_type, (*batch, *sides)))],
         left_side=left,
         lower=chance(scope.choices, 50),
-        unit_diagonal=False,
+        unit_diagonal=chance(scope.choices, 30),
         transpose_a=pick(scope.choices, ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT")),
     )
 
@@ -221,13 +212,13 @@ _FFTS = {Kind.COMPLEX: ("FFT", "IFFT", "IRFFT"), Kind.FLOAT: ("RFFT",)}
 
 def _fft(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
     kind = pick(scope.choices, _FFTS[element_type.kind])
-    value = scope.array(element_type, least_rank=1, most_rank=2, size=scope.at_most(1024))
-    length = value.array.dims[-1]
+    value = scope.array(element_type, least_rank=1, most_rank=3, size=scope.at_most(1024))
+    *lengths, last = value.array.dims[-scope.choices.integer(1, value.array.rank) :]
     if kind == "IRFFT":
-        length = 2 * (length - 1)
-    if length < 1 or 0 in value.array.dims or not narrowed((C64, C128, F32, F64), scope):
+        last = 2 * (last - 1) + chance(scope.choices, 30)
+    if last < 1 or 0 in value.array.dims or not narrowed((C64, C128, F32, F64), scope):
         return None
-    return scope.build(opcode, [value], fft_type=kind, fft_length=(length,))
+    return scope.build(opcode, [value], fft_type=kind, fft_length=(*lengths, last))
 
 
 def _rng_bit_generator(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:

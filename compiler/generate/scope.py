@@ -147,6 +147,7 @@ class Scope:
         self.computation = computation
         self.depth = depth
         self.values: list[Instruction] = []
+        self.kept: list[Instruction] = []
 
     @property
     def choices(self) -> Choices:
@@ -175,6 +176,17 @@ class Scope:
         """Append an instruction that is there already."""
         self._offer(self.computation.add(made))
         return made
+
+    def give(self, made: Sequence[Instruction], *, are_kept: bool) -> None:
+        """Offer what is there already, or keep it as the program's own results, where no other instruction meets it.
+
+        What stands in a body is no result, and is offered.
+        """
+        if are_kept and not self.depth:
+            self.kept += made
+            return
+        for value in made:
+            self._offer(value)
 
     def constant(self, value: Any, element_type: ElementType) -> Instruction:
         """Append a scalar constant, which is not offered to other instructions."""

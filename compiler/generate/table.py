@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.generate import collectives, combining, control, elementwise, movement, products, sized
+from compiler.generate import collectives, combining, control, elementwise, lapack, movement, products, sized
 from compiler.generate.choices import Choices, chance, pick
 from compiler.generate.fragments import plant
 from compiler.generate.recipe import Recipe
@@ -14,11 +14,12 @@ from compiler.ir.shape import ArrayShape
 from compiler.ops import OPS
 from compiler.plan import device_count
 
+_LINEAR_ALGEBRA = {**products.RECIPES, **lapack.RECIPES}
 RECIPES: dict[str, Recipe] = {
     **elementwise.RECIPES,
     **movement.RECIPES,
     **combining.RECIPES,
-    **products.RECIPES,
+    **_LINEAR_ALGEBRA,
     **control.RECIPES,
     **sized.RECIPES,
     **collectives.RECIPES,
@@ -30,13 +31,13 @@ NOT_DRAWN: dict[str, str] = {
     "constant": "made where a value is needed",
     "rng": "the language leaves its values open",
     "domain": "needs the shardings of several devices",
-    "custom-call": "its meaning lies outside of the program",
     "dynamic-reshape": "shapes known at run time only",
 }
 """The opcodes that can be evaluated and yet are not drawn, with the reason."""
 
-FAMILIES: tuple[frozenset[str], ...] = tuple(
-    frozenset(module.RECIPES) for module in (elementwise, movement, combining, products, control, sized, collectives)
+FAMILIES: tuple[frozenset[str], ...] = (
+    *(frozenset(module.RECIPES) for module in (elementwise, movement, combining, control, sized, collectives)),
+    frozenset(_LINEAR_ALGEBRA),
 )
 """Opcodes that have much to do with each other."""
 
@@ -70,7 +71,7 @@ def program(choices: Choices, space: Space, *, name: str = "generated") -> Modul
     while choices.more(drawn, most):
         step(scope)
         drawn += 1
-    if not scope.values:
+    if not scope.values and not scope.kept:
         scope.parameter(ArrayShape(pick(choices, program.element_types), scope.dims()))
     _return(scope)
     module.sort_computations()
@@ -132,8 +133,8 @@ def _return(scope: Scope) -> None:
     Now and then one that is used, a parameter or a result once more is among them: what needs memory of its own.
     """
     unused = [value for value in reversed(scope.values) if not value.users and value.opcode != "parameter"]
-    results = unused[:_MOST_RESULTS] or [scope.values[-1]]
-    if chance(scope.choices, _REPEATED_PERCENT):
+    results = [*scope.kept, *unused[:_MOST_RESULTS]] or [scope.values[-1]]
+    if scope.values and chance(scope.choices, _REPEATED_PERCENT):
         results.append(pick(scope.choices, scope.values[::-1]))
     scope.computation.root = results[0] if len(results) == 1 else scope.build("tuple", results)
 

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.generate import sized
+from compiler.generate import lapack, sized
 from compiler.generate.choices import RandomChoices, permutation, turned
 from compiler.generate.elementwise import DOMAINS, takes
 from compiler.generate.scope import Space
 from compiler.generate.table import NOT_DRAWN, PAIRS, RECIPES, evaluated, program
 from compiler.inputs import draw
+from compiler.ops.custom_call import routine_of
 
 EVERYTHING = Space(frozenset(RECIPES), frozenset(kind for _, kind in PAIRS), empty_percent=1)
 
@@ -145,6 +146,18 @@ def _out_of_order(i):
     return any(list(group) != sorted(group) for group in i.attributes["replica_groups"].groups())
 
 
+def _has_bare_indices(i):
+    return i.attributes["index_vector_dim"] == i.operands[1].array.rank
+
+
+def _combines(i):
+    return i.attributes["to_apply"].root
+
+
+def _count(i, kind):
+    return i.attributes.get(f"{kind}_group_count", 1)
+
+
 def _is_dynamic(i):
     return bool(i.operands) and getattr(i.operands[0].shape, "is_dynamic", False)
 
@@ -228,6 +241,44 @@ SELDOM = {
     "an extremum of what lies on one side of 0": (
         {"reduce"},
         lambda i: i.opcode == "reduce" and i.operands[0].opcode == "clamp",
+    ),
+    **{f"LAPACK's {name}": ({"custom-call"}, lambda i, name=name: routine_of(i) == name) for name in lapack.ROUTINES},
+    "matrices of LAPACK's in a batch": ({"custom-call"}, lambda i: routine_of(i) == "trsm" and i.array.rank > 2),
+    **{
+        f"{name}": ({opcode}, lambda i, opcode=opcode, holds=holds: i.opcode == opcode and bool(holds(i)))
+        for name, opcode, holds in (
+            ("a gather along with its operand", "gather", lambda i: i.attributes.get("operand_batching_dims")),
+            ("an index map out of order", "gather", lambda i: i.attributes["start_index_map"] == (1, 0)),
+            ("indices without a dimension of 1", "scatter", _has_bare_indices),
+            ("a scatter along with its operand", "scatter", lambda i: i.attributes.get("input_batching_dims")),
+            ("a scatter of places that differ", "scatter", lambda i: i.attributes.get("unique_indices")),
+            ("a scatter whose order matters", "scatter", lambda i: _combines(i).opcode in ("subtract", "parameter")),
+            ("a sort by two keys", "sort", lambda i: _combines(i).opcode == "or"),
+            (
+                "several arrays reduced at once",
+                "reduce",
+                lambda i: {o.opcode for o in _combines(i).operands} >= {"add"},
+            ),
+            ("a transform of three dimensions", "fft", lambda i: len(i.attributes["fft_length"]) > 2),
+            ("a convolution in groups of its batch", "convolution", lambda i: _count(i, "batch") > 1),
+            ("a convolution without a window", "convolution", lambda i: i.array.rank == 2),
+            (
+                "groups of terms",
+                "ragged-dot",
+                lambda i: i.attributes["lhs_ragged_dims"] == (i.operands[0].array.rank - 1,),
+            ),
+            ("an outer product", "dot", lambda i: not i.attributes["lhs_contracting_dims"]),
+            ("an upper factor", "cholesky", lambda i: not i.attributes["lower"]),
+            (
+                "a unit triangle in a batch",
+                "triangular-solve",
+                lambda i: i.attributes["unit_diagonal"] and i.array.rank > 2,
+            ),
+        )
+    },
+    "reflections that are known to the bit": (
+        {"custom-call"},
+        lambda i: routine_of(i) == "orgqr" and i.operands[0].opcode == "select",
     ),
     "a quotient that overflows in places that an input says": (
         {"divide"},

@@ -141,8 +141,9 @@ class _Work:
     is_examined: bool = field(default=True, kw_only=True)
 
     def _asked(self, case: Case) -> Sequence[str]:
-        # Seeds are there for what all engines run.
-        is_sparing = self.is_endless and not seed_order.is_first(case.number)
+        # Seeds are there for what all engines run, and so are those that are packed with them.
+        is_of_seed = seed_order.is_seed(case.number) or not blocks.is_alone(case.number)
+        is_sparing = self.is_endless and not (seed_order.is_first(case.number) and is_of_seed)
         return blocks.asked(self.specs, case.number) if is_sparing else self.specs
 
     def unit(self, numbers: Sequence[int]) -> None:

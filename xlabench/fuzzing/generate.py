@@ -55,6 +55,11 @@ _FEW_LARGE = 3  # instructions of a program on large arrays
 _CUT = having(Trait.ACCUMULATES | Trait.ORDERS | Trait.INDEXED) | {"transpose"}
 """What is done in other ways when it is large: shared among threads, in tiles, in several passes."""
 _CUT_PERCENT = 60
+_ROUTINES, _ROUTINE_EVERY, _ROUTINE_PERCENT, _FEW_ROUTINES, _MOST_OF_ROUTINE = "custom-call", 24, 70, 3, 4096
+"""Of how many numbers one calls LAPACK, how often an instruction does then, of how few, on arrays of how many elements.
+
+A tenth of the compiler is for that one opcode; the numbers are such as are drawn while seeds come first, and compiled
+alone."""
 _OTHER_CALLS = 5
 """With how many kinds of values a program is called beside the first; fewer would leave out most of the kinds."""
 _NO_CORPUS = Corpus()
@@ -176,7 +181,9 @@ def _of_seed(profile: Profile, rng: np.random.Generator, number: int) -> Case | 
 def _of_choices(profile: Profile, rng: np.random.Generator, seed: int, number: int, corpus: Corpus) -> Case:
     """What is drawn, with inputs."""
     space = featuring(swarm(profile.space, rng), profile.space, number, seed)
-    if rng.integers(100) < _PLANTED_PERCENT:
+    if not number % _ROUTINE_EVERY:
+        space = calling_routines(space, rng)
+    elif rng.integers(100) < _PLANTED_PERCENT:
         space = planting(space, corpus, rng)
     kind = "special" if rng.integers(100) < profile.special_percent else "tame"
     case = _with_inputs(_drawn(space, rng, number), space, rng, number, kind)
@@ -324,6 +331,22 @@ def _large(space: Space, rng: np.random.Generator) -> Space:
         most_parameters=space.most_parameters or 1,
         featured=(cut,),
         featured_percent=_CUT_PERCENT,
+    )
+
+
+def calling_routines(space: Space, rng: np.random.Generator) -> Space:
+    """The space with few instructions, most of them calls of LAPACK."""
+    kinds = sorted(kind for opcode, kind in PAIRS if opcode == _ROUTINES)
+    return replace(
+        space,
+        opcodes=space.opcodes | {_ROUTINES},
+        element_types=frozenset({str(rng.choice(kinds))}) | (_ALWAYS & space.element_types),
+        most_instructions=_FEW_ROUTINES,
+        most_elements=_MOST_OF_ROUTINE,
+        most_parameters=max(_MOST_PARAMETERS),
+        featured=(_ROUTINES,),
+        featured_percent=_ROUTINE_PERCENT,
+        devices_percent=0,
     )
 
 

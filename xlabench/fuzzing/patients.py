@@ -20,27 +20,45 @@ from xlabench.fuzzing.generate import Case
 from xlabench.fuzzing.values import KINDS, make_inputs
 from xlabench.judging import self_check
 
-OPERATIONS, OPERATIONS_EVERY, CASES_EVERY = 3, 4, 11
-"""How many the judge is asked about with one of how many cases, and about one of how many cases itself."""
+OPERATIONS, OPERATIONS_EVERY, CASES_EVERY, ROUTINES_EVERY = 4, 2, 11, 3
+"""How many the judge is asked about with one of how many cases, about one of how many cases itself, and with one of how
+many about a routine of LAPACK, whose results are right by relations of their own."""
+_ROUTINES = "custom-call"
 _ALWAYS = frozenset({"pred", "s32"})
 _SPREAD = 611_953  # a prime, so that neighbours are of different kinds
-_MOST_ELEMENTS, _MOST_OF_CASE = 64, 1 << 16
+_MOST_ELEMENTS, _MOST_OF_CASE, _ATTEMPTS = 64, 1 << 16, 4
 
 
 @cache
-def _pairs() -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(pair for pair in PAIRS if pair[1] in DTYPES))
+def _types() -> dict[str, tuple[str, ...]]:
+    """The types of each opcode, the rarer ones too: what is wrong of one is mostly so of all."""
+    known = sorted(pair for pair in PAIRS if pair[1] in DTYPES and pair[0] != _ROUTINES)
+    return {opcode: tuple(kind for other, kind in known if other == opcode) for opcode, _ in known}
 
 
 def operation(number: int) -> Any:
-    """A program of about one operation; None where it cannot be drawn alone."""
-    opcode, kind = _pairs()[number * _SPREAD % len(_pairs())]
+    """A program of about one operation, each opcode in its turn; None where it cannot be drawn alone."""
+    turn, place = divmod(number * _SPREAD, len(_types()))
+    opcode = list(_types())[place]
+    return _drawn(number, opcode, _types()[opcode][turn % len(_types()[opcode])])
+
+
+def routine(number: int) -> Any:
+    """A program of about one call of LAPACK; None where it cannot be drawn alone."""
+    return _drawn(number, _ROUTINES, sorted(kind for opcode, kind in PAIRS if opcode == _ROUTINES)[number % 4])
+
+
+def _drawn(number: int, opcode: str, kind: str) -> Any:
     others = frozenset((opcode, other) for other in _ALWAYS if other != kind)
     space = Space(
         frozenset({opcode}), _ALWAYS | {kind}, banned=others, most_instructions=1, most_elements=_MOST_ELEMENTS
     )
-    module = compiler.generate.program(RandomChoices(number), space, name="patient")
-    return module if any(instruction.opcode == opcode for instruction in module.instructions()) else None
+    for attempt in range(_ATTEMPTS):
+        choices = RandomChoices(number + (attempt << 32))
+        module = compiler.generate.program(choices, space, name="patient")
+        if any(instruction.opcode == opcode for instruction in module.instructions()):
+            return module
+    return None
 
 
 def examine(case: Case) -> None:
@@ -59,6 +77,8 @@ def _patients(case: Case) -> Iterator[tuple[Any, list[Any], bool]]:
     if is_asked and _elements(case.module) <= _MOST_OF_CASE:
         _, inputs = case.calls[case.number % len(case.calls)]
         yield case.module, inputs, False
+    if not case.number % ROUTINES_EVERY and (module := routine(case.number // ROUTINES_EVERY)) is not None:
+        yield module, make_inputs(module, np.random.default_rng(case.number), "tame"), True
     turn, left = divmod(case.number, OPERATIONS_EVERY)
     if left:
         return

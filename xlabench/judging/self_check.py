@@ -22,6 +22,7 @@ from compiler.ops import Trait, having
 from xlabench.judging.bounds import Basis, Bounds, basis_of
 from xlabench.judging.judge import Standard, judge
 from xlabench.judging.perturb import leaves_specials_open, rounds
+from xlabench.judging.residuals import Residual, decided_by
 from xlabench.judging.tolerance import Array, finfo, is_inexact, real_dtype
 
 TIGHT = 2.0**12
@@ -34,6 +35,7 @@ _UNKNOWN = ("not supported by wide mode", "wide mode takes")
 _FINE = frozenset({"bitwise", "within", "undecided"})
 _WRONG = frozenset({"wrong"})
 _FAR, _BEYOND, _WITHIN, _SURELY = 1e3, 1.01, 0.5, 0.75
+_MATRIX = 2  # dimensions
 _TRIALS_EVERY = 8  # some fifty runs of the reference
 _BY_TOLERANCE = Standard(wide=False)
 
@@ -172,6 +174,7 @@ def check(module: Any, inputs: Sequence[Array], rng: np.random.Generator, *, is_
     patient = _Patient(module, inputs, expected, basis, rng)
     patient.ask("nothing", {}, _FINE, Standard())
     patient.ask_about_changes()
+    patient.ask_about_relations()
     if is_tame and not leaves_specials_open(module) and not rng.integers(_TRIALS_EVERY):
         patient.ask_about_trials()
 
@@ -209,6 +212,18 @@ def _has_floats(instruction: Any) -> bool:
     )
 
 
+def _gave_up(residual: Residual) -> bool:
+    """Whether a routine says of a matrix that it found nothing: the rest of what it gives is open then."""
+    return any(bool(own.any()) for own in residual.own[-1:] if not is_inexact(own.dtype))
+
+
+def _is_on_diagonal(array: Array) -> NDArray[np.bool_]:
+    """Which elements of matrices are: those that no routine leaves open; of a line all."""
+    if array.ndim < _MATRIX:
+        return np.ones(array.shape, np.bool_)
+    return np.broadcast_to(np.eye(*array.shape[-_MATRIX:], dtype=np.bool_), array.shape)
+
+
 def _largest(array: Array) -> float:
     if array.dtype.kind == "b" or not array.size:
         return 0.0
@@ -234,15 +249,33 @@ class _Patient:
         largest, bounds = _largest(self.expected[number]), self.basis.bounds
         if bounds is not None and np.isfinite(error := float(bounds[number].error.reshape(-1)[at])):
             element = Element(own, bounds[number].value.reshape(-1)[at], error, largest)
+            # What must be satisfied may be less than what the bounds allow.
+            is_decided = number in decided_by(self.basis.residuals, self.expected, self.expected)
             for name, change in CHANGES.items():
-                # What a result must satisfy together with others may be less than its bounds allow each element.
-                is_known = change.verdicts is not _FINE or not self._is_held(number)
-                if is_known and (element.is_float or not error):
+                if (element.is_float or not error) and not (is_decided and change.verdicts is _FINE):
                     self._ask_about(name, change, element, (number, at), Standard())
         element = Element(own, own if is_inexact(own.dtype) else 0, 0.0, largest)
         for name, change in CHANGES.items():
             if change.by_tolerance:
                 self._ask_about(name, change, element, (number, at), _BY_TOLERANCE)
+
+    def ask_about_relations(self) -> None:
+        """What routines of LAPACK must satisfy nothing does whose diagonal has a NaN, or a number far off."""
+        succeeded = [residual for residual in self.basis.residuals if not _gave_up(residual)]
+        decided = decided_by(succeeded, self.expected, self.expected)
+        known = {
+            number: np.flatnonzero(one.right & _is_on_diagonal(one.right))
+            for number, one in decided.items()
+            if is_inexact(self.expected[number].dtype)
+        }
+        numbers = [number for number, places in known.items() if places.size]
+        if numbers:
+            number = numbers[int(self.rng.integers(len(numbers)))]
+            at = int(known[number][int(self.rng.integers(known[number].size))])
+            own = self.expected[number].reshape(-1)[at]
+            element = Element(own, own, 0.0, _largest(self.expected[number]))
+            for name in ("NaN", "a number far off"):
+                self._ask_about(name, CHANGES[name], element, (number, at), Standard())
 
     def ask_about_trials(self) -> None:
         """A NaN that no rounding brings about is excused by no trial either, where there are no bounds."""
@@ -251,10 +284,6 @@ class _Patient:
         other = _not_a_number(Element(own, own, 0.0, 0.0))
         if other is not None and np.isfinite(own) and rounds(self.module):
             self.ask("NaN, by trials", {(number, at): other}, _WRONG, Standard(), Basis())
-
-    def _is_held(self, number: int) -> bool:
-        """Whether a result is one of a routine's, by whose relation it is decided as well."""
-        return any(place == number for residual in self.basis.residuals for place, _ in residual.results)
 
     def _place(self) -> tuple[int, int]:
         """A result, and an element of it, one that its bounds say something about if there is any."""

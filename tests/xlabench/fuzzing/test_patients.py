@@ -1,8 +1,18 @@
 """The judge is tried on one operation at a time, all of them by turns, and on a case now and then."""
 
+import numpy as np
 import pytest
 
+import compiler
 from xlabench.fuzzing import patients
+from xlabench.fuzzing.values import make_inputs
+from xlabench.judging import residuals, self_check
+
+SOLVER = """
+ENTRY main { x = f32[4,4] parameter(0)
+  ROOT r = (f32[4,4], f32[4], s32[]) custom-call(x), custom_call_target="lapack_ssyevd_ffi",
+    backend_config={mode = 86 : ui8, uplo = 76 : ui8} }
+"""
 
 
 @pytest.mark.parametrize("number", [0, 1, 17, 1 << 40])
@@ -10,6 +20,21 @@ def test_an_operation_is_a_small_program_of_it_or_none(number):
     module = patients.operation(number)
     assert module is None or len(list(module.instructions())) < 40
     assert str(module) == str(patients.operation(number))
+
+
+def test_routines_of_lapack_are_tried_and_the_judge_is_right_about_them():
+    for number in range(6):
+        module = patients.routine(number)
+        inputs = make_inputs(module, np.random.default_rng(number))
+        self_check.check(module, inputs, np.random.default_rng(number), is_tame=True)
+
+
+def test_a_judge_that_takes_any_factor_is_found_out(monkeypatch):
+    monkeypatch.setattr(residuals, "RELATIONS", dict.fromkeys(residuals.RELATIONS, lambda _: [((0,), 0.0)]))
+    module = compiler.parse(SOLVER)
+    inputs = make_inputs(module, np.random.default_rng(0))
+    with pytest.raises(self_check.JudgeError, match="is within"):
+        self_check.check(module, inputs, np.random.default_rng(0))
 
 
 def test_different_numbers_are_different_operations():

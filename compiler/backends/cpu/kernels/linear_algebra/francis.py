@@ -13,7 +13,7 @@ from typing import NamedTuple
 from compiler.backends.cpu.kernels.linear_algebra.numbers import Number, Numbers
 from compiler.backends.cpu.kernels.linear_algebra.shifts import LastRows, magnitude, nonzero
 from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES
-from compiler.codegen.llvm_ir import I32, I64, PTR, Builder, Value, floating, integer
+from compiler.codegen.llvm_ir import I32, I64, PTR, Builder, Value, floating, integer, mangled
 
 MOST_ITERATIONS = 30
 """Iterations for each eigenvalue before the rest are given up."""
@@ -22,6 +22,7 @@ _PATIENCE = 10
 _BULGE = 3
 """Rows of the bulge that a double shift chases: its reflectors have so many elements (Golub and Van Loan, 7.5)."""
 _EPS = {"float": 2.0**-23, "double": 2.0**-52}
+_TINY = {"float": 2.0**-126, "double": 2.0**-1022}
 STATE = 4
 """Integers: the last row that is not done, iterations, iterations in this part, and the part's first row."""
 
@@ -104,13 +105,20 @@ class Francis:
         below = magnitude(b, n.element(b, line, before))
         own = [n.element(b, n.at(b, form, number), number) for number in (before, row)]
         around = nonzero(b, b.binary("fadd", *[magnitude(b, value) for value in own]))  # type: ignore[arg-type]
-        splits = b.compare("ole", below, b.binary("fmul", around, floating(_EPS[t.type], t.type)))
+        allowed = [b.binary("fmul", around, floating(_EPS[t.type], t.type)), floating(self._nothing, t.type)]
+        splits = b.compare("ole", below, b.intrinsic(f"maximum.{mangled(t.type)}", allowed))
         further = b.new_label("further")
         b.branch_if(splits, done, further)
         b.begin(further)
         b.store(before, top)
         b.branch(header)
         b.begin(done)
+
+    @property
+    def _nothing(self) -> float:
+        """What is nothing beside 1, the greatest element: steps among less round to nothing (LAPACK's lahqr)."""
+        n = self.numbers
+        return _TINY[n.tiles.type] * n.length / _EPS[n.tiles.type]
 
     def _step(self) -> str:
         """`void NAME(ptr form, ptr rows, ptr pairs, i64 top, i64 bottom, i64 age)`: one step in a part."""

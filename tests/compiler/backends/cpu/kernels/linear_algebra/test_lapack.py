@@ -118,6 +118,20 @@ def test_hermitian_matrices(element_type: str, uplo: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("size", [9, 18])
+def test_schurs_form_of_a_matrix_of_rank_one(size: int) -> None:
+    """What its steps leave below the diagonal rounds to nothing, beside eigenvalues that do."""
+    matrix, info = shape("c64", size, size), shape("s32")
+    results = [matrix, matrix, shape("c64", size), info, info]
+    run = call("gees", "c64", [matrix], results, "mode = 86 : ui8, sort = 78 : ui8")
+    given = np.full((BATCH, size, size), -1.25 + 0.5j, np.complex64)
+    triangle, vectors, values, _, failed = run(given)
+    assert not failed.any()
+    near(vectors @ triangle @ adjoint(vectors), given)
+    assert np.abs(values).max(axis=1) == pytest.approx(size * np.abs(given[:, 0, 0]))
+
+
+@pytest.mark.slow
 @EACH_TYPE
 @pytest.mark.parametrize("size", [16, 45])
 def test_schurs_form(element_type: str, size: int) -> None:

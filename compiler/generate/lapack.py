@@ -1,0 +1,314 @@
+"""Recipes of LAPACK's routines, called as JAX calls them: each on any type, option, number and order of matrices.
+
+A tenth of the compiler is theirs, and what of it runs is decided by options and by sizes: loops over all matrices at
+once where they are small, kernels by columns and by tiles from 16 rows on.  A seed has one size of each.
+
+Matrices are stored by columns, as the calls say; what other instructions see is copied out of them.  Mostly the results
+are the program's as they are, since reflections and vectors are right by what they satisfy together, which nobody can
+say any more of what is computed from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.generate.choices import chance, permutation, pick
+from compiler.generate.matrices import diagonal, positive_definite
+from compiler.generate.recipe import Recipe
+from compiler.generate.scope import Scope
+from compiler.ir.literal import array_literal
+from compiler.ir.module import Instruction
+from compiler.ir.shape import ArrayShape, Layout, TupleShape
+from compiler.ir.types import C64, C128, F32, F64, PRED, S32, ElementType
+from compiler.ops.arithmetic import real_part_type
+from compiler.ops.build import build, constant
+
+_TYPES = {F32: "s", F64: "d", C64: "c", C128: "z"}
+_HERMITIAN = {"syevd": "heevd", "sytrd": "hetrd", "orgqr": "ungqr", "ormqr": "unmqr"}
+"""Names of what is done to complex matrices."""
+_ORDERS, _LARGE_ORDERS, _LARGE_PERCENT, _SPECTRAL_PERCENT = (1, 2, 3, 4, 5, 6, 7, 8, 9), (15, 16, 17, 18, 20), 20, 8
+"""Rows of matrices, and how often there are so many that there are kernels for them: iterations take a simulator
+seconds."""
+_BATCHES, _BATCH_PERCENT = ((1,), (2,), (3,), (2, 2)), 40
+_WANTED = f"{ord('V')} : ui8"
+_UNKNOWN_PERCENT, _DEFINITE_PERCENT, _KEPT_PERCENT = 75, 85, 75
+"""How often matrices are new parameters; how often they are definite; how often results are the program's."""
+
+_EXACT, _EXACT_PERCENT = (0, 1, 3, 7), 60
+"""Elements besides the first of vectors whose squares are sums that divide 2 to the bit; how often there are such."""
+
+Arrays = list[Instruction]
+
+
+class Made(NamedTuple):
+    """What a routine takes, what it gives, its options as they are written, and which results are left open."""
+
+    operands: Arrays
+    shapes: list[ArrayShape]
+    options: dict[str, str]
+    open: tuple[int, ...] = ()
+
+
+Draw = Callable[[Scope, ElementType], Made]
+
+
+def _letter(scope: Scope, letters: str) -> str:
+    return f"{ord(pick(scope.choices, letters))} : ui8"
+
+
+def _truth(scope: Scope) -> str:
+    return pick(scope.choices, ("true", "false"))
+
+
+def _order(scope: Scope, percent: int = _LARGE_PERCENT) -> int:
+    return pick(scope.choices, _LARGE_ORDERS if chance(scope.choices, percent) else _ORDERS)
+
+
+def _batch(scope: Scope) -> tuple[int, ...]:
+    return pick(scope.choices, _BATCHES) if chance(scope.choices, _BATCH_PERCENT) else ()
+
+
+def _given(scope: Scope, shape: ArrayShape) -> Instruction:
+    return scope.unknown(shape) if chance(scope.choices, _UNKNOWN_PERCENT) else scope.like(shape)
+
+
+def _matrix(scope: Scope, kind: ElementType, *, is_square: bool = False, percent: int = _LARGE_PERCENT) -> Instruction:
+    rows = _order(scope, percent)
+    columns = rows if is_square or chance(scope.choices, 30) else _order(scope)
+    return _given(scope, ArrayShape(kind, (*_batch(scope), rows, columns)))
+
+
+def _parts(matrix: Instruction) -> tuple[tuple[int, ...], int, int]:
+    """The batch of matrices, and their rows and columns."""
+    *batch, rows, columns = matrix.array.dims
+    return tuple(batch), rows, columns
+
+
+def _info(matrix: Instruction) -> ArrayShape:
+    return ArrayShape(S32, matrix.array.dims[:-2])
+
+
+def _potrf(scope: Scope, kind: ElementType) -> Made:
+    if chance(scope.choices, _DEFINITE_PERCENT):
+        matrix = positive_definite(scope, kind, _order(scope), _batch(scope))
+    else:
+        matrix = _matrix(scope, kind, is_square=True)
+    return Made([matrix], [matrix.array, _info(matrix)], {"uplo": _letter(scope, "LU")})
+
+
+def _trsm(scope: Scope, kind: ElementType) -> Made:
+    matrix = _matrix(scope, kind, is_square=True)
+    batch, rows, _ = _parts(matrix)
+    matrix = scope.build("add", [matrix, diagonal(scope, kind, rows, batch)])
+    side, columns = pick(scope.choices, "LR"), _order(scope)
+    right = _given(scope, ArrayShape(kind, (*batch, *((rows, columns) if side == "L" else (columns, rows)))))
+    options = {"diag": _letter(scope, "NU"), "side": f"{ord(side)} : ui8"}
+    return Made(
+        [matrix, right], [right.array], options | {"trans_x": _letter(scope, "NTC"), "uplo": _letter(scope, "LU")}
+    )
+
+
+def _getrf(scope: Scope, kind: ElementType) -> Made:
+    matrix = _matrix(scope, kind)
+    batch, rows, columns = _parts(matrix)
+    return Made([matrix], [matrix.array, ArrayShape(S32, (*batch, min(rows, columns))), _info(matrix)], {})
+
+
+def _geqrf(scope: Scope, kind: ElementType) -> Made:
+    matrix = _matrix(scope, kind)
+    batch, rows, columns = _parts(matrix)
+    return Made([matrix], [matrix.array, ArrayShape(kind, (*batch, min(rows, columns)))], {})
+
+
+def _geqp3(scope: Scope, kind: ElementType) -> Made:
+    (matrix,), (result, factors), *_ = _geqrf(scope, kind)
+    batch, _, columns = _parts(matrix)
+    order = ArrayShape(S32, (*batch, columns))
+    free = scope.build("broadcast", [scope.constant(0, S32)], shape=order, dimensions=())
+    return Made([matrix, free], [result, order, factors], {})
+
+
+def _reflections(scope: Scope, kind: ElementType) -> Arrays:
+    """Those of a tall matrix, as LAPACK gives them, or ones that are known to the bit, one of two by an input."""
+    batch, rows = _batch(scope), _order(scope)
+    shape = ArrayShape(kind, (*batch, rows, scope.choices.integer(1, rows)))
+    factors = ArrayShape(kind, (*batch, shape.dims[-1]))
+    if not chance(scope.choices, _EXACT_PERCENT):
+        return _called(scope, kind, "geqrf", Made([_given(scope, shape)], [shape, factors], {}))
+    which = scope.unknown(ArrayShape(PRED, ()))
+    pairs = zip(*(_exact(scope, shape, factors) for _ in range(2)), strict=True)
+    return [scope.build("select", [which, *pair]) for pair in pairs]
+
+
+def _exact(scope: Scope, shape: ArrayShape, factors: ArrayShape) -> Arrays:
+    """Vectors of ones and minus ones below a diagonal, as many as make factors exact, and anything above it."""
+    *_, rows, columns = shape.dims
+    packed, halves = np.zeros((rows, columns)), np.zeros(columns)
+    for column in range(columns):
+        below = pick(scope.choices, [n for n in _EXACT if n <= rows - column - 1])
+        places = [column + 1 + k for k in permutation(scope.choices, rows - column - 1)[:below]]
+        for row in places:
+            packed[row, column] = pick(scope.choices, (1, -1))
+        packed[: column + 1, column] = [scope.choices.integer(-4, 4) for _ in range(column + 1)]
+        halves[column] = 2 / (1 + below)
+    return [_repeated(scope, array, like) for array, like in ((packed, shape), (halves, factors))]
+
+
+def _repeated(scope: Scope, array: NDArray[Any], shape: ArrayShape) -> Instruction:
+    """A constant, once for each matrix of a batch."""
+    kind = shape.element_type
+    made = constant(scope.computation, array_literal(array.astype(kind.dtype), kind))
+    first = shape.rank - array.ndim
+    return scope.build("broadcast", [made], shape=shape, dimensions=tuple(range(first, shape.rank))) if first else made
+
+
+def _orgqr(scope: Scope, kind: ElementType) -> Made:
+    vectors, factors = _reflections(scope, kind)
+    return Made([vectors, factors], [vectors.array], {})
+
+
+def _ormqr(scope: Scope, kind: ElementType) -> Made:
+    vectors, factors = _reflections(scope, kind)
+    batch, rows, _ = _parts(vectors)
+    is_left, columns = _truth(scope), _order(scope)
+    sides = (rows, columns) if is_left == "true" else (columns, rows)
+    matrix = _given(scope, ArrayShape(kind, (*batch, *sides)))
+    return Made([vectors, factors, matrix], [matrix.array], {"left": is_left, "transpose": _truth(scope)})
+
+
+def _gesdd(scope: Scope, kind: ElementType) -> Made:
+    matrix = _matrix(scope, kind, percent=_SPECTRAL_PERCENT)
+    batch, rows, columns = _parts(matrix)
+    mode, count = pick(scope.choices, "AS"), min(rows, columns)
+    left, right = (count, count) if mode == "S" else (rows, columns)
+    shapes = [
+        matrix.array,
+        ArrayShape(real_part_type(kind), (*batch, count)),
+        ArrayShape(kind, (*batch, rows, left)),
+        ArrayShape(kind, (*batch, right, columns)),
+        _info(matrix),
+    ]
+    return Made([matrix], shapes, {"mode": f"{ord(mode)} : ui8"}, open=(0,))
+
+
+def _syevd(scope: Scope, kind: ElementType) -> Made:
+    matrix = _matrix(scope, kind, is_square=True, percent=_SPECTRAL_PERCENT)
+    values = ArrayShape(real_part_type(kind), matrix.array.dims[:-1])
+    options = {"mode": _letter(scope, "V"), "uplo": _letter(scope, "LU")}
+    return Made([matrix], [matrix.array, values, _info(matrix)], options)
+
+
+def _sytrd(scope: Scope, kind: ElementType) -> Made:
+    (matrix,), (result, values, info), options, _ = _syevd(scope, kind)
+    beside = (*values.dims[:-1], values.dims[-1] - 1)
+    shapes = [result, values, values.with_dims(beside), result.with_dims(beside), info]
+    return Made([matrix], shapes, {"uplo": options["uplo"]})
+
+
+def _gehrd(scope: Scope, kind: ElementType) -> Made:
+    matrix = _matrix(scope, kind, is_square=True)
+    batch, rows, _ = _parts(matrix)
+    shapes = [matrix.array, ArrayShape(kind, (*batch, rows - 1)), _info(matrix)]
+    return Made([matrix], shapes, {"low": "1 : i32", "high": f"{rows} : i32"})
+
+
+def _eigenvalues(matrix: Instruction) -> list[ArrayShape]:
+    kind = matrix.array.element_type
+    return [ArrayShape(kind, matrix.array.dims[:-1])] * (1 if kind.is_complex else 2)
+
+
+def _gees(scope: Scope, kind: ElementType) -> Made:
+    matrix = _matrix(scope, kind, is_square=True, percent=_SPECTRAL_PERCENT)
+    shapes, mode = (
+        [matrix.array, matrix.array, *_eigenvalues(matrix), _info(matrix), _info(matrix)],
+        _letter(scope, "VN"),
+    )
+    return Made([matrix], shapes, {"mode": mode, "sort": _letter(scope, "N")}, open=() if mode == _WANTED else (1,))
+
+
+def _geev(scope: Scope, kind: ElementType) -> Made:
+    matrix = _matrix(scope, kind, is_square=True, percent=_SPECTRAL_PERCENT)
+    vectors = ArrayShape(C128 if kind in (F64, C128) else C64, matrix.array.dims)
+    values, wanted = _eigenvalues(matrix), [_letter(scope, "VN") for _ in range(2)]
+    options = dict(zip(("compute_left", "compute_right"), wanted, strict=True))
+    unwanted = tuple(len(values) + side for side, letter in enumerate(wanted) if letter != _WANTED)
+    return Made([matrix], [*values, vectors, vectors, _info(matrix)], options, unwanted)
+
+
+def _gtsv(scope: Scope, kind: ElementType) -> Made:
+    right = _matrix(scope, kind)
+    batch, rows, _ = _parts(right)
+    line = ArrayShape(kind, (*batch, rows))
+    diagonals = [_given(scope, line) for _ in range(3)]
+    return Made([*diagonals, right], [line, line, line, right.array, _info(right)], {}, open=(0, 1, 2))
+
+
+ROUTINES: dict[str, Draw] = {
+    "getrf": _getrf,
+    "potrf": _potrf,
+    "trsm": _trsm,
+    "geqrf": _geqrf,
+    "orgqr": _orgqr,
+    "ormqr": _ormqr,
+    "geqp3": _geqp3,
+    "gesdd": _gesdd,
+    "gesvd": _gesdd,
+    "syevd": _syevd,
+    "sytrd": _sytrd,
+    "gehrd": _gehrd,
+    "gees": _gees,
+    "geev": _geev,
+    "gtsv": _gtsv,
+}
+"""By LAPACK's name for real matrices, without the letter of the type."""
+
+
+def _by_columns(shape: ArrayShape, rank: int) -> ArrayShape:
+    """The shape with a layout in which each matrix is stored by columns, of so many dimensions with its batch."""
+    if shape.rank < rank:
+        return shape
+    outer = range(shape.rank - 3, -1, -1)
+    layout = Layout((shape.rank - 2, shape.rank - 1, *outer))
+    return ArrayShape(shape.element_type, shape.dims, layout=layout)
+
+
+def _called(scope: Scope, kind: ElementType, name: str, made: Made) -> Arrays:
+    """The results of a routine, copied out of where it leaves them; nobody is offered them yet."""
+    operands, shapes, options, is_open = made
+    name = _HERMITIAN.get(name, name) if kind.is_complex else name
+    rank = max(operand.array.rank for operand in operands)
+    stored = [_by_columns(shape, rank) for shape in shapes]
+    attributes: dict[str, Any] = {
+        "custom_call_target": f"lapack_{_TYPES[kind]}{name}_ffi",
+        "operand_layout_constraints": tuple(_by_columns(operand.array, rank) for operand in operands),
+        "api_version": "API_VERSION_TYPED_FFI",
+        "backend_config": f"{{{', '.join(f'{key} = {value}' for key, value in sorted(options.items()))}}}",
+    }
+    shape = stored[0] if len(stored) == 1 else TupleShape(tuple(stored))
+    inside = scope.computation
+    call = build(inside, "custom-call", operands, shape=shape, **attributes)
+    parts = [call]
+    if len(stored) > 1:
+        parts = [build(inside, "get-tuple-element", [call], index=place) for place in range(len(stored))]
+    return [
+        build(inside, "copy", [part], shape=bare) if bare.rank == rank else part
+        for place, (part, bare) in enumerate(zip(parts, shapes, strict=True))
+        if place not in is_open
+    ]
+
+
+def _draw(scope: Scope, _: str, element_type: ElementType) -> Instruction | None:
+    name = pick(scope.choices, list(ROUTINES))
+    made = ROUTINES[name](scope, element_type)
+    if not all(scope.fits(shape.dims) for shape in made.shapes):
+        return None
+    results = _called(scope, element_type, name, made)
+    scope.give(results, are_kept=chance(scope.choices, _KEPT_PERCENT))
+    return results[0]
+
+
+RECIPES: dict[str, Recipe] = {"custom-call": Recipe(tuple(_TYPES), _draw)}
