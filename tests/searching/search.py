@@ -34,8 +34,8 @@ BATCH = 20
 MOST_PROBES = 200
 MOST_BUNDLES = 4
 MOST_FAILURES = 8
-_OURS = ("generate", "judge")
-"""Phases in which what is raised is no engine's and not the reference's answer, but a failure of our own."""
+_ANSWER = ("reference", "run")
+"""Who may raise, and when, as an answer: what engines raise has been caught, and all else is a failure of our own."""
 
 
 def use_forked_workers(engines):
@@ -102,7 +102,7 @@ class Search:
         case, *others = map(int, label.split("+"))
         members = (case, *others) if others else ()
         phase, kind = asking.kind_in(stage)
-        if ending == "raised" and phase in _OURS:
+        if ending == "raised" and (spec, phase) != _ANSWER:
             said = read(folder / "stage.log")
             own = CaseFailure(case, US, ERROR, said.splitlines()[-1], said, self._text(case, phase), (), (), ())
             return Ended(case, {}, own)
