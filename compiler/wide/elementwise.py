@@ -9,10 +9,10 @@ import numpy as np
 
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow
-from compiler.ir.types import PRED, ElementType
 from compiler.ops import Trait, having
 from compiler.wide.complex_functions import COMPLEX, complex_angle, complex_function
 from compiler.wide.contraction import infinite_product
+from compiler.wide.conversions import convert
 from compiler.wide.lifting import lift_type
 from compiler.wide.numbers import (
     Wide,
@@ -303,36 +303,6 @@ def _is_finite(instruction: Instruction, operands: Sequence[Wide], context: Cont
     return Wide(value, np.where(np.isinf(operand.error), np.inf, 0.0))
 
 
-def _convert(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
-    (operand,) = operands
-    source, target = context.own(instruction.operands[0]), context.own(instruction)
-    value = np.asarray(context.evaluate(instruction, [operand.value]))
-    if not _is_rounded(value):
-        return _to_discrete(instruction, operand, value, context)
-    if _is_rounded(operand.value) and _is_part(source, target):
-        return settle(value, operand.error, target)
-    result = rounded(value, operand.error, target)
-    known = (operand.error == 0) & (held(value, target) if value.dtype.kind == "f" else np.False_)
-    return Wide(result.value, np.where(known, 0.0, result.error))
-
-
-def _is_part(source: ElementType, target: ElementType) -> bool:
-    """Whether a type holds all values of another of its kind."""
-    if lift_type(source) is not lift_type(target):
-        return False
-    narrow_, broad = limits(source), limits(target)
-    return broad.unit <= narrow_.unit and broad.largest >= narrow_.largest and broad.least <= narrow_.least
-
-
-def _to_discrete(instruction: Instruction, operand: Wide, value: Array, context: Context) -> Wide:
-    if instruction.array.element_type is PRED:
-        close = (operand.error > 0) & (np.abs(operand.value) <= operand.error)
-        return Wide(value, np.where(close | np.isinf(operand.error), np.inf, 0.0))
-    if operand.value.dtype.kind == "f":
-        return Wide(*around(lambda arrays: context.evaluate(instruction, arrays), [operand]))
-    return tainted(value, [operand])
-
-
 def own_bits(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
     """Ops on the bits of the own type: known where the operands are exact."""
     original = context.originals[instruction]
@@ -387,7 +357,7 @@ RULES: dict[str, Rule] = {
     "compare": _compare,
     "select": _select,
     "is-finite": _is_finite,
-    "convert": _convert,
+    "convert": convert,
     "bitcast-convert": own_bits,
     "stochastic-convert": own_bits,
     "and": _logical,

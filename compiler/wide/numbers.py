@@ -31,7 +31,8 @@ UNSIGNED_ZERO = frozenset({"f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz"})
 """Types with one zero, which has no sign: what f64 would hold as -0 is 0 in them."""
 _COMPLEX_TERMS = 4.0
 """Roundings of one complex product to the real and the imaginary part together: two products each."""
-_FLUSHED = frozenset({"f64", "f32", "bf16"})
+FLUSHED = frozenset({"f64", "f32", "bf16"})
+"""Types whose denormals an implementation may take for zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def limits(element_type: ElementType) -> Limits:
     part = {64: F32, 128: F64}[element_type.bits] if element_type.kind is Kind.COMPLEX else element_type
     info = _finfo(part.dtype)
     epsilon = float(info.eps)
-    least = float(info.tiny) if part.name in _FLUSHED else float(info.smallest_subnormal)
+    least = float(info.tiny) if part.name in FLUSHED else float(info.smallest_subnormal)
     digits = 1 - int(np.log2(epsilon))
     return Limits(epsilon if part is F64 else epsilon / 2, least, float(info.max), digits)
 

@@ -51,7 +51,11 @@ def given():
         "--folder", action="append", choices=sites.FOLDERS, help="draw from this folder only; repeatable"
     )
     parser.add_argument("--profile", choices=PROFILES, default="ratchet")
-    parser.add_argument("--find-only", action="store_true", help="reduce and blame nothing")
+    following = parser.add_mutually_exclusive_group()
+    following.add_argument("--find-only", action="store_true", help="reduce and blame nothing")
+    following.add_argument(
+        "--follow-up", type=float, default=0.0, metavar="S", help="CPU seconds that go on behind a finding, for bundles"
+    )
     parser.add_argument("--no-tests", action="store_true", help="do not run the tests of what nothing else tells")
     parser.add_argument("--table", action="store_true", help="measure nothing, only write what all rows come to")
     parser.add_argument("--list", action="store_true", help="only print the mutants")
@@ -113,7 +117,7 @@ def _is_open(site, asked):
 def _search(site, asked):
     """Search for one mutant; one with which the compiler cannot be imported is stillborn."""
     step = "search" if asked.find_only else "reduce"
-    _in_process(site, asked, step, asked.limit, asked.longer, asked.profile, asked.seed)
+    _in_process(site, asked, step, asked.limit, asked.longer, asked.profile, asked.seed, asked.follow_up)
     if _stored(site, asked).exists():
         return
     said = _log(site, asked).read_text(encoding="utf-8", errors="replace").strip().splitlines()

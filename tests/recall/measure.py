@@ -1,6 +1,7 @@
 """Looks for one mutant, in the process that has it: started by `campaigns`, with the mutant in its environment.
 
-    python -m recall.measure search|reduce OUT LIMIT LONGER PROFILE SEED
+    python -m recall.measure search OUT LIMIT LONGER PROFILE SEED
+    python -m recall.measure reduce OUT LIMIT LONGER PROFILE SEED FOLLOW_UP
     python -m recall.measure look-up OUT
 
 A mutant with which one of the engines is right on no small program is stillborn.  Any other is searched for, and what
@@ -58,8 +59,8 @@ def _is_right(opcode, spec, scratch):
     return ending == "answered"
 
 
-def search(site, out, limits, profile, seed, *, reducing):
-    """The row of one mutant, after a search."""
+def search(site, out, limits, profile, seed, *, follow_up_s):
+    """The row of one mutant, after a search; what is found is followed up where it is said for how long."""
     old, new = sites.shown(ROOT, site)
     row = {"site": str(site), "folder": site.folder, "old": old[:300], "new": new[:300], "profile": profile}
     reached = planting.planted().reached
@@ -76,8 +77,8 @@ def search(site, out, limits, profile, seed, *, reducing):
             raw = begun.first(limits[1])
         is_called = record.function_of(ROOT, site)  # else it is run once, as its module is loaded
         row |= begun.row(raw) | {"reached": reached.times - before if is_called else None}
-        if raw is not None and reducing:
-            row |= begun.triaged(raw, lambda cause: blamed.is_right(ROOT, site, cause))
+        if raw is not None and follow_up_s is not None:
+            row |= begun.triaged(raw, lambda cause: blamed.is_right(ROOT, site, cause), follow_up_s=follow_up_s)
     return row
 
 
@@ -105,9 +106,9 @@ def main():
         if step == "look-up":
             row = json.loads(read(stored)) | look_up(site, out)
         else:
-            limit, longer, profile, seed = given
-            limits = float(limit), float(longer)
-            row = search(site, out, limits, profile, int(seed), reducing=step == "reduce")
+            limit, longer, profile, seed, *follow_up = given
+            limits, follow_up_s = (float(limit), float(longer)), float(follow_up[0]) if step == "reduce" else None
+            row = search(site, out, limits, profile, int(seed), follow_up_s=follow_up_s)
     stored.write_text(json.dumps(row, indent=1) + "\n", encoding="utf-8")
 
 

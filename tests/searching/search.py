@@ -3,7 +3,8 @@
 The programs, what is done with them and how a finding is reduced, blamed and told from others is a campaign's, batch by
 batch; the processes are not (`searching.forked`): whoever searches is the damaged process, or has a factory of engines
 that damage theirs.  Limits are CPU seconds, 120 for a minute of two cores.  What fails without the bug too is none of
-it.  After the first finding the campaign goes on for a batch, to see whether what else it finds is told to be the same.
+it.  After the first finding the campaign goes on for a batch or longer, to see whether what else it finds is told to be
+the same.
 """
 
 import json
@@ -31,10 +32,10 @@ from xlabench.survival import ERROR, US
 CPU_LIMIT_S = 120.0
 BATCH = 20
 MOST_PROBES = 200
-MOST_BUNDLES = 2
-MOST_FAILURES = 4
-_OURS = ("generate", "judge")
-"""Phases in which what is raised is no engine's and not the reference's answer, but a failure of our own."""
+MOST_BUNDLES = 4
+MOST_FAILURES = 8
+_ANSWER = ("reference", "run")
+"""Who may raise, and when, as an answer: what engines raise has been caught, and all else is a failure of our own."""
 
 
 def use_forked_workers(engines):
@@ -101,7 +102,7 @@ class Search:
         case, *others = map(int, label.split("+"))
         members = (case, *others) if others else ()
         phase, kind = asking.kind_in(stage)
-        if ending == "raised" and phase in _OURS:
+        if ending == "raised" and (spec, phase) != _ANSWER:
             said = read(folder / "stage.log")
             own = CaseFailure(case, US, ERROR, said.splitlines()[-1], said, self._text(case, phase), (), (), ())
             return Ended(case, {}, own)
@@ -157,8 +158,8 @@ class Search:
             "message": failure.message.partition("\n")[0],
         }
 
-    def triaged(self, failure, is_right, timeout_s=TIMEOUT_S):
-        """Reduce and blame a finding, then see how many kinds those that follow are told to be."""
+    def triaged(self, failure, is_right, timeout_s=TIMEOUT_S, *, follow_up_s=0.0):
+        """Reduce and blame a finding, then see how many kinds those that follow, a batch at least, are told to be."""
         if failure.verdict == ERROR:
             return {"blamed": failure.key, "right": is_right(failure.key), "bundles": 1}
         begin, place = time.perf_counter(), self.scratch / "campaign"
@@ -175,12 +176,27 @@ class Search:
             "probes": first.probes,
             "triage_s": round(time.perf_counter() - begin, 1),
         }
-        again = [other for other in self.batch(failure.number // BATCH + 1) if self.is_planted(other)][:MOST_FAILURES]
-        for other in again:
+        failures = 0
+        for other in self._following(failure.number // BATCH + 1, follow_up_s):
+            failures += 1
             if other.verdict != ERROR:
                 findings.add(other)
             if len(findings.all) >= MOST_BUNDLES:
                 break
         texts = [(place / finding.bundle / "module.hlo").read_text(encoding="utf-8") for finding in findings.all]
         kinds = [{"cause": f.cause, "verdict": f.verdict, "text": t} for f, t in zip(findings.all, texts, strict=True)]
-        return row | {"failures_after": len(again), "bundles": len(findings.all), "kinds": kinds}
+        return row | {"failures_after": failures, "bundles": len(findings.all), "kinds": kinds}
+
+    def _following(self, number, follow_up_s):
+        """What the bug brings about in the batch of that number, and in more of them for so many CPU seconds."""
+        end_s, shown = self.spent_s + follow_up_s, 0
+        while True:
+            for failure in self.batch(number):
+                if self.is_planted(failure):
+                    shown += 1
+                    yield failure
+                if shown == MOST_FAILURES:
+                    return
+            number += 1
+            if self.spent_s >= end_s:
+                return

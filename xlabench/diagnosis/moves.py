@@ -108,10 +108,10 @@ def _new_root(case: Case, items: Sequence[Item], values: Values) -> Case | None:
 
 
 def _behind_items(case: Case, _: Values) -> Iterator[Item]:
-    """Results and what they are made of."""
+    """Results and what they are made of: constants too, where two are taken for one."""
     for instruction in _results(case):
         for operand in dict.fromkeys(instruction.operands):
-            if operand.opcode not in ("parameter", "constant"):
+            if operand.opcode != "parameter":
                 yield (*edit.place_of(instruction), operand.name)
 
 

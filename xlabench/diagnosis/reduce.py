@@ -34,8 +34,6 @@ from xlabench.diagnosis.parts import neighbourhoods, prefix, suffix
 Predicate = Callable[[Case], bool]
 Record = Callable[[Case], Recorded]
 
-_MOST_ROUNDS = 4
-
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -87,12 +85,11 @@ def reduce(
         search.first("neighbourhood", neighbourhoods(case, focus, search.recorded()))
         search.bisect("prefix", prefix)
         search.bisect("suffix", suffix)
-        for _ in range(_MOST_ROUNDS):
+        before = None
+        while search.case is not before and not search.is_spent:
             before = search.case
             for move in MOVES:
                 search.run(move)
-            if search.case is before or search.is_spent:
-                break
         for move in LAST:
             search.run(move)
     is_exhausted = search.probes >= max_probes

@@ -24,11 +24,12 @@ import compiler
 from xlabench import atomic
 from xlabench.bundles import bundle
 from xlabench.bundles.bundle import Failure, Original
+from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.moves import instruction_count
-from xlabench.diagnosis.probe import Setup
+from xlabench.diagnosis.probe import Prober, Setup
 from xlabench.diagnosis.triage import triage
 from xlabench.errors import BenchError, RecordsLost
-from xlabench.fuzzing import own_failures
+from xlabench.fuzzing import causes, own_failures
 from xlabench.fuzzing.own_failures import OwnFailure
 from xlabench.fuzzing.signature import ENDED, NUMERIC, signature_of
 from xlabench.jobs import ENGINES, read_arrays
@@ -38,8 +39,6 @@ from xlabench.judging.known_bugs import known_bug
 from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
 from xlabench.survival import ERROR, US
 
-_COARSE = frozenset({"xla"})
-"""Engines whose passes hold rewrites of every kind, so that two findings about one pass may be two bugs."""
 _LINE = "\n"
 _SHORTEST_S, _LONGER = 60.0, 2
 """A bundle is verified in at least so long, or so many times the limit: Python and both engines in one process."""
@@ -138,6 +137,8 @@ class Findings:
             unreduced, cause, probes = self._triaged(unreduced)
             bug = _bug_of(unreduced)
             known = self._known(unreduced, self._signature(unreduced), cause, bug)
+            if known is None and not bug:
+                known = self._shared(unreduced, cause)
         instructions = instruction_count(compiler.parse(unreduced.module_text))
         if known is not None and instructions >= self.all[known].instructions:
             return
@@ -237,29 +238,47 @@ class Findings:
         `bug` is the known bug that a reduced case shows, if any: that is all that tells it from others.  Cases that are
         not reduced and hold more than one shows may show another: now and then, ever more seldom, one is looked at.
         """
+        shown = causes.Shown((unreduced.engine,), unreduced.verdict, signature, cause)
         for index, known in enumerate(self.all):
             if bug is None and known.bug and _is_power_of_two(len(known.cases)):
                 continue
-            if (
-                known.bug == bug
-                if bug or (bug is not None and known.bug)
-                else _covers(known, unreduced, signature, cause)
-            ):
-                self.all[index] = replace(
-                    known,
-                    engines=tuple(dict.fromkeys((*known.engines, unreduced.engine))),
-                    cases=tuple(dict.fromkeys((*known.cases, unreduced.number))),
-                )
-                self._write()
-                return index
+            is_by_name = bug or (bug is not None and known.bug)
+            if known.bug == bug if is_by_name else causes.are_one(_shown_by(known), shown):
+                return self._count(index, unreduced)
         return None
+
+    def _count(self, index: int, unreduced: CaseFailure) -> int:
+        """Count a case to a known finding; returns its number."""
+        known = self.all[index]
+        self.all[index] = replace(
+            known,
+            engines=tuple(dict.fromkeys((*known.engines, unreduced.engine))),
+            cases=tuple(dict.fromkeys((*known.cases, unreduced.number))),
+        )
+        self._write()
+        return index
+
+    def _shared(self, unreduced: CaseFailure, cause: str) -> int | None:
+        """Count a case to what is known of another engine and shows on this one alike; returns its number."""
+        shown = causes.Shown((unreduced.engine,), unreduced.verdict, (), cause)
+        for index, known in enumerate(self.all):
+            if not known.bug and causes.may_be_shared(_shown_by(known), shown):
+                smallest = bundle.load(self._folder / Path(known.bundle).name)
+                case = Case(compiler.parse(smallest.module_text), tuple(smallest.inputs))
+                with Prober(self._setup(unreduced.engine)) as prober:
+                    verdict = prober.judge(case).verdict
+                if causes.is_alike(_shown_by(known), verdict):
+                    return self._count(index, unreduced)
+        return None
+
+    def _setup(self, engine: str) -> Setup:
+        return Setup(engine, timeout_s=self._timeout_s, factory=self._factory, memory_bytes=self._memory_bytes)
 
     def _triaged(self, unreduced: CaseFailure) -> tuple[CaseFailure, str, int]:
         """The case reduced, who is to blame, and the probes it took; the case itself where it fails no second time."""
-        setup = Setup(
-            unreduced.engine, timeout_s=self._timeout_s, factory=self._factory, memory_bytes=self._memory_bytes
+        small = triage(
+            self._setup(unreduced.engine), unreduced.module_text, unreduced.inputs, max_probes=self._max_probes
         )
-        small = triage(setup, unreduced.module_text, unreduced.inputs, max_probes=self._max_probes)
         if small is None:
             return unreduced, "", 0
         reduced = replace(
@@ -323,19 +342,8 @@ def _failure(unreduced: CaseFailure, cause: str, original: Original | None) -> F
     )
 
 
-def _covers(known: Finding, unreduced: CaseFailure, signature: tuple[str, ...], cause: str) -> bool:
-    if _is_reference(cause) and _is_reference(known.cause) and _same_cause(known.cause, cause):
-        return True  # whoever is held against it
-    families, family = {spec.partition(":")[0] for spec in known.engines}, unreduced.engine.partition(":")[0]
-    if family not in families:
-        return False
-    if cause == known.cause and cause.startswith("program/"):
-        return True  # what is wrong with memory shows as anything
-    if _kind(known.verdict) != _kind(unreduced.verdict):
-        return False
-    if cause and family not in _COARSE and _same_cause(known.cause, cause):
-        return True
-    return set(known.signature) <= set(signature) if known.signature else not signature
+def _shown_by(known: Finding) -> causes.Shown:
+    return causes.Shown(known.engines, known.verdict, known.signature, known.cause)
 
 
 def _is_power_of_two(number: int) -> bool:
@@ -349,22 +357,6 @@ def _bug_of(reduced: CaseFailure) -> str:
     return known_bug(
         Asked(reduced.engine, reduced.verdict, reduced.message, reduced.module_text, reduced.inputs, wrong)
     )
-
-
-def _is_reference(cause: str) -> bool:
-    return cause.startswith("reference/")
-
-
-def _kind(verdict: str) -> str:
-    """What reads garbage is wrong or flaky by chance."""
-    return "wrong" if verdict in NUMERIC else verdict
-
-
-def _same_cause(known: str, cause: str) -> bool:
-    stage, _, step = known.partition("/")
-    if stage in ("kernel", "reference") and cause.startswith(f"{stage}/"):
-        return set(step.split("+")) <= set(cause.removeprefix(f"{stage}/").split("+"))
-    return stage != "engine" and known == cause
 
 
 def _from_json(entries: Any) -> list[Finding]:

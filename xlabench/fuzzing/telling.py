@@ -113,10 +113,13 @@ def _place(instruction: Instruction) -> str:
 
 
 def _tells(module: Any, inputs: Sequence[Array], expected: Sequence[Array], change: _Change) -> bool:
-    """Whether results differ with a change; where sizes or loops get out of hand with it, they would too."""
+    """Whether results differ with a change; where sizes or loops get out of hand with it, they would too.
+
+    A size that is known before the program runs is no other when it runs: arrays of another one fit nowhere.
+    """
     try:
         actual = compiler.interpret(module, *inputs, around=change)
-    except (_EndlessError, compiler.CompilerError):
+    except (_EndlessError, compiler.CompilerError, IndexError, ValueError):
         return True
     return any(
         one.shape != other.shape or not bitwise_equal(one, other).all()

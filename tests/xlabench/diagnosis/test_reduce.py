@@ -172,6 +172,17 @@ def test_of_loops_and_halves_little_is_left(is_bad, most):
     assert instruction_count(reduction.case.module) <= most, reduction.case.text()
 
 
+def test_of_two_constants_that_are_taken_for_one_only_they_are_left_however_deep_they_lie():
+    deep = [f"{c}n{n} = f32[] negate({c}{f'n{n - 1}' if n else ''})" for c in "ab" for n in range(7)]
+    lines = ["a = f32[] constant(-0)", "b = f32[] constant(0)", *deep]
+    case = Case(compiler.parse("\n".join(["ENTRY main {", *lines, "ROOT r = (f32[], f32[]) tuple(an6, bn6) }"])), ())
+
+    def is_bad(candidate):
+        return len({str(i.literal) for i in candidate.module.instructions() if i.opcode == "constant"}) > 1
+
+    assert instruction_count(reduce(case, is_bad, recorded).case.module) == 3
+
+
 def test_sizes_shrink_no_further_than_the_failure_allows(case):
     reduction = reduce(case, PREDICATES["a size"][0], recorded)
     (dot,) = (i for i in reduction.case.module.instructions() if i.opcode == "dot")

@@ -42,6 +42,15 @@ def test_what_reaches_a_result_tells_and_what_is_swallowed_does_not():
     assert found["negate"] == [1, 0]
 
 
+def test_a_size_that_was_known_tells_where_another_fits_nowhere():
+    found = told(
+        """ENTRY main { x = f32[3] parameter(0) n = s32[] get-dimension-size(x), dimensions={0}
+        y = f32[3] set-dimension-size(x, n), dimensions={0} ROOT s = f32[3] add(x, y) }""",
+        X[:3],
+    )
+    assert found["get-dimension-size"] == [1, 1]
+
+
 def test_several_inputs_tell_more_than_one():
     module = compiler.parse(
         """ENTRY main { x = f32[4] parameter(0) p = pred[4] parameter(1) c = f32[4] cosine(x)

@@ -1,0 +1,62 @@
+"""One slip is one finding, however many engines, verdicts and opcodes it shows with; two slips are two."""
+
+import pytest
+
+from xlabench.fuzzing import causes
+from xlabench.fuzzing.causes import Shown
+
+_TANH = ("tanh f32",)
+
+
+def shown(engine, cause, verdict="wrong", signature=_TANH):
+    return Shown((engine,), verdict, signature, cause)
+
+
+ONE = {
+    "one rewrite, on both back ends": (
+        shown("cpu", "pass/cse/merge"),
+        shown("nvptx:sim", "pass/cse/merge", signature=("x",)),
+    ),
+    "one rewrite, wrong here and refused there": (
+        shown("cpu", "pass/cse/merge"),
+        shown("cpu:opt=0", "pass/cse/merge", "compile-error", ("x",)),
+    ),
+    "a kernel, with more around": (shown("cpu", "kernel/log"), shown("cpu:opt=0", "kernel/add+log", signature=("x",))),
+    "the reference, by any engine": (shown("cpu", "reference/log"), shown("xla", "reference/log", signature=("x",))),
+    "memory": (shown("cpu", "program/memory"), shown("cpu", "program/memory", "crash", ("x",))),
+    "nobody is blamed, the same opcodes and more": (shown("xla", ""), shown("xla", "", signature=(*_TANH, "x"))),
+}
+OTHERS = {
+    "another rewrite": (shown("cpu", "pass/cse/merge"), shown("cpu", "pass/cse/narrow", signature=("x",))),
+    "another kernel": (shown("cpu", "kernel/log"), shown("cpu", "kernel/sine", signature=("x",))),
+    "a kernel of another back end": (shown("cpu", "kernel/log"), shown("nvptx:sim", "kernel/log")),
+    "a pass of a compiler whose passes hold many": (
+        shown("xla", "pass/algsimp"),
+        shown("xla", "pass/algsimp", signature=("x",)),
+    ),
+    "a kernel that crashes": (shown("cpu", "kernel/log"), shown("cpu", "kernel/log", "crash", ("x",))),
+}
+
+
+@pytest.mark.parametrize("what", ONE)
+def test_one_cause(what):
+    assert causes.are_one(*ONE[what])
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_two_causes(what):
+    assert not causes.are_one(*OTHERS[what])
+
+
+def test_only_what_back_ends_share_is_asked_of_the_other_one():
+    cpu, gpu = shown("cpu", "kernel/log"), shown("nvptx:sim", "kernel/add+log")
+    assert causes.may_be_shared(cpu, gpu)
+    for other in (shown("nvptx:sim", "kernel/sine"), shown("cpu", "kernel/log"), shown("xla", "engine/xla")):
+        assert not causes.may_be_shared(cpu, other)
+
+
+def test_the_same_failure_elsewhere_is_one_of_the_same_kind_but_for_memory():
+    assert causes.is_alike(shown("cpu", "kernel/log"), "flaky")
+    assert not causes.is_alike(shown("cpu", "kernel/log"), "crash")
+    assert causes.is_alike(shown("cpu", "program/memory"), "crash")
+    assert not causes.is_alike(shown("cpu", "program/memory"), "within")

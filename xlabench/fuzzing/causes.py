@@ -1,0 +1,108 @@
+"""Which failures have one cause, as far as engines, verdicts, opcodes and who is blamed can say.
+
+One slip shows in many ways: on several engines, as wrong results here and a refusal there, with other opcodes around.
+Engines of ours run the same passes, so a pass or a rewrite that is blamed twice is one finding, whoever runs it and
+however it ends.  Their kernels share what generates code, and do not share all of it: there the same program has to
+fail on both (`may_be_shared`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xlabench.diagnosis.probe import FAILURES
+from xlabench.engines import is_foreign
+from xlabench.engines.spec import split_spec
+from xlabench.fuzzing.signature import NUMERIC
+
+_BEHIND = frozenset({"kernel", "program"})
+"""The stages behind the passes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is known of a failure.
+
+    Attributes:
+        engines: those that show it.
+        verdict: how.
+        signature: what it is told by before it is reduced (`fuzzing.signature`).
+        cause: the signature of the blame, "" where nobody was asked.
+    """
+
+    engines: Sequence[str]
+    verdict: str
+    signature: Sequence[str]
+    cause: str
+
+    @property
+    def families(self) -> frozenset[str]:
+        """The engines without their options."""
+        return frozenset(split_spec(spec)[0] for spec in self.engines)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether only engines show it whose passes are known one by one."""
+        return not any(map(is_foreign, self.engines))
+
+
+def are_one(known: Shown, found: Shown) -> bool:
+    """Whether what is found has the cause of what is known."""
+    return _is_known_by_cause(known, found) or (
+        found.families <= known.families
+        and kind_of(known.verdict) == kind_of(found.verdict)
+        and (set(known.signature) <= set(found.signature) if known.signature else not found.signature)
+    )
+
+
+def _is_known_by_cause(known: Shown, found: Shown) -> bool:
+    stage, are_ours, are_near = _stage(known.cause), known.is_ours and found.is_ours, found.families <= known.families
+    if stage != _stage(found.cause):
+        return False
+    if stage == "reference":  # whoever is held against it
+        return _same_cause(known.cause, found.cause)
+    if stage == "pass":
+        return are_ours and known.cause == found.cause
+    if stage == "program" and known.cause == found.cause:  # what is wrong with memory shows as anything
+        return are_near
+    are_alike = are_near and kind_of(known.verdict) == kind_of(found.verdict)
+    return are_ours and are_alike and bool(found.cause) and _same_cause(known.cause, found.cause)
+
+
+def may_be_shared(known: Shown, found: Shown) -> bool:
+    """Whether two engines of ours may have one bug in what they share behind the passes: one program tells, on both."""
+    stage = _stage(known.cause)
+    is_elsewhere = known.is_ours and found.is_ours and not found.families <= known.families
+    return is_elsewhere and stage == _stage(found.cause) and stage in _BEHIND and _overlap(known.cause, found.cause)
+
+
+def is_alike(known: Shown, verdict: str) -> bool:
+    """Whether a verdict on the program of what is known is that of the same bug."""
+    if _stage(known.cause) == "program":
+        return verdict in FAILURES
+    return kind_of(verdict) == kind_of(known.verdict)
+
+
+def kind_of(verdict: str) -> str:
+    """What reads garbage is wrong or flaky by chance."""
+    return "wrong" if verdict in NUMERIC else verdict
+
+
+def _stage(cause: str) -> str:
+    return cause.partition("/")[0]
+
+
+def _steps(cause: str) -> set[str]:
+    return set(cause.partition("/")[2].split("+"))
+
+
+def _overlap(known: str, cause: str) -> bool:
+    return not _steps(known).isdisjoint(_steps(cause))
+
+
+def _same_cause(known: str, cause: str) -> bool:
+    stage = _stage(known)
+    if stage in ("kernel", "reference") and _stage(cause) == stage:
+        return _steps(known) <= _steps(cause)
+    return stage != "engine" and known == cause
