@@ -241,7 +241,9 @@ def _pack_steps(
         lying = in_memory(kernel, rhs, shape.instruction) if side_by_side and nothings is None else None
         if lying is not None and not shape.narrowed:
             here = Emission(b).opaque(output, rhs.array.dims[labels.kernel_output_feature])
-            first = linear([{**at, labels.kernel_output_feature: here}[d] for d in range(rhs.array.rank)], rhs.array.dims)
+            first = linear(
+                [{**at, labels.kernel_output_feature: here}[d] for d in range(rhs.array.rank)], rhs.array.dims
+            )
             _copy_bytes(b, (lying, target), (Emission(b).value(first), offset), width, plan)
             return
         metadata = keep_rolled(b.module, scalar=not side_by_side)
