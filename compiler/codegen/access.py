@@ -34,8 +34,21 @@ def read(emission: Emission, pointer: Value, element_type: ElementType, index: I
         if lanes_of(address.type):
             return element.loaded(builder, element_type, _gather(emission, address, storage, element_type.size_bytes))
         return element.load(builder, element_type, address, metadata)
-    address = builder.gep(storage, pointer, emission.value(start))
-    vector, size = vector_type(storage, lane.width), element_type.size_bytes
+    return read_neighbours(emission, builder.gep(storage, pointer, emission.value(start)), element_type, metadata)
+
+
+def read_neighbours(emission: Emission, address: Value, element_type: ElementType, metadata: str = "") -> Value:
+    """Elements from an address on, one for each of the emission's lanes, in the form in which they are computed with.
+
+    Args:
+        emission: where code is emitted; it has lanes.
+        address: of the element in the first lane.
+        element_type: of the elements.
+        metadata: of the instruction that reads, as LLVM has it.
+    """
+    builder, lane = emission.builder, emission.lane
+    assert lane is not None
+    vector, size = vector_type(element.storage_type(element_type), lane.width), element_type.size_bytes
     if lane.mask is None:
         found = builder.load(vector, address, align=size, metadata=metadata)
     else:

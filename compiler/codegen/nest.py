@@ -226,11 +226,14 @@ def nested(
     ranges: Sequence[Range],
     carried: Sequence[Value],
     body: Callable[[list[Value], list[Value]], list[Value]],
+    *,
+    scalar: bool = False,
 ) -> list[Value]:
     """Loops one inside the other that carry values along; returns what is carried out of the outermost.
 
     `body` gets the counters, outermost first, and the carried values, and returns their next values.  Complex ones are
-    carried as their parts: LLVM takes pairs apart everywhere but where blocks join.
+    carried as their parts: LLVM takes pairs apart everywhere but where blocks join.  `scalar` promises that nothing in
+    it is worth being vectorised.
     """
     types = [value.type for value in carried]
 
@@ -239,7 +242,9 @@ def nested(
             following = body(counters, complex_numbers.put_together(emission.builder, values, types))
             return complex_numbers.taken_apart(emission.builder, following)
         chunk = ranges[level]
-        with emission.builder.loop(chunk.start, chunk.stop, carried=values, nonempty=chunk.nonempty) as loop:
+        with emission.builder.loop(
+            chunk.start, chunk.stop, carried=values, nonempty=chunk.nonempty, scalar=scalar
+        ) as loop:
             emission.enter()
             loop.carry(*open_from(level + 1, [*counters, loop.index], loop.carried))
             emission.leave()

@@ -20,6 +20,9 @@ _DIVISIONS = ("sdiv", "udiv", "srem", "urem")
 _FEW_ITERATIONS = 16
 """Loops of at most that many iterations, known beforehand, may be unrolled altogether."""
 
+_EFFECT = "  call void "
+"""How a line begins that calls something for its effects: no loop around it is made vectors."""
+
 
 @dataclass(slots=True)
 class Loop:
@@ -302,8 +305,9 @@ class Builder:
         ]
         lines = self._lines[slot:]
         vectors = any("<" in line for line in lines)
+        acts = any(line.startswith(_EFFECT) for line in lines)
         trip_count, most = _trip_count(start, stop, step), _MOST_VECTOR_LINES if vectors else _MOST_LINES
-        if self._loops > inner or scalar or vectors:
+        if self._loops > inner or scalar or vectors or acts:
             self.function.scalar_loops -= 1
         fits = trip_count * len(lines) <= most
         self.branch_if(again, body, done, metadata or _unrolling(self.module, trip_count, lines, fits=fits))

@@ -14,11 +14,11 @@ from typing import NamedTuple
 from compiler.backends.cpu.kernels.convolution.plan import Plan, Source
 from compiler.backends.cpu.kernels.gemm.micro import multiply_add
 from compiler.codegen import element
-from compiler.codegen.index import ZERO, Emission, Index, Variable, digits
+from compiler.codegen.index import ZERO, Emission, Index, Variable, digits, linear
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I8, Builder, Value, integer, keep_rolled, zero
 from compiler.codegen.product import accumulation_type
-from compiler.codegen.signature import elemental_of
+from compiler.codegen.signature import arguments, elemental_of
 from compiler.ir.module import Instruction
 
 
@@ -27,6 +27,22 @@ def number(kernel: Kernel, b: Builder, operand: Instruction, at: Sequence[Index]
     emission = Emission(b)
     value = elemental_of(kernel, emission).value(operand, tuple(at))
     return element.convert(b, value, operand.array.element_type, accumulation_type(convolution))
+
+
+def in_memory(kernel: Kernel, operand: Instruction, convolution: Instruction) -> Value | None:
+    """The address of an operand that lies in memory as it is multiplied, None of any other."""
+    found = dict(kernel.leaves).get(operand)
+    if found is None or operand.array.element_type is not accumulation_type(convolution):
+        return None
+    return arguments(kernel).inputs[found]
+
+
+def _copy_bytes(
+    b: Builder, memory: tuple[Value, Value], offsets: tuple[Value, Value], count: Value, plan: Plan
+) -> None:
+    """Copy so many elements from one memory to another, from an offset of each on."""
+    source, target = (b.gep(plan.shape.type, *place) for place in zip(memory, offsets, strict=True))
+    b.copy_bytes(source, target, b.mul(count, integer(plan.shape.size)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +113,12 @@ class PatchCopy:
         length = b.mul(b.sub(region.stop, region.start), integer(inner))
         sizes = [max(sources[dim].size, sources[dim].extent), *(source.extent for source in sources[dim + 1 :])]
         start = Emission(b).opaque(region.start, max(sources[dim].size, 1))
+        lying = None if self.plan.shape.narrowed else in_memory(self.kernel, self.lhs, self.plan.shape.instruction)
+        dims = self.lhs.array.dims
+        if lying is not None and tuple(sizes[1:]) == dims[dim + 1 :]:
+            first = linear([*at, start, *[ZERO] * (len(dims) - dim - 1)], dims)
+            _copy_bytes(b, (lying, self.target), (Emission(b).value(first), offset), length, self.plan)
+            return
         with b.loop(integer(0), length, name="run", metadata=keep_rolled(b.module)) as loop:
             outer, *rest = digits(Variable(loop.index, math.prod(sizes)), sizes)
             indices = [*at, start + outer, *rest]
@@ -215,7 +237,16 @@ def _pack_steps(
                 at[step.dim] = index.times(-1).plus(size - 1) if step.dim in backwards else index
                 nest(depth + 1, b.add(offset, b.mul(loop.index, integer(step.weight))))
             return
-        metadata = keep_rolled(b.module, scalar=labels.kernel_output_feature != rhs.array.rank - 1)
+        side_by_side = labels.kernel_output_feature == rhs.array.rank - 1
+        lying = in_memory(kernel, rhs, shape.instruction) if side_by_side and nothings is None else None
+        if lying is not None and not shape.narrowed:
+            here = Emission(b).opaque(output, rhs.array.dims[labels.kernel_output_feature])
+            first = linear(
+                [{**at, labels.kernel_output_feature: here}[d] for d in range(rhs.array.rank)], rhs.array.dims
+            )
+            _copy_bytes(b, (lying, target), (Emission(b).value(first), offset), width, plan)
+            return
+        metadata = keep_rolled(b.module, scalar=not side_by_side)
         with b.loop(integer(0), width, name="feature", metadata=metadata) as loop:
             feature = Emission(b).opaque(b.add(output, loop.index), rhs.array.dims[labels.kernel_output_feature])
             indices = [{**at, labels.kernel_output_feature: feature}[d] for d in range(rhs.array.rank)]

@@ -7,21 +7,28 @@ element is stored.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from compiler.analysis.views import view
 from compiler.backends.cpu.kernels.dot import addresses
 from compiler.backends.cpu.kernels.dot.dot_operand import DotOperand
 from compiler.backends.cpu.kernels.gemm.product import Array, Gemm
+from compiler.backends.cpu.kernels.vectors import epilogue
 from compiler.backends.cpu.kernels.vectors.interleaving import interleave
-from compiler.codegen import cost, element
+from compiler.backends.cpu.kernels.vectors.lanes import Counters, Lanes, Loops
+from compiler.codegen import cost, element, nest
 from compiler.codegen.elemental import Elemental
-from compiler.codegen.index import Emission, reshape
+from compiler.codegen.index import Emission, Index, linear, reshape
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import Builder, Value, integer
+from compiler.codegen.lane_builder import LaneBuilder
+from compiler.codegen.llvm_ir import Builder, Value
 from compiler.codegen.product import Factor, accumulation_type
-from compiler.codegen.signature import arguments, elemental_of
+from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.ir.module import Instruction
+
+_SHORTEST_ROW = 4
+"""Elements of a row from which on it is worth a vector."""
 
 
 class Product:
@@ -56,6 +63,7 @@ class Product:
             lhs=self.operands[0].operand(),
             rhs=self.operands[1].operand(),
             store=self._store,
+            store_row=self._store_row if self._has_rows else None,
             out=self._result() if plain or addend else None,
             addend=addend,
             accumulates=addend is not None and bool(self.kernel.in_place),
@@ -91,19 +99,39 @@ class Product:
         out, type_ = arguments(self.kernel).outputs[0], element.storage_type(self.type)
         return Array(addresses.of_batches(out, type_, [(self.batch, matrix)]), n, 1)
 
+    @property
+    def _has_rows(self) -> bool:
+        """Whether rows are a dimension of the result, and their epilogue has a form on vectors."""
+        sizes = [size for size in self.rhs.sizes(self.rhs.free) if size != 1]
+        return len(sizes) == 1 and sizes[0] >= _SHORTEST_ROW and epilogue.has_lanes(self.kernel, self.dot)
+
     def _store(self, builder: Builder, batch: Value, row: Value, column: Value, value: Value) -> None:
-        kernel, (root,) = self.kernel, self.kernel.roots
         emission = Emission(builder)
-        m, n = self.lhs.count(self.lhs.free), self.rhs.count(self.rhs.free)
-        sizes = self.batch, m, n
-        places = [emission.opaque(index, size) for index, size in zip((batch, row, column), sizes, strict=True)]
-        at = reshape(emission, places, sizes, self.dot.array.dims)
-        result = element.convert(builder, value, self.type, self.dot.array.element_type)
+        at = [emission.opaque(index, size) for index, size in zip((batch, row, column), self._sizes, strict=True)]
+        self._put(emission, at, value)
+
+    def _store_row(self, builder: LaneBuilder, lanes: Lanes, row: Sequence[Value], sums: Value) -> None:
+        emission = Emission(builder)
+        batch, number, *columns = row
+        outer = [emission.opaque(index, size) for index, size in zip((batch, number), self._sizes[:-1], strict=True)]
+
+        def body(counters: Counters) -> None:
+            value = epilogue.sums_at(emission, sums, self.type, columns[0])
+            self._put(emission, [*outer, *counters], value)
+
+        length = self._sizes[-1]
+        epilogue.row_lanes(self.kernel, lanes, length).each(emission, Loops([nest.Range(*columns)], [length]), body)
+
+    @property
+    def _sizes(self) -> tuple[int, int, int]:
+        return self.batch, self.lhs.count(self.lhs.free), self.rhs.count(self.rhs.free)
+
+    def _put(self, emission: Emission, places: Sequence[Index], value: Value) -> None:
+        """Do the epilogue for a sum, or some in lanes, given the batch, the row and the column."""
+        kernel, (root,) = self.kernel, self.kernel.roots
+        at = reshape(emission, places, self._sizes, self.dot.array.dims)
+        result = element.convert(emission.builder, value, self.type, self.dot.array.element_type)
         inner = elemental_of(kernel, emission)
         values = Elemental(emission, {**inner.leaves, self.dot: lambda _: result})
         stored = values.value(root, tuple(at)) if root is not self.dot else result
-        rows = builder.add(builder.mul(batch, integer(m)), row)
-        offset = builder.add(builder.mul(rows, integer(n)), column)
-        root_type = root.array.element_type
-        address = builder.gep(element.storage_type(root_type), arguments(kernel).outputs[0], offset)
-        element.store(builder, root_type, stored, address)
+        store(emission, root.array, stored, arguments(kernel).outputs[0], linear(places, self._sizes))

@@ -19,6 +19,8 @@ from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Array
 from compiler.backends.cpu.kernels.gemm.share import Extent, Range, batches, blocks, share
 from compiler.backends.cpu.kernels.gemm.stream import stream_scratch
 from compiler.backends.cpu.kernels.gemm.vnni import FLIP
+from compiler.backends.cpu.kernels.vectors.lanes import Lanes
+from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm_ir import I1, PTR, Builder, Value, integer, keep_rolled
 from compiler.codegen.workspace import whole_lines
 
@@ -122,7 +124,7 @@ class TileNest:
         self.packed_rhs = b.gep(self.factor, self._at(scratch, layout.rhs), integer(head))
         self.partial = self._at(scratch, layout.partial)
 
-    def _apart(self, name: str, values: Sequence[Value], body: Callable[[Builder, Sequence[Value]], None]) -> None:
+    def _apart(self, name: str, values: Sequence[Value], body: Callable[[LaneBuilder, Sequence[Value]], None]) -> None:
         """Emit `body`, given `values`, as a function of its own and call it."""
         passed = [(n, value) for n, value in enumerate(values) if value.literal is None]
         own = [(f"{v.type} noalias" if v.type == PTR else v.type, f"given{n}") for n, v in passed]
@@ -133,7 +135,7 @@ class TileNest:
             linkage="internal",
             attributes="noinline nounwind",
         )
-        inner, given = Builder(function), list(values)
+        inner, given = LaneBuilder(function), list(values)
         for (n, _), argument in zip(passed, function.arguments[len(self.parameters) :], strict=True):
             given[n] = argument
         body(inner, given)
@@ -362,9 +364,16 @@ class TileNest:
         sums = b.gep(self.type, sums, skipped)
         self._apart("store", [block.batch, first, left, height, width, sums], self._store_block)
 
-    def _store_block(self, b: Builder, given: Sequence[Value]) -> None:
+    def _store_block(self, b: LaneBuilder, given: Sequence[Value]) -> None:
         gemm = self.plan.gemm
         batch, first, left, height, width, sums = given
+        if gemm.store_row is not None:
+            stop, each = b.add(left, width), self.plan.lanes
+            lanes = Lanes(each, 1, whole=gemm.n % each == self.plan.columns % each == 0)
+            with b.loop(integer(0), height, name="row", nonempty=True, metadata=keep_rolled(b.module)) as row:
+                here = b.gep(self.type, sums, b.mul(row.index, integer(self._out_pitch)))
+                gemm.store_row(b, lanes, (batch, b.add(first, row.index), left, stop), here)
+            return
         outer, inner = (width, height) if gemm.exchanged else (height, width)
         metadata = keep_rolled(b.module, interleave=gemm.interleave) if gemm.interleave else ""
         with (

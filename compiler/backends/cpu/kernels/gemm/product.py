@@ -5,16 +5,19 @@ Nothing here decides anything; `plan` does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from compiler.backends.cpu.kernels.vectors.lanes import Lanes
+from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm_ir import I32, Builder, Value, integer, vector_type
 
 Base: TypeAlias = Callable[[Builder, Value], Value]
 Load: TypeAlias = Callable[[Builder, Value, Value, Value], Value]
 VectorLoad: TypeAlias = Callable[[Builder, Value, Value, Value, int], Value]
 Store: TypeAlias = Callable[[Builder, Value, Value, Value, Value], None]
+StoreRow: TypeAlias = Callable[[LaneBuilder, Lanes, Sequence[Value], Value], None]
 
 ELEMENT_BYTES = {"float": 4, "double": 8, "i32": 4, "i64": 8}
 
@@ -151,12 +154,14 @@ class Gemm:
     """`store(b, i, j, sum over k of lhs(b, i, k) * rhs(b, k, j))` for every batch b < `batch`, i < `m`, j < `n`.
 
     `type` is the type of the accumulation, `float`, `double`, `i32` or `i64` (integers wrap).  `store(builder, batch,
-    row, column, value)` is the epilogue and is called once per element, in whose place it may read what it writes over.
-    `out` is given when all that `store` does is to write element (row, column) of a plain array that overlaps neither
-    operand: it need not be called at all.  With an `addend`, it writes the sum and the element of that array, which is
-    `out` itself if it `accumulates`.  `exchanged` says that neighbours in the result are adjacent in memory along rows;
-    it steers loop order only.  `interleave` is how many vectors the epilogue should be computed for at once, 0 for as
-    many as LLVM likes.  With `words`, k counts words, and factors load them.
+    row, column, value)` is the epilogue and is called once per element, in whose place it may read what it writes over;
+    `store_row(builder, lanes, (batch, row, first, stop), sums)`, where there is one, does the same by vectors for
+    neighbours of a row whose sums are in memory.  `out` is given when all that `store` does is to write element (row,
+    column) of a plain array that overlaps neither operand: it need not be called at all.  With an `addend`, it writes
+    the sum and the element of that array, which is `out` itself if it `accumulates`.  `exchanged` says that neighbours
+    in the result are adjacent in memory along rows; it steers loop order only.  `interleave` is how many vectors the
+    epilogue should be computed for at once, 0 for as many as LLVM likes.  With `words`, k counts words, and factors
+    load them.
     """
 
     batch: int
@@ -167,6 +172,7 @@ class Gemm:
     lhs: Operand
     rhs: Operand
     store: Store
+    store_row: StoreRow | None = None
     out: Array | None = None
     exchanged: bool = False
     interleave: int = 0
@@ -188,6 +194,7 @@ class Gemm:
             lhs=self.rhs.transposed().in_turn(),
             rhs=self.lhs.transposed().in_turn(),
             store=lambda b, batch, row, column, value: self.store(b, batch, column, row, value),
+            store_row=None,
             out=self.out and self.out.transposed(),
             exchanged=not self.exchanged,
             addend=self.addend and self.addend.transposed(),

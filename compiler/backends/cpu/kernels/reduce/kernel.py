@@ -121,6 +121,12 @@ class ReduceGiven(Given):
         arrays = [i.array for i in (*body, *leaves) if isinstance(i.shape, ArrayShape)]
         return Lanes.choose(self.machine.has, arrays, self.form.kept)
 
+    @cached_property
+    def column_lanes(self) -> Lanes | None:
+        """Lanes of neighbouring results of one row of them, None as before."""
+        found = self.result_lanes
+        return found if found and self.nest.counts(reduced=False)[-1] >= found.width else None
+
     @property
     def few_columns(self) -> Decision:
         """Whether the results of the last dimension are accumulated beside each other."""
@@ -272,7 +278,7 @@ class _Emitter:
             opened = self.nest.accumulators.open(initial)
             if lanes:
                 opened = [builder.lift(value, lanes.width) for value in opened]
-            total = nest.nested(emission, [nest.all_of(chunks)], opened, step)
+            total = nest.nested(emission, [nest.all_of(chunks)], opened, step, scalar=True)
             self.form.finish(emission, kept, self.nest.met(emission, initial, total))
 
         if lanes:
@@ -295,7 +301,7 @@ class _Emitter:
         if self.given.few_columns and lanes:
             few_columns.emit(self.nest, emission, walk, lanes)
         else:
-            columns.emit(self.nest, emission, walk, _tile(self.given))
+            columns.emit(self.nest, emission, walk, _tile(self.given), self.given.column_lanes)
 
     def _rows(self, emission: Emission, walk: Walk) -> None:
         """Each result on its own, its accumulators in registers."""

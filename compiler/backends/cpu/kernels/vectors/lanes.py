@@ -146,11 +146,15 @@ class Lanewise:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """Vectors of `width` elements, of which the even ones may come first; `unroll` are summed side by side."""
+    """Vectors of `width` elements, of which the even ones may come first; `unroll` are summed side by side.
+
+    Innermost loops may be known to be `whole`, nothing but vectors.
+    """
 
     width: int
     unroll: int
     paired: bool = False
+    whole: bool = False
 
     @staticmethod
     def choose(
@@ -266,6 +270,8 @@ class Lanes:
         flat = [value for group in groups for value in group]
         flat = _loop(emission, nest.Range(chunk.start, middle), block, flat, blockwise)
         each = len(groups[0])
+        if self.whole and len(groups) == 1:
+            return flat
         rest = _loop(emission, nest.Range(middle, chunk.stop), self.width, flat[:each], masked)
         return [*rest, *flat[each:]]
 
