@@ -1,7 +1,7 @@
 """What a launch keeps a GPU busy with, counted as it runs: beyond lanes, what a model of time needs.
 
-Nothing of it exists unless a launch asks for it (`LaunchOptions.profile`): then each basic block executes as one action,
-and tells of the warps that execute it.  Where the clocks of warps end (`clocks`) is what they take that have a
+Nothing of it exists unless a launch asks for it (`LaunchOptions.profile`): then each basic block is one action, which
+tells of the warps that execute it.  Where the clocks of warps end (`clocks`) is what they take that have a
 multiprocessor to themselves; how many warps share one, and what they share, is left to who reads the counts.
 """
 

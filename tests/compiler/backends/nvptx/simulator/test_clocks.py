@@ -25,7 +25,7 @@ def _blocks(body_kernel: Callable[..., str]) -> Callable[[str], tuple[list[Basic
 
 def accesses(block: BasicBlock, latency: int) -> tuple[int, ...]:
     """Latencies of memory in a block: so much of its last access, nothing of those before."""
-    return tuple(0 for effects in block.effects if effects.accesses)[1:] + (latency,)
+    return (*[0 for effects in block.effects if effects.accesses][1:], latency)
 
 
 def test_blocks_begin_where_is_jumped_to_and_behind_branches(
