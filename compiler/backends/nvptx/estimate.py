@@ -3,9 +3,9 @@
 A kernel's launches run once more, alone, on memory of their own that holds made-up numbers.  Floats are uniform between
 -1 and 1, integers below the kernel's largest extent, since most are indices; so a gather goes everywhere, and few
 updates meet.  Of a grid a few blocks run, spread evenly, and what they count is scaled; of the launches of one
-function (the panels of a factorization) a few run, and the others count what the nearest does.  What an earlier launch
-leaves for a later one is complete only where all its blocks run; a later one whose control hangs on that (merges) is
-estimated on zeros.
+function (the panels of a factorization) a few run, and the others count what the nearest does.  Numbers
+are computed only where control or addresses hang on them; so what an earlier launch leaves for a later one is there
+only where all blocks run, and a later one whose control hangs on it (merges) is estimated on zeros otherwise.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from compiler.backends.nvptx.device import Array
 from compiler.backends.nvptx.kernels.grid import EmittedKernel, Gpu, Launch
 from compiler.backends.nvptx.roofline import Bound, bound_of
 from compiler.backends.nvptx.simulator import LaunchOptions, Machine, PtxModule, SimulationError, parse_ptx
+from compiler.backends.nvptx.simulator.decode import hangs_on_memory
 from compiler.backends.nvptx.simulator.profile import Profile
+from compiler.backends.nvptx.simulator.slicing import Values
 from compiler.backends.nvptx.timing import Block, Modelled, block_of, model
 from compiler.backends.strategy import Detail
 from compiler.codegen import llvm
@@ -38,6 +40,8 @@ _MOST_LAUNCHES = 3
 """Launches of one function that are simulated: sizes shrink from one to the next, so the ends and the middle."""
 _STEPS = 60_000
 """Instructions after which a block counts as endless: its loops hang on what nobody has computed."""
+_SPARE_BYTES = 1 << 10
+"""Beside each array in the simulator's memory: more than it leaves between them."""
 _PERIOD = 1 << 16
 """Made-up numbers, after which they begin anew: a prime number less, so that rows differ."""
 
@@ -124,17 +128,22 @@ class _Sampler:
 
     def estimate(self, emitted: EmittedKernel) -> Estimate:
         """What one kernel takes."""
-        kernel, launches, machine = emitted.kernel, emitted.launches, Machine()
+        kernel, launches = emitted.kernel, emitted.launches
         shapes = [array for instruction in kernel.inputs for array in leaves(instruction.shape)]
-        addresses = [self._filled(machine, data) for data in made_up(kernel, shapes)]
-        results = [array.size_bytes for array in kernel.outputs]
-        addresses += [machine.allocate(-(-size // 16) * 16, initialised=True) for size in results]
+        sizes = [array.size_bytes for array in (*shapes, *kernel.outputs)]
+        reachable = sum(sizes) + emitted.workspace_bytes
+        machine = Machine(reachable + _SPARE_BYTES * (len(sizes) + 2))
+        addresses = [machine.allocate(-(-size // 16) * 16, initialised=True) for size in sizes]
         workspace = machine.allocate(emitted.workspace_bytes, initialised=True) if emitted.workspace_bytes else 0
-        reachable = sum(array.size_bytes for array in shapes) + sum(results) + emitted.workspace_bytes
+        reads_back = any(map(self._hangs_on_memory, {launch.function for launch in launches}))
+        if reads_back:
+            for address, data in zip(addresses, made_up(kernel, shapes), strict=False):
+                machine.write(address, data)
+        values = Values.STORED if reads_back and _is_whole(launches) else Values.NEEDED
         runs, found, unknown = stand_ins(launches), dict[int, _Counted](), ""
         try:
             for number in sorted(set(runs)):
-                found[number] = self._run(machine, launches[number], [*addresses, workspace])
+                found[number] = self._run(machine, launches[number], [*addresses, workspace], values)
         except SimulationError as fault:
             unknown = f"{launches[number].function}: {fault.kind}"
         known = [(n, found[by]) for n, by in enumerate(runs) if by in found and not (unknown and n > number)]
@@ -142,15 +151,12 @@ class _Sampler:
         counted = (runs[n] for n, _ in known)
         return Estimate(self.card.name, bound_of(kernel, self.card), tuple(modelled), tuple(counted), unknown)
 
-    def _filled(self, machine: Machine, data: Array) -> int:
-        address = machine.allocate(-(-data.nbytes // 16) * 16, initialised=True)
-        if data.nbytes:
-            machine.write(address, data)
-        return address
+    def _hangs_on_memory(self, function: str) -> bool:
+        return hangs_on_memory(self.module, self.module.kernels[function])
 
-    def _run(self, machine: Machine, launch: Launch, addresses: Sequence[int]) -> _Counted:
-        sample = sampled(launch.blocks, max(1, _SAMPLED_LANES // launch.threads))
-        options = LaunchOptions(check_races=False, profile=True, sample=sample, step_limit=_STEPS)
+    def _run(self, machine: Machine, launch: Launch, addresses: Sequence[int], values: Values) -> _Counted:
+        sample = _blocks_of(launch)
+        options = LaunchOptions(check_races=False, profile=True, values=values, sample=sample, step_limit=_STEPS)
         statistics = machine.launch(
             self.module,
             launch.function,
@@ -171,6 +177,17 @@ class _Counted:
 
     profile: Profile
     block: Block
+
+
+def _blocks_of(launch: Launch) -> tuple[int, ...]:
+    """The blocks that run for a launch; none for all of them."""
+    chosen = sampled(launch.blocks, max(1, _SAMPLED_LANES // launch.threads))
+    return chosen if len(chosen) < launch.blocks else ()
+
+
+def _is_whole(launches: Sequence[Launch]) -> bool:
+    """Whether all that launches leave for later ones is there: every block of each runs."""
+    return set(stand_ins(launches)) == set(range(len(launches))) and not any(map(_blocks_of, launches))
 
 
 def stand_ins(launches: Sequence[Launch]) -> list[int]:

@@ -78,6 +78,26 @@ def store(batch: Batch, space: str, addresses: Addresses, values: Array, *, is_s
     memory.store(lane_index, values)
 
 
+def touch(batch: Batch, space: str, addresses: Addresses, size: int) -> None:
+    """Tell the observer of an access whose values nobody wants."""
+    assert batch.observer is not None
+    if space == GENERIC:
+        space, addresses = _single_window(addresses)
+    if space == GENERIC:
+        _split(batch, addresses, lambda sub, a, _: _touched(batch, sub, a, size))
+    elif space == "global":
+        batch.observer.access_global(batch, addresses, size)
+    elif space == "shared":
+        batch.observer.access_shared(batch, addresses, size)
+    elif space == "local":
+        batch.observer.access_local()
+
+
+def _touched(batch: Batch, space: str, addresses: Addresses, size: int) -> Array:
+    touch(batch, space, addresses, size)
+    return addresses
+
+
 def _store_global(batch: Batch, addresses: Addresses, values: Array, *, is_strong: bool) -> None:
     size = values.dtype.itemsize * values.shape[1]
     index, _ = batch.arena.resolve(addresses, size, writes=True)

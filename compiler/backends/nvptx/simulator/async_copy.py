@@ -6,9 +6,11 @@ that a kernel that forgets to wait is caught reading them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from compiler.backends.nvptx.simulator.access import load
+from compiler.backends.nvptx.simulator.access import load, touch
 from compiler.backends.nvptx.simulator.batch import Action, Array, Batch, Lanes, PendingCopy
 from compiler.backends.nvptx.simulator.memory import Addresses
 from compiler.backends.nvptx.simulator.operands import Operands
@@ -39,11 +41,7 @@ def decode_async_copy(operands: Operands) -> Action:
 
 def _copy(operands: Operands) -> Action:
     destination, source = decode_address(operands, operands[0]), decode_address(operands, operands[1])
-    size_operand = operands[2]
-    if not isinstance(size_operand, Immediate) or size_operand.value not in (4, 8, 16):
-        operands.fail("cp.async copies 4, 8 or 16 bytes")
-    assert isinstance(size_operand, Immediate)
-    size = int(size_operand.value)
+    size = _size(operands)
     valid_size = operands.source(operands[3], "b32") if len(operands) > 3 else None
 
     def act(batch: Batch) -> None:
@@ -54,7 +52,6 @@ def _copy(operands: Operands) -> Action:
         index = batch.shared.resolve(targets, batch.block_of_lane[batch.active], size)
         if batch.observer is not None:
             batch.observer.access_shared(batch, targets, size)
-            batch.observer.copy_ahead()
         if batch.races is not None:
             batch.races.update(index * size, size, batch.active)
         batch.shared.mark(index, size, is_written=False)
@@ -63,22 +60,66 @@ def _copy(operands: Operands) -> Action:
     return act
 
 
-def _read_source(batch: Batch, sources: Addresses, size: int, valid_size: int | None) -> Array:
-    """The bytes to copy; those past the source size are zero and not read."""
+def _size(operands: Operands) -> int:
+    size = operands[2]
+    if not isinstance(size, Immediate) or size.value not in (4, 8, 16):
+        operands.fail("cp.async copies 4, 8 or 16 bytes")
+    assert isinstance(size, Immediate)
+    return int(size.value)
+
+
+def decode_copy_access(operands: Operands) -> Action:
+    """A copy of which only the addresses are wanted."""
+    destination, source = decode_address(operands, operands[0]), decode_address(operands, operands[1])
+    size = _size(operands)
+    valid_size = operands.source(operands[3], "b32") if len(operands) > 3 else None
+
+    def act(batch: Batch) -> None:
+        sources = np.broadcast_to(source(batch), (batch.active_count,))
+        wanted = _wanted(batch, size, valid_size)
+        if wanted is None:
+            touch(batch, "global", sources, size)
+        else:
+            saved = batch.index
+            for places, offset, step in _pieces(batch, wanted, size):
+                touch(batch, "global", sources[places] + np.uint64(offset), step)
+            batch.index = saved
+        touch(batch, "shared", np.broadcast_to(destination(batch), (batch.active_count,)), size)
+
+    return act
+
+
+def _wanted(batch: Batch, size: int, valid_size: int | None) -> Lanes | None:
+    """How many bytes each lane reads; None where all read as many as they copy."""
     wanted = None if valid_size is None else batch.read(valid_size)
     if wanted is None or np.minimum.reduce(wanted) >= size:
-        # What is loaded may be a view of memory, which others write to before the copy lands.
-        return np.array(np.broadcast_to(load(batch, "global", sources, _BYTE, size), (sources.size, size)))
-    wanted = np.minimum(np.broadcast_to(wanted, sources.shape), np.uint32(size))
-    values = np.zeros((sources.size, size), np.uint8)
-    saved, active = batch.index, batch.active
+        return None
+    least: Lanes = np.minimum(np.broadcast_to(wanted, (batch.active_count,)), np.uint32(size))
+    return least
+
+
+def _pieces(batch: Batch, wanted: Lanes, size: int) -> Iterator[tuple[Lanes, int, int]]:
+    """Of copies cut short the places of lanes, the offset and the size of each access, for which these are active."""
+    active = batch.active
     for amount in np.unique(wanted):
         places = np.flatnonzero(wanted == amount)
         batch.index = active[places]
         step = size if amount == size else 1
         for offset in range(0, int(amount), step):
-            part = load(batch, "global", sources[places] + np.uint64(offset), _BYTE, step)
-            values[places, offset : offset + step] = part
+            yield places, offset, step
+
+
+def _read_source(batch: Batch, sources: Addresses, size: int, valid_size: int | None) -> Array:
+    """The bytes to copy; those past the source size are zero and not read."""
+    wanted = _wanted(batch, size, valid_size)
+    if wanted is None:
+        # What is loaded may be a view of memory, which others write to before the copy lands.
+        return np.array(np.broadcast_to(load(batch, "global", sources, _BYTE, size), (sources.size, size)))
+    values = np.zeros((sources.size, size), np.uint8)
+    saved = batch.index
+    for places, offset, step in _pieces(batch, wanted, size):
+        part = load(batch, "global", sources[places] + np.uint64(offset), _BYTE, step)
+        values[places, offset : offset + step] = part
     batch.index = saved
     return values
 

@@ -36,6 +36,10 @@ Action = Callable[["Batch"], int | None]
 """One decoded instruction: executes for the active lanes and returns where they go, or None for the next one."""
 
 
+def nothing(batch: Batch) -> None:
+    """Fences, hints and annotations: memory here is sequentially consistent."""
+
+
 class Observer(Protocol):
     """What is told of memory and barriers as lanes come to them."""
 
@@ -50,9 +54,6 @@ class Observer(Protocol):
 
     def update(self, batch: Batch, places: Lanes) -> None:
         """The active lanes update these places, one after the other where they meet."""
-
-    def copy_ahead(self) -> None:
-        """What the active lanes have just read of global memory lands later, with nobody waiting for it."""
 
     def meet(self, batch: Batch, lanes: Lanes) -> None:
         """These lanes have waited for each other, block by block."""

@@ -10,15 +10,14 @@ import numpy as np
 from compiler.backends.nvptx.simulator.batch import Action, Array, Batch
 from compiler.backends.nvptx.simulator.integer import multiply_high
 from compiler.backends.nvptx.simulator.operands import Operands
-from compiler.backends.nvptx.simulator.syntax import TYPE_BITS
+from compiler.backends.nvptx.simulator.syntax import TYPE_BITS, Instruction
 
 _FLAG = "%CC.CF"
 _OPCODES = {"add": "add", "addc": "add", "sub": "sub", "subc": "sub", "mad": "mad", "madc": "mad"}
 
 
-def has_carry(operands: Operands) -> bool:
+def has_carry(instruction: Instruction) -> bool:
     """Whether an instruction reads or writes the carry flag."""
-    instruction = operands.instruction
     return instruction.opcode in ("addc", "subc", "madc") or "cc" in instruction.modifiers
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from compiler.backends.nvptx.simulator.async_copy import decode_async_copy
+from compiler.backends.nvptx.simulator.async_copy import decode_async_copy, decode_copy_access
 from compiler.backends.nvptx.simulator.atomics import decode_atomic
-from compiler.backends.nvptx.simulator.batch import Action, Batch
+from compiler.backends.nvptx.simulator.batch import Action, nothing
 from compiler.backends.nvptx.simulator.carry import decode_carry, has_carry
 from compiler.backends.nvptx.simulator.compute import (
     decode_address_conversion,
@@ -28,9 +28,10 @@ from compiler.backends.nvptx.simulator.control import (
     trap,
 )
 from compiler.backends.nvptx.simulator.flatten import FlatProgram, Placed, flatten
-from compiler.backends.nvptx.simulator.matrix import decode_load_matrix, decode_matrix_multiply
+from compiler.backends.nvptx.simulator.matrix import decode_load_matrix, decode_matrix_access, decode_matrix_multiply
 from compiler.backends.nvptx.simulator.operands import Operands, Slots
 from compiler.backends.nvptx.simulator.order import in_order
+from compiler.backends.nvptx.simulator.slicing import Values, sliced
 from compiler.backends.nvptx.simulator.straight import straightened
 from compiler.backends.nvptx.simulator.syntax import (
     TYPE_BITS,
@@ -41,7 +42,7 @@ from compiler.backends.nvptx.simulator.syntax import (
     Symbol,
     Variable,
 )
-from compiler.backends.nvptx.simulator.transfer import decode_load, decode_store
+from compiler.backends.nvptx.simulator.transfer import decode_access, decode_load, decode_store
 from compiler.backends.nvptx.simulator.warp import (
     decode_active_mask,
     decode_elect,
@@ -72,11 +73,23 @@ class Program:
     """The smallest element that the kernel moves to or from shared or global memory; what races are tracked by."""
 
 
-def decode(module: PtxModule, kernel: Function) -> Program:
-    """Decode a kernel; what the simulator does not know is an `UnsupportedError` with the line."""
+def decode(module: PtxModule, kernel: Function, values: Values = Values.ALL) -> Program:
+    """Decode a kernel; what the simulator does not know is an `UnsupportedError` with the line.
+
+    Args:
+        module: where the functions are that it calls.
+        kernel: the kernel.
+        values: what it computes.
+    """
     flat = in_order(flatten(module, kernel))
     slots = Slots()
-    actions = tuple(_decode_instruction(placed, slots, flat) for placed in flat.placed)
+    skipped = frozenset[int]()
+    if values is not Values.ALL:
+        skipped = sliced(flat.placed, keeps_global=values is Values.STORED).skipped
+    actions = tuple(
+        _decode_access(placed, slots, flat) if number in skipped else _decode_instruction(placed, slots, flat)
+        for number, placed in enumerate(flat.placed)
+    )
     instructions = tuple(placed.instruction for placed in flat.placed)
     starts = frozenset(flat.labels.values())
     together = straightened(actions, starts)
@@ -84,6 +97,21 @@ def decode(module: PtxModule, kernel: Function) -> Program:
     return Program(
         kernel, instructions, names, actions, together, slots, flat.variables, starts, _granule(instructions)
     )
+
+
+def hangs_on_memory(module: PtxModule, kernel: Function) -> bool:
+    """Whether control or addresses of a kernel hang on what is in global memory."""
+    return sliced(flatten(module, kernel).placed, keeps_global=False).reads_back
+
+
+def _decode_access(placed: Placed, slots: Slots, flat: FlatProgram) -> Action:
+    """An instruction of which no result is wanted."""
+    operands = Operands(placed, slots, flat)
+    decoder = _ACCESSES.get(placed.instruction.opcode)
+    if decoder is None:
+        return nothing
+    action, chosen = decoder(operands), decode_guard(operands)
+    return action if chosen is None else guarded(action, chosen)
 
 
 def _granule(instructions: tuple[Instruction, ...]) -> int:
@@ -114,7 +142,7 @@ def _decode_instruction(placed: Placed, slots: Slots, flat: FlatProgram) -> Acti
             if chosen is not None:
                 operands.unsupported("a barrier under a predicate; branch around it")
             return decode_barrier(operands)
-    decoder = decode_carry if has_carry(operands) else DECODERS.get(instruction.opcode, decode_pure)
+    decoder = decode_carry if has_carry(instruction) else DECODERS.get(instruction.opcode, decode_pure)
     action = decoder(operands)
     return action if chosen is None else guarded(action, chosen)
 
@@ -129,7 +157,7 @@ def _decode_jump_of_call(operands: Operands, end: int) -> Action:
         return jump(end, chosen)
     guard = operands.instruction.guard
     if guard is None:
-        return _nothing
+        return nothing
     opposite = replace(operands.instruction, guard=Guard(guard.register, not guard.negated))
     skips = Operands(replace(operands.placed, instruction=opposite), operands.slots, operands.program)
     return jump(end, decode_guard(skips))
@@ -148,10 +176,6 @@ def _table(operands: Operands, flat: FlatProgram) -> list[int]:
         operands.fail("brx.idx wants the label of a .branchtargets list")
     assert isinstance(name, Symbol)
     return [_target(operands, flat, operands.scope.prefix + label) for label in tables[name.name]]
-
-
-def _nothing(batch: Batch) -> None:
-    """Fences, hints and annotations: memory here is sequentially consistent."""
 
 
 # So many words at least follow these opcodes; the decoders may then look at them.
@@ -188,8 +212,14 @@ DECODERS: Mapping[str, Callable[[Operands], Action]] = {
     "trap": lambda _: trap,
     **dict.fromkeys(
         ("membar", "fence", "prefetch", "prefetchu", "nanosleep", "applypriority", "discard", "pmevent"),
-        lambda _: _nothing,
+        lambda _: nothing,
     ),
-    **dict.fromkeys(("griddepcontrol",), lambda _: _nothing),
+    **dict.fromkeys(("griddepcontrol",), lambda _: nothing),
 }
 """What makes an action of an instruction, by its opcode; those that are not here only compute."""
+_ACCESSES: Mapping[str, Callable[[Operands], Action]] = {
+    **dict.fromkeys(("ld", "ldu", "st"), decode_access),
+    "cp": decode_copy_access,
+    "ldmatrix": decode_matrix_access,
+}
+"""What makes an action of an instruction of which only the addresses are wanted."""

@@ -24,8 +24,9 @@ from compiler.backends.nvptx.simulator.image import Image, encode_arguments
 from compiler.backends.nvptx.simulator.layout import Layout, lay_out
 from compiler.backends.nvptx.simulator.memory import GLOBAL_BASE, Arena
 from compiler.backends.nvptx.simulator.parser import most_threads, required_threads
-from compiler.backends.nvptx.simulator.profile import Profile, Profiler
+from compiler.backends.nvptx.simulator.profile import Counted, Outline, Profile, Profiler
 from compiler.backends.nvptx.simulator.races import RaceDetector
+from compiler.backends.nvptx.simulator.slicing import Values
 from compiler.backends.nvptx.simulator.special import special_value
 from compiler.backends.nvptx.simulator.straight import MOST_LANES, StraightLine
 from compiler.backends.nvptx.simulator.syntax import Function, PtxModule
@@ -68,6 +69,8 @@ class LaunchOptions:
     """Report data races in global memory; takes nine times the memory of the allocations, and time."""
     profile: bool = False
     """Count what a model of time needs (transactions, conflicts, divergence, waiting); takes several times longer."""
+    values: Values = Values.ALL
+    """What is computed; less than everything only under `profile`, and then memory holds what nobody should read."""
     sample: Sequence[int] = ()
     """Run these blocks only, by their numbers in ascending order; all, where there are none."""
     step_limit: int = DEFAULT_STEP_LIMIT
@@ -78,10 +81,15 @@ class LaunchOptions:
 class Machine:
     """A GPU without the hardware."""
 
-    def __init__(self) -> None:
-        self._arena = Arena()
+    def __init__(self, capacity_bytes: int = 1 << 20) -> None:
+        """A machine with nothing in it.
+
+        Args:
+            capacity_bytes: how much global memory there will be, so that it need not be moved as it grows.
+        """
+        self._arena = Arena(capacity_bytes)
         self._images: dict[int, Image] = {}
-        self._programs: dict[tuple[int, str], Program] = {}
+        self._programs: dict[tuple[int, str, Values], Program] = {}
 
     def allocate(self, size_bytes: int, name: str = "", *, initialised: bool = False) -> int:
         """Allocate global memory; unless `initialised`, its bytes must be written before they are read.
@@ -146,10 +154,8 @@ class Machine:
         self.load(module)
         kernel = _kernel(module, kernel_name)
         _check_shape(kernel, grid, block)
-        key = (id(module), kernel_name)
-        if key not in self._programs:
-            self._programs[key] = decode(module, kernel)
-        program = self._programs[key]
+        options = options or LaunchOptions()
+        program = self._program(module, kernel, options.values)
         layout = lay_out(program, self._images[id(module)], shared_bytes)
         if layout.shared_bytes > _MOST_SHARED_BYTES:
             raise InputError(f"{layout.shared_bytes} bytes of shared memory; a block has at most {_MOST_SHARED_BYTES}")
@@ -158,10 +164,16 @@ class Machine:
         block_memory.is_writable = False
         self.write(block_memory.start, parameters)
         try:
-            launch = _Launch(program, layout, self._arena, grid, block, options or LaunchOptions())
+            launch = _Launch(program, layout, self._arena, grid, block, options)
             return launch.run(parameters, block_memory.start)
         finally:
             self._arena.free(block_memory.start)
+
+    def _program(self, module: PtxModule, kernel: Function, values: Values) -> Program:
+        key = (id(module), kernel.name, values)
+        if key not in self._programs:
+            self._programs[key] = decode(module, kernel, values)
+        return self._programs[key]
 
     def _range(self, address: int, size_bytes: int) -> int:
         allocation = self._arena.find(address)
@@ -211,10 +223,10 @@ class _Launch:
         self.options = options
         self.counts = [0] * len(program.actions)
         self.counts_together = [0] * len(program.actions)
-        self.profiler = Profiler() if options.profile else None
+        self.profiler = Profiler(Outline.of(program.instructions, program.starts)) if options.profile else None
         self.actions, self.together = program.actions, program.together
         if self.profiler is not None:
-            self.actions = self.together = self.profiler.wrapped(program.instructions, program.actions, program.starts)
+            self.actions = self.together = self.profiler.wrapped(program.actions)
         self.global_races: RaceDetector | None = None
         if options.check_global_races:
             size, granule = arena.used_bytes, program.granule
@@ -299,10 +311,12 @@ class _Launch:
 
     def _count_each(self) -> None:
         """What executed together counts for each of its instructions."""
-        for pc, (action, count) in enumerate(zip(self.together, self.counts_together, strict=True)):
-            if count:
-                for at in range(pc, action.end) if isinstance(action, StraightLine) else (pc,):
-                    self.counts[at] += count
+        counts = [0] * len(self.counts)
+        for actions, found in ((self.actions, self.counts), (self.together, self.counts_together)):
+            for pc, (action, count) in enumerate(zip(actions, found, strict=True)):
+                for at in range(pc, action.end) if isinstance(action, StraightLine | Counted) else (pc,):
+                    counts[at] += count
+        self.counts = counts
 
     def _endless(self, batch: Batch) -> Fault:
         limit = self.options.step_limit

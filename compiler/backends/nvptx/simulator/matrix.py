@@ -8,14 +8,16 @@ Products are exact in f64 and are summed there; the hardware, whose order of add
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.backends.nvptx.simulator.access import load
-from compiler.backends.nvptx.simulator.batch import Action, Array, Batch
+from compiler.backends.nvptx.simulator.access import load, touch
+from compiler.backends.nvptx.simulator.batch import Action, Array, Batch, Lanes
 from compiler.backends.nvptx.simulator.faults import Fault
+from compiler.backends.nvptx.simulator.memory import Addresses
 from compiler.backends.nvptx.simulator.operands import Operands
 from compiler.backends.nvptx.simulator.rounding import FORMATS, from_wide, to_wide
 from compiler.backends.nvptx.simulator.syntax import Group, Operand, Sink
@@ -23,6 +25,8 @@ from compiler.backends.nvptx.simulator.transfer import decode_address, space_of
 
 _LANE = np.arange(32)
 _GROUP, _THREAD = _LANE >> 2, _LANE & 3
+_ROW_BYTES = 16
+"""Of a matrix that `ldmatrix` loads."""
 _ELEMENT_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "s8": 8, "u8": 8, "f64": 64}
 _SHAPES = {
     "f16": ("m16n8k8", "m16n8k16"),
@@ -153,21 +157,17 @@ def decode_load_matrix(operands: Operands) -> Action:
     if "m8n8" not in modifiers or modifiers[-1] != "b16":
         operands.unsupported()
     targets = [operands.register(item) for item in _items(operands, 0)]
-    addresses = decode_address(operands, operands[1])
-    space = space_of(operands, operands[1])
+    rows_of, space = _rows(operands), space_of(operands, operands[1])
     is_transposed = "trans" in modifiers
 
     def act(batch: Batch) -> None:
-        warps = _whole_warps(batch)
-        count = len(targets)
-        used = _LANE[: 8 * count]
-        full = np.broadcast_to(addresses(batch), (batch.active_count,)).reshape(warps, 32)[:, used].reshape(-1)
-        saved, active = batch.index, batch.active
-        batch.index = active.reshape(warps, 32)[:, used].reshape(-1)
+        count, saved = len(targets), batch.index
+        full, batch.index = rows_of(batch)
         try:
             rows = load(batch, space, full, np.dtype(np.uint16), 8)
         finally:
             batch.index = saved
+        warps = full.size // (8 * count)
         matrices = np.broadcast_to(rows, (full.size, 8)).reshape(warps, count, 8, 8)
         if is_transposed:
             matrices = matrices.transpose(0, 1, 3, 2)
@@ -176,3 +176,29 @@ def decode_load_matrix(operands: Operands) -> Action:
             batch.write(slot, pairs.reshape(-1).view(np.uint32).copy())
 
     return act
+
+
+def decode_matrix_access(operands: Operands) -> Action:
+    """`ldmatrix` of which only the addresses are wanted."""
+    rows_of, space = _rows(operands), space_of(operands, operands[1])
+
+    def act(batch: Batch) -> None:
+        saved = batch.index
+        full, batch.index = rows_of(batch)
+        touch(batch, space, full, _ROW_BYTES)
+        batch.index = saved
+
+    return act
+
+
+def _rows(operands: Operands) -> Callable[[Batch], tuple[Addresses, Lanes]]:
+    """The addresses of the rows that `ldmatrix` loads, and the lanes that name them."""
+    used = _LANE[: 8 * len(_items(operands, 0))]
+    addresses = decode_address(operands, operands[1])
+
+    def rows_of(batch: Batch) -> tuple[Addresses, Lanes]:
+        warps = _whole_warps(batch)
+        full = np.broadcast_to(addresses(batch), (batch.active_count,)).reshape(warps, 32)[:, used].reshape(-1)
+        return full, batch.active.reshape(warps, 32)[:, used].reshape(-1)
+
+    return rows_of

@@ -129,7 +129,7 @@ class Arena(Store):
         super().__init__(capacity_bytes)
         self._starts: list[int] = []
         self._allocations: list[Allocation] = []
-        self._top = _GUARD
+        self._top = self._touched = _GUARD
 
     @property
     def used_bytes(self) -> int:
@@ -142,8 +142,10 @@ class Arena(Store):
         end = start + size_bytes
         self._top = -(-(end + _GUARD) // _ALIGNMENT) * _ALIGNMENT
         self._grow(self._top)
-        self.data[start:end] = 0
+        # What was never allocated is zero as it comes.
+        self.data[start : min(end, self._touched)] = 0
         self.valid[start:end] = is_complete
+        self._touched = max(self._touched, end)
         allocation = Allocation(GLOBAL_BASE + start, GLOBAL_BASE + end, name, is_complete=is_complete)
         self._starts.append(allocation.start)
         self._allocations.append(allocation)

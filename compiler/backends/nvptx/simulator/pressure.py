@@ -67,15 +67,16 @@ class Uses:
 def uses_of(instruction: Instruction) -> Uses:
     """What an instruction writes and reads."""
     has_result = bool(instruction.operands) and instruction.opcode not in _WRITE_NOTHING
-    writes = tuple(_names(instruction.operands[0])) if has_result else ()
+    writes = tuple(names_of(instruction.operands[0])) if has_result else ()
     sources = instruction.operands[1 if has_result else 0 :]
-    reads = [name for operand in sources for name in _names(operand)]
+    reads = [name for operand in sources for name in names_of(operand)]
     if instruction.guard is not None:
         reads.append(instruction.guard.register)
     return Uses(writes, tuple(dict.fromkeys(reads)))
 
 
-def _names(operand: Operand) -> Iterator[str]:
+def names_of(operand: Operand) -> Iterator[str]:
+    """The registers of an operand, by name."""
     match operand:
         case Register():
             yield operand.name
@@ -85,10 +86,10 @@ def _names(operand: Operand) -> Iterator[str]:
             yield name
         case Group():
             for item in operand.items:
-                yield from _names(item)
+                yield from names_of(item)
         case Pair():
-            yield from _names(operand.first)
-            yield from _names(operand.second)
+            yield from names_of(operand.first)
+            yield from names_of(operand.second)
         case _:
             pass
 

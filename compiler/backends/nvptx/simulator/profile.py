@@ -1,11 +1,8 @@
 """What a launch keeps a GPU busy with, counted as it runs: beyond lanes, what a model of time needs.
 
-Nothing of it exists unless a launch asks for it (`LaunchOptions.profile`): then every instruction is wrapped once more,
-and tells of the warps that execute it before it runs.  Each warp has a clock.  It issues an instruction a cycle, and
-goes from one basic block to the next when everything in it has begun; within a block an instruction begins as soon as
-its operands are there, loads not before stores that precede them: ptxas puts what waits behind what need not.  Where
-the clock ends is what a warp takes that has a multiprocessor to itself; how many warps share one, and what they share,
-is left to who reads the counts.
+Nothing of it exists unless a launch asks for it (`LaunchOptions.profile`): then each basic block is one action, which
+tells of the warps that execute it.  Where the clocks of warps end (`clocks`) is what they take that have a
+multiprocessor to themselves; how many warps share one, and what they share, is left to who reads the counts.
 """
 
 from __future__ import annotations
@@ -20,15 +17,13 @@ from numpy.typing import NDArray
 
 from compiler.backends.nvptx.simulator.active import ActiveLanes
 from compiler.backends.nvptx.simulator.banks import BankCounter
-from compiler.backends.nvptx.simulator.batch import Action, Batch, Lanes
-from compiler.backends.nvptx.simulator.pipes import Cost, cost_of
-from compiler.backends.nvptx.simulator.pressure import Uses, uses_of
+from compiler.backends.nvptx.simulator.batch import Action, Batch, Lanes, nothing
+from compiler.backends.nvptx.simulator.clocks import BasicBlock, Clocks, basic_blocks
 from compiler.backends.nvptx.simulator.syntax import Instruction
 from compiler.backends.nvptx.simulator.traffic import Reach, TrafficCounter
 
 WARP_LANES = 32
 """Lanes of a warp."""
-_ENDS = frozenset({"bra", "brx", "ret", "exit", "bar", "barrier"})
 _SHARED_CYCLES = 29
 """From issue to use (H100, arXiv:2402.13499)."""
 _REACH_CYCLES = {Reach.L1: 41, Reach.L2: 263, Reach.DRAM: 479}
@@ -79,35 +74,40 @@ class Profile:
         return 1.0 - self.active_lanes / self.lane_slots if self.lane_slots else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The basic blocks of a program, and of how many rows their warps have times."""
+
+    blocks: Sequence[BasicBlock]
+    rows: int
+
+    @classmethod
+    def of(cls, instructions: Sequence[Instruction], starts: Collection[int]) -> Outline:
+        """That of a program, of which `starts` are jumped to."""
+        return cls(*basic_blocks(instructions, starts))
+
+
 class Profiler:
     """Counts what batches of a launch do."""
 
-    def __init__(self) -> None:
+    def __init__(self, outline: Outline) -> None:
         self.banks = BankCounter()
         self.traffic = TrafficCounter()
         self.blocks = 0
-        self.issued = 0.0
         self.lane_slots = 0
         self.active_lanes = 0
-        self.passes: defaultdict[str, float] = defaultdict(float)
         self.atomics = 0
         self.atomic_passes = 0
         self.block_cycles = 0.0
-        self._clock: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._entered = self._clock
-        self._issued = self._clock
-        self._stored = self._clock
-        self._ready: dict[str, NDArray[np.int64]] = {}
-        self._latency = 0
+        self.latency = 0
+        self._outline = outline
+        self._warps = [0] * len(outline.blocks)
+        self._clocks = Clocks.of(0, 0)
         self._active: ActiveLanes | None = None
-        self._landing: NDArray[np.int64] = np.zeros(0, np.int64)
 
     def begin(self, batch: Batch) -> None:
         """A batch of blocks starts."""
-        warps = int(batch.warp_of_lane[-1]) + 1
-        self._clock, self._landing = np.zeros(warps, np.int64), np.zeros(warps, np.int64)
-        self._entered, self._issued, self._stored = (np.zeros(warps, np.int64) for _ in range(3))
-        self._ready, self._active = {}, None
+        self._clocks, self._active = Clocks.of(int(batch.warp_of_lane[-1]) + 1, self._outline.rows), None
         self.banks.begin()
         self.traffic.begin()
 
@@ -115,67 +115,27 @@ class Profiler:
         """All lanes of a batch have finished."""
         blocks = batch.geometry.blocks
         self.blocks += blocks
-        self.block_cycles += float(self._clock.reshape(blocks, -1).max(axis=1).sum())
+        self.block_cycles += float(self._clocks.now.reshape(blocks, -1).max(axis=1).sum())
 
-    def wrapped(
-        self, instructions: Sequence[Instruction], actions: Sequence[Action], starts: Collection[int]
-    ) -> tuple[Action, ...]:
-        """The actions of a program, each of which is counted; basic blocks begin at `starts`, and behind branches."""
-        begins = [n in starts or (n > 0 and instructions[n - 1].opcode in _ENDS) for n in range(len(instructions))]
-        return tuple(map(self._counting, actions, map(_Effects.of, instructions, begins)))
+    def wrapped(self, actions: Sequence[Action]) -> tuple[Action, ...]:
+        """The actions of a program, of which those that begin a basic block execute it all."""
+        found = list(actions)
+        for number, block in enumerate(self._outline.blocks):
+            found[block.begin] = Counted(self, number, block, actions[block.begin : block.end])
+        return tuple(found)
 
-    def _counting(self, action: Action, effects: _Effects) -> Action:
-        writes, latency = effects.uses.writes, effects.cost.latency
-        pipe, passes, issued = effects.cost.pipe.value, effects.cost.passes, effects.cost.issued
+    def count(self, number: int, block: BasicBlock, batch: Batch) -> Any:
+        """The active lanes execute a basic block; the indices of their warps."""
+        lanes = self._lanes(batch)
+        size = block.end - block.begin
+        self._warps[number] += lanes.warp_count
+        self.lane_slots += lanes.warp_count * WARP_LANES * size
+        self.active_lanes += batch.active_count * size
+        return lanes.executing
 
-        def act(batch: Batch) -> int | None:
-            lanes = self._lanes(batch)
-            count = lanes.warp_count
-            self.issued += issued * count
-            self.lane_slots += count * WARP_LANES
-            self.active_lanes += batch.active_count
-            if passes:
-                self.passes[pipe] += passes * count
-            now = self._begin(lanes.executing, effects)
-            self._latency = 0
-            target = action(batch)
-            if writes:
-                self._write(writes, lanes, now + (latency + self._latency))
-            return target
-
-        return act
-
-    def _begin(self, warps: Any, effects: _Effects) -> NDArray[np.int64]:
-        """When warps begin an instruction; their clocks go on."""
-        if effects.begins:
-            self._entered[warps] = self._issued[warps] = self._clock[warps]
-        now: NDArray[np.int64] = self._entered[warps]
-        for name in effects.uses.reads:
-            times = self._ready.get(name)
-            if times is not None:
-                now = np.maximum(now, times[warps])
-        if effects.waits:
-            now = np.maximum(now, self._landing[warps])
-        if effects.loads:
-            now = np.maximum(now, self._stored[warps])
-        if effects.stores:
-            self._stored[warps] = now
-        if effects.issues:
-            self._issued[warps] += effects.issues
-        self._clock[warps] = np.maximum(np.maximum(self._clock[warps], now), self._issued[warps])
-        return now
-
-    def _write(self, names: Sequence[str], lanes: ActiveLanes, until: NDArray[np.int64]) -> None:
-        """From when on warps have the registers of these names."""
-        for name in names:
-            if lanes.index is None:
-                # Parts of it are overwritten later, and no other register's times with them.
-                self._ready[name] = until.copy()
-                continue
-            times = self._ready.get(name)
-            if times is None:
-                times = self._ready[name] = np.zeros_like(self._clock)
-            times[lanes.executing] = until
+    def advance(self, block: BasicBlock, warps: Any, latencies: Sequence[int]) -> None:
+        """Warps have executed a basic block, in which memory had these latencies."""
+        self._clocks.advance(block, warps, tuple(latencies))
 
     def _lanes(self, batch: Batch) -> ActiveLanes:
         """The lanes that execute."""
@@ -194,7 +154,7 @@ class Profiler:
             size: bytes of each lane.
         """
         reach = self.traffic.count(self._lanes(batch), addresses, size)
-        self._latency = max(self._latency, _REACH_CYCLES[reach])
+        self.latency = max(self.latency, _REACH_CYCLES[reach])
 
     def access_shared(self, batch: Batch, addresses: NDArray[np.uint64], size: int) -> None:
         """Lanes load or store so many bytes of shared memory.
@@ -205,11 +165,11 @@ class Profiler:
             size: bytes of each lane.
         """
         self.banks.count(self._lanes(batch), addresses, size)
-        self._latency = max(self._latency, _SHARED_CYCLES)
+        self.latency = max(self.latency, _SHARED_CYCLES)
 
     def access_local(self) -> None:
         """Lanes load or store local memory."""
-        self._latency = max(self._latency, _LOCAL_CYCLES)
+        self.latency = max(self.latency, _LOCAL_CYCLES)
 
     def update(self, batch: Batch, places: Lanes) -> None:
         """Lanes update these places, one after the other where they meet."""
@@ -219,32 +179,35 @@ class Profiler:
         distinct = np.unique(np.stack([warps, np.broadcast_to(places, warps.shape)]), axis=1)[0]
         _, starts = np.unique(distinct, return_index=True)
         self.atomic_passes += int(np.maximum.reduceat(each, starts).sum())
-        self._latency = max(self._latency, _REACH_CYCLES[Reach.L2])
-
-    def copy_ahead(self) -> None:
-        """What the active lanes copy with `cp.async` lands when memory has answered; nobody waits for it before."""
-        assert self._active is not None
-        warps = self._active.executing
-        self._landing[warps] = np.maximum(self._landing[warps], self._clock[warps] + self._latency)
+        self.latency = max(self.latency, _REACH_CYCLES[Reach.L2])
 
     def meet(self, batch: Batch, lanes: Lanes) -> None:
         """These lanes have waited for each other, block by block."""
+        now = self._clocks.now
+        blocks = now.reshape(batch.geometry.blocks, -1)
+        if lanes is batch.all_lanes:
+            blocks[...] = blocks.max(axis=1, keepdims=True)
+            return
         warps = np.unique(batch.warp_of_lane[lanes])
-        per_block = self._clock.size // batch.geometry.blocks
-        blocks = self._clock.reshape(-1, per_block)
-        of_block = warps // per_block
+        of_block = warps // blocks.shape[1]
         latest = np.zeros(blocks.shape[0], np.int64)
-        np.maximum.at(latest, of_block, self._clock[warps])
-        self._clock[warps] = self._entered[warps] = self._issued[warps] = latest[of_block]
+        np.maximum.at(latest, of_block, now[warps])
+        now[warps] = latest[of_block]
 
     def result(self) -> Profile:
         """The counts so far."""
+        issued, passes = 0.0, defaultdict[str, float](float)
+        for block, warps in zip(self._outline.blocks, self._warps, strict=True):
+            for effects in block.effects:
+                issued += effects.cost.issued * warps
+                if effects.cost.passes and warps:
+                    passes[effects.cost.pipe.value] += effects.cost.passes * warps
         return Profile(
             blocks=self.blocks,
-            warp_instructions=round(self.issued),
+            warp_instructions=round(issued),
             lane_slots=self.lane_slots,
             active_lanes=self.active_lanes,
-            passes=dict(self.passes),
+            passes=dict(passes),
             global_sectors=self.traffic.sectors,
             least_global_sectors=self.traffic.least,
             block_sectors=self.traffic.block_sectors,
@@ -257,38 +220,37 @@ class Profiler:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Effects:
-    """What there is to know of an instruction once.
+class Counted:
+    """An action that executes the instructions of a basic block up to `end`, and has them counted."""
 
-    Attributes:
-        uses: the registers that it reads and writes.
-        cost: what it takes of a warp.
-        begins: whether a basic block begins with it.
-        loads: whether it may read what was stored before it.
-        stores: whether others may read what it stores.
-        waits: whether it waits for what was copied ahead.
-        issues: cycles in which its warp issues nothing else.
-    """
+    def __init__(self, profiler: Profiler, number: int, block: BasicBlock, actions: Sequence[Action]) -> None:
+        accesses = [effects.accesses for effects in block.effects]
+        steps = zip(range(block.begin, block.end - 1), actions[:-1], accesses[:-1], strict=True)
+        self.end = block.end
+        self._profiler = profiler
+        self._number = number
+        self._block = block
+        self._steps = [step for step in steps if step[1] is not nothing]
+        self._last = actions[-1]
+        self._last_accesses = accesses[-1]
 
-    uses: Uses
-    cost: Cost
-    begins: bool
-    loads: bool
-    stores: bool
-    waits: bool
-    issues: int
-
-    @classmethod
-    def of(cls, instruction: Instruction, begins: bool) -> _Effects:  # noqa: FBT001 - mapped over both
-        """Those of an instruction."""
-        opcode, modifiers, cost = instruction.opcode, set(instruction.modifiers), cost_of(instruction)
-        return cls(
-            uses_of(instruction),
-            cost,
-            begins,
-            loads=opcode in ("ld", "ldmatrix", "atom", "red", "cp") and not {"nc", "param", "const"} & modifiers,
-            stores=opcode in ("st", "atom", "red"),
-            waits=opcode == "cp" and bool({"wait_all", "wait_group"} & modifiers),
-            issues=max(1, round(cost.issued)) if cost.issued else 0,
-        )
+    def __call__(self, batch: Batch) -> int | None:
+        """Execute all, and say where the lanes go."""
+        profiler, latencies = self._profiler, list[int]()
+        warps = profiler.count(self._number, self._block, batch)
+        for batch.pc, action, accesses in self._steps:
+            profiler.latency = 0
+            action(batch)
+            if accesses:
+                latencies.append(profiler.latency)
+        batch.pc = self.end - 1
+        batch.steps += self.end - self._block.begin - 1
+        if self._last_accesses:
+            profiler.latency = 0
+            self._last(batch)
+            profiler.advance(self._block, warps, [*latencies, profiler.latency])
+            return self.end
+        # A barrier brings clocks together, and finds them as the block has left them.
+        profiler.advance(self._block, warps, latencies)
+        target = self._last(batch)
+        return self.end if target is None else target

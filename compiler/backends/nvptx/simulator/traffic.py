@@ -24,8 +24,6 @@ _SECTOR_SHIFT = 5
 """Bits of an address within a sector."""
 _OWNER_SHIFT = 40
 """Addresses of global memory, in sectors, are smaller: an owner's number stands above them."""
-_SETTLED_SHARE = 8
-"""Keys are sorted in once they are an eighth of those that are known, so that sorting costs a few times each."""
 
 
 class Reach(enum.IntEnum):
@@ -34,36 +32,6 @@ class Reach(enum.IntEnum):
     L1 = 0
     L2 = 1
     DRAM = 2
-
-
-@dataclass(slots=True)
-class KeySet:
-    """A set of numbers of which many are added at once."""
-
-    _known: Keys = field(default_factory=lambda: np.empty(0, np.int64))
-    _pending: list[Keys] = field(default_factory=list)
-    _pending_count: int = 0
-
-    def add(self, keys: Keys) -> bool:
-        """Add numbers in ascending order; whether one of them was not known, so far as that is settled."""
-        place = np.searchsorted(self._known, keys)
-        is_known = place < self._known.size
-        is_known[is_known] = self._known[place[is_known]] == keys[is_known]
-        if is_known.all():
-            return False
-        self._pending.append(keys[~is_known])
-        self._pending_count += keys.size
-        if self._pending_count * _SETTLED_SHARE > self._known.size:
-            self._settle()
-        return True
-
-    def _settle(self) -> None:
-        self._known = np.unique(np.concatenate([self._known, *self._pending]))
-        self._pending, self._pending_count = [], 0
-
-    def __len__(self) -> int:
-        self._settle()
-        return self._known.size
 
 
 @dataclass(slots=True)
@@ -79,8 +47,8 @@ class TrafficCounter:
     sectors: int = 0
     least: int = 0
     bytes: int = 0
-    _of_blocks: KeySet = field(default_factory=KeySet)
-    _of_launch: KeySet = field(default_factory=KeySet)
+    _of_blocks: set[int] = field(default_factory=set)
+    _of_launch: set[int] = field(default_factory=set)
     _forms: Forms[_Sectors] = field(default_factory=lambda: Forms(SECTOR_BYTES))
 
     def begin(self) -> None:
@@ -99,9 +67,12 @@ class TrafficCounter:
         self.sectors += found.touched
         self.bytes += found.bytes
         self.least += found.least
-        is_new = self._of_launch.add(found.of_launch + moved)
-        is_new_to_block = self._of_blocks.add(found.of_blocks + moved)
-        return Reach.DRAM if is_new else Reach.L2 if is_new_to_block else Reach.L1
+        if moved in found.seen:
+            return Reach.L1
+        found.seen.add(moved)
+        if _contains(self._of_blocks, found.of_blocks + moved):
+            return Reach.L1
+        return Reach.L2 if _contains(self._of_launch, found.of_launch + moved) else Reach.DRAM
 
     @property
     def block_sectors(self) -> int:
@@ -114,6 +85,13 @@ class TrafficCounter:
         return len(self._of_launch)
 
 
+def _contains(known: set[int], keys: Keys) -> bool:
+    """Whether all numbers were known; they are from now on."""
+    before = len(known)
+    known.update(keys.tolist())
+    return len(known) == before
+
+
 @dataclass(frozen=True, slots=True)
 class _Sectors:
     """What an access touches.
@@ -124,6 +102,7 @@ class _Sectors:
         bytes: what lanes want, each byte once for each warp.
         of_launch: the sectors, each once, in ascending order.
         of_blocks: the sectors, each once for every block, with the block's number above.
+        seen: by how many sectors addresses have lain above these.
     """
 
     touched: int
@@ -131,6 +110,7 @@ class _Sectors:
     bytes: int
     of_launch: Keys
     of_blocks: Keys
+    seen: set[int] = field(default_factory=set)
 
 
 def _sectors_of(lanes: ActiveLanes, addresses: Keys, size: int) -> _Sectors:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from compiler.backends.nvptx.simulator.access import GENERIC, load, store
-from compiler.backends.nvptx.simulator.batch import Action, Array, Batch
+from compiler.backends.nvptx.simulator.access import GENERIC, load, store, touch
+from compiler.backends.nvptx.simulator.batch import Action, Array, Batch, nothing
 from compiler.backends.nvptx.simulator.compute import Compute, in_order
 from compiler.backends.nvptx.simulator.memory import Addresses
 from compiler.backends.nvptx.simulator.operands import Operands, storage
@@ -143,6 +143,17 @@ class Load:
         """Do so for the active lanes."""
         values = load(batch, self.space, self.address(batch), self.dtype, self.count, is_strong=self.is_strong)
         self.put(batch, values)
+
+
+def decode_access(operands: Operands) -> Action:
+    """`ld`, `ldu` and `st` of which only the addresses are wanted."""
+    place = 0 if operands.instruction.opcode == "st" else 1
+    type_, items = _shape(operands, operands[1 - place])
+    space = space_of(operands, operands[place])
+    if space in ("param", "const"):
+        return nothing
+    addresses, size = decode_address(operands, operands[place]), storage(TYPE_BITS[type_]).itemsize * len(items)
+    return lambda batch: touch(batch, space, addresses(batch), size)
 
 
 def _extension(operands: Operands, item: Operand, type_: str) -> Callable[[Array], Array]:

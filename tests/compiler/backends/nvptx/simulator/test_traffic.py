@@ -7,7 +7,7 @@ import pytest
 from nvptx_lanes import LANES, lanes_of
 
 from compiler.backends.nvptx.simulator.memory import GLOBAL_BASE
-from compiler.backends.nvptx.simulator.traffic import KeySet, Reach, TrafficCounter
+from compiler.backends.nvptx.simulator.traffic import Reach, TrafficCounter
 
 
 @pytest.mark.parametrize(
@@ -57,13 +57,3 @@ def test_what_is_remembered_of_an_access_is_true_wherever_it_stands(size: int) -
             counter.count(lanes_of(1), moved, size)
         after = remembered.sectors, remembered.least, remembered.bytes
         assert [b - a for a, b in zip(before, after, strict=True)] == [alone.sectors, alone.least, alone.bytes]
-
-
-def test_a_set_of_keys_is_one_however_they_come() -> None:
-    keys, known = KeySet(), set[int]()
-    for seed in range(50):
-        some = np.unique(np.random.default_rng(seed).integers(0, 500, 40))
-        keys.add(some)
-        known |= set(some.tolist())
-    assert len(keys) == len(known)
-    assert not keys.add(np.array(sorted(known)))

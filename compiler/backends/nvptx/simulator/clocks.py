@@ -1,0 +1,182 @@
+"""When warps execute: basic blocks in cycles, by what their instructions wait for.
+
+Each warp has a clock.  It issues an instruction a cycle, and goes from one basic block to the next when everything in
+it has begun; within a block an instruction begins as soon as its operands are there, loads not before stores that
+precede them: ptxas puts what waits behind what need not.  So what a block takes depends on nothing but how late the
+operands are that come from outside, and what memory takes.  Loops come back to a block with all of that as it was, and
+what it took is looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.backends.nvptx.simulator.pipes import Cost, cost_of
+from compiler.backends.nvptx.simulator.pressure import uses_of
+from compiler.backends.nvptx.simulator.syntax import Instruction
+
+Cycles = NDArray[np.int64]
+
+_ENDS = frozenset({"bra", "brx", "ret", "exit", "call", "bar", "barrier"})
+_MEMORY = frozenset({"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix"})
+_STORED, _LANDED = 0, 1
+"""Rows for what is no register: the last store, and what was copied ahead."""
+_MOST_TIMES = 1 << 12
+"""Ways in which a block was entered that are remembered: of 16 warps a few hundred bytes each."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Effects:
+    """What there is to know of an instruction once.
+
+    Attributes:
+        reads: rows of what it waits for.
+        writes: rows of the registers that it writes.
+        cost: what it takes of a warp.
+        accesses: whether memory adds to its latency.
+        stores: whether others may read what it stores.
+        copies: whether what it reads lands later, with nobody waiting.
+        issues: cycles in which its warp issues nothing else.
+    """
+
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    cost: Cost
+    accesses: bool
+    stores: bool
+    copies: bool
+    issues: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BasicBlock:
+    """Instructions that execute one after the other.
+
+    Attributes:
+        begin: the number of the first.
+        end: the number of the first of the next block.
+        effects: those of each.
+        reads: rows of what is waited for from outside.
+        writes: rows of what it leaves.
+        times: what it took, by the latencies of memory and how late each warp had what it waits for.
+    """
+
+    begin: int
+    end: int
+    effects: Sequence[_Effects]
+    reads: NDArray[np.intp]
+    writes: NDArray[np.intp]
+    times: dict[tuple[tuple[int, ...], bytes], tuple[Cycles, Cycles]] = field(default_factory=dict)
+
+    def taken(self, latencies: tuple[int, ...], late: Cycles) -> tuple[Cycles, Cycles]:
+        """Cycles from the block's begin until warps have begun everything in it, and until what it writes is there.
+
+        Args:
+            latencies: cycles that memory adds, of each instruction that accesses it.
+            late: of each row that is waited for and each warp, how long after the begin it is there.
+        """
+        key = latencies, late.tobytes()
+        known = self.times.get(key)
+        if known is None:
+            if len(self.times) >= _MOST_TIMES:
+                self.times.clear()
+            known = self.times[key] = self._taken(iter(latencies), late)
+        return known
+
+    def _taken(self, latencies: Iterator[int], late: Cycles) -> tuple[Cycles, Cycles]:
+        ready: dict[int, Any] = dict(zip(self.reads.tolist(), late, strict=True))
+        clock, issued = np.zeros(late.shape[1], np.int64), 0
+        for effects in self.effects:
+            now = np.zeros_like(clock)
+            for row in effects.reads:
+                now = np.maximum(now, ready[row])
+            issued += effects.issues
+            clock = np.maximum(np.maximum(clock, now), issued)
+            latency = next(latencies) if effects.accesses else 0
+            if effects.stores:
+                ready[_STORED] = now
+            if effects.copies and latency:
+                ready[_LANDED] = np.maximum(ready[_LANDED], clock + latency)
+            ready.update((row, now + (effects.cost.latency + latency)) for row in effects.writes)
+        return clock, np.array([ready[row] for row in self.writes.tolist()], np.int64).reshape(-1, clock.size)
+
+
+def basic_blocks(instructions: Sequence[Instruction], starts: Collection[int]) -> tuple[list[BasicBlock], int]:
+    """The basic blocks of a program, and of how many rows their warps have times.
+
+    Args:
+        instructions: of the program.
+        starts: the numbers of those that are jumped to; others begin blocks behind branches.
+    """
+    rows: dict[str, int] = {}
+    effects = [_effects_of(instruction, rows) for instruction in instructions]
+    begins = [n for n in range(len(effects)) if n in starts or not n or instructions[n - 1].opcode in _ENDS]
+    ends = [*begins[1:], len(effects)] if begins else []
+    found = [_block(begin, end, effects[begin:end]) for begin, end in zip(begins, ends, strict=True)]
+    return found, _LANDED + 1 + len(rows)
+
+
+def _block(begin: int, end: int, effects: Sequence[_Effects]) -> BasicBlock:
+    reads, writes = dict[int, None](), dict[int, None]()
+    for of_one in effects:
+        also = (_LANDED,) if of_one.copies else ()
+        reads.update((row, None) for row in (*of_one.reads, *also) if row not in writes)
+        writes.update(dict.fromkeys((*of_one.writes, *also, *((_STORED,) if of_one.stores else ()))))
+    return BasicBlock(begin, end, effects, np.array(list(reads), np.intp), np.array(list(writes), np.intp))
+
+
+def _effects_of(instruction: Instruction, rows: dict[str, int]) -> _Effects:
+    """Those of an instruction; registers that have no row yet get one."""
+    opcode, modifiers, cost = instruction.opcode, set(instruction.modifiers), cost_of(instruction)
+
+    def row_of(name: str) -> int:
+        return rows.setdefault(name, _LANDED + 1 + len(rows))
+
+    uses = uses_of(instruction)
+    waits = opcode == "cp" and bool({"wait_all", "wait_group"} & modifiers)
+    loads = opcode in ("ld", "ldmatrix", "atom", "red", "cp") and not {"nc", "param", "const"} & modifiers
+    also = (*((_STORED,) if loads else ()), *((_LANDED,) if waits else ()))
+    return _Effects(
+        reads=(*map(row_of, uses.reads), *also),
+        writes=tuple(map(row_of, uses.writes)),
+        cost=cost,
+        accesses=opcode in _MEMORY,
+        stores=opcode in ("st", "atom", "red"),
+        copies=opcode == "cp" and not waits and "commit_group" not in modifiers,
+        issues=max(1, round(cost.issued)) if cost.issued else 0,
+    )
+
+
+@dataclass(slots=True)
+class Clocks:
+    """The clocks of the warps of a batch, and when each has what it waits for."""
+
+    now: Cycles
+    _ready: Cycles
+
+    @classmethod
+    def of(cls, warps: int, rows: int) -> Clocks:
+        """Those of so many warps that begin."""
+        return cls(np.zeros(warps, np.int64), np.zeros((rows, warps), np.int64))
+
+    def advance(self, block: BasicBlock, warps: Any, latencies: tuple[int, ...]) -> None:
+        """Warps have executed a block.
+
+        Args:
+            block: the instructions.
+            warps: indices of the warps that execute.
+            latencies: cycles that memory adds, of each instruction that accesses it.
+        """
+        now = self.now[warps]
+        late = self._ready[block.reads][:, warps] - now
+        clock, ready = block.taken(latencies, np.maximum(late, 0, out=late))
+        if isinstance(warps, slice):
+            self._ready[block.writes] = ready + now
+        elif block.writes.size:
+            self._ready[block.writes[:, None], warps] = ready + now
+        self.now[warps] = now + clock

@@ -1,0 +1,56 @@
+"""A block takes what its instructions wait for, and is looked up when it is entered as before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from compiler.backends.nvptx.simulator import parse_ptx
+from compiler.backends.nvptx.simulator.clocks import BasicBlock, Clocks, basic_blocks
+
+HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
+
+
+@pytest.fixture(name="blocks")
+def _blocks(body_kernel: Callable[..., str]) -> Callable[[str], tuple[list[BasicBlock], int]]:
+    def found(body: str) -> tuple[list[BasicBlock], int]:
+        kernel = parse_ptx(HEADER + body_kernel(body)).kernels["k"]
+        assert kernel.instructions is not None
+        return basic_blocks(kernel.instructions, set(kernel.labels.values()))
+
+    return found
+
+
+def accesses(block: BasicBlock, latency: int) -> tuple[int, ...]:
+    """Latencies of memory in a block: so much of its last access, nothing of those before."""
+    return (*[0 for effects in block.effects if effects.accesses][1:], latency)
+
+
+def test_blocks_begin_where_is_jumped_to_and_behind_branches(
+    blocks: Callable[..., tuple[list[BasicBlock], int]],
+) -> None:
+    straight, parted = (blocks(body)[0] for body in ("mov.u32 %x, 1;", "@%p bra A; mov.u32 %x, 1; A: mov.u32 %x, 2;"))
+    assert (len(straight), len(parted)) == (1, 3)
+    assert [block.begin for block in parted[1:]] == [block.end for block in parted[:-1]]
+
+
+def test_who_needs_what_is_late_waits_for_it(blocks: Callable[..., tuple[list[BasicBlock], int]]) -> None:
+    (first, second), rows = blocks("ld.global.u32 %y, [%a]; bra A; A: add.u32 %x, %y, 1;")
+    ends = []
+    for latency in (0, 300):
+        clocks = Clocks.of(2, rows)
+        clocks.advance(first, slice(None), accesses(first, latency))
+        entered = clocks.now.copy()
+        clocks.advance(second, np.array([1]), accesses(second, 0))
+        assert clocks.now[0] == entered[0]
+        ends.append(int(clocks.now[1]))
+    assert ends[1] - ends[0] == pytest.approx(300, abs=20)
+
+
+def test_a_block_that_is_entered_as_before_is_looked_up(blocks: Callable[..., tuple[list[BasicBlock], int]]) -> None:
+    (block,), rows = blocks("ld.global.u32 %x, [%a]; add.u32 %x, %x, 1;")
+    for latency in (40, 40, 300):
+        Clocks.of(2, rows).advance(block, slice(None), accesses(block, latency))
+    assert len(block.times) == 2
