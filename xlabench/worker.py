@@ -35,7 +35,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from pkgutil import resolve_name
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, Protocol, Self
 
 from xlabench import startup
 from xlabench.errors import BenchError
@@ -56,7 +56,8 @@ _LONGEST_WAIT = 4.0  # times the limit
 _LEAST_WAIT_S = 0.05
 _ANSWERS = ({"stage"}, {"ending", "value"}, {"ending", "error", "message", "output"})
 _OOM_SCORE = Path("/proc/self/oom_score_adj")
-_PR_SET_PDEATHSIG = 1
+DIES_WITH_PARENT = 1
+"""The number of the option of `prctl` by which a process gets a signal when its parent ends."""
 _BEGIN = "from xlabench.worker import main; main()"
 
 
@@ -77,13 +78,44 @@ class Outcome:
             raise BenchError(f"no worker can be started: {self.message}\n{self.output}".strip())
 
 
-class Worker:
-    """A reusable worker; started when first needed and again after it died.  A context manager."""
+class Process(Protocol):
+    """What is asked of a worker's process."""
 
-    def __init__(self, *, memory_bytes: int | None = None, preload: Sequence[str] = ()) -> None:
+    @property
+    def pid(self) -> int:
+        """Its number."""
+
+    @property
+    def stdin(self) -> IO[bytes] | None:
+        """Takes requests."""
+
+    def poll(self) -> int | None:
+        """How it ended, None of one that runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end, or raise `subprocess.TimeoutExpired`."""
+
+    def send_signal(self, number: int, /) -> None:
+        """Send it a signal."""
+
+
+Begin = Callable[[int, IO[bytes], int], Process]
+"""Begins a process: it takes the end of a pipe for answers, a file for what is printed, and the most bytes."""
+
+
+class Worker:
+    """A reusable worker; started when first needed and again after it died.  A context manager.
+
+    `begin` begins its processes, which load what is named beforehand; by default each is a new Python.
+    """
+
+    def __init__(
+        self, *, memory_bytes: int | None = None, preload: Sequence[str] = (), begin: Begin | None = None
+    ) -> None:
         self._memory_bytes = memory_bytes
         self._preload = preload
-        self._process: subprocess.Popen[bytes] | None = None
+        self._begin = begin or self._new_python
+        self._process: Process | None = None
         self._output: IO[bytes] | None = None
         self._answers = -1
         self._pending, self._unsent = b"", memoryview(b"")
@@ -146,30 +178,33 @@ class Worker:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
 
-    def start(self) -> subprocess.Popen[bytes]:
+    def start(self) -> Process:
         """Start the process, unless it runs already, and do not wait for it."""
         if self._process is None:
             self._is_ready = False
             self._answers, theirs = os.pipe()
             self._output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
             self._pending, self._unsent = b"", memoryview(b"")
-            begin = f"import sys; sys.path[:] = [*dict.fromkeys([*{startup.search_path()!r}, *sys.path])]; {_BEGIN}"
-            numbers = map(str, (theirs, self._memory_bytes or 0, os.getpid()))
-            self._process = subprocess.Popen(
-                [*startup.python(), "-c", begin, *numbers, *self._preload],
-                bufsize=0,
-                stdin=subprocess.PIPE,
-                stdout=self._output,
-                stderr=subprocess.STDOUT,
-                pass_fds=[theirs],
-                start_new_session=True,
-            )
+            self._process = self._begin(theirs, self._output, self._memory_bytes or 0)
             os.close(theirs)
             assert self._process.stdin is not None
             os.set_blocking(self._process.stdin.fileno(), False)
         return self._process
 
-    def _started(self) -> subprocess.Popen[bytes] | None:
+    def _new_python(self, answers: int, output: IO[bytes], memory_bytes: int) -> Process:
+        begin = f"import sys; sys.path[:] = [*dict.fromkeys([*{startup.search_path()!r}, *sys.path])]; {_BEGIN}"
+        numbers = map(str, (answers, memory_bytes, os.getpid()))
+        return subprocess.Popen(
+            [*startup.python(), "-c", begin, *numbers, *self._preload],
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            pass_fds=[answers],
+            start_new_session=True,
+        )
+
+    def _started(self) -> Process | None:
         """A process that is ready, None where none gets so in time."""
         for _ in range(_MOST_STARTS):
             process = self.start()
@@ -317,9 +352,20 @@ def _serve(answers: IO[str]) -> None:
 def main() -> None:
     """Bind this process to its parent's life and to its memory limit, then serve."""
     descriptor, memory_bytes, parent = map(int, sys.argv[1:4])
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    ctypes.CDLL(None).prctl(DIES_WITH_PARENT, signal.SIGKILL)
     if os.getppid() != parent:  # it died before the line above
         return
+    serve_alone(descriptor, memory_bytes, sys.argv[4:])
+
+
+def serve_alone(descriptor: int, memory_bytes: int, preload: Sequence[str] = ()) -> None:
+    """Keep this process to its memory limit, then serve; loading is done within it.
+
+    Args:
+        descriptor: the end of a pipe for the answers.
+        memory_bytes: the limit, 0 for none.
+        preload: modules to be loaded before anything is asked.
+    """
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory_bytes:
@@ -327,10 +373,15 @@ def main() -> None:
     with contextlib.suppress(OSError):  # a system may not let us volunteer
         _OOM_SCORE.write_text("1000", encoding="utf-8")
     with os.fdopen(descriptor, "w", encoding="utf-8") as answers:
-        for module in sys.argv[4:]:
+        for module in preload:
             importlib.import_module(module)
-        if os.environ.get(startup.CUSTOM_CALLS):
-            importlib.import_module("xlabench.custom_calls").use_inherited()
+        use_custom_calls()
         answers.write("{}\n")
         answers.flush()
         _serve(answers)
+
+
+def use_custom_calls() -> None:
+    """Give custom calls the meanings that they have where this process was started, if any."""
+    if os.environ.get(startup.CUSTOM_CALLS):
+        importlib.import_module("xlabench.custom_calls").use_inherited()

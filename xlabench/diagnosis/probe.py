@@ -22,11 +22,13 @@ from compiler import aot
 from xlabench import jobs
 from xlabench.diagnosis import pass_dumps
 from xlabench.diagnosis.case import Case, Recorded, recorded
+from xlabench.engines import files_of
 from xlabench.engines.spec import split_spec
 from xlabench.errors import BenchError, Undecidable
 from xlabench.graphs.running import values_of
 from xlabench.judging import judge as judging
 from xlabench.judging.tolerance import Array, TolerancePolicy
+from xlabench.nursery import Nursery
 from xlabench.worker import ENGINES, OnStage, Outcome, Worker
 
 FAILURES = frozenset({"wrong", "crash", "compile-error", "timeout", "flaky"})
@@ -123,11 +125,12 @@ class Prober:
         self.setup = setup
         self._folder = tempfile.TemporaryDirectory(prefix="xlabench-probe-")
         self._scratch = Path(self._folder.name)
+        self._nursery = Nursery((*ENGINES, *files_of([setup.engine])))
         self._reference, self._subject = self._worker(), self._worker()
         self._llvm_listing = ""
 
     def _worker(self) -> Worker:
-        return Worker(memory_bytes=self.setup.memory_bytes, preload=ENGINES)
+        return Worker(memory_bytes=self.setup.memory_bytes, begin=self._nursery.begin)
 
     def __enter__(self) -> Self:
         return self
@@ -137,6 +140,7 @@ class Prober:
     ) -> None:
         self._reference.stop()
         self._subject.stop()
+        self._nursery.stop()
         self._folder.cleanup()
 
     def expected(self, case: Case) -> tuple[Array, ...] | None:

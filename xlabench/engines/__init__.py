@@ -32,7 +32,9 @@ __all__ = [
     "compiled_by",
     "engine",
     "execute",
+    "files_of",
     "info_of",
+    "is_complete",
     "is_foreign",
     "is_simulated",
     "launch_models_of",
@@ -56,6 +58,7 @@ OF_GRAPHS = frozenset({"ops", "clusters"})
 _REFERENCE = "reference"
 _FOREIGN = frozenset({"xla"})
 _SIMULATED = frozenset({("nvptx", "sim")})
+_COMPLETE = frozenset({_REFERENCE, "cpu"})
 _LIBERTIES = {"xla": frozenset(LIBERTIES)}
 _EXTRAS = {"jax": "peers", "jaxlib": "peers"}
 
@@ -83,6 +86,12 @@ def compiled_by(spec: str) -> str:
     return f"{inner}:{','.join(others)}" if others else inner
 
 
+def files_of(specs: Sequence[str]) -> tuple[str, ...]:
+    """The files of engines, to be loaded beforehand; none for what is no engine's name here."""
+    names = dict.fromkeys(split_spec(one)[0] for spec in specs for one in (spec, compiled_by(spec)))
+    return tuple(ENGINES[name] for name in names if name in ENGINES)
+
+
 def nested(spec: str) -> str:
     """A spec within another: what `on` says."""
     return spec.replace(":", "/", 1).replace(",", "/")
@@ -97,6 +106,11 @@ def is_simulated(spec: str) -> bool:
     """Whether calls are run by a simulator, many times slower than on the machine."""
     name, options = split_spec(compiled_by(spec))
     return any((name, device) in _SIMULATED for device in options)
+
+
+def is_complete(spec: str) -> bool:
+    """Whether an engine is ours and takes every opcode on every type that is generated, on any machine."""
+    return split_spec(spec)[0] in _COMPLETE or (is_simulated(spec) and split_spec(spec)[0] not in OF_GRAPHS)
 
 
 def apart(specs: Sequence[str]) -> list[tuple[str, ...]]:

@@ -1,7 +1,7 @@
 """What a campaign has to know before it draws anything: questions, shared out over watched workers.
 
-What an engine supports is some thousand small compilations, which on one worker of several would take longer than many
-campaigns do.
+What an engine of others supports is some thousand small compilations, which on one worker of several would take longer
+than many campaigns do.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import compiler
-from xlabench.engines import apart, is_foreign
+from xlabench.engines import apart, files_of, is_foreign
 from xlabench.errors import BenchError, RecordsLost
 from xlabench.fuzzing import findings, packs
 from xlabench.fuzzing.asking import kind_in
@@ -36,11 +36,13 @@ from xlabench.fuzzing.fuzz_jobs import drawer_of
 from xlabench.fuzzing.generate import Case
 from xlabench.fuzzing.own_failures import OwnFailure, attempt, bug_in, kept_in
 from xlabench.fuzzing.reached import names_in
+from xlabench.nursery import Nursery
 from xlabench.survival import US
 from xlabench.worker import Outcome, Worker
 
 PRELOAD = ("xlabench.fuzzing.fuzz_jobs", "xlabench.engines")
 """What a worker imports before its first batch, whose time is for programs."""
+_LOADED = (*PRELOAD, "xlabench.fuzzing.reached:seeds")
 
 _STOPPING_S = 0.1
 _RECORDS = "records.jsonl"
@@ -163,7 +165,7 @@ class WorkerPool:
     def _work(self, pending: Iterator[tuple[int, list[int]]]) -> None:
         try:
             with ExitStack() as stack:
-                parts = [(stack.enter_context(self._worker()), engines) for engines in apart(self._config.engines)]
+                parts = [(self._worker(stack, engines), engines) for engines in apart(self._config.engines)]
                 while not self._stop.is_set():
                     with self._lock:
                         batch = next(pending, None)
@@ -175,8 +177,10 @@ class WorkerPool:
         except BaseException as error:  # noqa: BLE001 - it is raised again where the results are read
             self._results.put(error)
 
-    def _worker(self) -> Worker:
-        worker = Worker(memory_bytes=self._config.memory_bytes, preload=PRELOAD)
+    def _worker(self, stack: ExitStack, engines: Sequence[str]) -> Worker:
+        """A worker for engines; what these end again and again is each time begun at once."""
+        nursery = stack.enter_context(Nursery((*_LOADED, *files_of(engines))))
+        worker = stack.enter_context(Worker(memory_bytes=self._config.memory_bytes, begin=nursery.begin))
         self._workers.append(worker)
         return worker
 
