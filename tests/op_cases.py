@@ -83,7 +83,7 @@ CALLS = {
     "BatchMatMul": rows_of(op_rows.batches),
     "BatchMatMulV2": rows_of(op_rows.spread_batches),
     "BatchMatMulV3": rows_of(op_matrix_rows.mixed_batches, attribute="Tout"),
-    **dict.fromkeys(("Sum", "Mean", "Prod", "Max", "Min", "All", "Any"), rows_of(op_rows.axes)),
+    **dict.fromkeys(("Sum", "Mean", "Prod", "EuclideanNorm", "Max", "Min", "All", "Any"), rows_of(op_rows.axes)),
     **dict.fromkeys(("ArgMax", "ArgMin"), rows_of(op_rows.places)),
     **dict.fromkeys(("Shape", "Size"), rows_of(op_rows.asked_in_64)),
     "ShapeN": rows_of(op_rows.asked_of_many),
