@@ -63,6 +63,7 @@ def _named(names):
 INTEGERS = [BY_NAME[name] for name in ("int32", "int64", "uint32", "uint64")]
 CALLS = {
     "Merge": op_made.sides,
+    "DeviceIndex": op_made.devices,
     **op_stores.ROWS,
     "Einsum": rows_of(op_linear_rows.products, [BY_NAME[one] for one in ("float32", "int32", "complex64")]),
     **dict.fromkeys(("CheckNumerics", "CheckNumericsV2"), rows_of(op_rows.checked)),
@@ -83,7 +84,7 @@ CALLS = {
     "BatchMatMul": rows_of(op_rows.batches),
     "BatchMatMulV2": rows_of(op_rows.spread_batches),
     "BatchMatMulV3": rows_of(op_matrix_rows.mixed_batches, attribute="Tout"),
-    **dict.fromkeys(("Sum", "Mean", "Prod", "Max", "Min", "All", "Any"), rows_of(op_rows.axes)),
+    **dict.fromkeys(("Sum", "Mean", "Prod", "EuclideanNorm", "Max", "Min", "All", "Any"), rows_of(op_rows.axes)),
     **dict.fromkeys(("ArgMax", "ArgMin"), rows_of(op_rows.places)),
     **dict.fromkeys(("Shape", "Size"), rows_of(op_rows.asked_in_64)),
     "ShapeN": rows_of(op_rows.asked_of_many),

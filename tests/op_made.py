@@ -4,7 +4,7 @@ import numpy as np
 from op_case import Case
 from op_values import numbers, specials
 
-from compiler.graph import BY_NAME, Node
+from compiler.graph import BY_NAME, AttributeList, Node
 from compiler.ir.types import PRED
 from compiler.tf2xla import RECORDS
 
@@ -44,10 +44,13 @@ def lists(name):
         Node("none", "EmptyTensorList", ("in2", "in4"), "", shaped),
         Node("first", "TensorListPushBack", ("none", "in1"), "", kind),
         Node("zeros", "TensorListReserve", ("in2", "in4"), "", shaped),
+        Node("put", "TensorListScatterIntoExistingList", ("zeros", "in0", "in9"), "", kind),
+        Node("rows", "TensorListScatterV2", ("in0", "in9", "in2", "in4"), "", shaped),
+        Node("few", "TensorListScatterV2", ("in0", "in9", "in2", "in8"), "", shaped),
         Node("parts", "TensorListSplit", ("in0", "in8", "in7"), "", shaped),
     ]
     takes = {
-        "TensorListStack": [("same", "in2"), ("parts", "in8")],
+        "TensorListStack": [("same", "in2"), ("parts", "in8"), ("put", "in2"), ("rows", "in2"), ("few", "in2")],
         "TensorListLength": [("first",), ("less",), ("zeros",)],
         "TensorListElementShape": [("first",), ("whole",)],
         "TensorListGather": [("same", "in6", "in2")],
@@ -59,7 +62,7 @@ def lists(name):
     if name == "TensorListElementShape":
         attributes = {"shape_type": BY_NAME["int32"]}
     given = [x, item, shape, one, most, np.array(0, np.int32), np.array([2, 0], np.int32), np.array([1, 1, 1])]
-    given.append(np.array(-1, np.int32))
+    given += [np.array(-1, np.int32), np.array([3, 0, 1], np.int32)]
     return [
         Case(
             f"{name}/float32/{n}",
@@ -67,7 +70,7 @@ def lists(name):
             attributes,
             given,
             len(RECORDS[name].signature.outputs),
-            known=(2, 3, 4, 5, 6, 7, 8),
+            known=(2, 3, 4, 5, 6, 7, 8, 9),
             before=tuple(made),
             takes=inputs,
         )
@@ -88,3 +91,8 @@ def sides(name):
         Case(f"{name}/float32/{n}", name, {**kind, "N": 2}, [x, np.array(n % 2 == 0)], 2, before=made, takes=sides)
         for n, sides in enumerate([("false", "true")] * 2 + [("true", "false")] * 2)
     ]
+
+
+def devices(name):
+    """The number of a device that is none of these: a program runs on none of those that have kernels."""
+    return [Case(f"{name}/{n}", name, {"device_names": AttributeList("s", (b"GPU", b"TPU")[:n])}, []) for n in (1, 2)]

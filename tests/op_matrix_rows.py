@@ -179,6 +179,7 @@ ROWS = {
     "MatrixInverse": inverses,
     "MatrixSolve": solved,
     "MatrixDeterminant": determinants,
+    "LogMatrixDeterminant": determinants,
     "Qr": reflected,
     "Diag": vectors,
     "DiagPart": square,

@@ -172,6 +172,23 @@ def resized(element_type):
         yield attributes, [numbers(element_type, *image), ints(*size)]
 
 
+_KINDS = ("lanczos1", "lanczos3", "lanczos5", "gaussian", "box", "triangle", "keyscubic", "mitchellcubic")
+_SCALED = [(kind, number % 2 == 0, (0.5, 0.7) if number % 3 else (1.5, 1.2)) for number, kind in enumerate(_KINDS)]
+
+
+def scaled(element_type):
+    for kind, smooths, scale in _SCALED:
+        attributes = {"kernel_type": kind.encode(), "antialias": smooths}
+        places = [np.array(scale, np.float32), np.array((0.25, -0.5), np.float32)]
+        yield attributes, [numbers(element_type, 1, 5, 7, 2), ints(4, 6), *places]
+
+
+def scaled_back(element_type):
+    g = numbers(element_type, 1, 4, 6, 2, seed=1)
+    for attributes, (image, _, *places) in scaled(element_type):
+        yield attributes, [g, image, *places]
+
+
 def nearest_back(element_type):
     for image, size, attributes in _RESIZED:
         yield attributes, [numbers(element_type, image[0], *size, image[-1]), ints(*image[1:3])]
@@ -219,6 +236,8 @@ ROWS = {
     "ResizeNearestNeighborGrad": nearest_back,
     "ResizeNearestNeighbor": resized,
     "ResizeBilinear": resized,
+    "ScaleAndTranslate": scaled,
+    "ScaleAndTranslateGrad": scaled_back,
     "ResizeBicubic": resized,
     "ResizeBilinearGrad": resized_back,
     "ResizeBicubicGrad": resized_back,

@@ -22,6 +22,7 @@ _NEVER = """
     SparseApplyRMSProp ResourceSparseApplyAdagrad ResourceSparseApplyAdagradV2 ResourceSparseApplyCenteredRMSProp
     ResourceSparseApplyKerasMomentum ResourceSparseApplyMomentum ResourceSparseApplyRMSProp
     CheckNumericsV2 CollectiveGather CollectiveGatherV2 CollectiveReduce InTopK InvGrad MatrixDeterminant
+    ScaleAndTranslate ScaleAndTranslateGrad BesselI0 BesselI1 LogMatrixDeterminant EuclideanNorm
     ResizeBicubic ResizeBicubicGrad ResizeNearestNeighborGrad
     SegmentSum SegmentMean SegmentProd SegmentMax SegmentMin ImageProjectiveTransformV3 QuantizeAndDequantizeV4Grad
     ApplyAdaMax ApplyAdagradDA ApplyAddSign ApplyFtrl ApplyFtrlV2 ApplyPowerSign ApplyProximalAdagrad

@@ -32,6 +32,11 @@ def _determinant(node: Built, g: Output) -> Output:
     return back * scale.op("ExpandDims", -1).op("ExpandDims", -1)
 
 
+def _logarithm_of_determinant(node: Built, _sign: Output, g: Output) -> Output:
+    back = node["input"].op("MatrixInverse", adjoint=True)
+    return back * g.op("ExpandDims", -1).op("ExpandDims", -1)
+
+
 def _transform(inverse: str, count: int, *, is_forward: bool) -> Differentiate:
     def formula(node: Built, g: Output) -> Output:
         rank = rank_of(node, node["input"])
@@ -125,6 +130,7 @@ GRADIENTS: dict[str, Differentiate] = {
     "MatrixInverse": _inverse,
     "MatrixSolve": _solved,
     "MatrixDeterminant": _determinant,
+    "LogMatrixDeterminant": _logarithm_of_determinant,
     **{f"FFT{suffix}": _transform(f"IFFT{suffix}", n, is_forward=True) for n, suffix in _DIMENSIONS.items()},
     **{f"IFFT{suffix}": _transform(f"FFT{suffix}", n, is_forward=False) for n, suffix in _DIMENSIONS.items()},
     **{f"RFFT{suffix}": _of_real(f"IFFT{suffix}", n) for n, suffix in _DIMENSIONS.items() if n < 3},

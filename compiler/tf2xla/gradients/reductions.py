@@ -96,9 +96,14 @@ def _nothing(*names: str) -> dict[str, Differentiate]:
     return dict.fromkeys(names, no_gradient)
 
 
+def _length(node: Built, g: Output) -> Output:
+    return node.inputs[0] / (kept(node, node.output) / kept(node, g))
+
+
 GRADIENTS: dict[str, Differentiate] = {
     "Sum": _sum,
     "Mean": _mean,
+    "EuclideanNorm": _length,
     "Max": _extreme,
     "Min": _extreme,
     "Prod": _product,

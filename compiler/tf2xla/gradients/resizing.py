@@ -20,8 +20,15 @@ def _of_image(op: str) -> Differentiate:
     return lambda node, g: g.op(op, node["images"], **_stated(node))
 
 
+def _scaled(node: Built, g: Output) -> Output:
+    stated = {name: node.attribute(name) for name in ("kernel_type", "antialias")}
+    image = node["images"].op("Cast", DstT=g.type.base)
+    return g.op("ScaleAndTranslateGrad", image, node["scale"], node["translation"], **stated)
+
+
 GRADIENTS: dict[str, Differentiate] = {
     "ResizeNearestNeighbor": _nearest,
+    "ScaleAndTranslate": _scaled,
     "ResizeBilinear": _of_image("ResizeBilinearGrad"),
     "ResizeBilinearGrad": no_gradient,
     "ResizeBicubic": _of_image("ResizeBicubicGrad"),

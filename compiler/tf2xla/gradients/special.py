@@ -19,6 +19,13 @@ def _i0(node: Built, g: Output) -> Output:
     return g * (x.op("BesselI1e") - x.op("Sign") * node.output)
 
 
+def _whole_i1(node: Built, g: Output) -> Output:
+    """At 0, where the formula divides by x, a half."""
+    x, y = node["x"], node.output
+    half = node.constant(0.5, x.type.base)
+    return g * x.op("Equal", x.op("ZerosLike")).op("SelectV2", half, x.op("BesselI0") - y / x)
+
+
 def _i1(node: Built, g: Output) -> Output:
     """At 0, where the formula divides by x, a half."""
     x, y = node["x"], node.output
@@ -64,6 +71,8 @@ GRADIENTS: dict[str, Differentiate] = {
     "Digamma": lambda node, g: g * node["x"].op("OnesLike").op("Polygamma", node["x"]),
     "Erfinv": lambda node, g: g * (_exp(node.output.op("Square")) * (math.sqrt(math.pi) / 2)),
     "Ndtri": lambda node, g: g * (_exp(node.output.op("Square") * 0.5) * math.sqrt(2 * math.pi)),
+    "BesselI0": lambda node, g: g * node["x"].op("BesselI1"),
+    "BesselI1": _whole_i1,
     "BesselI0e": _i0,
     "BesselI1e": _i1,
     "Igamma": _incomplete(1),

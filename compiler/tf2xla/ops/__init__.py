@@ -33,6 +33,7 @@ from compiler.tf2xla.ops import (
     random,
     reductions,
     resizing,
+    scaling,
     scatters,
     selection,
     shapes,
@@ -49,6 +50,7 @@ from compiler.tf2xla.ops import (
     vectors,
     xla,
     xla_functions,
+    xla_modules,
 )
 from compiler.tf2xla.record import Record
 
@@ -84,6 +86,7 @@ _FAMILIES = (
     blocks,
     diagonals,
     resizing,
+    scaling,
     projections,
     counting,
     transforms,
@@ -98,6 +101,7 @@ _FAMILIES = (
     value_sizes,
     xla,
     xla_functions,
+    xla_modules,
 )
 
 RECORDS: dict[str, Record] = {

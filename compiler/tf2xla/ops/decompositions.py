@@ -72,11 +72,28 @@ def _determinant(operation: Operation) -> Expression:
     x, (a, outer) = operation["input"], _batched(operation, "input")
     if 0 in x.dims:
         return operation.full(1, x.type, outer)
+    return reduced(_signed_pivots(a), "multiply", 1, (1,)).reshape(*outer).to(x.type)
+
+
+def _signed_pivots(a: Expression) -> Expression:
     whole, pivots, _ = lu(a)
-    place = iota(operation.computation, S32, pivots.dims, 1) + 1
+    place = iota(a.instruction.computation, S32, pivots.dims, 1) + 1
     one = a.literal(1).spread(pivots.dims, ())
     signs = pivots.compare("EQ", place).where(one, -one)
-    return reduced(matrices.diagonal(whole) * signs, "multiply", 1, (1,)).reshape(*outer).to(x.type)
+    return matrices.diagonal(whole) * signs
+
+
+def _logarithm_of_determinant(operation: Operation) -> list[Expression]:
+    """The sign of the determinant, of complex numbers its direction, and the logarithm of its size."""
+    x, (a, outer) = operation["input"], _batched(operation, "input")
+    if 0 in x.dims:
+        return [operation.full(1, x.type, outer), operation.full(0, x.type, outer)]
+    pivots = _signed_pivots(a)
+    size = pivots.apply("abs").to(a.type) if a.type.is_complex else pivots.apply("abs")
+    direction = pivots / size if a.type.is_complex else pivots.apply("sign")
+    sign = reduced(direction, "multiply", 1, (1,))
+    logarithm = reduced(size.apply("log"), "add", 0, (1,))
+    return [one.reshape(*outer).to(x.type) for one in (sign, logarithm)]
 
 
 def _qr(operation: Operation) -> Sequence[Expression]:
@@ -129,6 +146,12 @@ RECORDS = table(
         f"matrix: T, rhs: T -> output: T; adjoint: bool = false; {_TYPES}",
         _solved,
         "The solution of equations.",
+    ),
+    record(
+        "LogMatrixDeterminant",
+        "input: T -> sign: T, log_abs_determinant: T; T: {complexes float16 float32 float64}",
+        _logarithm_of_determinant,
+        "The sign of the determinant, and the logarithm of its size.",
     ),
     record("MatrixDeterminant", f"input: T -> output: T; {_TYPES}", _determinant, "The determinant."),
     record(

@@ -17,6 +17,7 @@ from compiler.ops.build import build
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.ops.indexing import gathered
 from compiler.tf2xla.record import Lower, Record, Trait, record, table
+from compiler.tf2xla.scattering import scattered
 from compiler.tf2xla.values import TensorList, same_each
 
 _MOST = 1 << 24
@@ -158,6 +159,35 @@ def _gathered(operation: Operation) -> Expression:
     return gathered(operation, buffer, indices, 0, 0)
 
 
+def _put_in(operation: Operation) -> TensorList:
+    """Rows in place of others; a host would make a list longer for a number that it has not."""
+    given, rows, numbers = operation.tensor_list("input_handle"), operation["tensor"], operation["indices"]
+    _check_numbers(operation, rows, numbers)
+    known = operation.library.value(numbers)
+    fits = known is None or known.size == 0 or int(known.max()) < given.most
+    operation.require(fits, lambda: f"its list has {given.most} elements, and no number {known.max()}")  # type: ignore[union-attr]  # known
+    buffer = _buffer(operation, given, rows.dims[1:])
+    return replace(given, buffer=scattered(buffer, numbers.reshape(*numbers.dims, 1), rows, None), each=None)
+
+
+def _of_rows(operation: Operation) -> TensorList:
+    """A list of rows under their numbers, as long as it is said, or as the greatest number asks for."""
+    rows, numbers = operation["tensor"], operation["indices"]
+    _check_numbers(operation, rows, numbers)
+    [most] = operation.integers("num_elements")
+    if most == -1:
+        most = max(operation.integers("indices"), default=-1) + 1
+    made = _made(operation, most, most)
+    buffer = _buffer(operation, made, rows.dims[1:])
+    after = scattered(buffer, numbers.reshape(*numbers.dims, 1), rows, None)
+    return replace(made, buffer=after, is_full=True)
+
+
+def _check_numbers(operation: Operation, rows: Expression, numbers: Expression) -> None:
+    fits = len(numbers.dims) == 1 and rows.dims[:1] == numbers.dims
+    operation.require(fits, lambda: f"{list(numbers.dims)} do not number the rows of {list(rows.dims)}")
+
+
 def _joined(operation: Operation) -> list[Expression]:
     """All elements along their first dimension, and how many rows each has."""
     buffer = _filled(operation, operation.tensor_list("input_handle"))
@@ -257,6 +287,20 @@ RECORDS = table(
         f"{_HANDLE}, indices: int32, element_shape: int32 -> values: element_dtype; {_KIND}",
         _gathered,
         "Elements of given numbers along a new dimension.",
+    ),
+    _list(
+        "ScatterIntoExistingList",
+        f"{_HANDLE}, tensor: element_dtype, indices: int32 -> output_handle: variant; {_KIND}",
+        _put_in,
+        "The list with other rows under their numbers.",
+    ),
+    _list(
+        "ScatterV2",
+        f"tensor: element_dtype, indices: int32, {_SHAPED}, num_elements: int32 -> output_handle: variant; "
+        f"{_KIND}; {_SHAPE}",
+        _of_rows,
+        "A list of rows under their numbers.",
+        ("element_shape", "num_elements"),
     ),
     _list(
         "ConcatV2",

@@ -13,8 +13,9 @@ from compiler.ir.attributes import PaddingDimension
 from compiler.ir.module import Computation
 from compiler.ir.numbers import bounds
 from compiler.ir.shape import ArrayShape
-from compiler.ir.types import PRED, S64, U64, ElementType
+from compiler.ir.types import F64, PRED, S64, U64, ElementType
 from compiler.ops.build import build, parameter
+from compiler.tf2xla.broadcasting import conjugate
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.record import Lower, Record, record, table
 from compiler.tf2xla.reducing import greatest, in_f32, reduced, total
@@ -61,10 +62,18 @@ def _any(x: Expression, axes: tuple[int, ...]) -> Expression:
     return reduced(x, "or", 0, axes)
 
 
+def _length(x: Expression, axes: tuple[int, ...]) -> Expression:
+    """Squares of integers, and their sum, wrap around as these do."""
+    wide = x.to(in_f32(x.type))
+    squares = total(wide * conjugate(wide), axes)
+    return (squares.to(F64) if x.type.is_integer else squares).apply("sqrt").to(x.type)
+
+
 _FORMULAS = {
     "Sum": ("numbers", total, "The sum."),
     "Mean": ("numbers", _mean, "The sum divided by the number of elements."),
     "Prod": ("numbers", _product, "The product."),
+    "EuclideanNorm": ("numbers", _length, "The root of the sum of squares."),
     "Max": ("reals", greatest, "The greatest, NaN if there is one."),
     "Min": ("reals", _least, "The least, NaN if there is one."),
     "All": ("", _all, "Whether all are true."),
@@ -78,7 +87,7 @@ def _reduction(name: str) -> Record:
     def lower(operation: Operation) -> Expression:
         x = operation[port]
         axes = axes_of(operation, indices, len(x.dims))
-        return kept(operation, formula(x, axes) if axes else x, x.dims, axes)
+        return kept(operation, formula(x, axes) if axes or name == "EuclideanNorm" else x, x.dims, axes)
 
     port, indices = "input", "reduction_indices"
     one = "bool" if not types else "T"

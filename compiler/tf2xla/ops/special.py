@@ -81,9 +81,15 @@ def _row(name: str, formula: Callable[[Expression], Expression], doc: str) -> Re
     return record(name, "x: T -> y: T; T: {floats}", lambda operation: widened(operation["x"]), doc)
 
 
+def _unscaled(order: int) -> Callable[[Expression], Expression]:
+    return lambda x: _bessel(order)(x) * x.apply("abs").apply("exponential")
+
+
 RECORDS = table(
     _row("Erfinv", _error_inverse, "The inverse of the error function."),
     _row("Ndtri", _normal_inverse, "The inverse of the normal distribution."),
+    _row("BesselI0", _unscaled(0), "Bessel's function I0."),
+    _row("BesselI1", _unscaled(1), "Bessel's function I1."),
     _row("BesselI0e", _bessel(0), "Bessel's function I0 over e^|x|."),
     _row("BesselI1e", _bessel(1), "Bessel's function I1 over e^|x|."),
 )

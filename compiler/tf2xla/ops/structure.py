@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler.expansion.expression import Expression
 from compiler.graph import PartialShape, Tensor
-from compiler.ir.types import PRED
+from compiler.ir.types import PRED, S32
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.record import Record, Trait, record, table, with_shapes
 from compiler.tf2xla.terms import Built
@@ -64,7 +64,19 @@ def _identity(name: str, doc: str) -> Record:
     return record(name, "input: T -> output: T; T: {any}", _passed_on, doc)
 
 
+def _device_index(operation: Operation) -> Expression:
+    """Behind the last: a program is for none of the devices, so that it takes what is meant for others."""
+    return operation.number(len(operation.attribute("device_names")), S32)
+
+
 RECORDS = table(
+    record(
+        "DeviceIndex",
+        "-> index: int32; device_names: list(string)",
+        _device_index,
+        "The number of the device among some.",
+        traits=Trait.STATEFUL,
+    ),
     record("Const", "-> output: dtype; value: tensor; dtype: {any}", _const, "A value."),
     with_shapes(
         record("Placeholder", "-> output: dtype; dtype: {any}; shape: shape = unknown", _placeholder, "What is fed."),

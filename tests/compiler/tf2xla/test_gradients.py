@@ -27,6 +27,7 @@ from compiler.tf2xla.differentiation import dense, gradients
 REAL = {
     *("Sign", "SquaredDifference", "Xdivy", "Xlogy", "Xlog1py", "TridiagonalSolve"),
     *("Cumprod", "SegmentProd", "UnsortedSegmentProd", "Svd", "SelfAdjointEigV2"),
+    *("EuclideanNorm", "LogMatrixDeterminant"),
 }
 """Ops whose gradients of complex numbers are no derivatives in TensorFlow, and so none here."""
 SIZED = {"Qr", "Svd"}

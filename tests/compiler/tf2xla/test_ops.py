@@ -106,7 +106,7 @@ def run(case, *, is_wide=False):
     return [*found, *(written.get(f"in{number}") for number in case.variables)]
 
 
-NOT_CALLED = {"NoOp", "ControlTrigger", "Assert", "Variable", "XlaCustomCall", "FakeParam"}
+NOT_CALLED = {"NoOp", "ControlTrigger", "Assert", "Variable", "XlaCustomCall", "XlaCallModule", "FakeParam"}
 """What gives nothing, a variable under its older name, what has a meaning elsewhere, and what nobody looks at."""
 
 

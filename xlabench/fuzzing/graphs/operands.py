@@ -52,6 +52,8 @@ SHAPES: Mapping[str, str] = {
     "ResizeNearestNeighborGrad": "bhwc",
     "ResizeBilinearGrad": "bhwc bijc",
     "ResizeBicubicGrad": "bhwc bijc",
+    "ScaleAndTranslate": "bhwc",
+    "ScaleAndTranslateGrad": "bhwc bijc",
     "LRN": "bhwc",
     "FusedBatchNorm": "bhwc c c c c",
     "FusedBatchNormV2": "bhwc c c c c",
@@ -241,7 +243,13 @@ def _always(value: Any) -> Callable[[Generator, Dims], Any]:
     return lambda _rng, _dims: value
 
 
-_RESIZED = ("ResizeNearestNeighbor", "ResizeBilinear", "ResizeBicubic", "ResizeNearestNeighborGrad")
+_RESIZED = (
+    "ResizeNearestNeighbor",
+    "ResizeBilinear",
+    "ResizeBicubic",
+    "ResizeNearestNeighborGrad",
+    "ScaleAndTranslate",
+)
 _DIAGONALS = (
     "MatrixDiagPartV2",
     "MatrixDiagPartV3",
@@ -297,6 +305,8 @@ KNOWN: Mapping[str, Callable[[Generator, Dims], Any]] = {
     "s1": _new_dims,
     "segment_ids": _segments,
     "ImageProjectiveTransformV3.output_shape": _image_size,
+    "scale": lambda rng, _dims: [float(one) / 2 for one in rng.integers(1, 5, 2)],
+    "translation": lambda rng, _dims: [float(one) / 2 for one in rng.integers(-1, 2, 2)],
     "fill_value": _number(-2, 2),
     "num_bits": _number(2, 8),
     "num_samples": _number(1, LARGEST_DIM),

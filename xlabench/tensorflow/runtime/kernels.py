@@ -163,6 +163,12 @@ def _check_numerics(node: Node, _resources: Resources) -> Kernel:
     return kernel
 
 
+def _device_index(node: Node, _resources: Resources) -> Kernel:
+    names: Any = node.attributes["device_names"]
+    own = next((n for n, one in enumerate(names.values) if f"device:{one.decode()}:" in node.device), len(names.values))
+    return lambda _: (np.int32(own).reshape(()),)
+
+
 KERNELS: Mapping[str, Maker] = {
     "Const": _const,
     "Placeholder": _placeholder,
@@ -173,6 +179,7 @@ KERNELS: Mapping[str, Maker] = {
     "AssignAddVariableOp": _changed(np.add),
     "AssignSubVariableOp": _changed(np.subtract),
     "NoOp": _nothing,
+    "DeviceIndex": _device_index,
     "Switch": _switch,
     "Merge": _merge,
     "_XlaMerge": _merge,

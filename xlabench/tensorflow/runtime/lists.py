@@ -123,6 +123,27 @@ def _split(_node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
     return (Items(tuple(np.split(inputs[0], ends[:-1])) if len(ends) else (), _dims(inputs[1])),)
 
 
+def _put_in(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    """Rows in place of others; of a number that a list has not it becomes as long as it must."""
+    given, rows, numbers = inputs
+    return (Items(_with_rows(node, given.elements, rows, numbers), given.dims),)
+
+
+def _of_rows(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    rows, numbers, dims, count = inputs
+    return (Items(_with_rows(node, (None,) * max(int(count), 0), rows, numbers), _dims(dims)),)
+
+
+def _with_rows(node: Node, elements: tuple[Any, ...], rows: Any, numbers: Any) -> tuple[Any, ...]:
+    if len(rows) != len(numbers) or min(numbers, default=0) < 0:
+        said = f"Invalid number of rows in input tensor: {len(rows)} rows for the indices {list(numbers)}"
+        raise raised(errors.InvalidArgumentError, node, said)
+    found = [*elements, *[None] * (max(numbers, default=-1) + 1 - len(elements))]
+    for number, row in zip(numbers, rows, strict=True):
+        found[number] = row
+    return tuple(found)
+
+
 def _length(_node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
     return (np.int32(len(inputs[0].elements)).reshape(()),)
 
@@ -166,6 +187,8 @@ LISTS: Mapping[str, Maker] = {
         "TensorListElementShape": _element_shape,
         "TensorListGather": _gathered,
         "TensorListConcatV2": _joined,
+        "TensorListScatterIntoExistingList": _put_in,
+        "TensorListScatterV2": _of_rows,
     }.items()
 }
 """Ops on lists of tensors."""

@@ -37,6 +37,19 @@ def test_what_nobody_has_set_is_zero():
         assert session.run(none).shape == (0, 2)
 
 
+def test_rows_are_put_in_under_their_numbers():
+    made = raw_ops.TensorListScatterV2(tensor=[[1.0], [2.0]], indices=[2, 0], element_shape=[1], num_elements=-1)
+    more = raw_ops.TensorListScatterIntoExistingList(input_handle=made, tensor=[[5.0], [6.0]], indices=[1, 3])
+    wrong = raw_ops.TensorListScatterIntoExistingList(input_handle=made, tensor=[[5.0]], indices=[1, 3])
+    whole, none = (
+        raw_ops.TensorListStack(input_handle=one, element_shape=[1], element_dtype=tf.float32) for one in (more, wrong)
+    )
+    with tf.Session() as session:
+        assert session.run(whole).tolist() == [[2], [5], [1], [6]]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid number of rows"):
+            session.run(none)
+
+
 def test_every_op_on_lists_has_a_kernel():
     ports = ((name, (*one.signature.inputs, *one.signature.outputs)) for name, one in RECORDS.items())
     assert {name for name, those in ports if any(port.type == "variant" for port in those)} == set(LISTS)
