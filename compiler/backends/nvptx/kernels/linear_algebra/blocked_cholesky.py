@@ -111,7 +111,7 @@ class _Blocked:
                 quotient = builder.binary("fdiv", shared.load(mine, column), pivot)
                 shared.store(mine, column, builder.select(is_pivot, pivot, quotient))
             grid.barrier(builder)
-            # All warps take the column out of the rows, of which each has every so manieth element.
+            # All warps take the column out of the rows, of which each warp has every fourth element.
             begin = builder.add(column, builder.add(integer(1), warp))
             with (
                 builder.when(builder.compare("slt", row, width), "rest"),
