@@ -14,7 +14,7 @@ coefficients rounded one by one with the remaining ones fitted again); the comme
 from __future__ import annotations
 
 from compiler.codegen.llvm_ir import integer, mangled
-from compiler.codegen.math.term import Format, Term, polynomial
+from compiler.codegen.math.term import Format, Term, polynomial, squared_polynomial
 
 _LOG2_E = 1.4426950408889634
 """log2(e), rounded to f64."""
@@ -146,9 +146,11 @@ def power_of_two_and_rest(x: Term, *, minus: int = 0, exact: bool = True) -> tup
 
 def expm1_moderate(x: Term) -> Term:
     """e^x - 1 for x <= 0 where 2^n is a normal number; no -0."""
+    format_ = x.format
     # The more n there is for ln2 to be wrong by, the less is left of the power.
-    power, p = power_of_two_and_rest(x, exact=False)
-    return p.fma(power, power - 1.0)
+    n, r = _reduce(x, bias=format_.one >> format_.mantissa, exact=False)
+    power, square = (n << format_.mantissa).real(), r * r
+    return square.fma(squared_polynomial(r, _EXP[format_.type]), r).fma(power, power - 1.0)
 
 
 def exponential_minus_one(x: Term) -> Term:

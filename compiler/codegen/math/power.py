@@ -8,7 +8,7 @@ term and all products compensated, error below 2^-64).  The special cases are C9
 from __future__ import annotations
 
 from compiler.codegen.math.exp_log import LN2, exp_reduced, integer_to_real, scale, split_exponent
-from compiler.codegen.math.term import F32, F64, Term, halved_polynomial, polynomial, two_product, two_sum
+from compiler.codegen.math.term import F32, F64, Term, paired_polynomial, polynomial, two_product, two_sum
 
 # log2(1+f)/f for sqrt(1/2) <= 1+f <= sqrt(2): 2^-38.5.
 _LOG2 = (
@@ -26,6 +26,8 @@ _ATANH_TAIL = (
     0.2, 0.14285714285710768, 0.11111111112922717, 0.09090908745936933, 0.0769233801169861, 0.0666539961823197,
     0.059022505107612935, 0.053876108256721754,
 )  # fmt: skip
+# (1 - h)^(-1/3) - 1 over h.
+_INVERSE_CBRT = (0.3333333333333333, 0.2222222222222222, 0.1728395061728395)
 _THIRD = (0.3333333333333333, 1.850371707708594e-17)
 """1/3 as a sum of two doubles."""
 _TWO_LOG2_E = (2.8853900817779268, 4.0710547481862066e-17)
@@ -43,23 +45,41 @@ def rsqrt(x: Term) -> Term:
 
 
 def cbrt(x: Term) -> Term:
-    """Halley's iteration, which triples the right bits, from a third of the exponent; f32 is computed in double."""
+    """The cube root of the magnitude, with the sign put back."""
     magnitude = x.abs()
-    wide = magnitude.cast("fpext", "double") if x.format is F32 else magnitude
+    root = _cbrt_f32(magnitude) if x.format is F32 else _cbrt_f64(magnitude)
+    ordinary = (magnitude > 0.0) & (magnitude < float("inf"))
+    return ordinary.where(root.copysign(x), x)
+
+
+def _cbrt_f32(magnitude: Term) -> Term:
+    """The product a y^2 in double, with y = a^(-1/3) by two steps without divisions, which triple the right bits.
+
+    With h = 1 - a y^3 it is y (1 - h)^(-1/3), of which the steps take three and two terms: h is 2^-3.2, 2^-14.2 and
+    2^-42.9.
+    """
+    a = magnitude.cast("fpext", "double")
+    # Four thirds of the exponent's bias, less a third of the high word and the error's mean, times 2^32.
+    third = ((a.bits() >> 32) * 0x55555556) >> 32
+    y = ((third * -1 + 1430186264) << 32).real()
+    for terms in (_INVERSE_CBRT, _INVERSE_CBRT[:2]):
+        h = (y * y).fma(-(y * a), 1.0)
+        y = (y * h).fma(polynomial(h, terms), y)
+    return (a * y * y).cast("fptrunc", "float")
+
+
+def _cbrt_f64(magnitude: Term) -> Term:
+    """Halley's iteration, which triples the right bits, from a third of the exponent."""
     # Away from the denormals, and from where the denominator below would overflow.
-    small = wide < 1.0
-    a = wide * small.where(wide.literal(2.0**54), 2.0**-54)
+    small = magnitude < 1.0
+    a = magnitude * small.where(magnitude.literal(2.0**54), 2.0**-54)
     # The high word over three, by its reciprocal, plus two thirds of the exponent's bias less the mean error.
     third = ((a.bits() >> 32) * 0x55555556) >> 32
     root = ((third + 715094163) << 32).real()
-    for _ in range(2 if x.format is F32 else 3):
+    for _ in range(3):
         cube = root * root * root
         root = root - root * ((cube - a) / (cube + cube + a))
-    root = root * small.where(root.literal(2.0**-18), 2.0**18)
-    if x.format is F32:
-        root = root.cast("fptrunc", "float")
-    ordinary = (magnitude > 0.0) & (magnitude < float("inf"))
-    return ordinary.where(root.copysign(x), x)
+    return root * small.where(root.literal(2.0**-18), 2.0**18)
 
 
 def _exp2_of_log2_f32(magnitude: Term, y: Term) -> Term:
@@ -67,10 +87,10 @@ def _exp2_of_log2_f32(magnitude: Term, y: Term) -> Term:
     wide = magnitude.cast("fpext", "double")
     e, significand = split_exponent(wide)
     f = significand - 1.0
-    log2 = f.fma(halved_polynomial(f, _LOG2), integer_to_real(e, F64))
+    log2 = f.fma(paired_polynomial(f, _LOG2), integer_to_real(e, F64))
     z = (y.cast("fpext", "double") * log2).at_most(200.0).at_least(-200.0)
     shifted = z + F64.magic
-    p = halved_polynomial(z - (shifted - F64.magic), _EXP2)
+    p = paired_polynomial(z - (shifted - F64.magic), _EXP2)
     return (p * ((shifted.bits() << F64.mantissa) + F64.one).real()).cast("fptrunc", "float")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compiler.codegen.math.exp_log import expm1_moderate
-from compiler.codegen.math.term import Term, polynomial
+from compiler.codegen.math.term import Term, squared_polynomial
 
 # 2/sqrt(pi) rounded, and (-log(erfc(t))/t - that) on (0, bound]: 2^-27.9 and 2^-54.8 of erf(t).
 _HEAD = {"float": 1.128379225730896, "double": 1.1283791670955126}
@@ -31,5 +31,6 @@ def erf(x: Term) -> Term:
     keeps small results exact.  Beyond the bound erf has rounded to 1.
     """
     t = x.abs().at_most(_BOUND[x.format.type])
-    u = t.fma(_HEAD[x.format.type], t * polynomial(t, _EXPONENT[x.format.type]))
+    first, *rest = _EXPONENT[x.format.type]
+    u = t.fma(_HEAD[x.format.type], (t * t).fma(squared_polynomial(t, rest), t * first))
     return expm1_moderate(-u).copysign(x)

@@ -230,11 +230,24 @@ def polynomial(x: Term, coefficients: Sequence[float]) -> Term:
     return result
 
 
-def halved_polynomial(x: Term, coefficients: Sequence[float]) -> Term:
-    """The same by two polynomials of `x^2`, which do not wait for each other: a product more, in half the time."""
+def paired_polynomial(x: Term, coefficients: Sequence[float]) -> Term:
+    """The same by Estrin's scheme: a product more for each doubling of the terms, which wait half as long or less."""
+    terms, power = [x.literal(coefficient) for coefficient in coefficients], x
+    while len(terms) > 1:
+        rest = terms[len(terms) & ~1 :]
+        terms = [power.fma(high, low) for low, high in zip(terms[::2], terms[1::2], strict=False)] + rest
+        power = power * power
+    return terms[0]
+
+
+def squared_polynomial(x: Term, coefficients: Sequence[float]) -> Term:
+    """The same by Horner's rule in `x^2` for pairs of terms: a product more, which is often there, in half the time."""
     square = x * x
-    even, odd = (polynomial(square, coefficients[first::2]) for first in (0, 1))
-    return odd.fma(x, even)
+    pairs = [polynomial(x, coefficients[first : first + 2]) for first in range(0, len(coefficients), 2)]
+    result = pairs[-1]
+    for pair in reversed(pairs[:-1]):
+        result = square.fma(result, pair)
+    return result
 
 
 def two_sum(a: Term, b: Term) -> tuple[Term, Term]:

@@ -63,7 +63,7 @@ class BasicBlock:
         effects: those of each.
         reads: rows of what is waited for from outside.
         writes: rows of what it leaves.
-        times: what it took, by the latencies of memory and how late each warp had what it waits for.
+        times: what it took, by the latencies of memory, the number of warps and how late each had what it waits for.
     """
 
     begin: int
@@ -71,7 +71,7 @@ class BasicBlock:
     effects: Sequence[_Effects]
     reads: NDArray[np.intp]
     writes: NDArray[np.intp]
-    times: dict[tuple[tuple[int, ...], bytes], tuple[Cycles, Cycles]] = field(default_factory=dict)
+    times: dict[tuple[tuple[int, ...], int, bytes], tuple[Cycles, Cycles]] = field(default_factory=dict)
 
     def taken(self, latencies: tuple[int, ...], late: Cycles) -> tuple[Cycles, Cycles]:
         """Cycles from the block's begin until warps have begun everything in it, and until what it writes is there.
@@ -80,7 +80,7 @@ class BasicBlock:
             latencies: cycles that memory adds, of each instruction that accesses it.
             late: of each row that is waited for and each warp, how long after the begin it is there.
         """
-        key = latencies, late.tobytes()
+        key = latencies, late.shape[1], late.tobytes()
         known = self.times.get(key)
         if known is None:
             if len(self.times) >= _MOST_TIMES:

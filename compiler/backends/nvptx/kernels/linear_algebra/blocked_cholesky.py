@@ -25,6 +25,10 @@ _PANEL = 32
 """Columns of a panel: one for each lane of a warp."""
 _THREADS = 128
 """Threads of a block, each for a row below the panel."""
+_STRIDE = _PANEL + 1
+"""From a row of the square to the next one: rows in a column lie in banks of their own."""
+_AHEAD = 8
+"""Elements of a row that are under way at once."""
 
 
 def plan(kernel: Kernel, form: Factorisation) -> Plan:
@@ -84,17 +88,18 @@ class _Blocked:
         mine, left = grid.thread(builder), self._left(builder, matrix)
         factor = self.form.matrices(builder, matrix)[1]
         width = builder.smin(builder.sub(integer(self.size), first), integer(_PANEL))
-        square = grid.shared_array(builder, f"square.{self.kernel.name}", F64, _PANEL * _PANEL)
+        square = grid.shared_array(builder, f"square.{self.kernel.name}", F64, _PANEL * _STRIDE)
         shared = Matrix(
             builder,
             F64,
-            lambda row, column: builder.gep("double", square, builder.add(builder.mul(row, integer(_PANEL)), column)),
+            lambda row, column: builder.gep("double", square, builder.add(builder.mul(row, integer(_STRIDE)), column)),
         )
         # A row of the square is a thread's, so are rows below it: they differ in where their elements come from.
         with builder.when(builder.compare("slt", mine, width), "square"):
-            row = builder.add(first, mine)
+            at = builder.add(first, mine)
             with builder.loop(integer(0), builder.add(mine, integer(1)), name="load", nonempty=True) as loop:
-                shared.store(mine, loop.index, left.load(row, builder.add(first, loop.index)))
+                shared.store(mine, loop.index, left.load(at, builder.add(first, loop.index)))
+        warp, row = builder.udivrem(mine, integer(_PANEL))
         with builder.loop(integer(0), width, name="column", nonempty=True) as step:
             column = step.index
             grid.barrier(builder)
@@ -106,12 +111,14 @@ class _Blocked:
                 quotient = builder.binary("fdiv", shared.load(mine, column), pivot)
                 shared.store(mine, column, builder.select(is_pivot, pivot, quotient))
             grid.barrier(builder)
+            # All warps take the column out of the rows, of which each warp has every fourth element.
+            begin = builder.add(column, builder.add(integer(1), warp))
             with (
-                builder.when(is_row, "rest"),
-                builder.loop(builder.add(column, integer(1)), builder.add(mine, integer(1)), name="other") as other,
+                builder.when(builder.compare("slt", row, width), "rest"),
+                builder.loop(begin, builder.add(row, integer(1)), step=_THREADS // _PANEL, name="other") as other,
             ):
-                rest = self._less(builder, shared.load(mine, other.index), shared, (mine, other.index, column))
-                shared.store(mine, other.index, rest)
+                rest = self._less(builder, shared.load(row, other.index), shared, (row, other.index, column))
+                shared.store(row, other.index, rest)
         grid.barrier(builder)
         is_first = builder.compare("eq", part, integer(0))
         with (
@@ -124,22 +131,30 @@ class _Blocked:
         return builder.function.name
 
     def _rows(self, builder: Builder, matrices: tuple[Matrix, Matrix, Matrix], first: Value, number: Value) -> None:
-        """Solve for a row below the square, if there is one of that number: its own elements stand in what is left."""
+        """Solve for a row below the square, if there is one of that number; meanwhile it lies in shared memory."""
         left, factor, shared = matrices
-        row = builder.add(builder.add(first, integer(_PANEL)), number)
-        with (
-            builder.when(builder.compare("slt", row, integer(self.size)), "below"),
-            builder.loop(integer(0), integer(_PANEL), name="solved", nonempty=True) as step,
-        ):
-            at = builder.add(first, step.index)
-            start = left.load(row, at)
-            with builder.loop(integer(0), step.index, carried=[start], name="sum") as loop:
-                known = left.load(row, builder.add(first, loop.index))
-                product = builder.binary("fmul", known, shared.load(step.index, loop.index), SUM)
-                loop.carry(builder.binary("fsub", loop.carried[0], product, SUM))
-            value = builder.binary("fdiv", loop.results[0], shared.load(step.index, step.index))
-            left.store(row, at, value)
-            factor.store(row, at, value)
+        row, mine = builder.add(builder.add(first, integer(_PANEL)), number), grid.thread(builder)
+        rows = grid.shared_array(builder, f"rows.{self.kernel.name}", F64, _PANEL * _THREADS)
+
+        def element(column: Value) -> Value:
+            return builder.gep("double", rows, builder.add(builder.mul(column, integer(_THREADS)), mine))
+
+        with builder.when(builder.compare("slt", row, integer(self.size)), "below"):
+            with builder.loop(integer(0), integer(_PANEL), step=_AHEAD, name="load", nonempty=True) as loop:
+                columns = [builder.add(loop.index, integer(ahead)) for ahead in range(_AHEAD)]
+                loaded = [left.load(row, builder.add(first, column)) for column in columns]
+                for column, value in zip(columns, loaded, strict=True):
+                    builder.store(value, element(column), align=8)
+            with builder.loop(integer(0), integer(_PANEL), name="solved", nonempty=True) as step:
+                at, start = builder.add(first, step.index), builder.load("double", element(step.index), align=8)
+                with builder.loop(integer(0), step.index, carried=[start], name="sum") as loop:
+                    known = builder.load("double", element(loop.index), align=8)
+                    product = builder.binary("fmul", known, shared.load(step.index, loop.index), SUM)
+                    loop.carry(builder.binary("fsub", loop.carried[0], product, SUM))
+                value = builder.binary("fdiv", loop.results[0], shared.load(step.index, step.index))
+                builder.store(value, element(step.index), align=8)
+                left.store(row, at, value)
+                factor.store(row, at, value)
 
     def _less(self, builder: Builder, start: Value, factor: Matrix, at: tuple[Value, Value, Value]) -> Value:
         row, column, term = at

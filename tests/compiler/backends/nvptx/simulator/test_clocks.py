@@ -54,3 +54,14 @@ def test_a_block_that_is_entered_as_before_is_looked_up(blocks: Callable[..., tu
     for latency in (40, 40, 300):
         Clocks.of(2, rows).advance(block, slice(None), accesses(block, latency))
     assert len(block.times) == 2
+
+
+def test_a_block_that_waits_for_nothing_is_looked_up_by_as_many_warps(
+    blocks: Callable[..., tuple[list[BasicBlock], int]],
+) -> None:
+    (_, block, _), rows = blocks("bra A; mov.u32 %x, 1; bra A; A: mov.u32 %y, 2;")
+    clocks = Clocks.of(4, rows)
+    for warps in (slice(None), np.array([1, 2]), slice(None)):
+        clocks.advance(block, warps, ())
+    assert block.reads.size == 0
+    assert clocks.now.tolist() == [2, 3, 3, 2]
