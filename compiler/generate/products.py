@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.generate.choices import chance, permutation, pick
-from compiler.generate.matrices import diagonal, numbers, positive_definite
+from compiler.generate.matrices import batches, diagonal, numbers, positive_definite
 from compiler.generate.recipe import NUMBERS, Recipe, narrowed
 from compiler.generate.scope import SIZES, Scope
 from compiler.ir.attributes import ConvolutionDimensions, WindowDimension
@@ -21,7 +21,6 @@ _SPATIAL, _EXTENTS, _BATCH_GROUPS_PERCENT = (1, 2, 1, 2, 3, 0), (0, 17, 17, 8), 
 """Spatial dimensions of a convolution, how long they are by how many there are, how often its batch is in groups."""
 _OTHER_GROUPS_PERCENT = 40
 """How often groups are not of rows."""
-_BATCHES, _BATCH_PERCENT = ((1,), (2,), (3,), (2, 2)), 30
 _MOST_ROWS, _MOST_COLUMNS, _LARGER = 9, 5, 8  # of factored matrices, and how many times as many of large ones
 
 
@@ -177,13 +176,8 @@ def _rows(scope: Scope, most: int) -> int:
     return scope.choices.integer(1, most * _LARGER if scope.is_large else most)
 
 
-def _batch(scope: Scope) -> tuple[int, ...]:
-    """Dimensions before those of matrices: mostly none."""
-    return pick(scope.choices, _BATCHES) if chance(scope.choices, _BATCH_PERCENT) else ()
-
-
 def _cholesky(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    size, batch, lower = _rows(scope, _MOST_ROWS), _batch(scope), not chance(scope.choices, 40)
+    size, batch, lower = _rows(scope, _MOST_ROWS), batches(scope), not chance(scope.choices, 40)
     factor = scope.build(opcode, [positive_definite(scope, element_type, size, batch)], lower=lower)
     # What stands on the other side of the diagonal is left open by the language.
     zero = scope.build("subtract", [factor, factor])
@@ -192,7 +186,7 @@ def _cholesky(scope: Scope, opcode: str, element_type: ElementType) -> Instructi
 
 
 def _triangular_solve(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    size, columns, batch = _rows(scope, _MOST_ROWS), _rows(scope, _MOST_COLUMNS), _batch(scope)
+    size, columns, batch = _rows(scope, _MOST_ROWS), _rows(scope, _MOST_COLUMNS), batches(scope)
     square = ArrayShape(element_type, (*batch, size, size))
     matrix = scope.build("add", [scope.like(square), diagonal(scope, element_type, size, batch)])
     left = chance(scope.choices, 50)
