@@ -54,10 +54,11 @@ def _window(scope: Scope, extents: Sequence[int]) -> list[WindowDimension]:
     for extent in extents:
         length = scope.choices.integer(1, min(4, extent))
         low, high = (scope.choices.integer(0, length - 1) for _ in range(2))
-        strides = [1, 1, 1] if is_dense else [pick(scope.choices, of) for of in ((1, 2), (1, 1, 1, 2), (1, 1, 1, 2))]
-        stride, *dilations = strides
+        stride, base, taken = (
+            1 if is_dense else pick(scope.choices, of) for of in ((1, 2), (1, 1, 1, 2), (1, 1, 1, 2))
+        )
         is_reversed = chance(scope.choices, _REVERSED_PERCENT)
-        parts.append(WindowDimension(length, stride, low, high, *dilations, reversal=is_reversed))
+        parts.append(WindowDimension(length, stride, low, high, base, taken, reversal=is_reversed))
     return parts
 
 
