@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.generate.choices import chance, permutation, pick
-from compiler.generate.matrices import diagonal, positive_definite
+from compiler.generate.matrices import batches, diagonal, positive_definite
 from compiler.generate.recipe import Recipe
 from compiler.generate.scope import Scope
 from compiler.ir.literal import array_literal
@@ -33,7 +33,6 @@ _HERMITIAN = {"syevd": "heevd", "sytrd": "hetrd", "orgqr": "ungqr", "ormqr": "un
 _ORDERS, _LARGE_ORDERS, _LARGE_PERCENT, _SPECTRAL_PERCENT = (1, 2, 3, 4, 5, 6, 7, 8, 9), (15, 16, 17, 18, 20), 20, 8
 """Rows of matrices, and how often there are so many that there are kernels for them: iterations take a simulator
 seconds."""
-_BATCHES, _BATCH_PERCENT = ((1,), (2,), (3,), (2, 2)), 40
 _WANTED = f"{ord('V')} : ui8"
 _UNKNOWN_PERCENT, _DEFINITE_PERCENT, _KEPT_PERCENT = 75, 85, 75
 """How often matrices are new parameters; how often they are definite; how often results are the program's."""
@@ -68,10 +67,6 @@ def _order(scope: Scope, percent: int = _LARGE_PERCENT) -> int:
     return pick(scope.choices, _LARGE_ORDERS if chance(scope.choices, percent) else _ORDERS)
 
 
-def _batch(scope: Scope) -> tuple[int, ...]:
-    return pick(scope.choices, _BATCHES) if chance(scope.choices, _BATCH_PERCENT) else ()
-
-
 def _given(scope: Scope, shape: ArrayShape) -> Instruction:
     return scope.unknown(shape) if chance(scope.choices, _UNKNOWN_PERCENT) else scope.like(shape)
 
@@ -79,7 +74,7 @@ def _given(scope: Scope, shape: ArrayShape) -> Instruction:
 def _matrix(scope: Scope, kind: ElementType, *, is_square: bool = False, percent: int = _LARGE_PERCENT) -> Instruction:
     rows = _order(scope, percent)
     columns = rows if is_square or chance(scope.choices, 30) else _order(scope)
-    return _given(scope, ArrayShape(kind, (*_batch(scope), rows, columns)))
+    return _given(scope, ArrayShape(kind, (*batches(scope), rows, columns)))
 
 
 def _parts(matrix: Instruction) -> tuple[tuple[int, ...], int, int]:
@@ -94,7 +89,7 @@ def _info(matrix: Instruction) -> ArrayShape:
 
 def _potrf(scope: Scope, kind: ElementType) -> Made:
     if chance(scope.choices, _DEFINITE_PERCENT):
-        matrix = positive_definite(scope, kind, _order(scope), _batch(scope))
+        matrix = positive_definite(scope, kind, _order(scope), batches(scope))
     else:
         matrix = _matrix(scope, kind, is_square=True)
     return Made([matrix], [matrix.array, _info(matrix)], {"uplo": _letter(scope, "LU")})
@@ -134,7 +129,7 @@ def _geqp3(scope: Scope, kind: ElementType) -> Made:
 
 def _reflections(scope: Scope, kind: ElementType) -> Arrays:
     """Those of a tall matrix, as LAPACK gives them, or ones that are known to the bit, one of two by an input."""
-    batch, rows = _batch(scope), _order(scope)
+    batch, rows = batches(scope), _order(scope)
     shape = ArrayShape(kind, (*batch, rows, scope.choices.integer(1, rows)))
     factors = ArrayShape(kind, (*batch, shape.dims[-1]))
     if not chance(scope.choices, _EXACT_PERCENT):

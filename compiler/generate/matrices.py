@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compiler.generate.choices import chance, pick
 from compiler.generate.scope import Scope
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
@@ -11,6 +12,14 @@ from compiler.ir.types import S32, ElementType
 
 _FAR = 8.0
 """What is added to a diagonal."""
+
+_BATCHES, _BATCH_PERCENT = ((1,), (2,), (3,), (2, 2)), 35
+"""Dimensions before those of matrices, and how often there are any."""
+
+
+def batches(scope: Scope) -> tuple[int, ...]:
+    """How many matrices there are: mostly one."""
+    return pick(scope.choices, _BATCHES) if chance(scope.choices, _BATCH_PERCENT) else ()
 
 
 def numbers(scope: Scope, size: int, batch: Sequence[int] = ()) -> list[Instruction]:

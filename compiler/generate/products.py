@@ -1,27 +1,23 @@
-"""Recipes of sums of products and what is built of them: dot, convolution, batch normalisation, factorisations, FFT."""
+"""Recipes of sums of products and what is built of them: dot, batch normalisation, factorisations, FFT."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from compiler.generate.choices import chance, permutation, pick
-from compiler.generate.matrices import diagonal, numbers, positive_definite
+from compiler.generate.convolutions import convolution
+from compiler.generate.matrices import batches, diagonal, numbers, positive_definite
 from compiler.generate.recipe import NUMBERS, Recipe, narrowed
 from compiler.generate.scope import SIZES, Scope
-from compiler.ir.attributes import ConvolutionDimensions, WindowDimension
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape, TupleShape
 from compiler.ir.types import C64, C128, F16, F32, F64, PRED, S32, TYPES, U32, U64, ElementType, Kind
-from compiler.ir.windows import output_size
 
 _PRODUCTS = tuple(t for t in NUMBERS if t is not PRED and t.bits >= 8)
 _MOST_PRODUCTS, _MOST_OF_LARGE = 1 << 18, 1 << 23
 """Multiply-adds of a product, and of one where large arrays are drawn: the reference does some 10^8 a second."""
-_SPATIAL, _EXTENTS, _BATCH_GROUPS_PERCENT = (1, 2, 1, 2, 3, 0), (0, 17, 17, 8), 40
-"""Spatial dimensions of a convolution, how long they are by how many there are, how often its batch is in groups."""
 _OTHER_GROUPS_PERCENT = 40
 """How often groups are not of rows."""
-_BATCHES, _BATCH_PERCENT = ((1,), (2,), (3,), (2, 2)), 30
 _MOST_ROWS, _MOST_COLUMNS, _LARGER = 9, 5, 8  # of factored matrices, and how many times as many of large ones
 
 
@@ -115,44 +111,6 @@ def _scaled_dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruc
     return scope.build(opcode, [lhs, rhs, *scales], lhs_contracting_dims=(1,), rhs_contracting_dims=(1,))
 
 
-def _convolution(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
-    spatial = pick(scope.choices, _SPATIAL)
-    groups, is_batch = pick(scope.choices, (1, 1, 1, 2, 3)), chance(scope.choices, _BATCH_GROUPS_PERCENT)
-    batch = (groups if is_batch else 1) * scope.choices.integer(1, 4)
-    inputs, outputs = scope.choices.integer(1, 4), groups * scope.choices.integer(1, 4)
-    extents = [_size(scope, _EXTENTS[spatial]) for _ in range(spatial)]
-    window = []
-    for extent in extents:
-        length = scope.choices.integer(1, min(4, extent))
-        window.append(
-            WindowDimension(
-                length,
-                scope.choices.integer(1, 2),
-                scope.choices.integer(0, length - 1),
-                scope.choices.integer(0, length - 1),
-                pick(scope.choices, (1, 1, 1, 2)),
-                pick(scope.choices, (1, 1, 1, 2)),
-                reversal=chance(scope.choices, 15),
-            )
-        )
-    if any(output_size(n, part) < 1 for n, part in zip(extents, window, strict=True)):
-        return None
-    left, right, out = (permutation(scope.choices, spatial + 2) for _ in range(3))
-    labels = ConvolutionDimensions(
-        left[0], left[1], tuple(left[2:]), right[0], right[1], tuple(right[2:]), out[0], out[1], tuple(out[2:])
-    )
-    lhs_dims, rhs_dims = [0] * (spatial + 2), [0] * (spatial + 2)
-    for place, size in zip(left, (batch, inputs * (1 if is_batch else groups), *extents), strict=True):
-        lhs_dims[place] = size
-    for place, size in zip(right, (inputs, outputs, *(part.size for part in window)), strict=True):
-        rhs_dims[place] = size
-    if not scope.fits(lhs_dims):
-        return None
-    operands = [scope.like(ArrayShape(element_type, tuple(dims))) for dims in (lhs_dims, rhs_dims)]
-    count = {"batch_group_count" if is_batch else "feature_group_count": groups}
-    return scope.build(opcode, operands, dim_labels=labels, window=tuple(window), **count)
-
-
 def _batch_norm(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     value = scope.array(element_type, least_rank=2)
     feature = scope.choices.integer(0, value.array.rank - 1)
@@ -177,13 +135,8 @@ def _rows(scope: Scope, most: int) -> int:
     return scope.choices.integer(1, most * _LARGER if scope.is_large else most)
 
 
-def _batch(scope: Scope) -> tuple[int, ...]:
-    """Dimensions before those of matrices: mostly none."""
-    return pick(scope.choices, _BATCHES) if chance(scope.choices, _BATCH_PERCENT) else ()
-
-
 def _cholesky(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    size, batch, lower = _rows(scope, _MOST_ROWS), _batch(scope), not chance(scope.choices, 40)
+    size, batch, lower = _rows(scope, _MOST_ROWS), batches(scope), not chance(scope.choices, 40)
     factor = scope.build(opcode, [positive_definite(scope, element_type, size, batch)], lower=lower)
     # What stands on the other side of the diagonal is left open by the language.
     zero = scope.build("subtract", [factor, factor])
@@ -192,7 +145,7 @@ def _cholesky(scope: Scope, opcode: str, element_type: ElementType) -> Instructi
 
 
 def _triangular_solve(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    size, columns, batch = _rows(scope, _MOST_ROWS), _rows(scope, _MOST_COLUMNS), _batch(scope)
+    size, columns, batch = _rows(scope, _MOST_ROWS), _rows(scope, _MOST_COLUMNS), batches(scope)
     square = ArrayShape(element_type, (*batch, size, size))
     matrix = scope.build("add", [scope.like(square), diagonal(scope, element_type, size, batch)])
     left = chance(scope.choices, 50)
@@ -236,7 +189,7 @@ RECIPES: dict[str, Recipe] = {
     "dot": Recipe(_PRODUCTS, _dot),
     "ragged-dot": Recipe(_PRODUCTS, _ragged_dot),
     "scaled-dot": Recipe(tuple(t for t in _PRODUCTS if t.is_float), _scaled_dot),
-    "convolution": Recipe(_PRODUCTS, _convolution),
+    "convolution": Recipe(_PRODUCTS, convolution),
     **dict.fromkeys(("batch-norm-training", "batch-norm-inference", "batch-norm-grad"), Recipe(_NORMAL, _batch_norm)),
     "cholesky": Recipe(_DECOMPOSED, _cholesky),
     "triangular-solve": Recipe(_DECOMPOSED, _triangular_solve),
