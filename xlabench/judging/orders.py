@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from compiler.ops import Trait, having
 from xlabench.judging.tolerance import Array
 
 Instruction = Any  # the compiler's; the harness sees its data by attribute only
@@ -30,7 +31,7 @@ _NEIGHBOURS = (1, 1, 2, 4, 8)
 _SHARES = (1, 2, 4, 8, 16, 32, 64)
 _MOST = 1 << 12
 """Elements of one result, at most: each is a step of the reference."""
-_FREE = frozenset({"add", "multiply", "maximum", "minimum", "and", "or", "xor"})
+_FREE = having(Trait.COMMUTATIVE) & having(Trait.ASSOCIATIVE)
 """Reducers of which wide mode knows what they give in any order, if they are nothing else."""
 
 
