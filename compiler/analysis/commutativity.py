@@ -30,9 +30,6 @@ Form = tuple[Any, ...]
 
 _TURNED = {"GT": "LT", "GE": "LE"}
 _SYMMETRIC = frozenset({"EQ", "NE"})
-_CHOOSING = frozenset({"parameter", "select", "minimum", "maximum"})
-_LOGIC = _CHOOSING | {"and", "or", "xor", "not", "constant"}
-"""What a reducer does with its values, and with what it finds out about them, if it compares and chooses."""
 _MOST_VALUES = 2
 """Values of each side: the cases are multiplied."""
 
@@ -89,9 +86,10 @@ def _is_choice(instruction: Instruction, half: int) -> bool:
         return True
     if instruction.opcode == "compare":
         return len(_places(instruction, half)) < _MOST_VALUES
-    if instruction.array.element_type.kind is Kind.PRED:
-        return instruction.opcode in _LOGIC
-    return instruction.opcode in _CHOOSING and len(_places(instruction, half)) == 1
+    if instruction.array.element_type.kind is Kind.PRED:  # combiners are logic there
+        return instruction.opcode in COMBINERS or instruction.opcode in ("parameter", "select", "not", "constant")
+    is_one_of_two = instruction.opcode in ("parameter", "select", "minimum", "maximum")
+    return is_one_of_two and len(_places(instruction, half)) == 1
 
 
 def _places(instruction: Instruction, half: int) -> set[int]:

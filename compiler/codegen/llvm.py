@@ -19,7 +19,7 @@ import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 from llvmlite.binding.newpassmanagers import NewPassManager
 
-from compiler.codegen import elf, libcalls
+from compiler.codegen import elf, fast_selection, libcalls
 from compiler.codegen.sharing_out import share_out
 
 NVPTX_TRIPLE = "nvptx64-nvidia-cuda"
@@ -166,7 +166,7 @@ def compile_all(sources: Sequence[Source], target: Target, opt: int, *, threads:
     """
 
     def emit(source: Source) -> bytes:
-        with _machine(target, source.level(opt)) as machine, _optimised(source, opt, machine) as module:
+        with _machine(target, source.level(opt)) as machine, _optimised(source, target, opt, machine) as module:
             return _emit(machine, module)
 
     def compile_one(source: Source) -> bytes:
@@ -199,7 +199,7 @@ def optimised_text(source: Source, target: Target, opt: int) -> str:
     """The IR of a `source` from which code is generated for a `target`, at a level `opt` from 0 to 3."""
     if source in _OF_LIMITED:
         return _OF_LIMITED[source]
-    with _machine(target, source.level(opt)) as machine, _optimised(source, opt, machine) as module:
+    with _machine(target, source.level(opt)) as machine, _optimised(source, target, opt, machine) as module:
         return str(module)
 
 
@@ -208,16 +208,17 @@ def assembly_text(source: Source, target: Target, opt: int) -> str:
     with (
         _without_strength_reduction(),
         _machine(target, source.level(opt)) as machine,
-        _optimised(source, opt, machine) as module,
+        _optimised(source, target, opt, machine) as module,
     ):
         return str(machine.emit_assembly(module))
 
 
 @contextmanager
-def _optimised(source: Source, opt: int, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
+def _optimised(source: Source, target: Target, opt: int, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
     # A context of its own, since threads must not share one; it must outlive the module.
     context = llvm.create_context()
-    module = llvm.parse_assembly(source.text, context)
+    text = source.text if source.level(opt) else fast_selection.guarded(source.text, target.triple, target.has)
+    module = llvm.parse_assembly(text, context)
     try:
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)

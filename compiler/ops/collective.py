@@ -71,6 +71,9 @@ def _alone(instruction: Instruction, values: Sequence[Array], evaluator: Evaluat
 
 def _infer_all_to_all(instruction: Instruction) -> Shape:
     shape = _infer_same(instruction)
+    for source in operands(instruction):
+        for split in instruction.attributes.get("dimensions") or ():
+            dimension(split, source.rank, "dimensions")
     # Without a dimension to split, each operand goes to one device and the result is a tuple, even of one.
     alone = not instruction.attributes.get("dimensions") and not isinstance(shape, TupleShape)
     wanted = is_stated(instruction) and isinstance(instruction.shape, TupleShape)

@@ -59,7 +59,30 @@ def _neighbours(comparator: Computation, rows: Sequence[Array], context: Context
     equal = ~(ahead | behind)
     nan, unsigned = _meets_nan(comparator, rows, context)
     broken = behind | (equal & (nan[..., :-1] != nan[..., 1:]))
-    return equal, np.any(broken, axis=-1, keepdims=True) | np.any(unsigned, axis=-1, keepdims=True)
+    is_open = np.any(broken, axis=-1, keepdims=True) | np.any(unsigned, axis=-1, keepdims=True)
+    return equal, is_open | _goes_in_circles(comparator, rows, equal)
+
+
+def _goes_in_circles(comparator: Computation, rows: Sequence[Array], equal: Array) -> Array:
+    """Which sorted rows a comparator orders otherwise farther apart than between neighbours: it is no order then.
+
+    One of keys alone is.  In long rows it is asked about some distances only.
+    """
+    length, found = rows[0].shape[-1], np.zeros((*rows[0].shape[:-1], 1), np.bool_)
+    if comparison(comparator) is not None or not rows[0].size:
+        return found
+    ranks = np.cumsum(np.concatenate([np.zeros_like(found), ~equal], axis=-1), axis=-1)
+    distances = range(2, length) if length <= _ALL_PAIRS else [1 << power for power in range(1, length.bit_length())]
+    for distance in distances:
+        former, latter = [row[..., :-distance] for row in rows], [row[..., distance:] for row in rows]
+        ahead, behind = _before(comparator, former, latter), _before(comparator, latter, former)
+        right = (ranks[..., :-distance] < ranks[..., distance:]) == ahead
+        found |= np.any(~right | behind, axis=-1, keepdims=True)
+    return found
+
+
+_ALL_PAIRS = 64
+"""Elements of a row of which all pairs are looked at."""
 
 
 def _before(

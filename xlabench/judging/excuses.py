@@ -10,6 +10,7 @@ gives the reference's own element it says nothing, and neither does what happens
 | zeros for denormal numbers (`liberties`)                 | engines with that liberty      |
 | initial values of single elements, taken for identities  | engines with that liberty      |
 | the bits of a NaN that have no meaning                   | engines with that liberty      |
+| another order of a reduction (`orders`)                  | all                            |
 | several of them                                          | engines with them              |
 | rounding (`perturb`)                                     | all, where no bounds are known |
 
@@ -27,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import compiler
-from xlabench.judging import liberties
+from xlabench.judging import liberties, orders
 from xlabench.judging.bounds import Bounds
 from xlabench.judging.differ import bitwise_equal, elements_beyond
 from xlabench.judging.perturb import leaves_specials_open, perturbed
@@ -93,7 +94,8 @@ def answer(question: Question) -> Answer:
 
 def _excuses(question: Question, wrong: Sequence[Mask]) -> Iterator[tuple[str, list[Mask]]]:
     """Each excuse in words, with the elements that it explains."""
-    taken = [name for name in _WORDS if name in question.liberties]
+    is_open = any(map(orders.is_open, question.module.instructions()))
+    taken = [name for name in _WORDS if name in question.liberties or (is_open and name in liberties.OF_ALL)]
     for names in chain.from_iterable(combinations(taken, count) for count in range(1, len(taken) + 1)):
         yield " and ".join(_WORDS[name] for name in names), _by_liberties(question, names, wrong)
     if question.rounding:
@@ -103,6 +105,7 @@ def _excuses(question: Question, wrong: Sequence[Mask]) -> Iterator[tuple[str, l
 _WORDS = {
     "denormals": "zeros for denormal numbers",
     "initial-values": "initial values of single elements, taken for identities,",
+    "order": "another order of a reduction",
     "payloads": "the bits of a NaN that have no meaning",
 }
 """The liberties in words."""

@@ -1,8 +1,9 @@
-"""The reference as engines compute that take liberties, on purpose and whatever a program says.
+"""The reference as engines compute that take liberties: on purpose, whatever a program says, or as all of them may.
 
 - `denormals`: XLA:CPU sets a processor's mode by which denormal numbers, operands as well as results, are zeros.
 - `initial-values`: XLA leaves a single element that is reduced as it was.  How often an initial value takes part is the
   implementation's (StableHLO, `reduce`), so it ought to be the identity, and XLA takes it for that.
+- `order`: every engine may combine the elements of a reduction in other pairs (`xlabench.judging.orders`).
 - `payloads`: XLA:CPU computes types of 16 bits and less in f32, and conversions keep of a NaN that it is one, and its
   sign.  The language gives its other bits no meaning, but a total order looks at them.
 
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import compiler
+from xlabench.judging.orders import in_another_order
 from xlabench.judging.tolerance import Array, finfo, is_inexact, raw_bits, real_dtype
 
 Instruction = Any  # the compiler's; the harness sees its data by attribute only
@@ -40,17 +42,17 @@ class _Liberal:
     """Stands in for the meanings of instructions."""
 
     def __init__(self, liberties: Collection[str], rng: np.random.Generator, share: float) -> None:
-        self._taken = [LIBERTIES[name] for name in sorted(liberties)]
+        self._taken = [_ALL[name] for name in sorted(liberties)]
         self._rng, self._share = rng, share
 
     def __call__(self, instruction: Instruction, operands: Sequence[Any], evaluate: Evaluate) -> Any:
         for take in self._taken:
             if self._rng.random() < self._share:
-                evaluate = take(instruction, evaluate)
+                evaluate = take(instruction, evaluate, self._rng)
         return evaluate(operands)
 
 
-def _without_denormals(_: Instruction, evaluate: Evaluate) -> Evaluate:
+def _without_denormals(_: Instruction, evaluate: Evaluate, __: np.random.Generator) -> Evaluate:
     return lambda operands: without_denormals(evaluate([without_denormals(operand) for operand in operands]))
 
 
@@ -68,7 +70,7 @@ def without_denormals(value: Any) -> Any:
     return kept.astype(parts.dtype).view(array.dtype).reshape(array.shape)
 
 
-def _without_payloads(_: Instruction, evaluate: Evaluate) -> Evaluate:
+def _without_payloads(_: Instruction, evaluate: Evaluate, __: np.random.Generator) -> Evaluate:
     return lambda operands: evaluate([without_payloads(operand) for operand in operands])
 
 
@@ -86,7 +88,7 @@ def without_payloads(value: Any) -> Any:
     return kept.astype(bits.dtype).view(array.dtype).reshape(array.shape)
 
 
-def _without_initial_values(instruction: Instruction, evaluate: Evaluate) -> Evaluate:
+def _without_initial_values(instruction: Instruction, evaluate: Evaluate, _: np.random.Generator) -> Evaluate:
     if not _is_of_one(instruction):
         return evaluate
 
@@ -106,9 +108,17 @@ def _is_of_one(instruction: Instruction) -> bool:
     return all(dims[axis] == 1 for axis in instruction.attributes["dimensions"])
 
 
-LIBERTIES: Mapping[str, Callable[[Instruction, Evaluate], Evaluate]] = {
+Take = Callable[[Instruction, Evaluate, np.random.Generator], Evaluate]
+"""Makes of the meaning of an instruction the one with a liberty, which may draw."""
+
+LIBERTIES: Mapping[str, Take] = {
     "denormals": _without_denormals,
     "initial-values": _without_initial_values,
     "payloads": _without_payloads,
 }
-"""By name, what makes of the meaning of an instruction the one with the liberty."""
+"""Those that some engines take, by name."""
+
+OF_ALL: Mapping[str, Take] = {"order": in_another_order}
+"""Those that the language leaves to every engine."""
+
+_ALL = {**LIBERTIES, **OF_ALL}

@@ -6,6 +6,8 @@ import ml_dtypes
 import numpy as np
 from wide_results import wide
 
+import compiler
+
 
 def test_the_place_of_a_nan_in_the_total_order_is_undecided() -> None:
     lines = ("x = f32[2] parameter(0)", "y = f32[2] sqrt(x)")
@@ -19,3 +21,16 @@ def test_the_place_of_a_nan_among_the_first_is_undecided() -> None:
     end = "ROOT r = (f16[2,1], s32[2,1]) topk(y), k=1"
     values, places = wide(*lines, end, inputs=(np.array([[1, -np.nan, 2], [1, 2, 3]], ml_dtypes.bfloat16),))
     assert values.undecided.tolist() == places.undecided.tolist() == [[True], [False]]
+
+
+def test_what_a_comparator_orders_in_a_circle_is_undecided() -> None:
+    """Each of 0, 1 and 2 comes before the next, modulo 3; of two there is an order, of three there is none."""
+    beats = """beats { a = s32[] parameter(0) b = s32[] parameter(1) c = s32[] parameter(2) d = s32[] parameter(3)
+      n = s32[] constant(3) one = s32[] constant(1) p = s32[] subtract(b, a) q = s32[] add(p, n)
+      s = s32[] remainder(q, n)
+      ROOT r = pred[] compare(s, one), direction=EQ }"""
+    text = f"""{beats} ENTRY e {{ x = s32[2,3] parameter(0) y = s32[2,3] parameter(1)
+      ROOT r = (s32[2,3], s32[2,3]) sort(x, y), dimensions={{1}}, is_stable=true, to_apply=beats }}"""
+    rows = np.array([[2, 1, 0], [1, 0, 0]], np.int32)
+    for result in compiler.interpret(compiler.parse(text), rows, rows, wide=True):
+        assert result.undecided.tolist() == [[True] * 3, [False] * 3]

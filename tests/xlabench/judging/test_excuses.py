@@ -11,7 +11,7 @@ import compiler
 from xlabench.judging import bounds, excuses
 from xlabench.judging.bounds import Basis
 from xlabench.judging.judge import Standard, judge
-from xlabench.judging.liberties import LIBERTIES
+from xlabench.judging.liberties import LIBERTIES, OF_ALL
 from xlabench.judging.tolerance import TolerancePolicy
 
 ALL = frozenset(LIBERTIES)
@@ -51,6 +51,10 @@ GRANT = TolerancePolicy(rtol=0.5, discrete_share=0.5)
 
 Change = Any
 
+LAST_SQUARED = """f { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] multiply(b, b) }
+ENTRY e { x = f32[4,5] parameter(0) z = f32[] constant(0) ROOT y = f32[4] reduce(x, z), dimensions={1}, to_apply=f }"""
+ROWS = np.arange(2, 22, dtype=np.float32).reshape(4, 5)
+
 # excuse, program, input, what an engine makes of the right result, how it is judged, the end of the message
 CASES: list[tuple[str, str, Any, Change, dict[str, Any], str]] = [
     ("denormals", UP, DENORMAL, lambda y: y * [0, 1, 1, 1], {}, "zeros for denormal numbers may explain"),
@@ -69,6 +73,9 @@ CASES: list[tuple[str, str, Any, Change, dict[str, Any], str]] = [
     ("initial-values", TWO, ONES.reshape(2, 2), lambda y: y - 7, {}, ""),
     ("both", BOTH, DENORMAL.reshape(4, 1), lambda y: y - [8, 7, 7, 7], {}, "denormal numbers and initial values of"),
     ("both", BOTH, DENORMAL.reshape(4, 1), lambda y: y - [9, 7, 7, 7], {}, ""),
+    ("order", LAST_SQUARED, ROWS, lambda y: y**2, {}, "another order of a reduction may explain"),
+    ("order", LAST_SQUARED, ROWS, lambda y: y - [0, 1, 0, 0], {}, ""),
+    ("order", LAST_SQUARED, ROWS, lambda y: np.square(ROWS[:, 0]), {}, ""),
     ("payloads", ORDER, NANS, lambda y: [0, 3, 1, 2], {}, "bits of a NaN that have no meaning may explain"),
     ("payloads", ORDER, NANS, lambda y: [3, 1, 2, 0], {}, ""),
     ("payloads", ORDER, np.float32([1, 2, 3, 4]), lambda y: y[::-1], {}, ""),
@@ -106,7 +113,7 @@ def test_an_excuse_holds_where_a_trial_shows_it_and_nowhere_else(number: int) ->
     assert judgement.message.endswith("may explain") == bool(words)
 
 
-@pytest.mark.parametrize("name", [*LIBERTIES, "both", "rounding", "grant"])
+@pytest.mark.parametrize("name", [*LIBERTIES, *OF_ALL, "both", "rounding", "grant"])
 def test_every_excuse_is_tried_where_it_holds_and_where_it_does_not(name: str) -> None:
     assert {bool(case[-1]) for case in CASES if case[0] == name} == {True, False}
 

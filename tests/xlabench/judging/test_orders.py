@@ -1,0 +1,42 @@
+"""A reduction in another order is one by a tree over its elements in their order, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import compiler
+from xlabench.judging import orders
+from xlabench.judging.liberties import runs
+
+AFFINE = """f { a = s32[] parameter(0) b = s32[] parameter(1) c = s32[] parameter(2) d = s32[] parameter(3)
+  m = s32[] multiply(a, c) n = s32[] multiply(b, c) o = s32[] add(n, d) ROOT t = (s32[], s32[]) tuple(m, o) }
+ENTRY e { x = s32[3,5,4] parameter(0) y = s32[3,5,4] parameter(1) o = s32[] constant(1) z = s32[] constant(0)
+  ROOT r = (s32[5], s32[5]) reduce(x, y, o, z), dimensions={2,0}, to_apply=f }"""
+OTHER = """f {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] {body} }}
+ENTRY e {{ x = f32[6] parameter(0) z = f32[] constant(0) ROOT r = f32[] reduce(x, z), dimensions={{0}}, to_apply=f }}"""
+
+
+def test_a_monoid_gives_the_same_by_every_tree():
+    module = compiler.parse(AFFINE)
+    inputs = [np.random.default_rng(n).integers(-9, 9, (3, 5, 4)).astype(np.int32) for n in range(2)]
+    expected = compiler.interpret(module, *inputs)
+    for found in runs(module, inputs, ["order"], 12):
+        for one, other in zip(expected, found, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_what_is_no_monoid_depends_on_the_tree():
+    module, x = compiler.parse(OTHER.format(body="subtract(a, b)")), np.float32([1, 2, 4, 8, 16, 32])
+    found = {float(result) for (result,) in runs(module, [x], ["order"], 40)}
+    assert -63 in found
+    assert len(found) > 4
+    assert all(abs(one) <= 63 for one in found)
+
+
+@pytest.mark.parametrize(
+    ("body", "is_open"),
+    [("add(b, a)", False), ("maximum(a, b)", False), ("add(b, b)", True), ("divide(a, b)", True), ("copy(a)", True)],
+)
+def test_of_sums_and_their_like_bounds_know_what_any_order_gives(body, is_open):
+    assert orders.is_open(compiler.parse(OTHER.format(body=body)).entry.root) is is_open
