@@ -54,7 +54,7 @@ def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probe
     with Prober(setup) as prober:
         judgement = confirm([prober], case)
         if not judgement.is_failure:
-            return None
+            return _of_reference(prober, case, max_probes)
         found = blame.find(prober, case, judgement, in_detail=False)
         small = shrink([prober], case, judgement, found, max_probes=max_probes)
         assert small.found
@@ -71,6 +71,40 @@ def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probe
             done.probes,
             small.found.source,
         )
+
+
+def _of_reference(prober: Prober, case: Case, max_probes: int) -> Triaged | None:
+    """Of what the reference breaks down with, and with it whoever verifies programs or folds constants by it."""
+    bug = prober.bug_of_reference(case)
+    if not bug:
+        return None
+    predicate = partial(_has_bug, prober, bug)
+    done = reduce(case, predicate, prober.record, max_probes=max_probes if _is_verified(case) else 0)
+    judgement = prober.judge(done.case)
+    return Triaged(
+        prober.setup.engine,
+        "compile-error",
+        done.case.text(),
+        done.case.inputs,
+        judgement.expected,
+        judgement.actual,
+        f"the reference ends with {bug}",
+        f"reference/{bug}",
+        done.probes,
+    )
+
+
+def _has_bug(prober: Prober, bug: str, case: Case) -> bool:
+    return prober.bug_of_reference(case) == bug
+
+
+def _is_verified(case: Case) -> bool:
+    """Whether programs can be verified: where that is broken, no candidate of a reduction is known to be one."""
+    try:
+        compiler.verify(case.module)
+    except Exception:  # noqa: BLE001 - whatever it is, the bug that is looked into
+        return False
+    return True
 
 
 def _of_graph(setup: Setup, case: Case, max_probes: int) -> Triaged | None:
