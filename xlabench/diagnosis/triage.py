@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -36,7 +36,14 @@ class Triaged:
     source: str = ""
 
 
-def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probes: int) -> Triaged | None:
+def triage(
+    setup: Setup,
+    module_text: str,
+    inputs: Sequence[Array],
+    *,
+    max_probes: int,
+    is_known: Callable[[Blame], bool] = lambda _: False,
+) -> Triaged | None:
     """Reduce a case for as long as it fails alike for the same reason; None where it does not fail here.
 
     It may fail otherwise here than where it was found: what reads or writes where it must not depends on what is there.
@@ -46,6 +53,7 @@ def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probe
         module_text: the program.
         inputs: its inputs.
         max_probes: questions at most.
+        is_known: whether who is to blame has been seen in a case that is as small as they get; this one stays as it is.
     """
     case = Case(compiler.parse(module_text), tuple(inputs))
     if graph_blame.is_of_graphs(setup.engine):
@@ -56,7 +64,11 @@ def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probe
         if not judgement.is_failure:
             return _of_reference(prober, case, max_probes)
         found = blame.find(prober, case, judgement, in_detail=False)
-        small = shrink([prober], case, judgement, found, max_probes=max_probes)
+        small = (
+            Shrunk(Reduction(case, probes=0, exhausted=False, history=()), judgement, found)
+            if is_known(found)
+            else shrink([prober], case, judgement, found, max_probes=max_probes)
+        )
         assert small.found
         done, final = small.reduction, small.final
         return Triaged(

@@ -17,6 +17,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ import compiler
 from xlabench import atomic
 from xlabench.bundles import bundle
 from xlabench.bundles.bundle import Failure, Original
+from xlabench.diagnosis.blame import Blame
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.moves import instruction_count
 from xlabench.diagnosis.probe import Prober, Setup
@@ -40,6 +42,8 @@ from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
 from xlabench.survival import ERROR, US
 
 _LINE = "\n"
+_FEW = 4
+"""Instructions of a case that a reader takes in at a glance."""
 _SHORTEST_S, _LONGER = 60.0, 2
 """A bundle is verified in at least so long, or so many times the limit: Python and both engines in one process."""
 
@@ -271,13 +275,23 @@ class Findings:
                     return self._count(index, unreduced)
         return None
 
+    def _is_small(self, engine: str, found: Blame) -> bool:
+        """Whether a pass is blamed that few instructions show already; of a kernel less is, once it is reduced."""
+        shown = causes.Shown((engine,), found.verdict, ("",), found.signature)
+        small = (_shown_by(known) for known in self.all if known.instructions <= _FEW and not known.bug)
+        return found.stage == "pass" and any(causes.are_one(known, shown) for known in small)
+
     def _setup(self, engine: str) -> Setup:
         return Setup(engine, timeout_s=self._timeout_s, factory=self._factory, memory_bytes=self._memory_bytes)
 
     def _triaged(self, unreduced: CaseFailure) -> tuple[CaseFailure, str, int]:
         """The case reduced, who is to blame, and the probes it took; the case itself where it fails no second time."""
         small = triage(
-            self._setup(unreduced.engine), unreduced.module_text, unreduced.inputs, max_probes=self._max_probes
+            self._setup(unreduced.engine),
+            unreduced.module_text,
+            unreduced.inputs,
+            max_probes=self._max_probes,
+            is_known=partial(self._is_small, unreduced.engine),
         )
         if small is None:
             return unreduced, "", 0
