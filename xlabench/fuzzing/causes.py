@@ -61,13 +61,13 @@ def _is_known_by_cause(known: Shown, found: Shown) -> bool:
     if stage != _stage(found.cause):
         return False
     if stage == "reference":  # whoever is held against it
-        return _same_cause(known.cause, found.cause)
+        return same_cause(known.cause, found.cause)
     if stage == "pass":
         return are_ours and known.cause == found.cause
     if stage == "program" and known.cause == found.cause:  # what is wrong with memory shows as anything
         return are_near
     are_alike = are_near and kind_of(known.verdict) == kind_of(found.verdict)
-    return are_ours and are_alike and bool(found.cause) and _same_cause(known.cause, found.cause)
+    return are_ours and are_alike and bool(found.cause) and same_cause(known.cause, found.cause)
 
 
 def may_be_shared(known: Shown, found: Shown) -> bool:
@@ -103,7 +103,8 @@ def _overlap(known: str, cause: str) -> bool:
     return is_general or not _steps(known).isdisjoint(_steps(cause))
 
 
-def _same_cause(known: str, cause: str) -> bool:
+def same_cause(known: str, cause: str) -> bool:
+    """Whether a blame names what another one does, or that and more of a kernel."""
     stage = _stage(known)
     if stage in ("kernel", "reference") and _stage(cause) == stage:
         return _steps(known) <= _steps(cause)
