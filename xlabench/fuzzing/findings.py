@@ -140,9 +140,7 @@ class Findings:
             original = Original(unreduced.module_text, unreduced.inputs)
             unreduced, cause, probes = self._triaged(unreduced)
             bug = _bug_of(unreduced)
-            known = self._known(unreduced, self._signature(unreduced), cause, bug)
-            if known is None and not bug:
-                known = self._shared(unreduced, cause)
+            known = self._known_reduced(unreduced, cause, bug)
         instructions = instruction_count(compiler.parse(unreduced.module_text))
         if known is not None and instructions >= self.all[known].instructions:
             return
@@ -261,6 +259,11 @@ class Findings:
         )
         self._write()
         return index
+
+    def _known_reduced(self, reduced: CaseFailure, cause: str, bug: str) -> int | None:
+        """Count a reduced case to a known finding, on whatever engine it is known; returns its number."""
+        known = self._known(reduced, self._signature(reduced), cause, bug)
+        return self._shared(reduced, cause) if known is None and not bug else known
 
     def _shared(self, unreduced: CaseFailure, cause: str) -> int | None:
         """Count a case to what is known of another engine and shows on this one alike; returns its number."""
