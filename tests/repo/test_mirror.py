@@ -115,7 +115,7 @@ UNTESTED = {
     "xlabench": "presentation",
     "xlabench.bundles": "export",
     "xlabench.cases": "frontends",
-    "xlabench.diagnosis": "graph_reduce kernels probe triage",
+    "xlabench.diagnosis": "graph_reduce kernels probe",
     "xlabench.fuzzing": "asking campaign config generate",
     "xlabench.fuzzing.graphs": "drawing operands structures",
     "xlabench.tensorflow.runtime": "calls executor kernels plan programs steps",

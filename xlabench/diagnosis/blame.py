@@ -257,7 +257,17 @@ class _Search(Search):
                 if self._is_right_without_others(row) or (not wrong and self._is_wrong_where_results_lie(row, opened)):
                     break
                 return self._in_kernel(row, wrong or row)
+        if alone := self._only_generates(final):
+            return self._in_kernel(alone, alone)
         return Blame("program", "memory or control flow", self.judgement.verdict, diff=lowered)
+
+    def _only_generates(self, final: Case) -> Row | None:
+        """The one kernel of a program that is given nothing: nothing is joined in it, and alone it is the program."""
+        root = final.module.entry.root
+        if root.operands or len(list(final.module.instructions())) > 1 or not kernels.opcodes(final.module):
+            return None
+        shape = str(root.shape)
+        return Row(edit.place_of(root), root.opcode, shape, edit.source_of(root), self.judgement, final)
 
     def _is_right_without_others(self, row: Row) -> bool:
         """Whether a kernel that fails beside an iota, which is a kernel as well, is right where it is given that."""

@@ -29,6 +29,7 @@ from xlabench.graphs.running import values_of
 from xlabench.judging import judge as judging
 from xlabench.judging.tolerance import Array, TolerancePolicy
 from xlabench.nursery import Nursery
+from xlabench.survival import Bug
 from xlabench.worker import ENGINES, OnStage, Outcome, Worker
 
 FAILURES = frozenset({"wrong", "crash", "compile-error", "timeout", "flaky"})
@@ -149,9 +150,19 @@ class Prober:
 
     def expected_of(self, text: str, inputs: Sequence[Array]) -> tuple[Array, ...] | None:
         """What the reference says of a program given as text."""
-        arguments = self._arguments(text, inputs) | {"factory": _REFERENCE_FACTORY, "engine": self.setup.reference}
-        _, expected = jobs.evaluated(self._reference, arguments, timeout_s=self.setup.timeout_s)
+        _, expected = self._by_reference(text, inputs)
         return None if expected is None else tuple(expected)
+
+    def bug_of_reference(self, case: Case) -> str:
+        """The error that the reference breaks down with, and where; "" where it does not: a refusal is none."""
+        outcome, _ = self._by_reference(case.text(), case.inputs)
+        kinds = outcome.error.split() if outcome.ending == "raised" else []
+        is_refusal = not {"CompilerError", "BenchError"}.isdisjoint(kinds)
+        return "" if not kinds or is_refusal else Bug(kinds[0], outcome.output).kind
+
+    def _by_reference(self, text: str, inputs: Sequence[Array]) -> tuple[Outcome, list[Array] | None]:
+        arguments = self._arguments(text, inputs) | {"factory": _REFERENCE_FACTORY, "engine": self.setup.reference}
+        return jobs.evaluated(self._reference, arguments, timeout_s=self.setup.timeout_s)
 
     def judge(self, case: Case, *, engine: str = "", expected: tuple[Array, ...] | None = None) -> Judgement:
         """The verdict on the engine, or on the same with other options; `undecided` without a reference."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -36,7 +36,14 @@ class Triaged:
     source: str = ""
 
 
-def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probes: int) -> Triaged | None:
+def triage(
+    setup: Setup,
+    module_text: str,
+    inputs: Sequence[Array],
+    *,
+    max_probes: int,
+    is_known: Callable[[Blame], bool] = lambda _: False,
+) -> Triaged | None:
     """Reduce a case for as long as it fails alike for the same reason; None where it does not fail here.
 
     It may fail otherwise here than where it was found: what reads or writes where it must not depends on what is there.
@@ -46,6 +53,7 @@ def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probe
         module_text: the program.
         inputs: its inputs.
         max_probes: questions at most.
+        is_known: whether who is to blame has been seen in a case that is as small as they get; this one stays as it is.
     """
     case = Case(compiler.parse(module_text), tuple(inputs))
     if graph_blame.is_of_graphs(setup.engine):
@@ -54,9 +62,13 @@ def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probe
     with Prober(setup) as prober:
         judgement = confirm([prober], case)
         if not judgement.is_failure:
-            return None
+            return _of_reference(prober, case, max_probes)
         found = blame.find(prober, case, judgement, in_detail=False)
-        small = shrink([prober], case, judgement, found, max_probes=max_probes)
+        small = (
+            Shrunk(Reduction(case, probes=0, exhausted=False, history=()), judgement, found)
+            if is_known(found)
+            else shrink([prober], case, judgement, found, max_probes=max_probes)
+        )
         assert small.found
         done, final = small.reduction, small.final
         return Triaged(
@@ -71,6 +83,40 @@ def triage(setup: Setup, module_text: str, inputs: Sequence[Array], *, max_probe
             done.probes,
             small.found.source,
         )
+
+
+def _of_reference(prober: Prober, case: Case, max_probes: int) -> Triaged | None:
+    """Of what the reference breaks down with, and with it whoever verifies programs or folds constants by it."""
+    bug = prober.bug_of_reference(case)
+    if not bug:
+        return None
+    predicate = partial(_has_bug, prober, bug)
+    done = reduce(case, predicate, prober.record, max_probes=max_probes if _is_verified(case) else 0)
+    judgement = prober.judge(done.case)
+    return Triaged(
+        prober.setup.engine,
+        "compile-error",
+        done.case.text(),
+        done.case.inputs,
+        judgement.expected,
+        judgement.actual,
+        f"the reference ends with {bug}",
+        f"reference/{bug}",
+        done.probes,
+    )
+
+
+def _has_bug(prober: Prober, bug: str, case: Case) -> bool:
+    return prober.bug_of_reference(case) == bug
+
+
+def _is_verified(case: Case) -> bool:
+    """Whether programs can be verified: where that is broken, no candidate of a reduction is known to be one."""
+    try:
+        compiler.verify(case.module)
+    except Exception:  # noqa: BLE001 - whatever it is, the bug that is looked into
+        return False
+    return True
 
 
 def _of_graph(setup: Setup, case: Case, max_probes: int) -> Triaged | None:

@@ -61,20 +61,20 @@ def _is_known_by_cause(known: Shown, found: Shown) -> bool:
     if stage != _stage(found.cause):
         return False
     if stage == "reference":  # whoever is held against it
-        return _same_cause(known.cause, found.cause)
+        return same_cause(known.cause, found.cause)
     if stage == "pass":
         return are_ours and known.cause == found.cause
     if stage == "program" and known.cause == found.cause:  # what is wrong with memory shows as anything
         return are_near
     are_alike = are_near and kind_of(known.verdict) == kind_of(found.verdict)
-    return are_ours and are_alike and bool(found.cause) and _same_cause(known.cause, found.cause)
+    return are_ours and are_alike and bool(found.cause) and same_cause(known.cause, found.cause)
 
 
 def may_be_shared(known: Shown, found: Shown) -> bool:
     """Whether two engines of ours may have one bug in what they share behind the passes: one program tells, on both."""
-    stage = _stage(known.cause)
     is_elsewhere = known.is_ours and found.is_ours and not found.families <= known.families
-    return is_elsewhere and stage == _stage(found.cause) and stage in _BEHIND and _overlap(known.cause, found.cause)
+    are_behind = {_stage(known.cause), _stage(found.cause)} <= _BEHIND
+    return is_elsewhere and are_behind and _overlap(known.cause, found.cause)
 
 
 def is_alike(known: Shown, verdict: str) -> bool:
@@ -98,10 +98,13 @@ def _steps(cause: str) -> set[str]:
 
 
 def _overlap(known: str, cause: str) -> bool:
-    return not _steps(known).isdisjoint(_steps(cause))
+    """Whether two causes have an opcode in common, or one is about none in particular."""
+    is_general = any(_stage(one) == "program" or _steps(one) <= {"any elementwise"} for one in (known, cause))
+    return is_general or not _steps(known).isdisjoint(_steps(cause))
 
 
-def _same_cause(known: str, cause: str) -> bool:
+def same_cause(known: str, cause: str) -> bool:
+    """Whether a blame names what another one does, or that and more of a kernel."""
     stage = _stage(known)
     if stage in ("kernel", "reference") and _stage(cause) == stage:
         return _steps(known) <= _steps(cause)

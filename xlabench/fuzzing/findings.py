@@ -17,6 +17,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ import compiler
 from xlabench import atomic
 from xlabench.bundles import bundle
 from xlabench.bundles.bundle import Failure, Original
+from xlabench.diagnosis.blame import Blame
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.moves import instruction_count
 from xlabench.diagnosis.probe import Prober, Setup
@@ -40,6 +42,8 @@ from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
 from xlabench.survival import ERROR, US
 
 _LINE = "\n"
+_FEW = 4
+"""Instructions of a case that a reader takes in at a glance."""
 _SHORTEST_S, _LONGER = 60.0, 2
 """A bundle is verified in at least so long, or so many times the limit: Python and both engines in one process."""
 
@@ -136,9 +140,7 @@ class Findings:
             original = Original(unreduced.module_text, unreduced.inputs)
             unreduced, cause, probes = self._triaged(unreduced)
             bug = _bug_of(unreduced)
-            known = self._known(unreduced, self._signature(unreduced), cause, bug)
-            if known is None and not bug:
-                known = self._shared(unreduced, cause)
+            known = self._known_reduced(unreduced, cause, bug)
         instructions = instruction_count(compiler.parse(unreduced.module_text))
         if known is not None and instructions >= self.all[known].instructions:
             return
@@ -258,6 +260,11 @@ class Findings:
         self._write()
         return index
 
+    def _known_reduced(self, reduced: CaseFailure, cause: str, bug: str) -> int | None:
+        """Count a reduced case to a known finding, on whatever engine it is known; returns its number."""
+        known = self._known(reduced, self._signature(reduced), cause, bug)
+        return self._shared(reduced, cause) if known is None and not bug else known
+
     def _shared(self, unreduced: CaseFailure, cause: str) -> int | None:
         """Count a case to what is known of another engine and shows on this one alike; returns its number."""
         shown = causes.Shown((unreduced.engine,), unreduced.verdict, (), cause)
@@ -271,13 +278,23 @@ class Findings:
                     return self._count(index, unreduced)
         return None
 
+    def _is_small(self, engine: str, found: Blame) -> bool:
+        """Whether a pass is blamed that few instructions show already; of a kernel less is, once it is reduced."""
+        shown = causes.Shown((engine,), found.verdict, ("",), found.signature)
+        small = (_shown_by(known) for known in self.all if known.instructions <= _FEW and not known.bug)
+        return found.stage == "pass" and any(causes.are_one(known, shown) for known in small)
+
     def _setup(self, engine: str) -> Setup:
         return Setup(engine, timeout_s=self._timeout_s, factory=self._factory, memory_bytes=self._memory_bytes)
 
     def _triaged(self, unreduced: CaseFailure) -> tuple[CaseFailure, str, int]:
         """The case reduced, who is to blame, and the probes it took; the case itself where it fails no second time."""
         small = triage(
-            self._setup(unreduced.engine), unreduced.module_text, unreduced.inputs, max_probes=self._max_probes
+            self._setup(unreduced.engine),
+            unreduced.module_text,
+            unreduced.inputs,
+            max_probes=self._max_probes,
+            is_known=partial(self._is_small, unreduced.engine),
         )
         if small is None:
             return unreduced, "", 0

@@ -10,7 +10,7 @@ from xlabench.diagnosis import witness
 from xlabench.diagnosis.blame import Blame
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.probe import Judgement
-from xlabench.fuzzing.findings import _same_cause
+from xlabench.fuzzing.causes import same_cause
 
 CASE = Case(compiler.parse("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] sign(x) }"), (np.ones(2, np.float32),))
 RIGHT, WRONG = (np.full(2, value, np.float32) for value in (1, -1))
@@ -54,5 +54,5 @@ def test_nobody_is_asked_where_nobody_is_there(monkeypatch):
 
 
 def test_a_meaning_is_one_finding_however_much_is_beside_it():
-    assert _same_cause("reference/sign", "reference/add+sign")
-    assert not _same_cause("reference/sign", "kernel/sign")
+    assert same_cause("reference/sign", "reference/add+sign")
+    assert not same_cause("reference/sign", "kernel/sign")

@@ -51,6 +51,8 @@ def test_two_causes(what):
 def test_only_what_back_ends_share_is_asked_of_the_other_one():
     cpu, gpu = shown("cpu", "kernel/log"), shown("nvptx:sim", "kernel/add+log")
     assert causes.may_be_shared(cpu, gpu)
+    assert causes.may_be_shared(shown("nvptx:sim", "kernel/any elementwise"), cpu)
+    assert causes.may_be_shared(shown("nvptx:sim", "program/memory"), cpu)
     for other in (shown("nvptx:sim", "kernel/sine"), shown("cpu", "kernel/log"), shown("xla", "engine/xla")):
         assert not causes.may_be_shared(cpu, other)
 

@@ -9,6 +9,7 @@ import pytest
 import compiler
 from xlabench.bundles import bundle
 from xlabench.cases import inputs
+from xlabench.diagnosis import blame
 from xlabench.fuzzing.findings import CaseFailure, Findings
 
 _LARGE = """ENTRY main { x = f32[12,10] parameter(0) y = f32[12,10] parameter(1) s = f32[12,10] add(x, y)
@@ -36,6 +37,21 @@ def test_a_smaller_case_takes_the_place_of_a_larger_one(tmp_path, mutants):
     assert (smallest.name, smallest.cases) == (first.name, (1, 2))
     assert [place.name for place in tmp_path.iterdir() if place.is_dir()] == [smallest.bundle.rpartition("/")[2]]
     assert Findings(tmp_path).all == [smallest]
+
+
+@pytest.mark.slow
+def test_a_pass_that_few_instructions_show_is_blamed_and_nothing_more_is_reduced(tmp_path, mutants):
+    assert "negate_negate" in mutants
+    findings = Findings(tmp_path, max_probes=99, factory="mutants:negate_negate")
+    findings.add(_unreduced(1, _SMALL))
+    (first,) = findings.all
+    findings.add(_unreduced(2, _LARGE))
+    assert findings.all == [replace(first, cases=(1, 2))]
+    again = Findings(tmp_path, max_probes=99)
+    blamed = blame.Blame("pass", "algebraic-simplification", "wrong", rule="negate_negate")
+    assert again._is_small("nvptx:sim", blamed)
+    assert not again._is_small("nvptx:sim", replace(blamed, rule="abs_abs"))
+    assert not again._is_small("nvptx:sim", replace(blamed, stage="kernel"))
 
 
 class OfOneCause(Findings):

@@ -1,0 +1,56 @@
+"""What the reference itself breaks down with is its own bug, reduced as one, and nobody's else."""
+
+import pytest
+
+import compiler
+from xlabench.cases import inputs
+from xlabench.diagnosis import triage
+from xlabench.diagnosis.case import Case, recorded
+from xlabench.diagnosis.probe import Judgement, Setup
+
+BUG = "ValueError in window.py:_infer"
+TEXT = """ENTRY main { x = f32[4] parameter(0) y = f32[4] tanh(x) z = f32[4] negate(y) w = f32[4] sine(z)
+  ROOT r = (f32[4], f32[4]) tuple(w, y) }"""
+
+
+class Broken:
+    """A prober whose reference breaks down with a program that negates."""
+
+    setup = Setup("cpu")
+    record = staticmethod(recorded)
+
+    def bug_of_reference(self, case):
+        return BUG if any(i.opcode == "negate" for i in case.module.instructions()) else ""
+
+    def judge(self, case):
+        return Judgement("undecided", "no reference")
+
+
+def broken(text):
+    module = compiler.parse(text)
+    return triage._of_reference(Broken(), Case(module, tuple(inputs.generate(module, 1))), 100)
+
+
+def test_what_the_reference_breaks_down_with_is_reduced_and_named_by_where_it_does():
+    found = broken(TEXT)
+    assert [i.opcode for i in compiler.parse(found.module_text).instructions()] == ["parameter", "negate"]
+    assert (found.cause, found.engine, found.verdict) == (f"reference/{BUG}", "cpu", "compile-error")
+
+
+def test_what_it_evaluates_is_no_bug_of_its():
+    assert broken(TEXT.replace("negate", "abs")) is None
+
+
+def test_where_programs_cannot_be_verified_none_is_a_candidate(monkeypatch):
+    def verify(_):
+        raise ValueError
+
+    monkeypatch.setattr(compiler, "verify", verify)
+    assert broken(TEXT).probes == 0
+
+
+@pytest.mark.slow
+def test_an_error_that_is_no_refusal_has_a_place(monkeypatch):
+    with triage.Prober(Setup("cpu")) as prober:
+        module = compiler.parse("ENTRY main { x = f32[4] parameter(0) ROOT y = f32[4] abs(x) }")
+        assert not prober.bug_of_reference(Case(module, ()))  # inputs that do not fit are refused
