@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ import compiler
 from xlabench.engines import Engine, Program, build, execute, is_simulated
 from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
-from xlabench.fuzzing.generate import Case
+from xlabench.fuzzing.generate import Call, Case
 from xlabench.jobs import differing, flakiness, same_bytes, standard_of
 from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.judge import judge
@@ -50,11 +50,18 @@ class Answer:
     held: Sequence[Array] = field(default_factory=list)
 
 
+class _Prepared(NamedTuple):
+    """A module, and what evaluates it."""
+
+    module: Any
+    run: Callable[..., list[Array]]
+
+
 class Baseline:
     """What the original of the cases at hand gives on each engine, evaluated once while cases share an original."""
 
     def __init__(self) -> None:
-        self._prepared: tuple[Any, Callable[..., list[Array]]] | None = None
+        self._prepared: _Prepared | None = None
         self._original: Any = None
         self._results: dict[tuple[str, str], Sequence[Array] | None] = {}
 
@@ -62,9 +69,9 @@ class Baseline:
         """What the reference says of the inputs of a kind, of the original where there is one."""
         inputs = case.given(kind)
         if case.original is None:
-            if self._prepared is None or self._prepared[0] is not case.module:
-                self._prepared = case.module, compiler.prepare(case.module)
-            return self._prepared[1](*inputs)
+            if self._prepared is None or self._prepared.module is not case.module:
+                self._prepared = _Prepared(case.module, compiler.prepare(case.module))
+            return self._prepared.run(*inputs)
         known = self._of(case)
         if ("", kind) not in known:
             known["", kind] = compiler.interpret(case.original, *inputs)
@@ -145,7 +152,7 @@ class Asking:
     """The verdict on what was raised in the way of results."""
 
     @property
-    def calls(self) -> list[tuple[str, list[Array]]]:
+    def calls(self) -> list[Call]:
         """The calls that the engine is asked; in place of those that the case does not have stands its last."""
         return [self.case.call(place) for place in self.places]
 

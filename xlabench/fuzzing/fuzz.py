@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,8 +39,13 @@ _INTERNAL: Mapping[str, frozenset[str]] = {
 
 _MOST_DEATHS = 3
 
-_Question = tuple[str, str, Sequence[tuple[str, str]]]
-"""An engine's spec, an opcode, and the pairs of it and a type that are asked about."""
+
+class _Question(NamedTuple):
+    """An engine's spec, an opcode, and the pairs of it and a type that are asked about."""
+
+    spec: str
+    opcode: str
+    pairs: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,7 @@ class Generated:
                 continue
             internal = _INTERNAL.get(spec.partition(":")[0], frozenset())
             found |= {pair for opcode, pairs in by_opcode if opcode in internal for pair in pairs}
-            questions += [(spec, opcode, pairs) for opcode, pairs in by_opcode if opcode not in internal]
+            questions += [_Question(spec, opcode, pairs) for opcode, pairs in by_opcode if opcode not in internal]
         answers = support_probe.each(lambda worker, question: _probe(worker, config, question), questions)
         for (spec, opcode, _), (unsupported, killing) in zip(questions, answers, strict=True):
             found |= unsupported | {(opcode, kind) for kind, *_ in killing}

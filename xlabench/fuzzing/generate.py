@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -77,6 +77,13 @@ class Profile:
     special_percent: int
 
 
+class Call(NamedTuple):
+    """What a program is called with, and the kind of the values; of the first call that is not said."""
+
+    kind: str
+    inputs: list[Array]
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """One program with its inputs.
@@ -109,13 +116,13 @@ class Case:
         return "+".join(map(str, self.members or (self.number,)))
 
     @property
-    def calls(self) -> list[tuple[str, list[Array]]]:
-        """All inputs in their order, with the kind of their values; of the first that is not said."""
-        return [("", self.inputs), *self.others.items()]
+    def calls(self) -> list[Call]:
+        """All inputs in their order."""
+        return [Call("", self.inputs), *(Call(kind, inputs) for kind, inputs in self.others.items())]
 
-    def call(self, place: int) -> tuple[str, list[Array]]:
-        """The call at a place, or the last of fewer."""
-        return self.calls[min(place, len(self.calls) - 1)]
+    def call(self, number: int) -> Call:
+        """The call of a number, or the last of fewer."""
+        return self.calls[min(number, len(self.calls) - 1)]
 
     def on(self, spec: str) -> str:
         """The variant of an engine that it is for."""

@@ -50,7 +50,7 @@ def pack(cases: Sequence[Case]) -> Case:
     numbers = tuple(case.number for case in cases)
     module = compiler.edit.together([case.module for case in cases], f"fuzz_{numbers[0]}_to_{numbers[-1]}")
     count = max(len(case.calls) for case in cases)
-    first, *others = ([array for case in cases for array in case.call(at)[1]] for at in range(count))
+    first, *others = ([array for case in cases for array in case.call(at).inputs] for at in range(count))
     return Case(
         numbers[0],
         module,
@@ -79,7 +79,7 @@ class Pack:
         """What the reference gives for the pack."""
         pairs = list(zip(self.members, self.expected, strict=True))
         return {
-            kind: [array for case, results in pairs for array in results[case.call(at)[0]]]
+            kind: [array for case, results in pairs for array in results[case.call(at).kind]]
             for at, (kind, _) in enumerate(self.case.calls)
         }
 

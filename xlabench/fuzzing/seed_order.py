@@ -9,7 +9,7 @@ by: on other types and sizes, with other attributes, in identities (`xlabench.fu
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,15 +28,22 @@ def _ahead(count: int) -> int:
     return -(-count * DRAWN_EVERY // (DRAWN_EVERY - 1))
 
 
-def place_of(number: int, count: int) -> tuple[int, int] | None:
+class Turn(NamedTuple):
+    """Which seed has a number, and how often it had one before."""
+
+    seed: int
+    earlier: int
+
+
+def place_of(number: int, count: int) -> Turn | None:
     """Which of so many seeds has its turn, and how often it had one; None of a number that is drawn."""
     ahead = _ahead(count)
     if number < ahead:
-        return (number - number // DRAWN_EVERY - 1, 0) if number % DRAWN_EVERY else None
+        return Turn(number - number // DRAWN_EVERY - 1, 0) if number % DRAWN_EVERY else None
     later = number - ahead
     if later % SEED_EVERY:
         return None
-    return later // SEED_EVERY % count, 1 + later // (SEED_EVERY * count)
+    return Turn(later // SEED_EVERY % count, 1 + later // (SEED_EVERY * count))
 
 
 def is_seed(number: int) -> bool:
@@ -54,11 +61,11 @@ def seed_of(number: int, rng: np.random.Generator) -> Any:
 
     A seed comes as it is first, then in variations.
     """
-    place = place_of(number, len(seeds()))
-    if place is None:
+    turn = place_of(number, len(seeds()))
+    if turn is None:
         return None
-    seed, times = seeds()[place[0]], place[1]
-    module = seed if not times else _varied(seed, rng)
+    seed = seeds()[turn.seed]
+    module = _varied(seed, rng) if turn.earlier else seed
     module = module.clone()
     module.name = f"fuzz_{number}"
     return module
