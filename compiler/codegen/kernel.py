@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from compiler.analysis.aliasing import overwritten
 from compiler.codegen import elemental, windows
@@ -43,7 +44,7 @@ class KernelKind(enum.Enum):
     FOREIGN = "foreign"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Kernel:
     """One kernel.
 
@@ -87,7 +88,11 @@ class Kernel:
 
     def body(self) -> Iterator[Instruction]:
         """The instructions that are computed inside: all that the roots need down to the leaves, operands first."""
-        return computed(self.roots, (leaf for leaf, _ in self.leaves))
+        return iter(self._body)
+
+    @cached_property
+    def _body(self) -> tuple[Instruction, ...]:
+        return tuple(computed(self.roots, (leaf for leaf, _ in self.leaves)))
 
     def of_opcode(self, opcode: str) -> list[Instruction]:
         """The inner instructions of an opcode."""

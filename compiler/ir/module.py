@@ -167,7 +167,8 @@ class Computation:
     def called_computations(self) -> Iterator[Computation]:
         """The computations that its instructions call, again for each call."""
         for instruction in self.instructions:
-            yield from instruction.called_computations()
+            if not _COMPUTATION_NAMES.isdisjoint(instruction.attributes):  # seldom so
+                yield from instruction.called_computations()
 
     def unique_name(self, base: str) -> str:
         """`base`, or `base.N` if that is taken; the name is taken from then on."""

@@ -78,11 +78,12 @@ class Reference(Protocol):
 
 @dataclass
 class Here:
-    """The reference in this process; `basis_known` if bounds are."""
+    """The reference in this process; `basis_known` if bounds are, `is_settled` if it gave what is expected just now."""
 
     module: Any
     inputs: Sequence[Array]
     basis_known: Basis | None = None
+    is_settled: bool = False
 
     def basis(self, expected: Sequence[Array]) -> Basis:
         """By wide mode, unless they are known."""
@@ -108,6 +109,7 @@ class Here:
                 bounds=basis.bounds,
                 liberties=standard.liberties,
                 rounding=rounding,
+                own=expected if self.is_settled else None,
             )
         )
 

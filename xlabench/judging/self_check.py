@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 import compiler
 from compiler.ops import Trait, having
 from xlabench.judging.bounds import Basis, Bounds, basis_of
-from xlabench.judging.judge import Standard, judge
+from xlabench.judging.judge import Here, Standard, judged
 from xlabench.judging.perturb import leaves_specials_open, rounds
 from xlabench.judging.residuals import Residual, decided_by
 from xlabench.judging.tolerance import Array, finfo, is_inexact, real_dtype
@@ -314,7 +314,8 @@ class _Patient:
         actual = [np.array(array) for array in self.expected]
         for (number, at), other in changed.items():
             actual[number].reshape(-1)[at] = other
-        found = judge(self.module, self.inputs, self.expected, actual, standard, basis=basis or self.basis)
+        reference = Here(self.module, self.inputs, basis or self.basis, is_settled=True)
+        found = judged(self.expected, actual, standard, reference)
         if found.verdict not in verdicts:
             way = "tolerance" if not standard.wide else "bounds"
             raise JudgeError(f"by {way}, {name} in the reference's own results is {found.verdict}")

@@ -11,19 +11,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from parts import every
 
-from compiler.generate import PAIRS
 from xlabench import atomic
-from xlabench.engines import is_complete
 from xlabench.errors import BenchError
-from xlabench.fuzzing import campaign, fuzz, fuzz_jobs
+from xlabench.fuzzing import campaign, fuzz
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.findings import CaseFailure
 from xlabench.fuzzing.fuzz import Generated
-from xlabench.fuzzing.generate import PROFILES
 from xlabench.fuzzing.worker_pool import attribute_crash
-from xlabench.jobs import ENGINES
 from xlabench.worker import Outcome, Worker
 
 HERE = str(Path(__file__).resolve().parents[1])
@@ -229,23 +224,6 @@ def test_what_an_engine_does_not_support_is_not_drawn(tmp_path):
     banned = json.loads((tmp_path / "campaign" / "support.json").read_text())["banned"]
     # A complex matrix is positive definite by way of its conjugate, which takes a negation.
     assert {opcode for opcode, kind in banned if kind[0] != "c"} == {"negate"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("spec", ["cpu:opt=0", "nvptx:sim,opt=0"])
-@pytest.mark.parametrize("first", every(16, range(16)))
-def test_engines_that_are_not_asked_what_they_support_take_all_that_is_generated(spec, first):
-    assert is_complete(spec)
-    pairs = [(opcode, kind) for opcode, kind in sorted(PAIRS) if kind in PROFILES["discovery"].space.element_types]
-    asked = {"factory": ENGINES, "engine": spec, "pairs": pairs[first::16]}
-    assert fuzz_jobs.probe(asked, lambda _stage: None) == {"unsupported": []}
-
-
-def test_only_engines_of_others_are_asked_what_they_support():
-    asked = []
-    support_probe = SimpleNamespace(each=lambda _ask, questions: asked.extend(questions) or [(set(), [])] * len(asked))
-    Generated().support(Config(("cpu", "reference", "nvptx:sim", "nvptx", "xla")), support_probe)
-    assert {spec for spec, *_ in asked} == {"nvptx", "xla"}
 
 
 @pytest.mark.slow

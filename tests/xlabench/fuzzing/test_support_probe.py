@@ -3,10 +3,19 @@
 import os
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from parts import every
 
+from compiler.generate import PAIRS
+from xlabench.engines import is_complete
+from xlabench.fuzzing import fuzz_jobs
+from xlabench.fuzzing.config import Config
+from xlabench.fuzzing.fuzz import Generated
+from xlabench.fuzzing.generate import PROFILES
 from xlabench.fuzzing.support_probe import SupportProbe
+from xlabench.jobs import ENGINES
 
 
 class Refused(Exception):
@@ -54,3 +63,20 @@ def test_what_is_broken_off_waits_for_no_answer_and_leaves_no_process(monkeypatc
     for process in processes:
         with pytest.raises(ProcessLookupError):
             os.kill(process, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", ["cpu:opt=0", "nvptx:sim,opt=0"])
+@pytest.mark.parametrize("first", every(16, range(16)))
+def test_engines_that_are_not_asked_what_they_support_take_all_that_is_generated(spec, first):
+    assert is_complete(spec)
+    pairs = [(opcode, kind) for opcode, kind in sorted(PAIRS) if kind in PROFILES["discovery"].space.element_types]
+    asked = {"factory": ENGINES, "engine": spec, "pairs": pairs[first::16]}
+    assert fuzz_jobs.probe(asked, lambda _stage: None) == {"unsupported": []}
+
+
+def test_only_engines_of_others_are_asked_what_they_support():
+    asked = []
+    support_probe = SimpleNamespace(each=lambda _ask, questions: asked.extend(questions) or [(set(), [])] * len(asked))
+    Generated().support(Config(("cpu", "reference", "nvptx:sim", "nvptx", "xla")), support_probe)
+    assert {spec for spec, *_ in asked} == {"nvptx", "xla"}

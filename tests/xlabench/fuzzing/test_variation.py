@@ -64,6 +64,18 @@ def test_loops_that_iterate_as_often_as_they_are_told_are_not_planted():
     assert not variation.has_meaning(compiler.parse(_COUNTING.format(most="n")), rng)
 
 
+def test_a_program_written_for_another_number_of_devices_has_no_meaning():
+    program = """HloModule m, replica_count=2
+        add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }
+        scatter { x = f32[4] parameter(0) ROOT r = f32[SIZE] reduce-scatter(x), dimensions={0}, to_apply=add }
+        ENTRY e { x = f32[4] parameter(0)
+          s = ((f32[4]), f32[SIZE], s32[]) async-start(x), calls=scatter
+          ROOT r = f32[SIZE] async-done(s) }"""
+    sizes = ("2", "4")
+    modules = [compiler.parse(program.replace("SIZE", size)) for size in sizes]
+    assert [variation.has_meaning(module, np.random.default_rng(0)) for module in modules] == [True, False]
+
+
 @pytest.mark.parametrize(("most", "count", "ends"), [("n", 3, True), ("n", 2**31 - 1, False), ("m", 2**31 - 1, True)])
 def test_what_a_program_is_called_with_decides_whether_it_ends(most, count, ends):
     module = compiler.parse(_COUNTING.format(most=most))
