@@ -146,7 +146,7 @@ class Lanewise:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """Vectors of `width` elements, the even ones first where `paired`, `unroll` side by side; `whole`: none is short."""
+    """Vectors of `width` elements, even ones first where `paired`, `unroll` side by side; `whole`: none is short."""
 
     width: int
     unroll: int
