@@ -109,6 +109,14 @@ def test_a_nest_counts_once_and_a_loop_written_by_hand_too():
     assert function.scalar_loops == 2
 
 
+def test_a_loop_that_calls_something_for_its_effects_is_none_to_vectorise():
+    function = Module().function("nest", "void", [POINTER])
+    build = Builder(function)
+    with build.loop(integer(0), integer(100)) as loop:
+        build.copy_bytes(function.arguments[0], build.gep("i8", function.arguments[0], loop.index), integer(4))
+    assert function.scalar_loops == 0
+
+
 def test_parts_fill_up_and_call_one_another():
     module = Module()
     loops = [

@@ -6,8 +6,9 @@ applies the elementwise epilogue.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from compiler.backends.cpu.kernels.convolution import choice, tile
 from compiler.backends.cpu.kernels.convolution.memory import Layout, emit_starts
@@ -15,11 +16,14 @@ from compiler.backends.cpu.kernels.convolution.pack import PatchCopy
 from compiler.backends.cpu.kernels.convolution.plan import Plan as PhasePlan
 from compiler.backends.cpu.kernels.convolution.plan import strides
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
+from compiler.backends.cpu.kernels.vectors import epilogue
 from compiler.backends.cpu.kernels.vectors.interleaving import interleave
+from compiler.backends.cpu.kernels.vectors.lanes import Counters, Lanes, Loops
 from compiler.codegen import cost, element, nest
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, Index, linear
 from compiler.codegen.kernel import Kernel
+from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm_ir import I8, Builder, Module, Value, integer, keep_rolled
 from compiler.codegen.product import accumulation_type
 from compiler.codegen.signature import arguments, elemental_of, store
@@ -35,7 +39,7 @@ def emit_nest(module: Module, kernel: Kernel, plans: Sequence[PhasePlan], layout
         plans: one for each phase.
         layout: where each phase's part of the workspace begins.
     """
-    b = Builder(begin(module, kernel))
+    b = LaneBuilder(begin(module, kernel))
     own = b.mul(THREAD, integer(layout.own))
     scratch = b.gep(I8, arguments(kernel).workspace, b.add(own, integer(layout.shared)))
     tiles: dict[tile.Tile, Value] = {}
@@ -328,6 +332,9 @@ class _Nest:
             self._store_one(at, b.load(self.type, b.gep(self.type, self.sums, offset)))
             return
         (_, dim, stride, number), *rest = loops
+        if not rest and number < 0 and stride == 1 and self.has_rows:
+            self._store_row(item, at, b.gep(self.type, self.sums, offset))
+            return
         at_once = interleave(self.kernel, plan.columns, cost.nanoseconds(self.kernel)) if not rest else 0
         stop, base = integer(shape.outputs), b.mul(item.group, integer(shape.outputs))
         if number >= 0:
@@ -339,16 +346,45 @@ class _Nest:
             there = {**at, dim: b.add(base, iteration.index)}
             self._store_loops(item, rest, there, b.add(offset, b.mul(iteration.index, integer(stride))))
 
-    def _store_one(self, at: dict[int, Value], value: Value) -> None:
+    @cached_property
+    def has_rows(self) -> bool:
+        """Whether features lie side by side, in rows whose epilogue has a form on vectors."""
+        shape = self.shape
+        last = shape.labels.output_feature == shape.instruction.array.rank - 1
+        return last and shape.outputs >= self.plan.lanes and epilogue.has_lanes(self.kernel, shape.instruction)
+
+    def _store_row(self, item: _Item, at: Mapping[int, Value], sums: Value) -> None:
+        """The epilogue over all features of a group."""
+        b, shape = self.b, self.shape
+        emission, convolution, each = Emission(b), shape.instruction, self.plan.lanes
+        lanes = epilogue.row_lanes(self.kernel, Lanes(each, 1, whole=shape.outputs % each == 0), shape.outputs)
+        first = b.mul(item.group, integer(shape.outputs))
+        features = nest.Range(first, b.add(first, integer(shape.outputs)))
+
+        def body(counters: Counters) -> None:
+            value = epilogue.sums_at(emission, sums, accumulation_type(convolution), first)
+            self._put(emission, at, counters[0], value)
+
+        lanes.each(emission, Loops([features], [convolution.array.dims[-1]]), body)
+
+    def _store_one(self, at: Mapping[int, Value], value: Value) -> None:
+        emission, feature = Emission(self.b), self.shape.labels.output_feature
+        size = self.shape.instruction.array.dims[feature]
+        self._put(emission, at, emission.opaque(at.get(feature, integer(0)), size), value)
+
+    def _put(self, emission: Emission, at: Mapping[int, Value], feature: Index, value: Value) -> None:
+        """Do the epilogue for the sum of a feature, or those in lanes, at a place."""
         (root,) = self.kernel.roots
         convolution: Instruction = self.shape.instruction
         dims = convolution.array.dims
-        emission = Emission(self.b)
         indices: list[Index] = [emission.opaque(at.get(dim, integer(0)), size) for dim, size in enumerate(dims)]
+        indices[self.shape.labels.output_feature] = feature
         for dim, part in zip(self.shape.labels.output_spatial, self.plan.phase, strict=True):
             place = emission.opaque(at.get(dim, integer(0)), part.count)
             indices[dim] = place.times(part.every).plus(part.first)
-        result = element.convert(self.b, value, accumulation_type(convolution), convolution.array.element_type)
+        result = element.convert(
+            emission.builder, value, accumulation_type(convolution), convolution.array.element_type
+        )
         inner = elemental_of(self.kernel, emission)
         values = Elemental(emission, {**inner.leaves, convolution: lambda _: result})
         stored = result if root is convolution else values.value(root, tuple(indices))

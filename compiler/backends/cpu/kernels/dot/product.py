@@ -112,15 +112,15 @@ class Product:
 
     def _store_row(self, builder: LaneBuilder, lanes: Lanes, row: Sequence[Value], sums: Value) -> None:
         emission = Emission(builder)
-        batch, number, *columns = row
+        batch, number, first, stop = row
         outer = [emission.opaque(index, size) for index, size in zip((batch, number), self._sizes[:-1], strict=True)]
 
         def body(counters: Counters) -> None:
-            value = epilogue.sums_at(emission, sums, self.type, columns[0])
+            value = epilogue.sums_at(emission, sums, self.type, first)
             self._put(emission, [*outer, *counters], value)
 
         length = self._sizes[-1]
-        epilogue.row_lanes(self.kernel, lanes, length).each(emission, Loops([nest.Range(*columns)], [length]), body)
+        epilogue.row_lanes(self.kernel, lanes, length).each(emission, Loops([nest.Range(first, stop)], [length]), body)
 
     @property
     def _sizes(self) -> tuple[int, int, int]:

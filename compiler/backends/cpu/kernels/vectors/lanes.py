@@ -146,10 +146,7 @@ class Lanewise:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """Vectors of `width` elements, of which the even ones may come first; `unroll` are summed side by side.
-
-    Innermost loops may be known to be `whole`, nothing but vectors.
-    """
+    """Vectors of `width` elements, even ones first where `paired`, `unroll` side by side; `whole`: none is short."""
 
     width: int
     unroll: int
