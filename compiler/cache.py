@@ -46,11 +46,11 @@ def folder_of(environment: Mapping[str, str]) -> str:
     return str((home if home.is_absolute() else Path("~/.cache").expanduser()) / "xlabench")
 
 
-def key_of(*parts: str) -> str:
+def key_of(*texts: str) -> str:
     """The key of a program that depends on these, and on this compiler."""
     digest = hashlib.sha256(_compiler(Path(__file__).parent).encode())
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(8, "little") + data)
     return digest.hexdigest()
 

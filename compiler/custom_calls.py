@@ -46,17 +46,17 @@ def load_custom_calls(texts: Sequence[str]) -> list[str]:
     """
     loaded = []
     for text in texts:
-        target, equals, place = text.partition("=")
-        where, colon, name = place.rpartition(":")
+        target, equals, location = text.partition("=")
+        where, colon, name = location.rpartition(":")
         if not (target and equals and where and colon and name):
             raise InputError(f"custom call {text!r}: {_FORM}")
         source, module = _module(text, where)
         function = module
-        for part in name.split("."):
-            function = getattr(function, part, None)  # type: ignore[assignment]  # it is checked below
+        for attribute in name.split("."):
+            function = getattr(function, attribute, None)  # type: ignore[assignment]  # it is checked below
         if not callable(function):
             raise InputError(f"custom call {text!r}: {where} has no function {name!r}; {_FORM}")
-        register_custom_call(target, function, name=place)
+        register_custom_call(target, function, name=location)
         loaded.append(f"{target}={source}:{name}")
     return loaded
 

@@ -82,8 +82,8 @@ def group_problems(instruction: Instruction, grid: Grid) -> Iterator[str]:
     pairs: Sequence[tuple[int, int]] | None = instruction.attributes.get("source_target_pairs")
     if pairs is not None:
         mode = "cross_partition" if "channel_id" in instruction.attributes else "cross_replica"
-        for place, what in enumerate(("sources", "targets")):
-            numbers = [pair[place] for pair in pairs]
+        for side, what in enumerate(("sources", "targets")):
+            numbers = [pair[side] for pair in pairs]
             yield from _misnumbered(numbers, grid.numbered(mode), _kind(mode), f"the {what} of its pairs")
     given: DeviceGroups | None = instruction.attributes.get("replica_groups")
     if given is None or given == ReplicaGroups():

@@ -242,11 +242,11 @@ def _converted(computation: Computation, value: Instruction, shape: Shape) -> In
     if isinstance(shape, TupleShape) and isinstance(value.shape, TupleShape):
         if agree(value.shape, shape):
             return value
-        parts = []
-        for index, (part, wanted) in enumerate(zip(value.shape.elements, shape.elements, strict=True)):
-            element = Instruction("get-tuple-element", part, (value,), {"index": index})
-            parts.append(_converted(computation, computation.add(element), wanted))
-        return computation.add(Instruction("tuple", TupleShape(tuple(p.shape for p in parts)), parts))
+        results = []
+        for index, (given, wanted) in enumerate(zip(value.shape.elements, shape.elements, strict=True)):
+            element = Instruction("get-tuple-element", given, (value,), {"index": index})
+            results.append(_converted(computation, computation.add(element), wanted))
+        return computation.add(Instruction("tuple", TupleShape(tuple(p.shape for p in results)), results))
     if not isinstance(shape, ArrayShape) or not isinstance(value.shape, ArrayShape):
         return value
     if shape.element_type is value.shape.element_type:
@@ -268,17 +268,21 @@ def _reduced_apart(instruction: Instruction, op: Op) -> Computation:
     if len(results) != len(shapes):
         op.infer(instruction)
     body = Computation(f"{instruction.name}.unified")
-    parts = []
+    elements = []
     for parameter, result in zip(_parameters(body, shapes), results, strict=True):
         own = parameter.array.element_type
         attributes = {k: v for k, v in instruction.attributes.items() if k != PREDECESSORS}
         attributes["to_apply"] = _reduction(named, opcode, own)
         wanted = result.with_type(own) if isinstance(result, ArrayShape) and result is not UNSTATED else result
         plain = "all-reduce" if instruction.opcode == "all-reduce-start" else instruction.opcode
-        part = Instruction(plain, wanted, (parameter,), attributes, name=instruction.name)
-        part.shape = OPS[plain].infer(part)
-        parts.append(_converted(body, body.add(part), part.shape if result is UNSTATED else result))
-    body.root = parts[0] if single else body.add(Instruction("tuple", TupleShape(tuple(p.shape for p in parts)), parts))
+        result_ = Instruction(plain, wanted, (parameter,), attributes, name=instruction.name)
+        result_.shape = OPS[plain].infer(result_)
+        elements.append(_converted(body, body.add(result_), result_.shape if result is UNSTATED else result))
+    body.root = (
+        elements[0]
+        if single
+        else body.add(Instruction("tuple", TupleShape(tuple(p.shape for p in elements)), elements))
+    )
     return body
 
 

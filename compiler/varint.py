@@ -33,11 +33,11 @@ def read_varint(data: bytes, at: int, end: int) -> tuple[int, int]:
         ValueError: it does not end there, or takes more bytes than a number has.
     """
     value = 0
-    for place in range(_LONGEST):
-        if at + place >= end:
+    for number in range(_LONGEST):
+        if at + number >= end:
             raise ValueError("the bytes end in the middle of a number")
-        byte = data[at + place]
-        value |= (byte & 127) << 7 * place
+        byte = data[at + number]
+        value |= (byte & 127) << 7 * number
         if byte < 128:
-            return value, at + place + 1
+            return value, at + number + 1
     raise ValueError(f"a number takes more than {_LONGEST} bytes")

@@ -81,7 +81,7 @@ def _draw(nights: Sequence[Night], changed: Changes) -> Figure:
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.grid(axis="y")
     dated = range(0, len(nights), -(-len(nights) // _MOST_DATES))
-    axes.set_xticks(dated, [nights[place].started for place in dated])
+    axes.set_xticks(dated, [nights[number].started for number in dated])
     own = {time.program: time.kind for time in changed.times if time.engine == found.candidate}
     _lines(axes, nights, own)
     _failures(axes, nights)
@@ -105,17 +105,17 @@ def _lines(axes: Axes, nights: Sequence[Night], kinds: Mapping[str, str]) -> Non
 
 
 def _points(nights: Sequence[Night], program: Key) -> tuple[list[int], list[float]]:
-    at = [place for place, night in enumerate(nights) if program in night.speedups]
-    return at, [nights[place].speedups[program] for place in at]
+    at = [number for number, night in enumerate(nights) if program in night.speedups]
+    return at, [nights[number].speedups[program] for number in at]
 
 
 def _failures(axes: Axes, nights: Sequence[Night]) -> None:
     """How many verdicts were not right, above the nights in which there were any."""
-    for place, night in enumerate(nights):
+    for number, night in enumerate(nights):
         if night.failures:
             axes.annotate(
                 f"{night.failures} failed",
-                (place, 1),
+                (number, 1),
                 xycoords=("data", "axes fraction"),
                 ha="center",
                 va="bottom",

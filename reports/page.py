@@ -66,8 +66,8 @@ def _inline(chart: bytes) -> str:
 def _subtitle(run: Mapping[str, Any]) -> str:
     commit = run["environment"].get("commit")
     finished = run["finished_at"] or "not finished"
-    parts = [run["description"], f"started {_minute(run['started_at'])}, finished {_minute(finished)}"]
-    return " · ".join([*parts, f"commit {commit[:12]}"] if commit else parts)
+    words = [run["description"], f"started {_minute(run['started_at'])}, finished {_minute(finished)}"]
+    return " · ".join([*words, f"commit {commit[:12]}"] if commit else words)
 
 
 def _minute(stamp: str) -> str:
@@ -191,8 +191,8 @@ def _changes(found: Changes, chart: bytes | None) -> str:
     intro = f"Against {escape(earlier)}: {len(rows) or 'no'} changes. {_changes_rule(found) if found.times else ''}"
     listed = f"<ul>{doubts}</ul>" if doubts else ""
     drawn = f'<div class="sheet chart" role="img" aria-label="{_HISTORY}">{_inline(chart)}</div>' if chart else ""
-    parts = f"{listed}{table if rows else ''}{_engine_changes(found)}{drawn}"
-    return f'<section id="changes"><h2>Changes</h2><p>{intro}</p>{parts}</section>'
+    words = f"{listed}{table if rows else ''}{_engine_changes(found)}{drawn}"
+    return f'<section id="changes"><h2>Changes</h2><p>{intro}</p>{words}</section>'
 
 
 def _changes_rule(found: Changes) -> str:

@@ -22,7 +22,7 @@ LOCK = ".lock"
 Parsed = TypeVar("Parsed")
 
 
-def require_place(path: Path) -> None:
+def require_writable(path: Path) -> None:
     """Raise now the `OSError` that making this file or folder would raise later, where that can be told."""
     path.exists()  # says it of names that are too long
     there = next(parent for parent in path.absolute().parents if parent.exists())
@@ -37,7 +37,7 @@ def require_folder(path: Path) -> None:
     try:
         if path.exists() and not path.is_dir():
             raise BenchError(f"{path}: is no folder; give another folder")
-        require_place(path / "file" if path.exists() else path)
+        require_writable(path / "file" if path.exists() else path)
     except OSError as error:
         raise BenchError(f"{path}: cannot be written: {error.strerror}; give another folder") from error
 

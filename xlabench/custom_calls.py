@@ -36,14 +36,14 @@ def recorded(module_text: str) -> list[str]:
     return [_without_folder(text) for text in _in_use() if text.partition("=")[0] in called]
 
 
-def require(meanings: Sequence[str], place: Path) -> None:
+def require(meanings: Sequence[str], origin: Path) -> None:
     """Refuse to go on without a meaning that a program had elsewhere."""
     here = {text.partition("=")[0] for text in _in_use()}
     missing = [text for text in meanings if text.partition("=")[0] not in here]
     if missing:
         given = " ".join(f"--custom-call {text}" for text in missing)
         raise Undecidable(
-            f"{place}: its program calls what only you can give a meaning; it was run with {given}: give the same "
+            f"{origin}: its program calls what only you can give a meaning; it was run with {given}: give the same "
             "where you have and trust that code"
         )
 
@@ -53,5 +53,5 @@ def _in_use() -> list[str]:
 
 
 def _without_folder(text: str) -> str:
-    target, _, place = text.partition("=")
-    return f"{target}={place.rpartition('/')[2]}"
+    target, _, location = text.partition("=")
+    return f"{target}={location.rpartition('/')[2]}"

@@ -293,7 +293,7 @@ def run(request: Request, worker: Worker | None, environment: Mapping[str, str])
     """All of it; in this process if there is no worker."""
     spec, dump_to, notes = with_environment(request.engine, environment)
     if request.bundle is not None:
-        bundle.require_place(request.bundle)
+        bundle.require_writable(request.bundle)
     dump_to = _writable(Path(dump_to) if request.dump_to is None and dump_to else request.dump_to)
     subject, reference = engine(spec, dump_to=dump_to), engine(request.reference)
     case = replace(prepare(request), wide=request.wide)

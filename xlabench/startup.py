@@ -34,19 +34,19 @@ def require_own(names: Sequence[str] = PACKAGES) -> None:
     for name in names:
         ours = ROOT / name / "__init__.py"
         found = find_spec(name)
-        place = found.origin if found is not None else None
-        if place is None:
+        location = found.origin if found is not None else None
+        if location is None:
             raise BenchError(f"the package {name!r} of xlabench is not in {str(ROOT)!r}; install xlabench again")
-        if Path(place).resolve() != ours:
+        if Path(location).resolve() != ours:
             raise BenchError(
-                f"{place} hides the package {name!r} of xlabench, which is {str(ours.parent)!r}; "
+                f"{location} hides the package {name!r} of xlabench, which is {str(ours.parent)!r}; "
                 f"rename it, or take its folder off PYTHONPATH and sys.path"
             )
 
 
 def search_path() -> list[str]:
     """Where this process finds packages, for another one: our own folder in the place of the working directory."""
-    return list(dict.fromkeys(str(Path(place or ROOT).absolute()) for place in sys.path))
+    return list(dict.fromkeys(str(Path(location or ROOT).absolute()) for location in sys.path))
 
 
 def python() -> list[str]:

@@ -302,9 +302,9 @@ class _Clock:
 def _waits(process: int) -> dict[str, float]:
     """How many seconds each thread of a process has been ready to run while others ran."""
     waits = {}
-    for place in Path(f"/proc/{process}/task").glob("*/schedstat"):
+    for file in Path(f"/proc/{process}/task").glob("*/schedstat"):
         with contextlib.suppress(OSError):  # threads end
-            waits[place.parent.name] = int(place.read_text(encoding="utf-8").split()[1]) / 1e9
+            waits[file.parent.name] = int(file.read_text(encoding="utf-8").split()[1]) / 1e9
     return waits
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from compiler.analysis.aliasing import origin, overwritten
-from compiler.analysis.placing import ALIGNMENT, Buffer, Place, largest_live_set, pack, pack_into
+from compiler.analysis.storage import ALIGNMENT, Buffer, Storage, largest_live_set, pack, pack_into
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
@@ -95,24 +95,24 @@ def lay_out(module: Module, reuses: Reuses | None = None) -> Assignment:
     if reuses is not None:
         walk = _Walk(entry, walk, reuses)
     shapes = leaves(entry.root.shape)
-    _place_results([b for b, leaf in zip(walk.results, shapes, strict=True) if leaf.element_type is not TOKEN])
+    _store_results([b for b, leaf in zip(walk.results, shapes, strict=True) if leaf.element_type is not TOKEN])
     return walk.assignment
 
 
 def complete(assignment: Assignment, workspace_bytes: Mapping[Instruction, int], *, lend_results: bool = False) -> None:
-    """Find places for everything in the arena and, until it is written, in the memory of results.
+    """Find storage for everything in the arena and, until it is written, in the memory of results.
 
     Args:
-        assignment: the buffers, of which those of the interface have their places.
+        assignment: the buffers, of which those of the interface have their storage.
         workspace_bytes: scratch memory of each kernel, by its instruction.
         lend_results: whether results' memory may hold other values until it is written.
     """
     for instruction, size in workspace_bytes.items():
         if size:
             time = assignment.times[instruction]
-            assignment.workspaces[instruction] = Buffer(Place.ARENA, size, instruction, first=time, last=time)
+            assignment.workspaces[instruction] = Buffer(Storage.ARENA, size, instruction, first=time, last=time)
     if lend_results:
-        results = [buffer for buffer in assignment.buffers if buffer.place is Place.RESULT]
+        results = [buffer for buffer in assignment.buffers if buffer.storage is Storage.RESULT]
         pack_into(results, _arena(assignment), dict.fromkeys(assignment.workspaces.values(), ALIGNMENT))
     arena = _arena(assignment)
     assignment.arena_bytes = pack(arena)
@@ -120,7 +120,7 @@ def complete(assignment: Assignment, workspace_bytes: Mapping[Instruction, int],
 
 
 def _arena(assignment: Assignment) -> list[Buffer]:
-    return [buffer for buffer in assignment.buffers if buffer.place is Place.ARENA]
+    return [buffer for buffer in assignment.buffers if buffer.storage is Storage.ARENA]
 
 
 def _parameter_buffers(entry: Computation) -> list[Buffers]:
@@ -129,15 +129,15 @@ def _parameter_buffers(entry: Computation) -> list[Buffers]:
 
     def buffer(parameter: Instruction, leaf: ArrayShape) -> Buffer:
         number = 0 if leaf.element_type is TOKEN else next(numbers)
-        return Buffer(Place.PARAMETER, leaf.size_bytes, parameter, number)
+        return Buffer(Storage.PARAMETER, leaf.size_bytes, parameter, number)
 
     return [tuple(buffer(parameter, leaf) for leaf in leaves(parameter.shape)) for parameter in entry.parameters]
 
 
-def _place_results(results: Sequence[Buffer]) -> None:
+def _store_results(results: Sequence[Buffer]) -> None:
     for number, buffer in enumerate(results):
-        assert buffer.place is Place.ARENA, f"{buffer.owner!r} is a result and needs a copy"
-        buffer.place, buffer.number = Place.RESULT, number
+        assert buffer.storage is Storage.ARENA, f"{buffer.owner!r} is a result and needs a copy"
+        buffer.storage, buffer.number = Storage.RESULT, number
 
 
 class _Walk:
@@ -186,7 +186,7 @@ class _Walk:
             buffer.last = self.clock
 
     def _new(self, owner: Instruction, sizes: Iterable[int]) -> Buffers:
-        return tuple(Buffer(Place.ARENA, size, owner, first=self.clock, last=self.clock) for size in sizes)
+        return tuple(Buffer(Storage.ARENA, size, owner, first=self.clock, last=self.clock) for size in sizes)
 
     def _computed(self, instruction: Instruction) -> Buffers:
         changed = overwritten(instruction)
@@ -211,7 +211,7 @@ class _Walk:
         for number, operand in self.reuses(instruction) if self.before else ():
             (buffer,) = of[operand]
             free = number not in found and operand not in found.values() and read.count(buffer) == 1
-            if free and buffer.place is Place.ARENA and self._is_last_reader(instruction, number, operand):
+            if free and buffer.storage is Storage.ARENA and self._is_last_reader(instruction, number, operand):
                 found[number] = operand
         return found
 
@@ -226,26 +226,26 @@ class _Walk:
             return False
         (buffer,) = self.assignment.of[operand]
         state, predicate = self.loops[body]
-        made = [part == (instruction, (number,)) or part == (instruction, ()) for part in map(origin, _parts(body))]
+        made = [one == (instruction, (number,)) or one == (instruction, ()) for one in map(origin, _results_of(body))]
         following = [piece for piece, mine in zip(state, made, strict=True) if mine] if len(made) == len(state) else []
         return following == [buffer] and buffer not in predicate
 
     def _constant(self, instruction: Instruction) -> Buffers:
-        return tuple(Buffer(Place.CONSTANT, leaf.size_bytes, instruction) for leaf in leaves(instruction.shape))
+        return tuple(Buffer(Storage.CONSTANT, leaf.size_bytes, instruction) for leaf in leaves(instruction.shape))
 
     def _view(self, instruction: Instruction) -> Buffers:
         of = self.assignment.of
-        parts = [of[operand] for operand in instruction.operands]
+        buffers_of = [of[operand] for operand in instruction.operands]
         if instruction.opcode == "tuple":
-            return tuple(buffer for part in parts for buffer in part)
+            return tuple(buffer for one in buffers_of for buffer in one)
         if instruction.opcode != "get-tuple-element":
-            return parts[0]
+            return buffers_of[0]
         shape = instruction.operands[0].shape
         assert isinstance(shape, TupleShape)
         widths = [_width(element) for element in shape.elements]
         index = instruction.attributes["index"]
         start = sum(widths[:index])
-        return parts[0][start : start + widths[index]]
+        return buffers_of[0][start : start + widths[index]]
 
     def _while(self, instruction: Instruction) -> Buffers:
         shapes = list(leaves(instruction.shape))
@@ -277,7 +277,7 @@ class _Walk:
         """Whether nobody needs a piece of a loop's initial state any more: then it is the state where it lies."""
         computation, of = loop.computation, self.assignment.of
         once = of[loop.operands[0]].count(buffer) == 1
-        if buffer.place is not Place.ARENA or not once or not buffer.size_bytes:
+        if buffer.storage is not Storage.ARENA or not once or not buffer.size_bytes:
             return False
         if buffer.owner.parent is not computation and not self._is_handed_on(loop, number, buffer):
             return False
@@ -305,7 +305,7 @@ class _Walk:
             (present, other)
             for present, other in zip(state, following, strict=True)
             if other is not present
-            and other.place is Place.ARENA
+            and other.storage is Storage.ARENA
             and other.owner.parent is body
             and following.count(other) == 1
             and present.size_bytes > 0
@@ -352,10 +352,10 @@ def _is_lent(loop: Instruction, number: int) -> bool:
 
 def _is_flat(shape: Shape) -> bool:
     """Whether a shape is that of a tuple of arrays."""
-    return isinstance(shape, TupleShape) and all(isinstance(part, ArrayShape) for part in shape.elements)
+    return isinstance(shape, TupleShape) and all(isinstance(element, ArrayShape) for element in shape.elements)
 
 
-def _parts(body: Computation) -> Sequence[Instruction]:
+def _results_of(body: Computation) -> Sequence[Instruction]:
     """The pieces of a loop's next state, as far as they are arrays."""
     return body.root.operands if body.root.opcode == "tuple" else [body.root]
 
@@ -370,7 +370,7 @@ def pack_again(assignment: Assignment, may_share: Callable[[Buffer, Buffer], boo
 
 
 def check_unique_callers(module: Module) -> None:
-    """Refuse a module in which two instructions run the same computation: its values would have two places."""
+    """Refuse a module in which two instructions run the same computation: its values would have two buffers."""
     seen: set[Computation] = set()
     for instruction in module.instructions():
         if instruction.opcode not in ("while", "conditional", "call"):

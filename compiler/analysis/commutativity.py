@@ -38,7 +38,7 @@ def in_any_order(reduce: Instruction) -> bool:
     """Whether a reduction is known to give the same if it combines elements that are not neighbours."""
     dimensions = reduce.attributes["dimensions"]
     arrays = reduce.operands[: len(reduce.operands) // 2]
-    numbers = [place for place, one in enumerate(arrays) if len(dimensions) == 1 and counts(one, dimensions[0])]
+    numbers = [position for position, one in enumerate(arrays) if len(dimensions) == 1 and counts(one, dimensions[0])]
     return is_commutative(reduce.attributes["to_apply"], frozenset(numbers))
 
 
@@ -75,8 +75,8 @@ def chooses(reducer: Computation) -> bool:
     half, root = len(reducer.parameters) // 2, reducer.root
     results = root.operands if root.opcode == "tuple" else (root,)
     stay = all(
-        result.array.element_type.kind is Kind.PRED or _places(result, half) == {place}
-        for place, result in enumerate(results)
+        result.array.element_type.kind is Kind.PRED or _positions(result, half) == {position}
+        for position, result in enumerate(results)
     )
     return stay and all(_is_choice(instruction, half) for instruction in reducer.instructions)
 
@@ -85,19 +85,19 @@ def _is_choice(instruction: Instruction, half: int) -> bool:
     if instruction.opcode == "tuple":
         return True
     if instruction.opcode == "compare":
-        return len(_places(instruction, half)) < _MOST_VALUES
+        return len(_positions(instruction, half)) < _MOST_VALUES
     if instruction.array.element_type.kind is Kind.PRED:  # combiners are logic there
         return instruction.opcode in COMBINERS or instruction.opcode in ("parameter", "select", "not", "constant")
     is_one_of_two = instruction.opcode in ("parameter", "select", "minimum", "maximum")
-    return is_one_of_two and len(_places(instruction, half)) == 1
+    return is_one_of_two and len(_positions(instruction, half)) == 1
 
 
-def _places(instruction: Instruction, half: int) -> set[int]:
-    """The places of the parameters that an instruction's values come from."""
+def _positions(instruction: Instruction, half: int) -> set[int]:
+    """The positions of the parameters that an instruction's values come from."""
     if instruction.opcode == "parameter":
         return {instruction.parameter_number % half}
     values = instruction.operands[1:] if instruction.opcode == "select" else instruction.operands
-    return {place for operand in values for place in _places(operand, half)}
+    return {position for operand in values for position in _positions(operand, half)}
 
 
 def _written(reducer: Computation, shift: int) -> Form:
@@ -132,9 +132,11 @@ def _is_indifferent(reducer: Computation, distinct: frozenset[int]) -> bool:
         return False
     numbers = [range(len(found)) for found in values]
     cases = np.array(list(itertools.product(*numbers, *numbers))).T
-    for place in distinct:
-        cases = cases[:, cases[place] != cases[half + place]]
-    left, right = ([found[at] for found, at in zip(values, part, strict=True)] for part in (cases[:half], cases[half:]))
+    for position in distinct:
+        cases = cases[:, cases[position] != cases[half + position]]
+    left, right = (
+        [found[at] for found, at in zip(values, piece, strict=True)] for piece in (cases[:half], cases[half:])
+    )
     with np.errstate(all="ignore"):
         straight, turned = (flatten(Interpreter().map(reducer, pair)) for pair in ([*left, *right], [*right, *left]))
         return all(_alike(one, other) for one, other in zip(straight, turned, strict=True))

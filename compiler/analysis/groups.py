@@ -12,8 +12,8 @@ import enum
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
+from compiler.analysis.indexing_count import IndexingCount, common
 from compiler.analysis.opcodes import FUNCTIONS, MOVES, PRODUCTS, SELECTS
-from compiler.analysis.places import Places, common
 from compiler.analysis.updates import is_elementwise, is_update_in_place
 from compiler.ir.graph import reachable
 from compiler.ir.module import Instruction
@@ -50,11 +50,11 @@ class FusionGroup:
     members: set[Instruction] = field(default_factory=set)
     depths: dict[Instruction, int] = field(default_factory=dict)
     weights: set[Instruction] = field(default_factory=set)
-    places: Places = field(init=False)
+    indexing: IndexingCount = field(init=False)
     functions: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.places = Places(self.roots)
+        self.indexing = IndexingCount(self.roots)
         self.functions = sum(member.opcode in FUNCTIONS for member in self.members)
 
     def depending_on(self, value: Instruction, but: Collection[Instruction] = ()) -> Iterator[Instruction]:
@@ -120,7 +120,7 @@ def add_to(group: FusionGroup, instruction: Instruction) -> None:
     group.members.add(instruction)
     group.functions += instruction.opcode in FUNCTIONS
     group.depths[instruction] = depth_of(instruction, group)
-    group.places.add(instruction)
+    group.indexing.add(instruction)
     kind = kind_of(instruction)
     if (
         kind is None

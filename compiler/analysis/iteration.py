@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from compiler.analysis.groups import is_fusible
-from compiler.analysis.loop_parts import LoopParts
+from compiler.analysis.loop_view import LoopView
 from compiler.analysis.updates import is_elementwise
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.control import is_ordered
@@ -34,7 +34,7 @@ _PASSIVE = having(Trait.STRUCTURAL)
 
 
 @dataclass(frozen=True, slots=True)
-class Iteration(LoopParts):
+class Iteration(LoopView):
     """A loop whose elements go their own ways.
 
     Attributes:
@@ -188,7 +188,7 @@ def _stays_in_place(instruction: Instruction, varying: set[Instruction], dims: t
 def _reduction(condition: Computation, arrays: tuple[int, ...]) -> Instruction | None:
     """The first part of a condition that is on the arrays."""
     varying = depends_on(condition, arrays)
-    return next((part for part in _conjuncts(condition.root) if part in varying), None)
+    return next((conjunct for conjunct in _conjuncts(condition.root) if conjunct in varying), None)
 
 
 def _asks_soundly(form: Iteration) -> bool:
@@ -197,7 +197,7 @@ def _asks_soundly(form: Iteration) -> bool:
     if alive is not None and not _is_any(alive, dims):
         return False
     varying = depends_on(condition, form.arrays)
-    above = {part for part in varying if not part.array.rank and part is not alive}
+    above = {value for value in varying if not value.array.rank and value is not alive}
     rest = [i for i in condition.instructions if i is not alive and i not in above]
     return all(_is_and(i) for i in above) and all(_stays_in_place(i, varying, dims) for i in rest)
 
@@ -206,7 +206,7 @@ def _conjuncts(root: Instruction) -> list[Instruction]:
     """The parts all of which must hold."""
     if not _is_and(root):
         return [root]
-    return [part for operand in root.operands for part in _conjuncts(operand)]
+    return [conjunct for operand in root.operands for conjunct in _conjuncts(operand)]
 
 
 def _is_and(value: Instruction) -> bool:

@@ -52,8 +52,8 @@ _MOST_BESIDE_SCATTER = 12
 """Instructions that a scatter's kernel computes for each update, beside which its own lookup still counts (chosen)."""
 _DEEPEST_GROUP = 400
 """Instructions on a path through a fusion: emission recurses over it, and Python's stack is finite."""
-_MOST_PLACES = 16
-"""Places that may ask for a value in one kernel, each with code of its own: sixteen steps of a padded stencil were 2^16
+_MOST_USES = 16
+"""Uses of a value that one kernel may have, each with code of its own: sixteen steps of a padded stencil were 2^16
 copies of the first (11-24)."""
 _LONGEST_ROW = 16384
 """Elements of a row that is one kernel's: 64 KiB of f32 stay in an L2 cache between its phases."""
@@ -130,8 +130,8 @@ def _in_passing(instruction: Instruction, group: FusionGroup) -> Decision:
         return no(f"a kernel cannot compute single elements of {instruction.opcode}")
     if group.kind is FusionGroupKind.DOT and not (beside := _beside_dot(instruction, group)):
         return beside
-    if not _is_splat(instruction) and (places := group.places.of(instruction)) > _MOST_PLACES:
-        return no(f"its code would stand in the kernel {places} times")
+    if not _is_splat(instruction) and (uses := group.indexing.of(instruction)) > _MOST_USES:
+        return no(f"its code would stand in the kernel {uses} times")
     return unless(_repeats_work(instruction, group), "elements would be computed more often than there are")
 
 

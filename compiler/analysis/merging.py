@@ -66,12 +66,12 @@ class _Order:
 
     Attributes:
         following: what comes after each instruction: its users, and what waits for it.
-        places: where each instruction stands; whatever follows one stands behind it.
+        positions: where each instruction stands; whatever follows one stands behind it.
         spans: of the groups of several results, where the first stands that needs one of them, and the last member.
     """
 
     following: dict[Instruction, list[Instruction]]
-    places: dict[Instruction, int]
+    positions: dict[Instruction, int]
     spans: dict[FusionGroup, tuple[int, int]] = field(default_factory=dict)
 
     @staticmethod
@@ -82,20 +82,20 @@ class _Order:
         for instruction in everything:
             for other in predecessors(instruction):
                 found[other].append(instruction)
-        return _Order(found, {instruction: place for place, instruction in enumerate(everything)})
+        return _Order(found, {instruction: position for position, instruction in enumerate(everything)})
 
     def join(self, group: FusionGroup, other: FusionGroup) -> None:
         """Note that a group has taken in another."""
         self.spans.pop(other, None)
         last = self._last(group)
-        self.spans[group] = min((self.places[user] for user in self.after(group)), default=last), last
+        self.spans[group] = min((self.positions[user] for user in self.after(group)), default=last), last
 
     def after(self, group: FusionGroup) -> list[Instruction]:
         """What comes after a group."""
         return [user for root in group.roots for user in self.following[root]]
 
     def last_before(self, group: FusionGroup) -> int:
-        """The place behind which nothing is that a group needs.
+        """The position behind which nothing is that a group needs.
 
         From one instruction to the next the way leads on, and back only by a group of several results: one of them may
         come late, and another be needed early.
@@ -108,7 +108,7 @@ class _Order:
         return last
 
     def _last(self, group: FusionGroup) -> int:
-        return max(self.places[member] for member in group.members)
+        return max(self.positions[member] for member in group.members)
 
 
 def _is_needed(root: Instruction, group: FusionGroup) -> bool:
@@ -149,7 +149,7 @@ def _inputs(group: FusionGroup, order: _Order) -> Iterator[Instruction]:
     """The arrays of the size that a group walks over which it reads from memory."""
     walk = _walk(group)
     size = math.prod(walk.dims) if walk else -1
-    for member in sorted(group.members, key=order.places.__getitem__):  # a set has any order
+    for member in sorted(group.members, key=order.positions.__getitem__):  # a set has any order
         for operand in member.operands:
             outside = operand not in group.members and operand.opcode != "constant"
             if outside and isinstance(operand.shape, ArrayShape) and operand.array.size == size:
@@ -196,7 +196,7 @@ def _detour(start: FusionGroup, end: FusionGroup, of: GroupsOf, order: _Order) -
             groups = of.get(instruction, [])
             if end in groups and not direct:
                 return True
-            if instruction in seen or order.places[instruction] > last:
+            if instruction in seen or order.positions[instruction] > last:
                 continue
             seen.add(instruction)
             if not groups:

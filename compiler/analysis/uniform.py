@@ -18,9 +18,9 @@ def is_uniform(loop: Instruction) -> bool:
     initial, body = loop.operands[0], loop.attributes["body"]
     if initial.opcode != "tuple" or body.root.opcode != "tuple":
         return False
-    counters = {place for place, operand in enumerate(initial.operands) if _is_function_of(operand, ())}
+    counters = {number for number, operand in enumerate(initial.operands) if _is_function_of(operand, ())}
     while True:
-        kept = {place for place in counters if _is_function_of(body.root.operands[place], counters)}
+        kept = {number for number in counters if _is_function_of(body.root.operands[number], counters)}
         if kept == counters:
             return _is_function_of(loop.attributes["condition"].root, counters)
         counters = kept

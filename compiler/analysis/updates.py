@@ -30,10 +30,10 @@ def is_update_in_place(instruction: Instruction) -> bool:
 
 def reads_in_time(reader: Instruction, update: Instruction, members: Collection[Instruction]) -> bool:
     """Whether a reader of what is updated, one of the update's kernel, reads nothing that may have been written."""
-    _, part, *starts = update.operands
-    if part.array.size == 1:
+    _, update_value, *starts = update.operands
+    if update_value.array.size == 1:
         return True
-    same = reader.opcode == "dynamic-slice" and reader.array.dims == part.array.dims
+    same = reader.opcode == "dynamic-slice" and reader.array.dims == update_value.array.dims
     return same and list(reader.operands[1:]) == starts and _stays_in_place(reader, update, members)
 
 

@@ -76,9 +76,9 @@ def _moved(seen: View, move: Instruction) -> View | None:
         dims, strides = (tuple(values[d] for d in order) for values in (seen.dims, seen.strides))
         return replace(seen, dims=dims, strides=strides)
     if move.opcode == "slice":
-        parts = move.attributes["slice"]
-        offset = sum(part.start * stride for part, stride in zip(parts, seen.strides, strict=True))
-        strides = tuple(part.stride * stride for part, stride in zip(parts, seen.strides, strict=True))
+        ranges = move.attributes["slice"]
+        offset = sum(range_.start * stride for range_, stride in zip(ranges, seen.strides, strict=True))
+        strides = tuple(range_.stride * stride for range_, stride in zip(ranges, seen.strides, strict=True))
         return replace(seen, dims=move.array.dims, strides=strides, offset=seen.offset + offset)
     if move.opcode == "dynamic-slice":
         return replace(seen, dims=move.array.dims, slices=(*seen.slices, (move, seen.strides)))

@@ -57,7 +57,9 @@ def _elements(instruction: Instruction) -> float:
         outputs: int = instruction.operands[1].array.dims[instruction.attributes["dim_labels"].kernel_output_feature]
         return most + _padded(instruction) + result * (sizes[1] // max(outputs, 1))
     if opcode in ("reduce-window", "select-and-scatter"):
-        return most + _padded(instruction) + result * _product(float(part.size) for part in _window(instruction))
+        return (
+            most + _padded(instruction) + result * _product(float(dimension.size) for dimension in _window(instruction))
+        )
     if opcode in ("dot", "ragged-dot", "scaled-dot"):
         dims = instruction.operands[0].array.dims
         return most + result * _product(float(dims[d]) for d in instruction.attributes.get("lhs_contracting_dims", ()))
@@ -80,8 +82,10 @@ def _padded(instruction: Instruction) -> float:
     dims = instruction.operands[0].array.dims
     moved_over = labels.input_spatial if labels is not None else range(len(dims))
     rest = _product(float(size) for d, size in enumerate(dims) if d not in moved_over)
-    parts = zip(moved_over, _window(instruction), strict=False)
-    return rest * _product(float(max(padded_size(dims[d], window_padding(part)), 0)) for d, part in parts)
+    dimensions = zip(moved_over, _window(instruction), strict=False)
+    return rest * _product(
+        float(max(padded_size(dims[d], window_padding(dimension)), 0)) for d, dimension in dimensions
+    )
 
 
 def _window(instruction: Instruction) -> Window:

@@ -66,8 +66,8 @@ class Carried:
 def lower_with_graph(graph: Graph, feeds: Mapping[str, Any], fetches: Sequence[str], name: str = "graph") -> Lowered:
     """Lower a graph as `lower` does, to a module that carries it; raises as that does."""
     lowered = lower(graph, feeds, fetches, name)
-    places = ((text, endpoint(text)) for text, feed in feeds.items() if isinstance(feed, np.ndarray))
-    known = {place.node: feeds[text] for text, place in places if place and text not in lowered.inputs}
+    endpoints = ((text, endpoint(text)) for text, feed in feeds.items() if isinstance(feed, np.ndarray))
+    known = {source.node: feeds[text] for text, source in endpoints if source and text not in lowered.inputs}
     carried = Carried(with_values(graph, known), lowered.inputs, lowered.reads, tuple(fetches), lowered.writes)
     carry(lowered.module, carried)
     return lowered

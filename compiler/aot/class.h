@@ -42,17 +42,17 @@ class ${class_name} {
   }
 
   explicit ${class_name}(AllocMode mode = AllocMode::ARGS_VARIABLES_RESULTS_PROFILES_AND_TEMPS) {
-    static const std::size_t argument_places[] = {${argument_places}};
-    static const std::size_t variable_places[] = {${variable_places}};
-    static const std::size_t result_places[] = {${result_places}};
+    static const std::size_t argument_offsets[] = {${argument_offsets}};
+    static const std::size_t variable_offsets[] = {${variable_offsets}};
+    static const std::size_t result_offsets[] = {${result_offsets}};
     block_ = std::calloc(1, ${memory_bytes} + ${room});
     if (block_ == nullptr) return;
     char* start = static_cast<char*>(block_);
     memory_ = start + (${room} - reinterpret_cast<std::uintptr_t>(start) % ${room});
-    for (std::size_t i = 0; i != kNumResults; ++i) results_[i] = memory_ + result_places[i];
+    for (std::size_t i = 0; i != kNumResults; ++i) results_[i] = memory_ + result_offsets[i];
     if (mode == AllocMode::RESULTS_PROFILES_AND_TEMPS_ONLY) return;
-    for (std::size_t i = 0; i != kNumArgs; ++i) arguments_[i] = memory_ + argument_places[i];
-    for (std::size_t i = 0; i != kNumVariables; ++i) variables_[i] = memory_ + variable_places[i];
+    for (std::size_t i = 0; i != kNumArgs; ++i) arguments_[i] = memory_ + argument_offsets[i];
+    for (std::size_t i = 0; i != kNumVariables; ++i) variables_[i] = memory_ + variable_offsets[i];
   }
   ~${class_name}() { std::free(block_); }
   ${class_name}(const ${class_name}&) = delete;
@@ -62,7 +62,7 @@ class ${class_name} {
   bool Run() {
     static const std::size_t reads[] = {${reads}};
     static const std::size_t writes[] = {${writes}};
-    static const std::size_t written_places[] = {${written_places}};
+    static const std::size_t written_offsets[] = {${written_offsets}};
     if (memory_ == nullptr) return Fail("no memory");
     for (std::size_t i = 0; i != kNumArgs; ++i)
       if (!IsUsable(arguments_[i])) return Fail("an argument has no data, or its data is not aligned to ${alignment} bytes");
@@ -73,7 +73,7 @@ class ${class_name} {
     for (std::size_t i = 0; i != kNumArgs; ++i) parameters[i] = arguments_[i];
     for (std::size_t i = kNumArgs; i != ${parameter_count}; ++i) parameters[i] = variables_[reads[i - kNumArgs]];
     for (std::size_t i = 0; i != kNumResults; ++i) results[i] = results_[i];
-    for (std::size_t i = 0; i != ${written_count}; ++i) results[kNumResults + i] = memory_ + written_places[i];
+    for (std::size_t i = 0; i != ${written_count}; ++i) results[kNumResults + i] = memory_ + written_offsets[i];
     ${function}(parameters, results, memory_ + ${arena});
     for (std::size_t i = 0; i != ${written_count}; ++i)
       std::memcpy(variables_[writes[i]], results[kNumResults + i], VariableSize(writes[i]));

@@ -38,13 +38,13 @@ class Feed:
     """A tensor that the caller gives.
 
     Attributes:
-        place: the output of a node, `node:port`.
+        endpoint: the output of a node, `node:port`.
         name: what the caller calls it, "" if nothing.
         shape: its sizes.
         type: None where the graph says it.
     """
 
-    place: str
+    endpoint: str
     name: str = ""
     shape: PartialShape = _UNKNOWN
     type: DataType | None = None
@@ -52,9 +52,9 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """A tensor that the caller gets; `place` and `name` are as in `Feed`."""
+    """A tensor that the caller gets; `endpoint` and `name` are as in `Feed`."""
 
-    place: str
+    endpoint: str
     name: str = ""
 
 
@@ -100,7 +100,7 @@ class Config:
                 raise InputError(f"{context}: {what} {bad[0]!r} is no name in C++: take letters, digits and _")
 
     def _said(self) -> Iterator[tuple[str, list[str]]]:
-        yield "the fed tensor", [one.place for one in self.feeds]
+        yield "the fed tensor", [one.endpoint for one in self.feeds]
         yield "the variable", [one.node for one in self.variables]
         yield "the name of a feed", [one.name for one in self.feeds]
         yield "the name of a fetch", [one.name for one in self.fetches]

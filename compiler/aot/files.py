@@ -22,7 +22,7 @@ def parse_config(source: str | bytes, filename: str) -> Config:
     read = parse_message("Config", source, filename)
     config = Config(
         tuple(_feed(one, filename) for one in read.feed),
-        tuple(Fetch(_place(one.id), one.name) for one in read.fetch),
+        tuple(Fetch(_endpoint(one.id), one.name) for one in read.fetch),
         tuple(Variable(one.node_name, one.name, one.readonly) for one in read.variable),
     )
     config.check(filename)
@@ -30,10 +30,10 @@ def parse_config(source: str | bytes, filename: str) -> Config:
 
 
 def _feed(read: Message, filename: str) -> Feed:
-    place = _place(read.id)
-    shape = shape_of(read.shape, f"{filename}: feed {place!r}")
-    return Feed(place, read.name, shape, DataType(read.type) if read.type else None)
+    name_ = _endpoint(read.id)
+    shape = shape_of(read.shape, f"{filename}: feed {name_!r}")
+    return Feed(name_, read.name, shape, DataType(read.type) if read.type else None)
 
 
-def _place(identifier: Message) -> str:
+def _endpoint(identifier: Message) -> str:
     return f"{identifier.node_name}:{identifier.output_index}"

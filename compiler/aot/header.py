@@ -102,10 +102,10 @@ def header(cpp_class: CppClass, function: str, facts: Facts, machine: str, arena
     """
     written = [facts.variables[number] for number in facts.writes]
     owned = [*facts.arguments, *facts.variables, *facts.results, *written]
-    *places, arena = accumulate((_padded(one.shape.size_bytes) for one in owned), initial=0)
+    *offsets, arena = accumulate((_padded(one.shape.size_bytes) for one in owned), initial=0)
     counts = [len(facts.arguments), len(facts.variables), len(facts.results), len(written)]
     starts = [*accumulate(counts, initial=0)]
-    parts = [places[a:b] for a, b in pairwise(starts)]
+    offsets_of = [offsets[a:b] for a, b in pairwise(starts)]
     guard = "_".join((*cpp_class.namespaces, cpp_class.name, "H_")).upper()
     words = {
         "guard": f"TFCOMPILE_{guard}",
@@ -126,10 +126,10 @@ def header(cpp_class: CppClass, function: str, facts: Facts, machine: str, arena
         "argument_bytes": _list(one.shape.size_bytes for one in facts.arguments),
         "variable_bytes": _list(one.shape.size_bytes for one in facts.variables),
         "result_bytes": _list(one.shape.size_bytes for one in facts.results),
-        "argument_places": _list(parts[0]),
-        "variable_places": _list(parts[1]),
-        "result_places": _list(parts[2]),
-        "written_places": _list(parts[3]),
+        "argument_offsets": _list(offsets_of[0]),
+        "variable_offsets": _list(offsets_of[1]),
+        "result_offsets": _list(offsets_of[2]),
+        "written_offsets": _list(offsets_of[3]),
         "reads": _list(facts.reads),
         "writes": _list(facts.writes),
         "arguments": "".join(_accessors("arg", n, one) for n, one in enumerate(facts.arguments)),
@@ -166,7 +166,7 @@ def _accessors(kind: str, number: int, array: Array) -> str:
         "bytes": array.shape.size_bytes,
         "count": array.shape.size,
         "dims": ", ".join(f"std::size_t dim{n}" for n in range(len(dims))),
-        "place": _place(dims),
+        "place": _element_offset(dims),
     }
     text = f"\n  // {array.shape}\n"
     for name in names:
@@ -174,12 +174,12 @@ def _accessors(kind: str, number: int, array: Array) -> str:
     return text
 
 
-def _place(dims: Sequence[int]) -> str:
+def _element_offset(dims: Sequence[int]) -> str:
     """Where an element lies, by its indices."""
-    place = ""
+    offset = ""
     for number, size in enumerate(dims):
-        place = f"({place}) * {size} + dim{number}" if place else f"dim{number}"
-    return place or "0"
+        offset = f"({offset}) * {size} + dim{number}" if offset else f"dim{number}"
+    return offset or "0"
 
 
 _SETTER = """\

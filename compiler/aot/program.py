@@ -64,8 +64,8 @@ def program(graph: Graph, config: Config, name: str, *, starts_as_given: bool = 
         UnsupportedError: a node has no lowering.
     """
     config.check("the config")
-    feeds = {feed.place: _shape(graph, feed) for feed in config.feeds}
-    lowered = lower(graph, feeds, [fetch.place for fetch in config.fetches], name)
+    feeds = {feed.endpoint: _shape(graph, feed) for feed in config.feeds}
+    lowered = lower(graph, feeds, [fetch.endpoint for fetch in config.fetches], name)
     variables = {_variable(graph, one.node): one for one in config.variables}
     fixed = {name: one.value for name, one in variables.items() if one.value is not None}
     kept = {name: one for name, one in variables.items() if one.value is None}
@@ -141,7 +141,7 @@ def _carrying(graph: Graph, config: Config, name: str, *, starts_as_given: bool 
     """The program of a graph, with the graph, and the values of variables that are none of its parameters."""
     made = program(graph, config, name, starts_as_given=starts_as_given)
     fixed = {one.node: np.asarray(one.value) for one in config.variables if one.value is not None}
-    fetches = tuple(fetch.place for fetch in config.fetches)
+    fetches = tuple(fetch.endpoint for fetch in config.fetches)
     carry(made.module, Carried(with_values(graph, fixed), made.feeds, made.reads, fetches, made.writes))
     return made.module
 
@@ -157,23 +157,25 @@ def _config_beside(path: Path) -> Path:
 
 def _shape(graph: Graph, feed: Feed) -> ArrayShape:
     """Type and sizes of what is fed."""
-    place = endpoint(feed.place)
-    if place is None:
-        raise InputError(f"feed {feed.place!r} names no output of a node: give it as node:port")
-    node = graph.node(place.node)
+    source = endpoint(feed.endpoint)
+    if source is None:
+        raise InputError(f"feed {feed.endpoint!r} names no output of a node: give it as node:port")
+    node = graph.node(source.node)
     stated = node.attributes.get("shape")
     sizes = feed.shape.static
     if sizes is None and isinstance(stated, PartialShape):
         sizes = stated.static
     if sizes is None:
         raise InputError(
-            f"feed {feed.place!r} has sizes {feed.shape}: give all of them, in the config or by inputs to run on; "
+            f"feed {feed.endpoint!r} has sizes {feed.shape}: give all of them, in the config or by inputs to run on; "
             "a program has arrays of fixed size"
         )
     stated = node.attributes.get("dtype")
     dtype = feed.type or (stated if isinstance(stated, DataType) else None)
     if dtype is None or dtype.element_type is None:
-        raise InputError(f"feed {feed.place!r} is of {dtype or 'no type that the graph says'}: give a type of numbers")
+        raise InputError(
+            f"feed {feed.endpoint!r} is of {dtype or 'no type that the graph says'}: give a type of numbers"
+        )
     return ArrayShape(dtype.element_type, sizes)
 
 

@@ -52,8 +52,8 @@ def _facts(entry: Program, config: Config) -> Facts:
     """What the class has, in order."""
     taken = [parameter.array for parameter in entry.module.entry.parameters]
     given = list(leaves(entry.module.entry.root.shape))
-    names = {feed.place: feed.name for feed in config.feeds}
-    arguments = [Array(names[place], shape) for place, shape in zip(entry.feeds, taken, strict=False)]
+    names = {feed.endpoint: feed.name for feed in config.feeds}
+    arguments = [Array(names[source], shape) for source, shape in zip(entry.feeds, taken, strict=False)]
     results = [Array(fetch.name, shape) for fetch, shape in zip(config.fetches, given, strict=False)]
     shapes = dict(zip(entry.reads, taken[len(arguments) :], strict=True))
     shapes |= dict(zip(entry.writes, given[len(results) :], strict=True))

@@ -111,13 +111,13 @@ class Decisions:
         yield f"{self.backend}: {self.machine}"
         yield ""
         for placed in self.placed:
-            yield f"{placed.name}: {placed.opcode}{_place(placed)}"
+            yield f"{placed.name}: {placed.opcode}{_location(placed)}"
         for kernel in self.kernels:
             yield ""
             yield from _kernel_lines(kernel)
 
 
-def _place(placed: Placed) -> str:
+def _location(placed: Placed) -> str:
     if not placed.kernel:
         return f", no kernel: {placed.reason}"
     return f", a kernel of its own: {placed.reason}" if placed.reason else f", in {placed.kernel}"

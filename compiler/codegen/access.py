@@ -95,13 +95,13 @@ def _picked(emission: Emission, first: Value, element_type: ElementType, step: i
     width, storage = lane.width, element.storage_type(element_type)
     starts = [min(number * width, step * (width - 1) + 1 - width) for number in range(step)]
     vector, size = vector_type(storage, width), element_type.size_bytes
-    parts = [builder.load(vector, builder.gep(storage, first, integer(n)), align=size) for n in starts]
-    picked, places = parts[0], [n * step for n in range(width)]
-    for start, part in zip(starts[1:], parts[1:], strict=True):
+    vectors = [builder.load(vector, builder.gep(storage, first, integer(n)), align=size) for n in starts]
+    picked, positions = vectors[0], [n * step for n in range(width)]
+    for start, one in zip(starts[1:], vectors[1:], strict=True):
         # What is beyond the present part is picked from a later one.
-        lanes = [at if at < width else width + n * step - start for n, at in enumerate(places)]
-        places = [n if lane < 2 * width else width for n, lane in enumerate(lanes)]
-        picked = builder.shuffle(picked, part, [lane if lane < 2 * width else -1 for lane in lanes])
+        lanes = [at if at < width else width + n * step - start for n, at in enumerate(positions)]
+        positions = [n if lane < 2 * width else width for n, lane in enumerate(lanes)]
+        picked = builder.shuffle(picked, one, [lane if lane < 2 * width else -1 for lane in lanes])
     return picked
 
 

@@ -30,7 +30,7 @@ def pair(builder: Builder, real: Value, imaginary: Value) -> Value:
     return builder.emit(type_, f"insertvalue {first}, {imaginary}, 1")
 
 
-def part(builder: Builder, value: Value, number: int) -> Value:
+def component(builder: Builder, value: Value, number: int) -> Value:
     """The real (0) or the imaginary (1) part.
 
     Args:
@@ -38,12 +38,12 @@ def part(builder: Builder, value: Value, number: int) -> Value:
         value: a complex value.
         number: 0 or 1.
     """
-    return builder.emit(part_type(value.type), f"extractvalue {value}, {number}")
+    return builder.emit(component_type(value.type), f"extractvalue {value}, {number}")
 
 
 def add(builder: Builder, left: Value, right: Value, flags: str) -> Value:
     """The sum; with `reassoc` among the flags it is one of many, whose order is free."""
-    numbers = ((part(builder, left, number), part(builder, right, number)) for number in (0, 1))
+    numbers = ((component(builder, left, number), component(builder, right, number)) for number in (0, 1))
     return pair(builder, *[builder.binary("fadd", a, b, flags) for a, b in numbers])
 
 
@@ -52,7 +52,7 @@ def taken_apart(builder: Builder, values: Iterable[Value]) -> list[Value]:
     return [
         one
         for value in values
-        for one in ([part(builder, value, number) for number in (0, 1)] if value.type[0] == "{" else [value])
+        for one in ([component(builder, value, number) for number in (0, 1)] if value.type[0] == "{" else [value])
     ]
 
 
@@ -62,7 +62,7 @@ def put_together(builder: Builder, values: Iterable[Value], types: Iterable[str]
     return [pair(builder, next(left), next(left)) if type_[0] == "{" else next(left) for type_ in types]
 
 
-def part_type(type_: str) -> str:
+def component_type(type_: str) -> str:
     """The type of the parts of a complex type."""
     return type_[2 : type_.index(",")]
 
@@ -77,7 +77,7 @@ class Complex:
     @staticmethod
     def of(builder: Builder, value: Value) -> Complex:
         """The parts of a value."""
-        return Complex(*(Term(builder, part(builder, value, number)) for number in (0, 1)))
+        return Complex(*(Term(builder, component(builder, value, number)) for number in (0, 1)))
 
     @property
     def value(self) -> Value:

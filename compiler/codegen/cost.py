@@ -157,5 +157,5 @@ def convolution_flops(convolution: Instruction) -> int:
     kernel = convolution.operands[1].array
     outputs: int = kernel.dims[convolution.attributes["dim_labels"].kernel_output_feature]
     window: Window = convolution.attributes.get("window", ())
-    holes = math.prod(part.lhs_dilate for part in window if part.stride == 1)
+    holes = math.prod(dimension.lhs_dilate for dimension in window if dimension.stride == 1)
     return 2 * convolution.array.size * (kernel.size // max(outputs, 1)) // holes

@@ -62,7 +62,7 @@ def load(builder: Builder, element_type: ElementType, pointer: Value, metadata: 
     """
     align = element_type.size_bytes
     if element_type.is_complex:
-        half = parts(element_type)
+        half = component_type(element_type)
         second = builder.gep(storage_type(half), pointer, integer(1))
         both = (load(builder, half, address, metadata) for address in (pointer, second))
         return complex_numbers.pair(builder, *both)
@@ -132,10 +132,10 @@ def store(builder: Builder, element_type: ElementType, value: Value, pointer: Va
         metadata: LLVM's, behind the instruction.
     """
     if element_type.is_complex:
-        half = parts(element_type)
+        half = component_type(element_type)
         for number in (0, 1):
             at = builder.gep(storage_type(half), pointer, integer(number))
-            store(builder, half, complex_numbers.part(builder, value, number), at, metadata)
+            store(builder, half, complex_numbers.component(builder, value, number), at, metadata)
         return
     value = stored(builder, element_type, value)
     builder.store(value, pointer, align=element_type.size_bytes, metadata=metadata)
@@ -149,7 +149,7 @@ def constant(element_type: ElementType, value: object) -> Value:
     if element_type.is_integer:
         return integer(int(value), type_)  # type: ignore[call-overload]  # any integer scalar
     if element_type.is_complex:
-        number, half = complex(value), value_type(parts(element_type))  # type: ignore[call-overload]  # any scalar
+        number, half = complex(value), value_type(component_type(element_type))  # type: ignore[call-overload]  # any scalar
         return Value(type_, f"{{ {floating(number.real, half)}, {floating(number.imag, half)} }}")
     return floating(float(value), type_)  # type: ignore[arg-type]  # any real scalar
 
@@ -235,7 +235,7 @@ def _from_complex(builder: Builder, value: Value, source: ElementType, target: E
     if target.kind is Kind.PRED:
         is_zero = complex_numbers.equal(builder, value, constant(source, 0))
         return builder.binary("xor", is_zero, Value(I1, "true"))
-    return convert(builder, complex_numbers.part(builder, value, 0), parts(source), target)
+    return convert(builder, complex_numbers.component(builder, value, 0), component_type(source), target)
 
 
 def _to_pred(builder: Builder, value: Value) -> Value:
@@ -314,17 +314,17 @@ def _near_zero(builder: Builder, value: Value, source: ElementType) -> Value:
     return builder.cast("trunc", near, "i32")
 
 
-def parts(element_type: ElementType) -> ElementType:
+def component_type(element_type: ElementType) -> ElementType:
     """The type of the two parts of a complex type."""
     return F32 if element_type is C64 else F64
 
 
 def _to_complex(builder: Builder, value: Value, source: ElementType, target: ElementType) -> Value:
-    half = parts(target)
+    half = component_type(target)
     if not source.is_complex:
         return complex_numbers.pair(builder, convert(builder, value, source, half), constant(half, 0.0))
-    both = (complex_numbers.part(builder, value, number) for number in (0, 1))
-    return complex_numbers.pair(builder, *(convert(builder, one, parts(source), half) for one in both))
+    both = (complex_numbers.component(builder, value, number) for number in (0, 1))
+    return complex_numbers.pair(builder, *(convert(builder, one, component_type(source), half) for one in both))
 
 
 def _odd_double(builder: Builder, value: Value, source: ElementType) -> Value:

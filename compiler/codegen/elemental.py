@@ -130,7 +130,7 @@ class Elemental:
         builder = self.builder
         numbers = (*form.arrays, *form.scalars)
         at = [indices if number in form.arrays else () for number in numbers]
-        start = [self.value(form.initial[number], place) for number, place in zip(numbers, at, strict=True)]
+        start = [self.value(form.initial[number], indices_) for number, indices_ in zip(numbers, at, strict=True)]
         before, header, body, done = (
             builder.block,
             *(builder.new_label(f"iteration{end}") for end in ("", ".body", ".end")),
@@ -144,7 +144,7 @@ class Elemental:
         builder.branch_if(again, body, done)
         builder.begin(body)
         iteration, root = self.within(form, form.body, present, indices), form.body.root
-        following = [iteration.value(root.operands[n], place) for n, place in zip(numbers, at, strict=True)]
+        following = [iteration.value(root.operands[n], indices_) for n, indices_ in zip(numbers, at, strict=True)]
         each(iteration)
         self.emission.leave()
         for phi, first, following_value in zip(state, start, following, strict=True):

@@ -63,9 +63,9 @@ def names(code: bytes) -> Names:
     users: dict[str, set[str]] = {name: set() for name in lacking}
     for section in sections if lacking else ():
         if section.kind == _RELOCATIONS:
-            for place, number in _relocations(code, section):
+            for offset, number in _relocations(code, section):
                 if symbols[number].name in users:
-                    users[symbols[number].name] |= _at(symbols, section.info, place)
+                    users[symbols[number].name] |= _at(symbols, section.info, offset)
     defined = frozenset(symbol.name for symbol in symbols if symbol.section and not symbol.is_local)
     return Names(defined, {name: tuple(sorted(users[name])) for name in sorted(users)})
 
@@ -87,11 +87,11 @@ def _symbols(code: bytes, table: _Section, strings: _Section) -> Iterator[_Symbo
 
 def _relocations(code: bytes, section: _Section) -> Iterator[tuple[int, int]]:
     """Where symbols are referred to, and the symbols' numbers."""
-    for place, info, _ in _RELOCATION.iter_unpack(code[section.offset : section.offset + section.size]):
-        yield place, info >> 32
+    for offset, info, _ in _RELOCATION.iter_unpack(code[section.offset : section.offset + section.size]):
+        yield offset, info >> 32
 
 
-def _at(symbols: list[_Symbol], section: int, place: int) -> set[str]:
+def _at(symbols: list[_Symbol], section: int, offset: int) -> set[str]:
     """The function at a place in a section."""
-    within = (s.name for s in symbols if s.is_function and s.section == section and 0 <= place - s.start < s.size)
+    within = (s.name for s in symbols if s.is_function and s.section == section and 0 <= offset - s.start < s.size)
     return set(islice(within, 1))

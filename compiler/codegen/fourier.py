@@ -95,45 +95,45 @@ class Transform:
         between: where the array lies that goes from one pass to the next.
     """
 
-    def __init__(self, kernel: Kernel, part: Pass, between: Value) -> None:
+    def __init__(self, kernel: Kernel, fft_pass: Pass, between: Value) -> None:
         self.kernel = kernel
-        self.part = part
+        self.fft_pass = fft_pass
         self.between = between
         self.inverse = is_inverse(kernel)
 
     def _address(self, builder: Builder, shape: ArrayShape, pointer: Value | None, at: tuple[Value, Value]) -> Value:
         """The address of an element of a line of an array."""
         line, number = at
-        inner = integer(self.part.inner)
+        inner = integer(self.fft_pass.inner)
         outer, rest = builder.udivrem(line, inner)
-        row = builder.add(builder.mul(outer, integer(shape.dims[self.part.dimension])), number)
+        row = builder.add(builder.mul(outer, integer(shape.dims[self.fft_pass.dimension])), number)
         offset = builder.add(builder.mul(row, inner), rest)
         return builder.gep(element.storage_type(shape.element_type), pointer or self.between, offset)
 
     def _given(self, builder: Builder, line: Value, number: Value) -> Complex:
         """The element of that number of a line; where that is not stored, the conjugate of the other half's."""
-        part, mirrored = self.part, None
-        stored = part.source_shape.dims[part.dimension]
-        if stored < part.length:
+        fft_pass, mirrored = self.fft_pass, None
+        stored = fft_pass.source_shape.dims[fft_pass.dimension]
+        if stored < fft_pass.length:
             mirrored = builder.compare("sge", number, integer(stored))
-            number = builder.select(mirrored, builder.sub(integer(part.length), number), number)
-        value = self._read(builder, part.source_shape, (line, number))
+            number = builder.select(mirrored, builder.sub(integer(fft_pass.length), number), number)
+        value = self._read(builder, fft_pass.source_shape, (line, number))
         if mirrored is None:
             return value
         imaginary = builder.select(mirrored, builder.unary("fneg", value.im.value), value.im.value)
         return Complex(value.re, Term(builder, imaginary))
 
     def _read(self, builder: Builder, shape: ArrayShape, at: tuple[Value, Value]) -> Complex:
-        address = self._address(builder, shape, self.part.source, at)
+        address = self._address(builder, shape, self.fft_pass.source, at)
         value = element.load(builder, shape.element_type, address)
         wide = element.convert(builder, value, shape.element_type, C128)
         return Complex.of(builder, wide)
 
     def _deliver(self, builder: Builder, line: Value, number: Value, value: Complex) -> None:
         """Write the element of that number of a transformed line."""
-        part, shape = self.part, self.part.target_shape
-        scaled = value.scaled(1 / part.length if self.inverse else 1.0)
-        address = self._address(builder, shape, part.target, (line, number))
+        fft_pass, shape = self.fft_pass, self.fft_pass.target_shape
+        scaled = value.scaled(1 / fft_pass.length if self.inverse else 1.0)
+        address = self._address(builder, shape, fft_pass.target, (line, number))
         element.store(builder, shape.element_type, _narrow(builder, scaled, shape.element_type), address)
 
 

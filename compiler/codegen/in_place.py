@@ -42,9 +42,9 @@ def of_operand(number: int) -> Callable[[Kernel], Pairs]:
 
     def rule(kernel: Kernel) -> Pairs:
         (root,) = kernel.roots
-        places = [dict(kernel.leaves).get(operand) for operand in root.operands]
-        given = places[number]
-        return ((0, given),) if given is not None and places.count(given) == 1 else ()
+        leaves = [dict(kernel.leaves).get(operand) for operand in root.operands]
+        given = leaves[number]
+        return ((0, given),) if given is not None and leaves.count(given) == 1 else ()
 
     return rule
 

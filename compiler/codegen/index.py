@@ -309,9 +309,9 @@ class Emission:
             return
         ((digit, factor),) = index.terms
         ahead = bound - index.constant
-        place = -(-ahead // factor) if factor > 0 else ahead // factor + 1
-        if 0 < place < digit.size:
-            self.breaks.setdefault(digit, set()).add(place)
+        position = -(-ahead // factor) if factor > 0 else ahead // factor + 1
+        if 0 < position < digit.size:
+            self.breaks.setdefault(digit, set()).add(position)
 
     def divide(self, index: Index, divisor: int) -> tuple[Index, Index]:
         """Quotient and remainder by a positive constant of an index that is never negative."""
@@ -371,10 +371,10 @@ def _split(index: Index, divisor: int) -> tuple[Index, Index]:
         if factor % divisor == 0:
             high.append((digit, factor // divisor))
             continue
-        part = divisor // factor if factor > 0 and divisor % factor == 0 else 0
-        if part > 1 and digit.size % part == 0 and digit.size > part:
-            high.append((Digit(digit.variable, digit.stride * part, digit.size // part), 1))
-            low.append((Digit(digit.variable, digit.stride, part), factor))
+        quotient = divisor // factor if factor > 0 and divisor % factor == 0 else 0
+        if quotient > 1 and digit.size % quotient == 0 and digit.size > quotient:
+            high.append((Digit(digit.variable, digit.stride * quotient, digit.size // quotient), 1))
+            low.append((Digit(digit.variable, digit.stride, quotient), factor))
         else:
             low.append((digit, factor))
     carry, rest = divmod(index.constant, divisor)

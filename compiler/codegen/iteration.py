@@ -32,5 +32,5 @@ def store_in_row(
 ) -> None:
     """Store the element at a place of a row."""
     number, output = result
-    row, place = at
-    store(emission, form.initial[number].array, value, output, row.times(math.prod(form.dims)) + place)
+    row, position = at
+    store(emission, form.initial[number].array, value, output, row.times(math.prod(form.dims)) + position)

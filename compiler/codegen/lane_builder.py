@@ -44,8 +44,8 @@ class LaneBuilder(Builder):
         self._abreast -= len(bodies) > 1
         if len(bodies) > 1 and self._block == block:
             ends = [*starts[1:], len(self._lines)]
-            parts = [self._lines[start:end] for start, end in zip(starts, ends, strict=True)]
-            self._lines[starts[0] :] = _in_turn(parts)
+            texts = [self._lines[start:end] for start, end in zip(starts, ends, strict=True)]
+            self._lines[starts[0] :] = _in_turn(texts)
         return found
 
     def lift(self, value: Value, lanes: int) -> Value:
@@ -105,13 +105,13 @@ class _Line(NamedTuple):
     reads: list[str]
 
 
-def _in_turn(parts: Iterable[Sequence[str]]) -> list[str]:
+def _in_turn(bodies: Iterable[Sequence[str]]) -> list[str]:
     """Instructions of several sequences in turn, each sequence in its order, none before what it uses."""
     queues: list[deque[_Line]] = []
     pending: set[str] = set()
-    for part in parts:
+    for body in bodies:
         queue = deque[_Line]()
-        for line in part:
+        for line in body:
             names = _NAME.findall(line)
             defined = names.pop(0) if line.startswith("  %") else ""
             pending.add(defined)

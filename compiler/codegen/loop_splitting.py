@@ -87,11 +87,11 @@ class _Walk:
             self._moving_pieces(level, counters, moving)
             return
         count = group.loops[level]
-        places = (0, *group.breaks[level], count) if group.breaks else (0, count)
-        pieces = list(itertools.pairwise(places))
+        points = (0, *group.breaks[level], count) if group.breaks else (0, count)
+        pieces = list(itertools.pairwise(points))
         is_last = level == group.innermost
         if is_last and group.period:
-            pieces = [one for piece in pieces for one in group.period.parts(*piece)]
+            pieces = [one for piece in pieces for one in group.period.pieces(*piece)]
         elif is_last and level != self.split and len(pieces) > 1 and not group.once:
             pieces = [one for piece in pieces for one in _in_lines(*piece)]
         for first, stop in pieces:
@@ -160,8 +160,8 @@ class _Walk:
                     behind = whole(Variable(rest.index, length - apart)).plus(apart)
                     self.open_from(level, [*counters, start + behind])
 
-        def quotient(place: Value) -> Value:
-            return builder.binary("udiv", builder.add(place, integer(length - 1)), integer(length))
+        def quotient(point: Value) -> Value:
+            return builder.binary("udiv", builder.add(point, integer(length - 1)), integer(length))
 
         self._run(level - 1)(Range(quotient(limits.start), quotient(limits.stop)), iteration)
 
@@ -174,13 +174,13 @@ class _Walk:
         moved = Emission(builder).value(base)
         ends = integer(0), integer(count)
         ahead = (builder.sub(integer(bound), moved) for bound in moving.bounds)
-        places = [ends[0], *(builder.clamp(place, *ends) for place in ahead), ends[1]]
+        points = [ends[0], *(builder.clamp(point, *ends) for point in ahead), ends[1]]
         chunk = self.chunk if level == self.split else None
         if chunk:
-            places = [builder.clamp(place, chunk.start, chunk.stop) for place in places]
+            points = [builder.clamp(point, chunk.start, chunk.stop) for point in points]
         far = count + sum(abs(bound) for bound in moving.bounds) + sum(map(abs, base.bounds()))
         for limits, bounds in zip(
-            itertools.pairwise(places), itertools.pairwise((-far, *moving.bounds, far)), strict=True
+            itertools.pairwise(points), itertools.pairwise((-far, *moving.bounds, far)), strict=True
         ):
 
             def iteration(index: Value, bounds: tuple[int, int] = bounds) -> None:
@@ -209,8 +209,8 @@ def _in_lines(first: int, stop: int) -> list[tuple[int, int]]:
 def _within(builder: Builder, chunk: Range, first: int, size: int) -> Range:
     """What a part of a loop has of a piece, counted from the piece's first iteration."""
 
-    def clamp(place: Value) -> Value:
-        moved = builder.sub(place, integer(first)) if first else place
+    def clamp(point: Value) -> Value:
+        moved = builder.sub(point, integer(first)) if first else point
         above = builder.smax(moved, integer(0)) if first else moved
         return builder.smin(above, integer(size))
 

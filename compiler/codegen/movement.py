@@ -140,9 +140,9 @@ def clamped(values: Values, instruction: Instruction, indices: Indices, limit: i
         is_signed = instruction.array.element_type.is_signed
         # Vectors hold twice as many indices of 32 bits as of 64.
         own = raw.type if limit < 1 << (int(raw.type[1:]) - is_signed) else "i64"
-        place = builder.cast("sext" if is_signed else "zext", raw, own)
+        start = builder.cast("sext" if is_signed else "zext", raw, own)
         top = integer(limit, own)
-        inside = builder.clamp(place, integer(0, own), top) if is_signed else builder.umin(place, top)
+        inside = builder.clamp(start, integer(0, own), top) if is_signed else builder.umin(start, top)
         return builder.cast("zext", inside, "i64")
 
     if any(index.terms for index in indices):
@@ -275,30 +275,30 @@ def is_uniform(value: Instruction) -> bool:
 def _concatenate(values: Values, instruction: Instruction, indices: Indices) -> Value:
     (dimension,) = instruction.attributes["dimensions"]
     starts = np.cumsum([0, *(operand.array.dims[dimension] for operand in instruction.operands)]).tolist()
-    parts = [
+    sources = [
         (operand, start)
         for operand, start in zip(instruction.operands, starts, strict=False)
         if operand.array.dims[dimension]
     ]
     least, greatest = values.emission.bounds(indices[dimension])
-    parts = [p for p in parts if p[1] <= greatest and p[1] + p[0].array.dims[dimension] > least]
+    sources = [p for p in sources if p[1] <= greatest and p[1] + p[0].array.dims[dimension] > least]
 
-    if not parts:
+    if not sources:
         # Only asked for where no element is, as in the unused branch of a pad.
         return zero(element.value_type(instruction.array.element_type))
 
     def pick(low: int, high: int) -> Value:
         if high - low == 1:
-            operand, start = parts[low]
+            operand, start = sources[low]
             source = (*indices[:dimension], indices[dimension].plus(-start), *indices[dimension + 1 :])
             return values.value(operand, source)
         middle = (low + high) // 2
-        values.emission.changes(indices[dimension], parts[middle][1])
+        values.emission.changes(indices[dimension], sources[middle][1])
         position = values.emission.value(indices[dimension])
-        first = values.builder.compare("slt", position, integer(parts[middle][1]))
+        first = values.builder.compare("slt", position, integer(sources[middle][1]))
         return values.choose(first, lambda: pick(low, middle), lambda: pick(middle, high))
 
-    return pick(0, len(parts))
+    return pick(0, len(sources))
 
 
 def _dynamic_slice(values: Values, instruction: Instruction, indices: Indices) -> Value:

@@ -49,7 +49,7 @@ class Period:
     length: int
     phase: int
 
-    def parts(self, first: int, stop: int) -> list[tuple[int, int]]:
+    def pieces(self, first: int, stop: int) -> list[tuple[int, int]]:
         """A piece of the loop as what is before, in and behind whole periods."""
         start = first + (self.phase - first) % self.length
         end = start + max(0, stop - start) // self.length * self.length
@@ -141,10 +141,10 @@ def _breaks(
     stride, pieces = 1, 1
     for size in reversed(loops_):
         digit = Digit(variable, stride, size)
-        moved, places = _moving(emission, digit), emission.breaks.get(digit, set())
-        pieces *= len(moved.bounds if moved else places) + 1
+        moved, points = _moving(emission, digit), emission.breaks.get(digit, set())
+        pieces *= len(moved.bounds if moved else points) + 1
         moving.append(moved if pieces <= _MOST_PIECES else None)
-        found.append(tuple(sorted(places)) if pieces <= _MOST_PIECES and not moved else ())
+        found.append(tuple(sorted(points)) if pieces <= _MOST_PIECES and not moved else ())
         stride *= size
     return tuple(reversed(found)), tuple(reversed(moving))
 

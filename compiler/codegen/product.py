@@ -63,7 +63,7 @@ def pointwise(convolution: Instruction) -> tuple[Factor, Factor] | None:
     labels: ConvolutionDimensions = convolution.attributes["dim_labels"]
     window = convolution.attributes.get("window", ())
     groups = [convolution.attributes.get(f"{kind}_group_count", 1) for kind in ("feature", "batch")]
-    if groups != [1, 1] or any(part != WindowDimension(reversal=part.reversal) for part in window):
+    if groups != [1, 1] or any(dimension != WindowDimension(reversal=dimension.reversal) for dimension in window):
         return None
     lhs, rhs = convolution.operands[:2]
     spatial = dict(zip(labels.input_spatial, labels.output_spatial, strict=True))
@@ -73,8 +73,8 @@ def pointwise(convolution: Instruction) -> tuple[Factor, Factor] | None:
     free = tuple(d for d in range(lhs.array.rank) if d != labels.input_feature)
     if [to[d] for d in free] == list(range(len(free))):
         return Factor(lhs, (), free, (labels.input_feature,)), weights
-    batch, *places = free
+    batch, *rows = free
     straight = [to[d] for d in free] == [0, *range(2, len(free) + 1)]
     if straight and batch == labels.input_batch:
-        return weights, Factor(lhs, (batch,), tuple(places), (labels.input_feature,))
+        return weights, Factor(lhs, (batch,), tuple(rows), (labels.input_feature,))
     return None

@@ -248,12 +248,12 @@ class Reduction:
 
     def load_partials(self, emission: Emission, at: Index, chunks: int) -> list[Value]:
         """The partial results number `at`."""
-        return [access.read(emission, place, type_, at) for type_, place in self.partials(emission, chunks)]
+        return [access.read(emission, address, type_, at) for type_, address in self.partials(emission, chunks)]
 
     def store_partials(self, emission: Emission, at: Index, chunks: int, values: Sequence[Value]) -> None:
         """Store the partial results number `at`."""
-        for (type_, place), value in zip(self.partials(emission, chunks), values, strict=True):
-            access.write(emission, place, type_, at, value)
+        for (type_, address), value in zip(self.partials(emission, chunks), values, strict=True):
+            access.write(emission, address, type_, at, value)
 
 
 def _outermost(reduces: Sequence[Instruction]) -> tuple[Instruction, ...]:

@@ -34,7 +34,7 @@ class RowValues:
         self.at_row = tuple(reshape(emission, (row,), (rows.count,), rows.row_dims))
         self.leaves: dict[Instruction, Leaf] = dict(elemental_of(rows.kernel, emission).leaves)
         # The address of the row in results that do not lie where one expects them.
-        self.places: dict[int, Value] = {}
+        self.outputs: dict[int, Value] = {}
         # Where indices come from: put together again, they may look another way.
         self.positions: dict[tuple[Index, ...], Index] = {}
 
@@ -73,8 +73,8 @@ class RowValues:
         full = [n for n, root in enumerate(self.rows.kernel.roots) if not self.rows.is_row_result(root)]
         at = self.row.times(self.rows.length) + position
         for number, value in zip(full, values, strict=True):
-            if number in self.places:
-                store(self.emission, self.rows.kernel.roots[number].array, value, self.places[number], position)
+            if number in self.outputs:
+                store(self.emission, self.rows.kernel.roots[number].array, value, self.outputs[number], position)
             else:
                 self._store(number, value, at)
 

@@ -25,7 +25,7 @@ def direction(instruction: Instruction) -> Direction | None:
     """The dimension and the way in which a reduce-window scans; None where it does not."""
     dims = instruction.operands[0].array.dims
     window = window_of(instruction, len(dims))
-    moved = [d for d, part in enumerate(window) if part != WindowDimension()]
+    moved = [d for d, dimension in enumerate(window) if dimension != WindowDimension()]
     if len(moved) != 1:
         return None
     dim = moved[0]

@@ -168,7 +168,7 @@ def combined(kernel: Kernel, emission: Emission, at: tuple[Index, ...], window: 
     (source,) = _operands(scatter).updates
     values, sizes = elemental_of(kernel, emission), batch_of(kernel)
     batch = reshape(emission, (window,), (math.prod(sizes),), sizes)
-    batch = [emission.opaque(emission.value(part), size) for part, size in zip(batch, sizes, strict=True)]
+    batch = [emission.opaque(emission.value(index_), size) for index_, size in zip(batch, sizes, strict=True)]
     window_dims = scatter.attributes.get("update_window_dims", ())
     rest, zero_ = iter(batch), constant(0)
     first = tuple(zero_ if d in window_dims else next(rest) for d in range(source.array.rank))
@@ -185,12 +185,12 @@ def combined(kernel: Kernel, emission: Emission, at: tuple[Index, ...], window: 
         offsets.append(offset)
     skipped = {*scatter.attributes.get("inserted_window_dims", ()), *scatter.attributes.get("input_batching_dims", ())}
     inner, rest = iter([o for d, o in enumerate(offsets) if d not in skipped]), iter(batch)
-    place = tuple(next(inner) if d in window_dims else next(rest) for d in range(source.array.rank))
+    position = tuple(next(inner) if d in window_dims else next(rest) for d in range(source.array.rank))
 
     def becomes(old: Value) -> Value:
         def changed() -> Value:
             emission.enter()
-            new = values.value(source, place)
+            new = values.value(source, position)
             (result,) = elemental.apply(emission, scatter.attributes["to_apply"], [old, new])
             emission.leave()
             return result
@@ -245,10 +245,10 @@ def _target(
         if vector_dim < indices.array.rank:
             where.insert(vector_dim, constant(position))
         start = _wide(builder, indices, values.value(indices, tuple(where)))
-        places = max(0, dims[dimension] - extents[dimension][1] + 1)
-        within = builder.compare("ult", start, integer(places))
+        start_count = max(0, dims[dimension] - extents[dimension][1] + 1)
+        within = builder.compare("ult", start, integer(start_count))
         inside = builder.binary("and", inside, within)
-        target[dimension] = target[dimension] + emission.opaque(start, max(places, 2))
+        target[dimension] = target[dimension] + emission.opaque(start, max(start_count, 2))
     for dimension, start_dimension in batching.items():
         target[dimension] = target[dimension] + batch[start_dimension - (start_dimension > vector_dim)]
     return tuple(target), inside

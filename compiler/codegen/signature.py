@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.analysis.placing import alignment_of
+from compiler.analysis.storage import alignment_of
 from compiler.codegen import access
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission, Index
@@ -55,10 +55,10 @@ def _alignment(size_bytes: int) -> int:
 
 def arguments(kernel: Kernel) -> Arguments:
     """The arguments as values, spelled alike in every function of the kernel."""
-    places = {output: f"%in{number}" for output, number in kernel.in_place}
+    names = {output: f"%in{number}" for output, number in kernel.in_place}
     return Arguments(
         tuple(Value(PTR, f"%in{n}") for n in range(len(kernel.inputs))),
-        tuple(Value(PTR, places.get(n, f"%out{n}")) for n in range(len(kernel.outputs))),
+        tuple(Value(PTR, names.get(n, f"%out{n}")) for n in range(len(kernel.outputs))),
         Value(PTR, "%workspace"),
     )
 

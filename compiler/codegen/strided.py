@@ -170,9 +170,9 @@ def store_point(
             known = found.get((leaf, linear(point, leaf.array.dims)))
             if known is None:
                 return read(point)
-            buffer, place = known
+            buffer, element_offset = known
             type_ = leaf.array.element_type
-            address = emission.builder.gep(element.storage_type(type_), buffer, emission.value(place))
+            address = emission.builder.gep(element.storage_type(type_), buffer, emission.value(element_offset))
             return element.load(emission.builder, type_, address)
 
         return value
@@ -180,5 +180,5 @@ def store_point(
     values = Elemental(emission, {leaf: redirect(leaf, read) for leaf, read in inner.items()})
     computed = [one for root in kernel.roots for one in values.elements(root, indices)]
     targets = staged or [(output, at) for output in arguments(kernel).outputs]
-    for shape, value, (output, place) in zip(kernel.outputs, computed, targets, strict=True):
-        store(emission, shape, value, output, place)
+    for shape, value, (output, element_offset) in zip(kernel.outputs, computed, targets, strict=True):
+        store(emission, shape, value, output, element_offset)

@@ -21,11 +21,11 @@ def shape_of(kernel: Kernel) -> ArrayShape:
 def write_element(kernel: Kernel, emission: Emission, at: Index) -> None:
     """Compute the element of the update at a linear index, and store it where it goes."""
     (root,) = kernel.roots
-    operand, update, *places = root.operands
+    operand, update, *starts = root.operands
     values = elemental_of(kernel, emission)
     indices = coordinates(emission, at, update.array.dims)
     limits = [size - taken for size, taken in zip(operand.array.dims, update.array.dims, strict=True)]
-    offsets = start_indices(values, places, limits)
+    offsets = start_indices(values, starts, limits)
     target = [index + offset for index, offset in zip(indices, offsets, strict=True)]
     value = values.value(update, indices)
     store(emission, root.array, value, arguments(kernel).outputs[0], linear(target, operand.array.dims))

@@ -16,19 +16,19 @@ from compiler.ir.module import Instruction
 from compiler.ir.windows import window_of
 
 
-def pick(kernel: Kernel, instruction: Instruction, emission: Emission, place: Indices) -> tuple[Value, Value]:
+def pick(kernel: Kernel, instruction: Instruction, emission: Emission, position: Indices) -> tuple[Value, Value]:
     """Whether the window covers any element, and the linear index of the one that it picks.
 
     Args:
         kernel: what is computed.
         instruction: the choice: which of a window's elements.
         emission: where code is emitted, with what is known there.
-        place: the window's indices.
+        position: the window's indices.
     """
     builder = emission.builder
     array = instruction.operands[0]
     dims, window = array.array.dims, window_of(instruction, array.array.rank)
-    sizes = [part.size for part in window]
+    sizes = [dimension.size for dimension in window]
     count = math.prod(sizes)
     nothing = element.constant(array.array.element_type, 0)
     start = [Value(I1, "false"), Value(I64, "0"), nothing]
@@ -36,7 +36,7 @@ def pick(kernel: Kernel, instruction: Instruction, emission: Emission, place: In
         emission.enter()
         digits = reshape(emission, (emission.opaque(loop.index, count),), (count,), sizes)
         point: Sequence[Index] = [emission.opaque(emission.value(i), n) for i, n in zip(digits, sizes, strict=True)]
-        covering, conditions = covered(elemental_of(kernel, emission), window, dims, place, point)
+        covering, conditions = covered(elemental_of(kernel, emission), window, dims, position, point)
         inside = Value(I1, "true")
         for condition in conditions:
             inside = builder.binary("and", inside, condition) if condition else inside

@@ -148,21 +148,21 @@ def is_plain(instruction: Instruction) -> bool:
         return False
     array = instruction.operands[0].array
     window = window_of(instruction, array.rank)
-    straight = all(part.lhs_dilate == 1 and not part.reversal for part in window)
+    straight = all(dimension.lhs_dilate == 1 and not dimension.reversal for dimension in window)
     return bool(array.rank and array.size and instruction.array.size) and straight
 
 
 def covered(
-    values: Values, window: Window, sizes: Sequence[int], place: Sequence[Index], point: Sequence[Index]
+    values: Values, window: Window, sizes: Sequence[int], position: Sequence[Index], point: Sequence[Index]
 ) -> tuple[list[Index], list[Value | None]]:
     """The element of an array of `sizes` that a point of a window at a place covers, and under which conditions."""
     source: list[Index] = []
     conditions: list[Value | None] = []
-    for part, size, where, offset in zip(window, sizes, place, point, strict=True):
-        inner = offset.times(-1).plus(part.size - 1) if part.reversal else offset
-        at = where.times(part.stride) + inner.times(part.rhs_dilate).plus(-part.pad_low)
-        conditions.append(in_range(values, at, 0, max(0, (size - 1) * part.lhs_dilate + 1)))
-        at, is_element = undilated(values, at, part.lhs_dilate, size)
+    for dimension, size, where, offset in zip(window, sizes, position, point, strict=True):
+        inner = offset.times(-1).plus(dimension.size - 1) if dimension.reversal else offset
+        at = where.times(dimension.stride) + inner.times(dimension.rhs_dilate).plus(-dimension.pad_low)
+        conditions.append(in_range(values, at, 0, max(0, (size - 1) * dimension.lhs_dilate + 1)))
+        at, is_element = undilated(values, at, dimension.lhs_dilate, size)
         conditions.append(is_element)
         source.append(at)
     return source, conditions
@@ -184,7 +184,7 @@ def _reduce_window(values: Values, instruction: Instruction, indices: Indices) -
         return _where(values, conditions, inside, carried)
 
     start = [values.value(value, ()) for value in initial]
-    return combiner.finish(values, _loop(values, [part.size for part in window], start, step))
+    return combiner.finish(values, _loop(values, [dimension.size for dimension in window], start, step))
 
 
 def _dot(values: Values, instruction: Instruction, indices: Indices) -> list[Value]:
@@ -215,11 +215,11 @@ def _convolution(values: Values, instruction: Instruction, indices: Indices) -> 
     inputs = rhs.array.dims[labels.kernel_input_feature]
     batch, first = _groups(values, instruction, indices, inputs)
     spatial = [lhs.array.dims[d] for d in labels.input_spatial]
-    places = [indices[d] for d in labels.output_spatial]
+    positions = [indices[d] for d in labels.output_spatial]
 
     def step(point: Sequence[Index], carried: Sequence[Value]) -> list[Value]:
         *tap, channel = point
-        source, conditions = covered(values, window, spatial, places, tap)
+        source, conditions = covered(values, window, spatial, positions, tap)
         left = _at((labels.input_batch, labels.input_feature, *labels.input_spatial), (batch, first + channel, *source))
         output = indices[labels.output_feature]
         right = _at(
@@ -233,7 +233,7 @@ def _convolution(values: Values, instruction: Instruction, indices: Indices) -> 
         (one,) = _where(values, conditions, lambda: [term(lhs, left)], [nothing])
         return [scalar.multiply_add(builder, type_, one, term(rhs, right), carried[0])]
 
-    sizes = [*(part.size for part in window), inputs]
+    sizes = [*(dimension.size for dimension in window), inputs]
     (total,) = _loop(values, sizes, [nothing], step)
     return [element.convert(builder, total, type_, instruction.array.element_type)]
 

@@ -37,7 +37,7 @@ class Workspace:
         """Of one part: whole lines."""
         return whole_lines(self.sizes[name])
 
-    def parts(self, builder: Builder, base: Value) -> dict[str, Value]:
+    def regions(self, builder: Builder, base: Value) -> dict[str, Value]:
         """The address of each part in the memory at `base`."""
         found, offset = {}, 0
         for name in self.sizes:

@@ -47,7 +47,9 @@ from compiler.tf2xla import output_count
 )
 @output_option
 @json_option
-def command(file: Path, text: str, form: str, output: Path | None, *, as_json: bool, **places: Sequence[str]) -> None:
+def command(
+    file: Path, text: str, form: str, output: Path | None, *, as_json: bool, **endpoints: Sequence[str]
+) -> None:
     """Cut a graph of TensorFlow's into clusters, and say which node is in which, or why it is in none.
 
     FILE is a GraphDef as text or in binary form, or the folder of a SavedModel; functions that it calls are written
@@ -68,13 +70,13 @@ def command(file: Path, text: str, form: str, output: Path | None, *, as_json: b
         graph = parse_graph(sys.stdin.buffer.read(), "<stdin>")
     elif is_saved_model(file):
         graph, served = _model(file)
-        places |= {} if places["fetches"] else served
+        endpoints |= {} if endpoints["fetches"] else served
     else:
         graph = read_graph(file)
     verify(graph, output_count)
     flags = parse_flags(text, flags_of(os.environ))
-    if places["fetches"]:
-        graph = _needed(graph, places["feeds"], places["fetches"])
+    if endpoints["fetches"]:
+        graph = _needed(graph, endpoints["feeds"], endpoints["fetches"])
     graph = inline_functions(graph)
     options = Options(global_jit_level=ON_1, cpu_global_jit=True, dump_to=os.environ.get(DUMPS, ""))
     optimized = optimize(graph, flags, options)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from compiler.devices.groups import check_operands, part_size
+from compiler.devices.groups import check_operands, shard_size
 from compiler.ir.combiner import accumulator, apply, ufunc
 from compiler.ir.manual import Cut, enters
 from compiler.ir.module import Computation, Instruction
@@ -58,12 +58,12 @@ def _all_reduce(instruction: Instruction, operands: Sequence[Sequence[Array]], e
 
 def _reduce_scatter(instruction: Instruction, operands: Sequence[Sequence[Array]], evaluator: Evaluator) -> list[Any]:
     along = instruction.attributes["dimensions"][0]
-    parts = [_split(instruction, array, len(operands), along) for array in _combined(instruction, operands, evaluator)]
-    return [_result([part[place] for part in parts]) for place in range(len(operands))]
+    pieces = [_split(instruction, array, len(operands), along) for array in _combined(instruction, operands, evaluator)]
+    return [_result([piece[number] for piece in pieces]) for number in range(len(operands))]
 
 
 def _split(instruction: Instruction, array: Array, count: int, along: int) -> list[Array]:
-    part_size(instruction, array.shape, count)
+    shard_size(instruction, array.shape, count)
     return np.split(array, count, axis=along)
 
 
@@ -81,8 +81,8 @@ def _all_to_all(instruction: Instruction, operands: Sequence[Sequence[Array]], _
         check_operands(instruction, count)
         return [_result([operands[source][target] for source in range(count)]) for target in range(count)]
     along = dimensions[0]
-    parts = [_split(instruction, arrays[0], count, along) for arrays in operands]
-    return [np.concatenate([parts[s][target] for s in range(count)], axis=along) for target in range(count)]
+    pieces = [_split(instruction, arrays[0], count, along) for arrays in operands]
+    return [np.concatenate([pieces[s][target] for s in range(count)], axis=along) for target in range(count)]
 
 
 def _ragged(instruction: Instruction, operands: Sequence[Sequence[Array]], _: Evaluator) -> list[Any]:
@@ -123,8 +123,8 @@ def permuted(instruction: Instruction, source: Sequence[Any] | None, target: Seq
     results = [np.array(array) for array in _listed(target[1])]
     if source is not None:
         arrays = _listed(source[0])
-        for place, size, begin, end in _slices(instruction, source, target):
-            result, array = results[place], arrays[place]
+        for number, size, begin, end in _slices(instruction, source, target):
+            result, array = results[number], arrays[number]
             if not (_holds(array, begin, size) and _holds(result, end, size)):
                 reason = f"a slice of {list(size)} from {begin} to {end} is not inside of {list(array.shape)}"
                 raise instruction.unsupported(reason, by="the interpreter")
@@ -165,8 +165,8 @@ def _slices(instruction: Instruction, source: Sequence[Any], target: Sequence[An
     if not len(sizes) == len(begins) == len(ends) or (several and len(sizes) != count):
         counts = f"{len(sizes)} slices at {len(begins)} and {len(ends)} starts in {count} arrays"
         raise instruction.unsupported(counts, by="the interpreter")
-    places = range(count) if several else [0] * len(sizes)
-    return map(_Slice, places, sizes, begins, ends)
+    numbers = range(count) if several else [0] * len(sizes)
+    return map(_Slice, numbers, sizes, begins, ends)
 
 
 def _starts(value: Any) -> list[list[int]]:
@@ -184,21 +184,21 @@ def cross(crossing: Instruction, cuts: Sequence[Cut], own: dict[int, list[Any]])
     entering, results = enters(crossing), {}
     for device in own:
         values = [
-            _part(own[device][number], cut, device) if entering else _joined(cut, device, number, own)
+            _shard(own[device][number], cut, device) if entering else _joined(cut, device, number, own)
             for number, cut in enumerate(cuts)
         ]
         results[device] = tuple(values) if isinstance(crossing.shape, TupleShape) else values[0]
     return results
 
 
-def _part(whole: Array, cut: Cut, device: int) -> Array:
+def _shard(whole: Array, cut: Cut, device: int) -> Array:
     sizes = [size // count for size, count in zip(whole.shape, cut.counts, strict=True)]
-    return np.array(whole[tuple(slice(p * n, p * n + n) for p, n in zip(cut.places[device], sizes, strict=True))])
+    return np.array(whole[tuple(slice(p * n, p * n + n) for p, n in zip(cut.positions[device], sizes, strict=True))])
 
 
 def _joined(cut: Cut, device: int, number: int, own: dict[int, list[Any]]) -> Array:
-    parts = [own[holder][number] for holder in cut.holders[device]]
-    whole = np.empty([size * count for size, count in zip(parts[0].shape, cut.counts, strict=True)], parts[0].dtype)
-    for place, part in zip(np.ndindex(*cut.counts), parts, strict=True):
-        whole[tuple(slice(p * n, p * n + n) for p, n in zip(place, part.shape, strict=True))] = part
+    pieces = [own[holder][number] for holder in cut.holders[device]]
+    whole = np.empty([size * count for size, count in zip(pieces[0].shape, cut.counts, strict=True)], pieces[0].dtype)
+    for position, piece in zip(np.ndindex(*cut.counts), pieces, strict=True):
+        whole[tuple(slice(p * n, p * n + n) for p, n in zip(position, piece.shape, strict=True))] = piece
     return whole

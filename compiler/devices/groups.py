@@ -48,7 +48,7 @@ def groups(instruction: Instruction, grid: Grid) -> list[Group]:
     return [tuple(grid.device(r, p) for r in group for p in partitions) for group in chosen]
 
 
-def part_size(instruction: Instruction, dims: Sequence[int], count: int) -> int:
+def shard_size(instruction: Instruction, dims: Sequence[int], count: int) -> int:
     """The length, along its dimension, of each of the parts that a collective cuts an array of `dims` into."""
     along: int = instruction.attributes["dimensions"][0]
     size, rest = divmod(dims[along], count)

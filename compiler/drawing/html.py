@@ -46,11 +46,11 @@ def _lines(graph: Graph) -> Iterator[str]:
     yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width:.0f} {height:.0f}">'
     yield '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="6" markerHeight="6" orient="auto">'
     yield '<path d="M0 0 8 4 0 8z" fill="#607d8b"/></marker></defs>'
-    places: dict[str, _Drawn] = {}
+    drawn_at: dict[str, _Drawn] = {}
     links = {title: f"text_{number}" for number, title in enumerate(graph.texts)}
-    drawn = [line for box in boxes for line in _box(box, _MARGIN, _MARGIN, places, links)]
+    drawn = [line for box in boxes for line in _box(box, _MARGIN, _MARGIN, drawn_at, links)]
     for edge in graph.edges:
-        yield _edge(edge, places)
+        yield _edge(edge, drawn_at)
     yield from drawn  # above the edges, which would strike out what nodes say
     yield "</svg>"
     for title, text in graph.texts.items():
@@ -71,9 +71,9 @@ class _Drawn(NamedTuple):
     box: Box
 
 
-def _box(box: Box, x: float, y: float, places: dict[str, _Drawn], links: Mapping[str, str]) -> Iterator[str]:
+def _box(box: Box, x: float, y: float, drawn_at: dict[str, _Drawn], links: Mapping[str, str]) -> Iterator[str]:
     x, y = x + box.x, y + box.y
-    places[box.of.key] = _Drawn(x, y, box)
+    drawn_at[box.of.key] = _Drawn(x, y, box)
     where = f'x="{x:.1f}" y="{y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}"'
     if isinstance(box.of, Cluster):
         yield f'<g><title>{_shown(box.of.tip)}</title><rect class="frame" rx="6" {where}/>'
@@ -81,7 +81,7 @@ def _box(box: Box, x: float, y: float, places: dict[str, _Drawn], links: Mapping
         link = links.get(box.of.label)
         yield f'<a href="#{link}">{label}</a></g>' if link else f"{label}</g>"
         for inner in box.inner:
-            yield from _box(inner, x, y, places, links)
+            yield from _box(inner, x, y, drawn_at, links)
     else:
         yield from _node(box.of, x, y, box.width, where)
 
@@ -97,10 +97,10 @@ def _node(node: Node, x: float, y: float, width: float, where: str) -> Iterator[
     yield "</g>"
 
 
-def _edge(edge: Edge, places: dict[str, _Drawn]) -> str:
+def _edge(edge: Edge, drawn_at: dict[str, _Drawn]) -> str:
     """A curve from the lower side of one node to the upper side of another."""
-    from_x, from_y, source = places[edge.source]
-    to_x, to_y, target = places[edge.target]
+    from_x, from_y, source = drawn_at[edge.source]
+    to_x, to_y, target = drawn_at[edge.target]
     start, end = (from_x + source.width / 2, from_y + source.height), (to_x + target.width / 2, to_y)
     bend = max(12.0, abs(end[1] - start[1]) / 3)
     curve = f"M{start[0]:.1f} {start[1]:.1f}C{start[0]:.1f} {start[1] + bend:.1f} {end[0]:.1f} {end[1] - bend:.1f} "

@@ -126,11 +126,11 @@ def _rows(keys: Sequence[str], uses: Sequence[tuple[str, str]]) -> list[list[str
 
 def _order(rows: Sequence[list[str]], beside: Mapping[str, Sequence[str]]) -> None:
     """Order each row by the mean place of what its members are connected to in the rows before."""
-    place: dict[str, float] = {}
+    position: dict[str, float] = {}
     for row in rows:
         means = {}
         for number, key in enumerate(row):
-            known = [place[other] for other in beside[key] if other in place]
+            known = [position[other] for other in beside[key] if other in position]
             means[key] = sum(known) / len(known) if known else number / len(row)
         row.sort(key=means.__getitem__)
-        place |= {key: number / len(row) for number, key in enumerate(row)}
+        position |= {key: number / len(row) for number, key in enumerate(row)}

@@ -1,9 +1,9 @@
 """Changes to programs that need not keep their meaning: what reducing a failure is done with.
 
-Every function takes a module, leaves it as it is, and returns another.  Instructions are named by a `Place`, so that a
-list of places made on one module can be applied to its successors: what is no longer there is passed over.  The result
-of an edit may be invalid; whoever asked verifies it.  Entry parameters come and go with an edit, so an `Edited` says
-where the value of each comes from.
+Every function takes a module, leaves it as it is, and returns another.  Instructions are named by an `InstructionId`,
+so that a list of ids made on one module can be applied to its successors: what is no longer there is passed over.  The
+result of an edit may be invalid; whoever asked verifies it.  Entry parameters come and go with an edit, so an `Edited`
+says where the value of each comes from.
 """
 
 from compiler.edit.attributes import canonical_text, plain, simplify_attributes, with_attribute
@@ -15,7 +15,7 @@ from compiler.edit.dataflow import (
     to_constants,
     to_parameters,
 )
-from compiler.edit.draft import Edited, Place, place_of
+from compiler.edit.draft import Edited, InstructionId, id_of
 from compiler.edit.loops import drop_state, go_on, write_out
 from compiler.edit.names import named_for_xla
 from compiler.edit.shapes import resize, retype
@@ -30,12 +30,13 @@ from compiler.ops.custom_call import options_of, routine_of
 __all__ = [
     "ArrayShape",
     "Edited",
-    "Place",
+    "InstructionId",
     "canonical_text",
     "drop_arguments",
     "drop_state",
     "expand",
     "go_on",
+    "id_of",
     "integer_twin",
     "isolate",
     "keep_results",
@@ -43,7 +44,6 @@ __all__ = [
     "leaves",
     "named_for_xla",
     "options_of",
-    "place_of",
     "plain",
     "reachable",
     "resize",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compiler.edit.draft import Draft, Edited, Place
+from compiler.edit.draft import Draft, Edited, InstructionId
 from compiler.edit.shapes import infer_all
 from compiler.ir.attributes import NOTES, PaddingDimension, SliceDimension, Window, WindowDimension
 from compiler.ir.module import Module
@@ -35,7 +35,7 @@ def _plain_window(window: Window) -> Window:
 
 
 def _plain_slices(slices: Sequence[SliceDimension]) -> tuple[SliceDimension, ...]:
-    return tuple(SliceDimension(0, -(-(part.limit - part.start) // part.stride)) for part in slices)
+    return tuple(SliceDimension(0, -(-(one.limit - one.start) // one.stride)) for one in slices)
 
 
 def _plain_padding(padding: Sequence[PaddingDimension]) -> tuple[PaddingDimension, ...]:
@@ -54,20 +54,20 @@ _PLAIN: dict[str, Callable[[Any], Any]] = {
 """The plain form of an attribute, by its name."""
 
 
-def simplify_attributes(module: Module, places: Sequence[Place]) -> Edited | None:
+def simplify_attributes(module: Module, instruction_ids: Sequence[InstructionId]) -> Edited | None:
     """The attributes at these places in their plain form; None where a shape cannot follow."""
     draft = Draft.of(module)
-    for instruction in draft.find(places):
+    for instruction in draft.find(instruction_ids):
         for name, simplify in _PLAIN.items():
             if name in instruction.attributes:
                 instruction.attributes[name] = simplify(instruction.attributes[name])
     return draft.finish() if infer_all(draft.module) else None
 
 
-def with_attribute(module: Module, place: Place, name: str, value: Any) -> Edited | None:
+def with_attribute(module: Module, instruction_id: InstructionId, name: str, value: Any) -> Edited | None:
     """One attribute of an instruction has another value; None where a shape cannot follow."""
     draft = Draft.of(module)
-    for instruction in draft.find([place]):
+    for instruction in draft.find([instruction_id]):
         instruction.attributes[name] = value
     return draft.finish() if infer_all(draft.module) else None
 

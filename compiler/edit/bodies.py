@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from compiler.edit.draft import Draft, Edited, Place, place_of
+from compiler.edit.draft import Draft, Edited, InstructionId, id_of
 from compiler.ir.module import Computation, Instruction, Module, inline, redirect
 from compiler.ir.shape import ArrayShape
 from compiler.ir.source_lines import keeping_source
@@ -13,14 +13,14 @@ from compiler.ops import Trait, having
 from compiler.ops.asynchronous import runs_late
 from compiler.ops.build import build
 
-_PARTS = having(Trait.ASYNC)
+_ASYNC = having(Trait.ASYNC)
 
 
-def expand(module: Module, choices: Mapping[Place, int]) -> Edited:
+def expand(module: Module, choices: Mapping[InstructionId, int]) -> Edited:
     """Calls, async ones too, and fusions give way to their bodies, loops to one iteration, conditionals to a branch."""
     draft = Draft.of(module)
     for instruction in draft.find(choices):
-        called = _body(instruction, choices[place_of(instruction)])
+        called = _body(instruction, choices[id_of(instruction)])
         if called is not None:
             body, arguments = called
             result = inline(body, arguments, keeping_source(instruction, instruction.computation.add))
@@ -34,7 +34,7 @@ def _ends(instruction: Instruction) -> list[Instruction]:
     """What yields the result of a call, itself but for one in halves; as the program's result a half stands for it."""
     if not instruction.opcode.startswith("async-"):
         return [instruction]
-    later = [end for user in instruction.users if user.opcode in _PARTS for end in _ends(user)]
+    later = [end for user in instruction.users if user.opcode in _ASYNC for end in _ends(user)]
     return [*later, *([instruction] if instruction.opcode == "async-done" or instruction.is_root else [])]
 
 
@@ -55,10 +55,10 @@ def _body(instruction: Instruction, choice: int) -> tuple[Computation, Sequence[
     return None
 
 
-def sum_up(module: Module, places: Sequence[Place]) -> Edited:
+def sum_up(module: Module, instruction_ids: Sequence[InstructionId]) -> Edited:
     """Makes adders of computations that combine values with as many of the same types, of truth values with `or`."""
     draft = Draft.of(module)
-    for instruction in draft.find(places):
+    for instruction in draft.find(instruction_ids):
         for body in instruction.called_computations():
             count, is_tuple = len(body.parameters) // 2, body.root.opcode == "tuple"
             pairs = list(zip(body.parameters[:count], body.parameters[count:], strict=False))
@@ -95,13 +95,13 @@ def _form(computation: Computation) -> object:
     ]
 
 
-def lay_open(module: Module, place: Place, result: int, dims: Sequence[int]) -> Edited | None:
+def lay_open(module: Module, instruction_id: InstructionId, result: int, dims: Sequence[int]) -> Edited | None:
     """The program becomes a map of what an instruction calls, in all calls at once, and of that one result.
 
     None where there is no such result.  The parameters come from those of the body, as arrays of `dims`.
     """
     draft = Draft.of(module)
-    for instruction in draft.find([place]):
+    for instruction in draft.find([instruction_id]):
         for body in instruction.called_computations():
             results = body.root.operands if body.root.opcode == "tuple" else (body.root,)
             if result >= len(results):
@@ -110,16 +110,16 @@ def lay_open(module: Module, place: Place, result: int, dims: Sequence[int]) -> 
             entry, given = draft.module.entry, []
             for parameter in body.parameters:
                 shape = ArrayShape(parameter.array.element_type, tuple(dims))
-                given.append(draft.add_parameter(shape, place_of(parameter)))
+                given.append(draft.add_parameter(shape, id_of(parameter)))
             entry.root = build(entry, "map", given, to_apply=body, dimensions=tuple(range(len(dims))))
             return draft.finish()
     return None
 
 
-def drop_arguments(module: Module, places: Sequence[Place]) -> Edited:
+def drop_arguments(module: Module, instruction_ids: Sequence[InstructionId]) -> Edited:
     """Calls, maps and fusions without the operands that nothing in their bodies uses."""
     draft = Draft.of(module)
-    for instruction in draft.find(places):
+    for instruction in draft.find(instruction_ids):
         body = _applied(instruction)
         if body is None or sum(body in i.called_computations() for i in draft.module.instructions()) > 1:
             continue

@@ -11,10 +11,10 @@ from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.source_lines import has_frames
 from compiler.ir.types import Kind
 
-Place = tuple[str, str]
+InstructionId = tuple[str, str]
 """An instruction by the names of its computation and itself."""
 
-Source = int | Place
+Source = int | InstructionId
 """Where an entry parameter's value comes from: the parameter of that number before, or what stood at a place."""
 
 _KEPT_HEADER = ("replica_count", "num_partitions", "frontend_attributes")
@@ -28,7 +28,7 @@ class Edited:
     sources: tuple[Source, ...]
 
 
-def place_of(instruction: Instruction) -> Place:
+def id_of(instruction: Instruction) -> InstructionId:
     """The place of an instruction that stands in a computation."""
     return instruction.computation.name, instruction.name
 
@@ -46,12 +46,12 @@ class Draft:
         copy = module.clone()
         return Draft(copy, {parameter: number for number, parameter in enumerate(copy.entry.parameters)})
 
-    def find(self, places: Iterable[Place]) -> Iterator[Instruction]:
+    def find(self, instruction_ids: Iterable[InstructionId]) -> Iterator[Instruction]:
         """The instructions at those of the places that still exist."""
-        known = {place_of(i): i for i in self.module.instructions()}
-        for place in places:
-            if place in known:
-                yield known[place]
+        known = {id_of(i): i for i in self.module.instructions()}
+        for instruction_id in instruction_ids:
+            if instruction_id in known:
+                yield known[instruction_id]
 
     def add_parameter(self, shape: Shape, source: Source) -> Instruction:
         """A new entry parameter."""

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from compiler.edit.draft import Draft, Edited, Place
+from compiler.edit.draft import Draft, Edited, InstructionId
 from compiler.ir.literal import scalar_literal
 from compiler.ir.module import Computation, Instruction, Module, inline
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
@@ -31,9 +31,9 @@ class _Loop:
     body: Computation
 
     @staticmethod
-    def at(draft: Draft, place: Place) -> _Loop | None:
+    def at(draft: Draft, instruction_id: InstructionId) -> _Loop | None:
         """The loop at a place; None where there is none, or one of another form."""
-        loop = next(draft.find([place]), None)
+        loop = next(draft.find([instruction_id]), None)
         if loop is None or loop.opcode != "while" or not isinstance(loop.shape, TupleShape):
             return None
         found = _Loop(loop, loop.shape.elements, loop.attributes["condition"], loop.attributes["body"])
@@ -85,18 +85,18 @@ def _spliced(items: Sequence[Item], index: int, others: Sequence[Item]) -> list[
     return [*items[:index], *others[:1], *items[index + 1 :], *others[1:]]
 
 
-def drop_state(module: Module, place: Place, index: int) -> Edited | None:
+def drop_state(module: Module, instruction_id: InstructionId, index: int) -> Edited | None:
     """A loop without one element of its state, where nothing but that element itself depends on it.
 
     Of a loop that is the program's root a result goes with it.
 
     Args:
         module: the program, which stays as it is.
-        place: the loop.
+        instruction_id: the loop.
         index: the number of the element.
     """
     draft = Draft.of(module)
-    loop = _Loop.at(draft, place)
+    loop = _Loop.at(draft, instruction_id)
     if loop is None or loop.is_used(index) or loop.reaches_others(index):
         return None
     for user in loop.users():
@@ -108,13 +108,13 @@ def drop_state(module: Module, place: Place, index: int) -> Edited | None:
     return draft.finish()
 
 
-def go_on(module: Module, place: Place, trip_count: int) -> Edited | None:
+def go_on(module: Module, instruction_id: InstructionId, trip_count: int) -> Edited | None:
     """A loop that iterates so often by truth values in place of what its condition looks at; None where that is needed.
 
     They stand in a queue: each iteration takes the first and puts the one that ends the loop behind the others.
     """
     draft = Draft.of(module)
-    loop = _Loop.at(draft, place)
+    loop = _Loop.at(draft, instruction_id)
     if loop is None:
         return None
     looked_at = {user.attributes["index"] for user in loop.condition.parameters[0].users}
@@ -137,10 +137,10 @@ def go_on(module: Module, place: Place, trip_count: int) -> Edited | None:
     return draft.finish()
 
 
-def write_out(module: Module, place: Place, trip_count: int) -> Edited | None:
+def write_out(module: Module, instruction_id: InstructionId, trip_count: int) -> Edited | None:
     """So many iterations of a loop in its place, with what they hand on taken apart."""
     draft = Draft.of(module)
-    loop = next(draft.find([place]), None)
+    loop = next(draft.find([instruction_id]), None)
     if loop is None or loop.opcode != "while":
         return None
     computation = loop.computation

@@ -40,16 +40,16 @@ def _resize_attributes(instruction: Instruction, sizes: Mapping[int, int]) -> No
         if name in attributes:
             attributes[name] = tuple(sizes.get(size, size) for size in attributes[name])
     if "slice" in attributes:
-        attributes["slice"] = tuple(_resize_slice(part, sizes) for part in attributes["slice"])
+        attributes["slice"] = tuple(_resize_slice(range_, sizes) for range_ in attributes["slice"])
     if instruction.opcode == "constant" and instruction.literal.array is not None:
         array = instruction.literal.array
         cut = array[tuple(slice(0, sizes.get(size, size)) for size in array.shape)]
         attributes["literal"] = array_literal(cut, instruction.array.element_type)
 
 
-def _resize_slice(part: SliceDimension, sizes: Mapping[int, int]) -> SliceDimension:
-    limit = sizes.get(part.limit, part.limit)
-    return SliceDimension(min(sizes.get(part.start, part.start), limit), limit, part.stride)
+def _resize_slice(range_: SliceDimension, sizes: Mapping[int, int]) -> SliceDimension:
+    limit = sizes.get(range_.limit, range_.limit)
+    return SliceDimension(min(sizes.get(range_.start, range_.start), limit), limit, range_.stride)
 
 
 def retype(module: Module, old: str, new: str) -> Edited | None:

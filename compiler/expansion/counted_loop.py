@@ -29,21 +29,21 @@ def counted_loop(
     computation = start[0].instruction.computation
     assert computation.module is not None
     zero = number(computation, 0, S32)
-    state = build(computation, "tuple", [zero.instruction, *(part.instruction for part in start)])
+    state = build(computation, "tuple", [zero.instruction, *(array.instruction for array in start)])
     condition, body = Computation(f"{name}.goes_on"), Computation(f"{name}.step")
     computation.module.add_computation(condition)
     computation.module.add_computation(body)
-    at, parts = _parts(condition, state.shape, len(start))
+    at, arrays = _state_of(condition, state.shape, len(start))
     test = at.compare("LT", count)
-    condition.root = (test if goes_on is None else test & goes_on(at, parts)).instruction
-    at, parts = _parts(body, state.shape, len(start))
-    following = [at + 1, *step(at, parts)]
-    body.root = build(body, "tuple", [part.instruction for part in following])
+    condition.root = (test if goes_on is None else test & goes_on(at, arrays)).instruction
+    at, arrays = _state_of(body, state.shape, len(start))
+    following = [at + 1, *step(at, arrays)]
+    body.root = build(body, "tuple", [array.instruction for array in following])
     loop = build(computation, "while", [state], condition=condition, body=body, name=name)
     return [Expression(element(loop, index + 1)) for index in range(len(start))]
 
 
-def _parts(computation: Computation, shape: Shape, count: int) -> tuple[Expression, list[Expression]]:
+def _state_of(computation: Computation, shape: Shape, count: int) -> tuple[Expression, list[Expression]]:
     state = parameter(computation, 0, shape)
-    at, *parts = [Expression(element(state, index)) for index in range(count + 1)]
-    return at, parts
+    at, *arrays = [Expression(element(state, index)) for index in range(count + 1)]
+    return at, arrays

@@ -42,7 +42,7 @@ def _filled(array: Instruction) -> tuple[Expression, Sizes]:
     return Expression(array), sizes
 
 
-def _places(size: Expression, covered: int, stride: int, padding: str) -> tuple[Expression, Expression]:
+def _output_count(size: Expression, covered: int, stride: int, padding: str) -> tuple[Expression, Expression]:
     """How many places a window has along a size, and how much of it lies before the array at the first."""
     if padding == _VALID:
         return (size + (stride - covered)).apply("maximum", 0) / stride, size.literal(0)
@@ -70,13 +70,13 @@ def _cut_out(
     computation, windows = value.instruction.computation, list(windows)
     starts = [number(computation, 0, S32)] * len(value.dims)
     amounts, dims = [PaddingDimension(0, 0)] * len(value.dims), list(value.dims)
-    for place, amount in before.items():
-        window, d = windows[place], spatial[place]
+    for spatial_dim, amount in before.items():
+        window, d = windows[spatial_dim], spatial[spatial_dim]
         room = _covered(window)
         amounts[d] = PaddingDimension(room, window.pad_low + window.pad_high, window.lhs_dilate - 1)
         starts[d] = amount.literal(room) - amount
         dims[d] = window.pad_low + (dims[d] - 1) * window.lhs_dilate + 1 + window.pad_high
-        windows[place] = replace(window, pad_low=0, pad_high=0, lhs_dilate=1)
+        windows[spatial_dim] = replace(window, pad_low=0, pad_high=0, lhs_dilate=1)
     zero = value.literal(0).instruction
     padded = build(computation, "pad", [value.instruction, zero], padding=tuple(amounts))
     operands = [padded, *(start.instruction for start in starts)]
@@ -130,11 +130,11 @@ def forward(call: Instruction) -> Instruction:
     (lhs, given), (rhs, known) = _filled(call.operands[0]), _filled(call.operands[1])
     _require_kernel(call, known, numbers.kernel_spatial)
     sizes, before = {}, {}
-    for place, window in enumerate(window_of(call, numbers)):
-        size = given.get(numbers.input_spatial[place])
+    for spatial_dim, window in enumerate(window_of(call, numbers)):
+        size = given.get(numbers.input_spatial[spatial_dim])
         if size is not None:
-            count, before[place] = _places(size, _covered(window), window.stride, _padding(call))
-            sizes[numbers.output_spatial[place]] = count
+            count, before[spatial_dim] = _output_count(size, _covered(window), window.stride, _padding(call))
+            sizes[numbers.output_spatial[spatial_dim]] = count
     if numbers.input_batch in given:
         sizes[numbers.output_batch] = given[numbers.input_batch]
     if numbers.kernel_output_feature in known:
@@ -151,11 +151,11 @@ def input_gradient(call: Instruction) -> Instruction:
     _require_kernel(call, known, numbers.kernel_spatial)
     sizes = {d: wanted.slice((d, d + 1)).reshape() for d in range(call.array.rank)}
     before = {}
-    for place, window in enumerate(window_of(call, numbers)):
-        if numbers.input_spatial[place] in given:
-            covered, size = _covered(window), sizes[numbers.output_spatial[place]]
-            _, ahead = _places(size, covered, window.lhs_dilate, _padding(call))
-            before[place] = ahead.literal(covered - 1) - ahead
+    for spatial_dim, window in enumerate(window_of(call, numbers)):
+        if numbers.input_spatial[spatial_dim] in given:
+            covered, size = _covered(window), sizes[numbers.output_spatial[spatial_dim]]
+            _, ahead = _output_count(size, covered, window.lhs_dilate, _padding(call))
+            before[spatial_dim] = ahead.literal(covered - 1) - ahead
     return _convolved(call, lhs, rhs, before, sizes)
 
 
@@ -164,13 +164,13 @@ def kernel_gradient(call: Instruction) -> Instruction:
     numbers = numbers_of(call, call.operands)
     (lhs, given), (rhs, known) = _filled(call.operands[0]), _filled(call.operands[1])
     before = {}
-    for place, window in enumerate(window_of(call, numbers)):
-        size = given.get(numbers.input_spatial[place])
-        if (size is None) != (numbers.kernel_spatial[place] not in known):
+    for spatial_dim, window in enumerate(window_of(call, numbers)):
+        size = given.get(numbers.input_spatial[spatial_dim])
+        if (size is None) != (numbers.kernel_spatial[spatial_dim] not in known):
             raise call.unsupported("of the input and the gradient one has a size known at run time only")
         if size is not None:
-            covered = (call.array.dims[numbers.output_spatial[place]] - 1) * window.stride + 1
-            _, before[place] = _places(size, covered, window.rhs_dilate, _padding(call))
+            covered = (call.array.dims[numbers.output_spatial[spatial_dim]] - 1) * window.stride + 1
+            _, before[spatial_dim] = _output_count(size, covered, window.rhs_dilate, _padding(call))
     return _convolved(call, lhs, rhs, before, {})
 
 

@@ -14,17 +14,17 @@ from compiler.expansion.expression import Expression, largest_of_row
 from compiler.expansion.matrices import (
     adjoint,
     along,
-    by_parts,
+    by_components,
     conjugate,
     diagonal,
     dot,
     each,
+    index_along,
     kept,
     line,
     next_along,
     nonzero,
     only,
-    place,
     previous_along,
     real,
     rows_at,
@@ -85,7 +85,7 @@ def _without_pairs(form: Schur) -> tuple[Expression, Expression]:
         return matrix * along(own, matrix, dimension) + partner * along(other, matrix, dimension)
 
     triangle = turned(turned(_complex(triangle), 2, other), 1, conjugate(other))
-    above = place(triangle, 1).compare("LE", place(triangle, 2))
+    above = index_along(triangle, 1).compare("LE", index_along(triangle, 2))
     return kept(above, triangle, 0), turned(_complex(vectors), 2, other)
 
 
@@ -107,13 +107,13 @@ def _of_triangle(triangle: Expression) -> Expression:
         known = transposed_times(vectors, line(triangle, 1, k))
         gap = own - each(only(own, k), own)
         value = known / gap.apply("abs").compare("LT", least).where(_complex(least), gap)
-        column = place(value, 1)
+        column = index_along(value, 1)
         value = column.compare("EQ", k).where(value.literal(1), kept(column.compare("GT", k), value, 0))
         length = value.apply("abs").apply("maximum", 1)
         # Part by part: a quotient of complex numbers takes as long as all else in a step.
         share = length.literal(1).spread(length.dims, ()) / length
-        shorter = by_parts(vectors, lambda part: part * along(share, part, 2))
-        vectors = with_line(shorter, 1, by_parts(value, lambda part: part * share), k)
+        shorter = by_components(vectors, lambda component: component * along(share, component, 2))
+        vectors = with_line(shorter, 1, by_components(value, lambda component: component * share), k)
         return [vectors, triangle, own, least]
 
     start = triangle.literal(0).spread(triangle.dims, ())
@@ -125,8 +125,8 @@ def _normal(vectors: Expression) -> Expression:
     batch, size, count = vectors.dims
     lengths = nonzero(lengths_of(vectors))
     rows = vectors.transpose(0, 2, 1).reshape(batch * count, size)
-    _, places = largest_of_row(rows.apply("abs"))
-    greatest = rows_at(rows.reshape(batch * count, size, 1), places).reshape(batch, count)
+    _, positions = largest_of_row(rows.apply("abs"))
+    greatest = rows_at(rows.reshape(batch * count, size, 1), positions).reshape(batch, count)
     length = greatest.apply("abs")
     turn = length.compare("EQ", 0).where(greatest.literal(1), conjugate(greatest) / _complex(nonzero(length)))
     return vectors * along(turn / _complex(lengths), vectors, 2)

@@ -17,10 +17,10 @@ from compiler.expansion.matrices import (
     conjugate,
     cut,
     each,
+    index_along,
     kept,
     line,
     only,
-    place,
     real,
     rows_at,
     times,
@@ -41,7 +41,7 @@ def lu(matrix: Expression) -> tuple[Expression, Expression, Expression]:
     def step(k: Expression, state: list[Expression]) -> list[Expression]:
         work, pivots, failed = state
         column = line(work, 2, k)
-        below = place(column, 1).compare("GE", k)
+        below = index_along(column, 1).compare("GE", k)
         magnitude = _magnitude(column)
         # As great as can be: a NaN that came to stand below a pivot could hide behind zeros.
         magnitude = kept(magnitude.compare("EQ", magnitude), magnitude, np.inf)
@@ -68,7 +68,7 @@ def _eliminated(
 ) -> Expression:
     """The matrix after rows k and `chosen` have changed places and column k has been eliminated below row k."""
     upper, other = line(work, 1, k), rows_at(work, chosen)
-    row = place(column, 1)
+    row = index_along(column, 1)
     is_chosen, is_k = row.compare("EQ", each(chosen, row)), row.compare("EQ", k)
     head, pivot = only(column, k), only(other, k)
     swapped = is_k.where(each(pivot, column), is_chosen.where(each(head, column), column))
@@ -76,7 +76,7 @@ def _eliminated(
     active = row.compare("GT", k) & each(zero, row).apply("not")
     factors = kept(active, swapped / each(safe, swapped), 0)
     # What is not below row k loses nothing, what is not right of column k neither.
-    at = place(work, 2)
+    at = index_along(work, 2)
     right = at.compare("GT", k)
     entries = along(is_k, work, 1).where(
         along(other, work, 2), along(is_chosen, work, 1).where(along(upper, work, 2), work)
@@ -106,8 +106,8 @@ def first_failure(matrix: Expression, failed: Expression) -> Expression:
         fails = pivot.compare("GT", 0).apply("not") & found.compare("EQ", 0)
         found = fails.where(k + 1, found)
         root = alike(pivot.apply("sqrt"), rest)
-        column = kept(place(rest, 1).compare("GE", k), rest / each(root, rest), 0)
-        here = place(factor, 2).compare("EQ", k)
+        column = kept(index_along(rest, 1).compare("GE", k), rest / each(root, rest), 0)
+        here = index_along(factor, 2).compare("EQ", k)
         return [matrix, here.where(along(column, factor, 1), factor), found, needed]
 
     def goes_on(_: Expression, state: list[Expression]) -> Expression:
@@ -127,10 +127,10 @@ def tridiagonal_solve(
     Elimination leaves what it has come to where there is no pivot.
     """
     batch, size, columns = right.dims
-    inner = place(upper, 1).compare("LT", size - 1)
-    parts = [diagonal, kept(inner, upper, 0), upper.literal(0).spread(upper.dims, ())]
+    inner = index_along(upper, 1).compare("LT", size - 1)
+    lines = [diagonal, kept(inner, upper, 0), upper.literal(0).spread(upper.dims, ())]
     found = number(right.instruction.computation, 0, S32).spread((batch,), ())
-    above = concatenate([*(part.reshape(batch, size, 1) for part in parts), right], 2)
+    above = concatenate([*(operand.reshape(batch, size, 1) for operand in lines), right], 2)
     rows, last, found = _rows_eliminated(above, lower, found)
     rows = with_line(rows, 1, last, found.literal(0) + (size - 1))
     pivot = cut(last, 1, 0, 1).reshape(batch)
@@ -138,7 +138,7 @@ def tridiagonal_solve(
     solution = _substituted(rows, columns)
     # Rows behind the one that has no pivot are as they were given.
     done = kept(found.compare("NE", 0), found, size)
-    row = place(diagonal, 1)
+    row = index_along(diagonal, 1)
     reached = row.compare("LT", each(done, row))
     eliminated = [cut(rows, 2, n, n + 1).reshape(batch, size) for n in range(3)]
     second = concatenate([cut(lower, 1, 0, 1), cut(eliminated[2], 1, 0, size - 1)], 1)

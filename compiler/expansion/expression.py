@@ -162,9 +162,9 @@ def iota(computation: Computation, element_type: ElementType, dims: Sequence[int
     return Expression(build(computation, "iota", shape=ArrayShape(element_type, tuple(dims)), iota_dimension=along))
 
 
-def concatenate(parts: Sequence[Expression], dimension: int) -> Expression:
+def concatenate(pieces: Sequence[Expression], dimension: int) -> Expression:
     """Arrays one after the other along a dimension."""
-    operands = [part.instruction for part in parts]
+    operands = [piece.instruction for piece in pieces]
     return Expression(build(operands[0].computation, "concatenate", operands, dimensions=(dimension,)))
 
 
@@ -221,8 +221,8 @@ def largest_of_row(values: Expression) -> tuple[Expression, Expression]:
     results = [takes.where(right, left).instruction, takes.where(right_at, left_at).instruction]
     larger.root = build(larger, "tuple", results)
     computation.module.add_computation(larger)
-    places = iota(computation, S32, values.dims, 1)
-    starts = [values.literal(-np.inf), places.literal(2**31 - 1)]
-    operands = [part.instruction for part in (values, places, *starts)]
+    positions = iota(computation, S32, values.dims, 1)
+    starts = [values.literal(-np.inf), positions.literal(2**31 - 1)]
+    operands = [operand.instruction for operand in (values, positions, *starts)]
     pair = build(computation, "reduce", operands, dimensions=(1,), to_apply=larger)
     return Expression(element(pair, 0)), Expression(element(pair, 1))

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from compiler.expansion.expression import Expression
-from compiler.expansion.gpu_products import config_of, number_in, parts_of, rectified, rounded, wide, yielded
+from compiler.expansion.gpu_products import config_of, number_in, rectified, result_shapes, rounded, wide, yielded
 from compiler.ir.attributes import ConvolutionDimensions, Window, WindowDimension
 from compiler.ir.module import Instruction
 from compiler.ir.types import S32, ElementType
@@ -29,7 +29,7 @@ def numbers_of(call: Instruction, factors: Sequence[Instruction]) -> Convolution
     if numbers is None or len(call.operands) < 2:
         raise call.unsupported("it needs dim_labels and two arrays")
     rank = len(numbers.input_spatial) + 2
-    if any(operand.array.rank != rank for operand in factors) or parts_of(call)[0].rank != rank:
+    if any(operand.array.rank != rank for operand in factors) or result_shapes(call)[0].rank != rank:
         raise call.unsupported("arrays whose features are split among two dimensions are not run")
     return numbers
 
@@ -69,7 +69,7 @@ def _scaled(call: Instruction, value: Expression) -> Expression:
 
 
 def _finished(call: Instruction, value: Expression) -> Instruction:
-    result = parts_of(call)[0]
+    result = result_shapes(call)[0]
     if value.dims != result.dims:
         raise call.unsupported(f"its window and dim_labels make {list(value.dims)}, not {result}")
     return yielded(call, [rounded(value, result.element_type)])
@@ -82,7 +82,7 @@ def _product(call: Instruction) -> Expression:
         call,
         lhs,
         rhs,
-        wide(parts_of(call)[0].element_type),
+        wide(result_shapes(call)[0].element_type),
         window=window_of(call, numbers),
         dim_labels=numbers,
         feature_group_count=groups_of(call),
@@ -130,15 +130,17 @@ def _activated(call: Instruction, value: Expression) -> Expression:
 
 def backward_input(call: Instruction) -> Instruction:
     """The gradient of the input, from the output's and the filter."""
-    numbers, result = _numbers(call), parts_of(call)[0]
+    numbers, result = _numbers(call), result_shapes(call)[0]
     gradient, kernel = map(Expression, call.operands[:2])
     window = []
-    for place, part in enumerate(_forward_window(call, numbers)):
-        covered = (part.size - 1) * part.rhs_dilate + 1
-        spread = (gradient.dims[numbers.output_spatial[place]] - 1) * part.stride + 1
-        low = covered - 1 - part.pad_low
-        high = result.dims[numbers.input_spatial[place]] + covered - 1 - low - spread
-        window.append(replace(part, stride=1, lhs_dilate=part.stride, pad_low=low, pad_high=high, reversal=True))
+    for number, dimension in enumerate(_forward_window(call, numbers)):
+        covered = (dimension.size - 1) * dimension.rhs_dilate + 1
+        spread = (gradient.dims[numbers.output_spatial[number]] - 1) * dimension.stride + 1
+        low = covered - 1 - dimension.pad_low
+        high = result.dims[numbers.input_spatial[number]] + covered - 1 - low - spread
+        window.append(
+            replace(dimension, stride=1, lhs_dilate=dimension.stride, pad_low=low, pad_high=high, reversal=True)
+        )
     turned = ConvolutionDimensions(
         numbers.output_batch,
         numbers.output_feature,
@@ -172,8 +174,8 @@ def _of_groups(kernel: Expression, numbers: ConvolutionDimensions, groups: int) 
     split = kernel.reshape(*dims[:source], groups, dims[source] // groups, *dims[source + 1 :])
     # The groups now stand at `source`; they go to just before the input features.
     rest = [d for d in range(len(dims) + 1) if d != source]
-    place = rest.index(target + (target > source))
-    order = [*rest[:place], source, *rest[place:]]
+    position = rest.index(target + (target > source))
+    order = [*rest[:position], source, *rest[position:]]
     dims[source] //= groups
     dims[target] *= groups
     return split.transpose(*order).reshape(*dims)
@@ -182,22 +184,22 @@ def _of_groups(kernel: Expression, numbers: ConvolutionDimensions, groups: int) 
 def _forward_window(call: Instruction, numbers: ConvolutionDimensions) -> Window:
     """The window of a gradient's forward convolution, without what cuDNN's have not."""
     window = window_of(call, numbers)
-    if any(part.reversal or part.lhs_dilate != 1 for part in window):
+    if any(dimension.reversal or dimension.lhs_dilate != 1 for dimension in window):
         raise call.unsupported("a gradient with a window that is turned around or has holes in its input")
     return window
 
 
 def backward_filter(call: Instruction) -> Instruction:
     """The gradient of the filter, from the input and the output's."""
-    numbers, result = _numbers(call), parts_of(call)[0]
+    numbers, result = _numbers(call), result_shapes(call)[0]
     given, gradient = map(Expression, call.operands[:2])
     window = []
-    for place, part in enumerate(_forward_window(call, numbers)):
-        size = gradient.dims[numbers.output_spatial[place]]
-        covered = (size - 1) * part.stride + 1
-        taken = (result.dims[numbers.kernel_spatial[place]] - 1) * part.rhs_dilate + covered
-        high = taken - part.pad_low - given.dims[numbers.input_spatial[place]]
-        window.append(WindowDimension(size, part.rhs_dilate, part.pad_low, high, 1, part.stride))
+    for number, dimension in enumerate(_forward_window(call, numbers)):
+        size = gradient.dims[numbers.output_spatial[number]]
+        covered = (size - 1) * dimension.stride + 1
+        taken = (result.dims[numbers.kernel_spatial[number]] - 1) * dimension.rhs_dilate + covered
+        high = taken - dimension.pad_low - given.dims[numbers.input_spatial[number]]
+        window.append(WindowDimension(size, dimension.rhs_dilate, dimension.pad_low, high, 1, dimension.stride))
     turned = ConvolutionDimensions(
         numbers.input_feature,
         numbers.input_batch,

@@ -35,7 +35,7 @@ _GELU_CUBIC = 0.044715
 """The cubic term of gelu's approximation by tanh (Hendrycks and Gimpel, arXiv:1606.08415)."""
 
 
-def config_of(call: Instruction, part: str) -> Config:
+def config_of(call: Instruction, field: str) -> Config:
     """A part of a call's `backend_config`, which newer versions of XLA wrap with others and older ones give bare."""
     text = str(call.attributes.get("backend_config", ""))
     try:
@@ -44,7 +44,7 @@ def config_of(call: Instruction, part: str) -> Config:
         raise call.unsupported(f"its backend_config is not JSON: {error}") from error
     if not isinstance(whole, dict):
         raise call.unsupported("its backend_config is not a JSON object")
-    inner = whole.get(part, whole)
+    inner = whole.get(field, whole)
     return inner if isinstance(inner, dict) else {}
 
 
@@ -57,7 +57,7 @@ def number_in(call: Instruction, config: Config, name: str, default: float | Non
         raise call.unsupported(f"its backend_config has no number {name}") from error
 
 
-def parts_of(call: Instruction) -> list[ArrayShape]:
+def result_shapes(call: Instruction) -> list[ArrayShape]:
     """The arrays that a call yields, scratch memory included."""
     return list(leaves(call.shape))
 
@@ -117,14 +117,14 @@ def gemm(call: Instruction) -> Instruction:
     """`alpha * lhs * rhs + beta * c`, of what cuBLAS has had for long."""
     config, operands = config_of(call, _GEMM), [Expression(operand) for operand in call.operands]
     value = _scaled_product(call, config, operands)
-    return yielded(call, [rounded(value, parts_of(call)[0].element_type)])
+    return yielded(call, [rounded(value, result_shapes(call)[0].element_type)])
 
 
 def _scaled_product(
     call: Instruction, config: Config, operands: list[Expression], scale: Expression | None = None
 ) -> Expression:
     """`alpha * scale * lhs * rhs + beta * c`; takes the operands that it uses from the list."""
-    result = parts_of(call)[0]
+    result = result_shapes(call)[0]
     if len(operands) < 2:
         raise call.unsupported("it needs two factors")
     is_integer = result.element_type.is_integer
@@ -178,17 +178,17 @@ def _epilogue(
         value = gelu(value)
     if "SILU" in name:
         value = value * value.apply("logistic")
-    shapes = parts_of(call)
+    shapes = result_shapes(call)
     results = [rounded(value if scale is None else value * scale, shapes[0].element_type)]
     if name.endswith("AUX"):
-        results.append(rounded(before, _part(call, shapes, 1).element_type))
+        results.append(rounded(before, _result_shape(call, shapes, 1).element_type))
     if config.get("damax_output") in (True, "true"):
         largest = value.apply("abs").largest(*range(len(value.dims)))
-        results.append(largest.to(_part(call, shapes, len(results)).element_type))
+        results.append(largest.to(_result_shape(call, shapes, len(results)).element_type))
     return results
 
 
-def _part(call: Instruction, shapes: list[ArrayShape], index: int) -> ArrayShape:
+def _result_shape(call: Instruction, shapes: list[ArrayShape], index: int) -> ArrayShape:
     if index >= len(shapes):
         raise call.unsupported(f"it yields {len(shapes)} arrays and has more results")
     return shapes[index]
@@ -215,7 +215,7 @@ def scaled_matmul(call: Instruction) -> Instruction:
     scalars = operands[first : first + count]
     if count < 2:
         raise call.unsupported("it needs a scale for each of its factors, a scalar")
-    result = parts_of(call)[0].element_type
+    result = result_shapes(call)[0].element_type
     rest = operands[first + count :]
     is_older = count == 4
     output_scale = None

@@ -35,7 +35,18 @@ from compiler.expansion.lapack_shapes import (
     sytrd_shapes,
     trsm_shapes,
 )
-from compiler.expansion.matrices import adjoint, alike, corner, each, hermitian, is_finite, kept, place, real, scaled
+from compiler.expansion.matrices import (
+    adjoint,
+    alike,
+    corner,
+    each,
+    hermitian,
+    index_along,
+    is_finite,
+    kept,
+    real,
+    scaled,
+)
 from compiler.expansion.reflections import (
     Reduction,
     hessenberg,
@@ -104,9 +115,9 @@ class Call:
             results = routine(operands, self.options)
             if self.name in SPECTRAL:
                 results = self._spoilt(operands[0], results)
-        parts = [result.reshape(*shape.dims).instruction for result, shape in zip(results, self.shapes, strict=True)]
+        arrays = [result.reshape(*shape.dims).instruction for result, shape in zip(results, self.shapes, strict=True)]
         is_tuple = isinstance(instruction.shape, TupleShape)
-        return build(instruction.computation, "tuple", parts) if is_tuple else parts[0]
+        return build(instruction.computation, "tuple", arrays) if is_tuple else arrays[0]
 
     def _spoilt(self, operand: Expression, results: Sequence[Expression]) -> list[Expression]:
         """The results of a spectral routine, NaN where a matrix is not finite."""
@@ -157,7 +168,7 @@ def _potrf(operands: Sequence[Expression], options: Options) -> list[Expression]
     matrix = _batched(operands[0])
     lower = options["uplo"] == "L"
     factor = Expression(build(matrix.instruction.computation, "cholesky", [matrix.instruction], lower=lower))
-    row, column = place(matrix, 1), place(matrix, 2)
+    row, column = index_along(matrix, 1), index_along(matrix, 2)
     given = row.compare("GE" if lower else "LE", column)
     # Where there is no factor all of it is NaN.
     first = real(corner(factor, 1, 1).reshape(matrix.dims[0]))
@@ -229,13 +240,13 @@ def _sytrd(operands: Sequence[Expression], options: Options, reduce: Reduction =
 
 
 def _gtsv(operands: Sequence[Expression], _: Options) -> Sequence[Expression]:
-    lower, diagonal, upper = (part.reshape(prod(part.dims[:-1]), part.dims[-1]) for part in operands[:3])
+    lower, diagonal, upper = (value.reshape(prod(value.dims[:-1]), value.dims[-1]) for value in operands[:3])
     return tridiagonal_solve(lower, diagonal, upper, _batched(operands[3]))
 
 
 def _eigenvalues(form: Schur) -> list[Expression]:
-    parts = [part * each(form.scale, part) for part in eigenvalues(form)]
-    return [parts[0].apply("complex", parts[1])] if form.triangle.type.is_complex else parts
+    arrays = [value * each(form.scale, value) for value in eigenvalues(form)]
+    return [arrays[0].apply("complex", arrays[1])] if form.triangle.type.is_complex else arrays
 
 
 def _gees(operands: Sequence[Expression], options: Options) -> list[Expression]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from compiler.analysis.loop_parts import LoopParts
+from compiler.analysis.loop_view import LoopView
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ops.build import build
@@ -19,7 +19,7 @@ _Path = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class LoopState(LoopParts):
+class LoopState(LoopView):
     """A `while` of plain state."""
 
     @staticmethod
@@ -71,9 +71,9 @@ class LoopState(LoopParts):
         self._put(initial, following)
         for computation in (self.condition, self.body, self.loop.computation):
             computation.remove(i for i in (root, *dead) if i.parent is computation)
-        places = {number: place for place, number in enumerate(numbers)}
+        positions = {number: position for position, number in enumerate(numbers)}
         for user in self.users():
-            user.attributes["index"] = places[user.attributes["index"]]
+            user.attributes["index"] = positions[user.attributes["index"]]
         self._resize(TupleShape(tuple(value.shape for value in initial)))
 
     def take(self, computation: Computation, number: int) -> Instruction:
@@ -131,8 +131,8 @@ def _flat(value: Instruction, paths: Sequence[_Path]) -> Instruction:
     taken: dict[_Path, Instruction] = {(): value}
     for path in paths:
         for length in range(1, len(path) + 1):
-            if (part := path[:length]) not in taken:
-                taken[part] = _element(taken[part[:-1]], part[-1])
+            if (prefix := path[:length]) not in taken:
+                taken[prefix] = _element(taken[prefix[:-1]], prefix[-1])
     return build(value.computation, "tuple", [taken[path] for path in paths])
 
 
@@ -159,5 +159,5 @@ def _stand_in(state: Instruction, shape: Shape, flat: TupleShape, paths: Sequenc
 def _together(computation: Computation, shape: Shape, path: _Path, pieces: Mapping[_Path, Instruction]) -> Instruction:
     if not isinstance(shape, TupleShape):
         return pieces[path]
-    parts = [_together(computation, part, (*path, n), pieces) for n, part in enumerate(shape.elements)]
-    return build(computation, "tuple", parts)
+    elements = [_together(computation, element_, (*path, n), pieces) for n, element_ in enumerate(shape.elements)]
+    return build(computation, "tuple", elements)

@@ -18,14 +18,14 @@ from compiler.ops.build import build
 # -- where ------------------------------------------------------------------------------------------------------------
 
 
-def place(array: Expression, dimension: int) -> Expression:
+def index_along(array: Expression, dimension: int) -> Expression:
     """The index along a dimension for each element."""
     return iota(array.instruction.computation, S32, array.dims, dimension)
 
 
 def on_diagonal(matrix: Expression) -> Expression:
     """Whether an element stands on the diagonal."""
-    return place(matrix, 1).compare("EQ", place(matrix, 2))
+    return index_along(matrix, 1).compare("EQ", index_along(matrix, 2))
 
 
 def along(vector: Expression, matrix: Expression, dimension: int) -> Expression:
@@ -43,14 +43,14 @@ def each(value: Expression, other: Expression) -> Expression:
 
 def block(array: Expression, starts: Sequence[Expression], sizes: Sequence[int]) -> Expression:
     """The part of an array that begins at numbers known at run time and has these sizes."""
-    operands = [part.instruction for part in (array, *starts)]
+    operands = [operand.instruction for operand in (array, *starts)]
     sizes = tuple(sizes)
     return Expression(build(array.instruction.computation, "dynamic-slice", operands, dynamic_slice_sizes=sizes))
 
 
 def with_block(array: Expression, update: Expression, starts: Sequence[Expression]) -> Expression:
     """An array with another in it, which begins at numbers known at run time."""
-    operands = [part.instruction for part in (array, update, *starts)]
+    operands = [operand.instruction for operand in (array, update, *starts)]
     return Expression(build(array.instruction.computation, "dynamic-update-slice", operands))
 
 
@@ -101,8 +101,8 @@ def rows_at(matrix: Expression, numbers: Expression) -> Expression:
 
 def column_at(matrix: Expression, numbers: Expression) -> Expression:
     """One column of each matrix, by its number: [batch]."""
-    chosen = place(matrix, 2).compare("EQ", each(numbers, matrix))
-    return by_parts(matrix, lambda part: kept(chosen, part, 0).sum(2))
+    chosen = index_along(matrix, 2).compare("EQ", each(numbers, matrix))
+    return by_components(matrix, lambda component: kept(chosen, component, 0).sum(2))
 
 
 def corner(matrix: Expression, rows: int, columns: int) -> Expression:
@@ -147,7 +147,7 @@ def _zeros(array: Expression, dimension: int) -> Expression:
 def diagonal(matrix: Expression) -> Expression:
     """The diagonal of each matrix."""
     here = on_diagonal(matrix)
-    return by_parts(matrix, lambda part: here.where(part, part.literal(0)).sum(2))
+    return by_components(matrix, lambda component: here.where(component, component.literal(0)).sum(2))
 
 
 # -- numbers ----------------------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def alike(value: Expression, other: Expression) -> Expression:
     return value.apply("complex", value.literal(0)) if other.type.is_complex else value
 
 
-def by_parts(value: Expression, linear: Callable[[Expression], Expression]) -> Expression:
+def by_components(value: Expression, linear: Callable[[Expression], Expression]) -> Expression:
     """The value of a real-linear function of an array, by way of real and imaginary part."""
     if not value.type.is_complex:
         return linear(value)
@@ -213,7 +213,7 @@ def adjoint(matrix: Expression) -> Expression:
 
 def hermitian(matrix: Expression, *, lower: bool) -> Expression:
     """The matrix of which one triangle is given."""
-    given = place(matrix, 1).compare("GE" if lower else "LE", place(matrix, 2))
+    given = index_along(matrix, 1).compare("GE" if lower else "LE", index_along(matrix, 2))
     return on_diagonal(matrix).where(alike(real(matrix), matrix), given.where(matrix, adjoint(matrix)))
 
 

@@ -21,12 +21,12 @@ from compiler.expansion.matrices import (
     diagonal,
     each,
     hermitian,
+    index_along,
     kept,
     line,
     nonzero,
     on_diagonal,
     only,
-    place,
     real,
     times,
     transposed_times,
@@ -59,13 +59,13 @@ def _column_reflected(work: Expression, factors: Expression, k: Expression) -> l
 
 def _stored(column: Expression, head: Expression, beta: Expression, vector: Expression) -> Expression:
     """A column that holds beta at its head and the reflection's vector below it."""
-    row = place(column, 1)
+    row = index_along(column, 1)
     return row.compare("EQ", head).where(each(beta, column), row.compare("GT", head).where(vector, column))
 
 
 def _with_column(work: Expression, reflected: Expression, column: Expression, k: Expression) -> Expression:
     """What is right of column k as it is reflected, and that column."""
-    at = place(work, 2)
+    at = index_along(work, 2)
     return at.compare("GT", k).where(reflected, at.compare("EQ", k).where(along(column, work, 1), work))
 
 
@@ -77,17 +77,17 @@ def pivoted_householder(matrix: Expression, fixed: Expression) -> tuple[Expressi
     batch, rows, columns = matrix.dims
     steps = min(rows, columns)
     factors = matrix.literal(0).spread((batch, steps), ())
-    order = place(fixed, 1) + 1
+    order = index_along(fixed, 1) + 1
 
     def step(k: Expression, state: list[Expression]) -> list[Expression]:
         work, factors, order, fixed = state
-        behind = place(work, 1).compare("GE", k)
+        behind = index_along(work, 1).compare("GE", k)
         lengths = lengths_of(kept(behind, work, 0))
         is_number = lengths.compare("EQ", lengths)
         keys = fixed.compare("NE", 0).where(
             lengths.literal(np.inf).spread(lengths.dims, ()), kept(is_number, lengths, 0)
         )
-        _, chosen = largest_of_row(kept(place(keys, 1).compare("GE", k), keys, -1))
+        _, chosen = largest_of_row(kept(index_along(keys, 1).compare("GE", k), keys, -1))
         order, fixed = (_exchanged(vector, chosen, k) for vector in (order, fixed))
         return [*_column_reflected(_exchanged(work, chosen, k), factors, k), order, fixed]
 
@@ -99,7 +99,7 @@ def _exchanged(array: Expression, chosen: Expression, k: Expression) -> Expressi
     """Each matrix, or row, with its column k and one of its own choice in each other's places."""
     *rest, columns = array.dims
     matrix = array.reshape(rest[0], rest[-1] if rest[1:] else 1, columns)
-    at = place(matrix, 2)
+    at = index_along(matrix, 2)
     result = at.compare("EQ", each(chosen, matrix)).where(along(line(matrix, 2, k), matrix, 1), matrix)
     return at.compare("EQ", k).where(along(column_at(matrix, chosen), matrix, 1), result).reshape(*array.dims)
 
@@ -115,10 +115,10 @@ def hessenberg(matrix: Expression, low: int, high: int) -> tuple[Expression, Exp
         work, factors = state
         k = number + low
         head, column = k + 1, line(work, 2, k)
-        inside = place(column, 1).compare("LT", high)
+        inside = index_along(column, 1).compare("LT", high)
         tau, beta, vector = reflection(kept(inside, column, 0), head)
         right = along(times(work, vector), work, 1) * along(conjugate(vector), work, 2)
-        active = place(work, 1).compare("LT", high) & place(work, 2).compare("GE", head)
+        active = index_along(work, 1).compare("LT", high) & index_along(work, 2).compare("GE", head)
         work = active.where(work - each(tau, work) * right, work)
         stored = inside.where(_stored(column, head, beta, vector), column)
         result = _with_column(work, _reflected(work, vector, conjugate(tau), head), stored, k)
@@ -149,7 +149,7 @@ def tridiagonal(
         packed, values, beside, factors = (turned_round(result) for result in results)
         return packed, values, beside, factors
     work, factors = reduce(hermitian(matrix, lower=True), 0, size)
-    packed = place(matrix, 1).compare("GE", place(matrix, 2)).where(work, matrix)
+    packed = index_along(matrix, 1).compare("GE", index_along(matrix, 2)).where(work, matrix)
     below = diagonal(packed.slice((0, batch), (1, size), (0, size - 1)))
     return packed, real(diagonal(packed)), real(below), factors
 
@@ -177,19 +177,19 @@ def reflection(column: Expression, k: Expression) -> tuple[Expression, Expressio
 
 def _below(column: Expression, k: Expression) -> Expression:
     """A column with zeros down to element number k."""
-    return kept(place(column, 1).compare("GT", k), column, 0)
+    return kept(index_along(column, 1).compare("GT", k), column, 0)
 
 
 def _unit_at(k: Expression, tail: Expression) -> Expression:
     """A reflection's vector: 1 at number k, and the tail."""
-    return place(tail, 1).compare("EQ", k).where(tail.literal(1), tail)
+    return index_along(tail, 1).compare("EQ", k).where(tail.literal(1), tail)
 
 
 def _reflected(matrix: Expression, vector: Expression, factor: Expression, head: Expression) -> Expression:
     """(1 - factor v v*) times the matrix; rows above the head, where v is 0, stay even where it is not finite."""
     projected = transposed_times(matrix, conjugate(vector))
     scaled = each(factor, projected) * projected
-    below = place(matrix, 1).compare("GE", head)
+    below = index_along(matrix, 1).compare("GE", head)
     return below.where(matrix - along(vector, matrix, 1) * along(scaled, matrix, 2), matrix)
 
 
@@ -239,7 +239,7 @@ def householder_applied(
         vector, factor = _unit_at(k, _below(line(vectors, 2, k), k)), only(factors, k)
         reflected = _reflected(result, vector, conjugate(factor) if transposed else factor, k)
         if grows:
-            reflected = place(result, 2).compare("GE", k).where(reflected, result)
+            reflected = index_along(result, 2).compare("GE", k).where(reflected, result)
         return [reflected, vectors, factors]
 
     return counted_loop("householder_product", steps, [matrix, vectors, factors], step)[0]

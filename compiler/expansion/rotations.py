@@ -19,7 +19,7 @@ from compiler.expansion.matrices import (
     adjoint,
     alike,
     along,
-    by_parts,
+    by_components,
     conjugate,
     corner,
     cut,
@@ -28,10 +28,10 @@ from compiler.expansion.matrices import (
     each,
     hermitian,
     identity,
+    index_along,
     kept,
     nonzero,
     padded,
-    place,
     real,
     rows_at,
     scaled,
@@ -61,7 +61,7 @@ def _off_diagonal(state: list[Expression]) -> Expression:
     """For each matrix whether what is off the diagonal still matters."""
     matrix = state[0]
     found = squares(matrix)
-    off = kept(place(matrix, 1).compare("NE", place(matrix, 2)), found, 0).sum(1, 2)
+    off = kept(index_along(matrix, 1).compare("NE", index_along(matrix, 2)), found, 0).sum(1, 2)
     unit = float(np.finfo(matrix.type.dtype).eps)
     return off.compare("GT", found.sum(1, 2) * (matrix.dims[1] * unit * unit))
 
@@ -76,7 +76,7 @@ def _swept(
 
     def sweep(_: Expression, state: list[Expression]) -> list[Expression]:
         arrays = state[:-1]
-        turned = counted_loop("rotations", size - 1, arrays, lambda _, parts: rotate(parts))
+        turned = counted_loop("rotations", size - 1, arrays, lambda _, given: rotate(given))
         return [*turned, _any(matters(turned))]
 
     def goes_on(_: Expression, state: list[Expression]) -> Expression:
@@ -127,20 +127,20 @@ def _turned(matrix: Expression, dimension: int, cosine: Expression, sine: Expres
     """Partners along a dimension rotated, and moved on by one place."""
     half = matrix.dims[dimension] // 2
 
-    def part(start: int, stop: int, of: Expression = matrix) -> Expression:
+    def cut_(start: int, stop: int, of: Expression = matrix) -> Expression:
         return cut(of, dimension, start, stop)
 
-    first, second = part(0, half), part(half, 2 * half)
+    first, second = cut_(0, half), cut_(half, 2 * half)
     c, s = (along(value, first, dimension) for value in (cosine, sine))
     top, bottom = first * c - second * s, first * conjugate(s) + second * c
     if half == 1:
         return concatenate([top, bottom], dimension)
     pieces = [
-        part(0, 1, top),
-        part(0, 1, bottom),
-        part(1, half - 1, top),
-        part(1, half, bottom),
-        part(half - 1, half, top),
+        cut_(0, 1, top),
+        cut_(0, 1, bottom),
+        cut_(1, half - 1, top),
+        cut_(1, half, bottom),
+        cut_(half - 1, half, top),
     ]
     return concatenate([piece for piece in pieces if piece.dims[dimension]], dimension)
 
@@ -201,7 +201,7 @@ def _bordered(matrix: Expression, size: int) -> Expression:
     if matrix.dims[1] == size:
         return matrix
     whole = padded(matrix, size, size)
-    last = place(whole, 1).compare("EQ", size - 1) & place(whole, 2).compare("EQ", size - 1)
+    last = index_along(whole, 1).compare("EQ", size - 1) & index_along(whole, 2).compare("EQ", size - 1)
     return last.where(whole.literal(1), whole)
 
 
@@ -219,14 +219,14 @@ def _partners(matrix: Expression) -> tuple[Expression, Expression, Expression]:
     """Of rows that are partners the squares of their lengths and their inner product: [batch, half] each."""
     batch, size, length = matrix.dims
     first, second = (matrix.slice((0, batch), (start, start + size // 2), (0, length)) for start in (0, size // 2))
-    inner = by_parts(first * conjugate(second), lambda part: part.sum(2))
+    inner = by_components(first * conjugate(second), lambda component: component.sum(2))
     return squares(first).sum(2), squares(second).sum(2), inner
 
 
 def _rotate_rows(state: list[Expression]) -> list[Expression]:
     """One round of rotations that make partners orthogonal."""
     cosine, sine = _angle(*_partners(state[0]))
-    return [_turned(part, 1, cosine, conjugate(sine)) for part in state]
+    return [_turned(array, 1, cosine, conjugate(sine)) for array in state]
 
 
 def _not_orthogonal(state: list[Expression]) -> Expression:
@@ -242,7 +242,7 @@ def _at_an_angle(state: list[Expression]) -> Expression:
     counts = lengths.compare("GT", each(lengths.largest(1) * unit, lengths))
     lengths = kept(counts, lengths, np.inf)
     limit = along(lengths, gram, 1) * along(lengths, gram, 2) * unit
-    off = place(gram, 1).compare("NE", place(gram, 2)) & gram.apply("abs").compare("GT", limit)
+    off = index_along(gram, 1).compare("NE", index_along(gram, 2)) & gram.apply("abs").compare("GT", limit)
     return off.to(S32).sum(1, 2).compare("GT", 0)
 
 

@@ -25,13 +25,13 @@ from compiler.expansion.matrices import (
     cut,
     diagonal,
     each,
+    index_along,
     is_finite,
     kept,
     next_along,
     nonzero,
     on_diagonal,
     padded,
-    place,
     previous_along,
     real,
     rows_at,
@@ -97,7 +97,7 @@ def _hessenberg_over_vectors(matrix: Expression) -> Expression:
     """Hessenberg's form, and below it the vectors that lead to it, both with room for a bulge at the end."""
     batch, size, _ = matrix.dims
     packed, factors = hessenberg(matrix, 0, size)
-    form = kept(place(packed, 1).compare("LE", place(packed, 2) + 1), packed, 0)
+    form = kept(index_along(packed, 1).compare("LE", index_along(packed, 2) + 1), packed, 0)
     vectors = matrix.literal(1).spread((batch, 1, 1), ())
     if size > 1:
         inner = householder_product(packed.slice((0, batch), (1, size), (0, size - 1)), factors)
@@ -113,7 +113,7 @@ def _triangular(form: Expression, is_first: Expression) -> Expression:
     is_second = rows_behind(is_first)
     means = [(own + other(own, 1)) * 0.5 for other in (next_along, previous_along)]
     own = is_first.where(means[0], is_second.where(means[1], own))
-    row, column = place(form, 1), place(form, 2)
+    row, column = index_along(form, 1), index_along(form, 2)
     counts = row.compare("LT", column) | (row.compare("EQ", column + 1) & along(is_first, form, 2))
     return on_diagonal(form).where(along(own, form, 1), kept(counts, form, 0))
 
@@ -148,7 +148,7 @@ def _iteration(_: Expression, state: list[Expression]) -> list[Expression]:
     length = bottom - top + 1
     is_done = length.compare("LE", 2) & bottom.compare("GE", 0)
     is_found = is_pair & length.compare("EQ", 2)
-    here = place(pairs, 1).compare("EQ", each(top, pairs)) & each(is_found, pairs)
+    here = index_along(pairs, 1).compare("EQ", each(top, pairs)) & each(is_found, pairs)
     return [
         work,
         is_done.where(bottom - length, bottom),
@@ -169,7 +169,7 @@ def _top(work: Expression, bottom: Expression) -> Expression:
     info = np.finfo(work.type.dtype)
     # And what is nothing beside that element: where neighbours round to nothing no step makes it less (LAPACK's lahqr).
     splits = below.compare("LE", (around * float(info.eps)).apply("maximum", float(info.tiny) * size / float(info.eps)))
-    row = place(splits, 1) + 1
+    row = index_along(splits, 1) + 1
     return kept(splits & row.compare("LE", each(bottom, row)), row, 0).largest(1)
 
 
@@ -177,12 +177,14 @@ def _start(work: Expression, top: Expression, bottom: Expression, age: Expressio
     """What the first reflection of each part turns into its first row, and whether the last two rows are a pair."""
     batch, rows, width = work.dims
     above = bottom - 1
-    places = [(above, above), (above, bottom), (bottom, above), (bottom, bottom)]
-    places += [(top, top), (top, top + 1), (top + 1, top), (top + 1, top + 1), (top + 2, top + 1)]
+    positions = [(above, above), (above, bottom), (bottom, above), (bottom, bottom)]
+    positions += [(top, top), (top, top + 1), (top + 1, top), (top + 1, top + 1), (top + 2, top + 1)]
     # Of parts that are too short for them some lie nowhere.
-    numbers = concatenate([(row * width + column).apply("maximum", 0).reshape(batch, 1) for row, column in places], 1)
+    numbers = concatenate(
+        [(row * width + column).apply("maximum", 0).reshape(batch, 1) for row, column in positions], 1
+    )
     found = rows_at(work.reshape(batch, rows * width, 1), numbers)
-    values = [cut(found, 1, n, n + 1).reshape(batch) for n in range(len(places))]
+    values = [cut(found, 1, n, n + 1).reshape(batch) for n in range(len(positions))]
     last = _LastRows(*values[:4])
     is_pair, rise = last.split()
     is_two = (bottom - top).compare("EQ", 1)
@@ -254,9 +256,9 @@ def _bulge(head: list[Expression], centre: Expression, distance: Expression) -> 
     ]
 
 
-def _chased(work: Expression, k: Expression, part: tuple[Expression, Expression], start: Expression) -> Expression:
+def _chased(work: Expression, k: Expression, window: tuple[Expression, Expression], start: Expression) -> Expression:
     """Three rows and columns from k on reflected, where these are in the part: by the start, or by column k - 1."""
-    top, bottom = part
+    top, bottom = window
     batch, rows, width = work.dims
     is_active, is_start = k.compare("GE", top) & k.compare("LT", bottom), k.compare("EQ", top)
     zero, before = k.literal(0), k - 1
@@ -266,7 +268,7 @@ def _chased(work: Expression, k: Expression, part: tuple[Expression, Expression]
     tau, vector = kept(is_active, tau, 0), kept(each(is_active, vector), vector, 0)
     total = _combined(lines, 1, conjugate(vector))
     reflected = lines - along(vector, lines, 1) * along(each(conjugate(tau), total) * total, lines, 2)
-    row, at = place(lines, 1), place(lines, 2)
+    row, at = index_along(lines, 1), index_along(lines, 2)
     follows = each(is_active & is_start.apply("not"), lines) & at.compare("EQ", before)
     made = kept(row.compare("EQ", 0), each(beta, lines), 0)
     lines = at.compare("GE", k).where(reflected, follows.where(made, lines))
@@ -275,7 +277,7 @@ def _chased(work: Expression, k: Expression, part: tuple[Expression, Expression]
     total = _combined(columns, 2, vector)
     turned = columns - along(each(tau, total) * total, columns, 1) * along(conjugate(vector), columns, 2)
     # Of the form what lies above the part's end, and of the vectors everything.
-    row = place(columns, 1)
+    row = index_along(columns, 1)
     changes = row.compare("LE", each(bottom, columns)) | row.compare("GE", width)
     return with_block(work, changes.where(turned, columns), (zero, zero, k))
 

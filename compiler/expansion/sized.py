@@ -72,7 +72,7 @@ def same_opcode(instruction: Instruction, operands: Sequence[Expression | Sized]
     return given[0].computation.add(copy)
 
 
-def parts(result: Instruction, sizes: Sizes) -> Sized | tuple[Sized, ...]:
+def result_of(result: Instruction, sizes: Sizes) -> Sized | tuple[Sized, ...]:
     """An array, or the elements of a tuple, of the same sizes."""
     if not isinstance(result.shape, TupleShape):
         return Sized(result, sizes)

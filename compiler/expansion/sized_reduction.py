@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from compiler.expansion.expression import Expression, element, number
-from compiler.expansion.sized import Sized, Sizes, parts, same_opcode
+from compiler.expansion.sized import Sized, Sizes, result_of, same_opcode
 from compiler.ir.combiner import identity, ufunc
 from compiler.ir.control import PREDECESSORS
 from compiler.ir.module import Computation, Instruction, inline
@@ -29,10 +29,10 @@ def reduced(
     inside = Sized(arrays[0].instruction, merged).inside(dimensions)
     neutral = _neutral(instruction)
     if inside is None:
-        return parts(same_opcode(instruction, [*arrays, *inits]), sizes)
+        return result_of(same_opcode(instruction, [*arrays, *inits]), sizes)
     if neutral is not None:
         filled = inside.where(arrays[0].whole, arrays[0].whole.literal(neutral))
-        return parts(same_opcode(instruction, [filled, *inits]), sizes)
+        return result_of(same_opcode(instruction, [filled, *inits]), sizes)
     counted = _counted(instruction, [array.whole for array in arrays], inits, inside)
     results = tuple(Sized(element(counted, lane), sizes) for lane in range(count))
     return results if isinstance(instruction.shape, TupleShape) else results[0]

@@ -13,7 +13,7 @@ from operator import mul
 from typing import Any
 
 from compiler.expansion.expression import Expression, element, iota, number
-from compiler.expansion.sized import Sized, Sizes, parts, same_opcode, static
+from compiler.expansion.sized import Sized, Sizes, result_of, same_opcode, static
 from compiler.expansion.sized_reduction import reduced
 from compiler.ir.attributes import PaddingDimension, SliceDimension
 from compiler.ir.module import Computation, Instruction, inline
@@ -65,7 +65,7 @@ def _reverse(instruction: Instruction, operands: Sequence[Sized]) -> Result:
 def _reduce(instruction: Instruction, operands: Sequence[Sized]) -> Result:
     axes = instruction.attributes["dimensions"]
     kept = [d for d in range(operands[0].rank) if d not in axes]
-    sizes = {place: operands[0].sizes[d] for place, d in enumerate(kept) if d in operands[0].sizes}
+    sizes = {position: operands[0].sizes[d] for position, d in enumerate(kept) if d in operands[0].sizes}
     return reduced(instruction, operands, axes, sizes)
 
 
@@ -80,19 +80,19 @@ def _not_negative(size: Expression) -> Expression:
     return size.apply("maximum", size.literal(0))
 
 
-def _places(size: Expression, window: Any) -> Expression:
+def _output_count(size: Expression, window: Any) -> Expression:
     """How many places a window has along a dimension."""
     covered: int = (window.size - 1) * window.rhs_dilate + 1
     if covered > integer_bounds(S64)[1]:
         return size.literal(0)
     padded = _padded_size(size, window_padding(window))
-    places = (padded - covered) / window.stride + 1
-    return padded.compare("LT", covered).where(places.literal(0), places).to(S32)
+    count = (padded - covered) / window.stride + 1
+    return padded.compare("LT", covered).where(count.literal(0), count).to(S32)
 
 
 def _reduce_window(instruction: Instruction, operands: Sequence[Sized]) -> Result:
     window = window_of(instruction, operands[0].rank)
-    sizes = {d: _places(size, window[d]) for d, size in operands[0].sizes.items()}
+    sizes = {d: _output_count(size, window[d]) for d, size in operands[0].sizes.items()}
     return reduced(instruction, operands, range(operands[0].rank), sizes)
 
 
@@ -105,14 +105,14 @@ def _dot(instruction: Instruction, operands: Sequence[Sized]) -> Result:
         ((lhs, sides.lhs_contracting), (rhs, sides.rhs_contracting)),
         ((rhs, sides.rhs_contracting), (lhs, sides.lhs_contracting)),
     ):
-        place = 1 if mine is lhs else 0
+        side_ = 1 if mine is lhs else 0
         missing = {
             o: mine.sizes[d] for d, o in zip(dims, others, strict=True) if d in mine.sizes and o not in other.sizes
         }
-        factors[place] = Sized(factors[place].instruction, missing).filled(0, list(missing))
+        factors[side_] = Sized(factors[side_].instruction, missing).filled(0, list(missing))
     kept = [(lhs, d) for d in (*sides.lhs_batch, *sides.lhs_free(lhs.rank))]
     kept += [(rhs, d) for d in sides.rhs_free(rhs.rank)]
-    sizes = {place: side.sizes[d] for place, (side, d) in enumerate(kept) if d in side.sizes}
+    sizes = {side_: side.sizes[d] for side_, (side, d) in enumerate(kept) if d in side.sizes}
     return Sized(same_opcode(instruction, [*factors, *operands[2:]]), sizes)
 
 
@@ -125,9 +125,9 @@ def _convolution(instruction: Instruction, operands: Sequence[Sized]) -> Result:
     if numbers.input_batch in lhs.sizes and instruction.attributes.get("batch_group_count", 1) > 1:
         raise instruction.unsupported("the size of a batch in groups is known at run time only")
     sizes = {numbers.output_batch: lhs.sizes[numbers.input_batch]} if numbers.input_batch in lhs.sizes else {}
-    for place, (source, target) in enumerate(zip(numbers.input_spatial, numbers.output_spatial, strict=True)):
+    for position, (source, target) in enumerate(zip(numbers.input_spatial, numbers.output_spatial, strict=True)):
         if source in lhs.sizes:
-            sizes[target] = _places(lhs.sizes[source], window[place])
+            sizes[target] = _output_count(lhs.sizes[source], window[position])
     return Sized(same_opcode(instruction, [lhs.filled(0, numbers.input_spatial), rhs]), sizes)
 
 
@@ -210,14 +210,14 @@ def _dynamic_reshape(instruction: Instruction, operands: Sequence[Sized]) -> Res
 def _rearranged(operand: Sized, dims: tuple[int, ...], sizes: Sizes) -> Sized:
     """The elements within the sizes, in their order, as those within other sizes."""
     computation = operand.instruction.computation
-    place = number(computation, 0, S32).spread(dims, ())
+    position = number(computation, 0, S32).spread(dims, ())
     for d, bound in enumerate(dims):
-        place = place * sizes.get(d, number(computation, bound, S32)) + iota(computation, S32, dims, d)
+        position = position * sizes.get(d, number(computation, bound, S32)) + iota(computation, S32, dims, d)
     source, stride = number(computation, 0, S32).spread(dims, ()), 1
     for d in reversed(range(operand.rank)):
         size = operand.size(d).apply("maximum", operand.size(d).literal(1))
-        source = source + place.apply("remainder", size) * stride
-        place, stride = place / size, stride * operand.whole.dims[d]
+        source = source + position.apply("remainder", size) * stride
+        position, stride = position / size, stride * operand.whole.dims[d]
     flat = operand.whole.reshape(stride)
     taken = build(
         computation,
@@ -238,7 +238,7 @@ def _sort(instruction: Instruction, operands: Sequence[Sized]) -> Result:
     inside = operands[0].inside([along])
     sizes = operands[0].sizes
     if inside is None:
-        return parts(same_opcode(instruction, operands), sizes)
+        return result_of(same_opcode(instruction, operands), sizes)
     beyond = inside.where(*(inside.to(S32).literal(k).spread(inside.dims, ()) for k in (0, 1)))
     old: Computation = instruction.attributes["to_apply"]
     comparator = Computation(f"{old.name}.inside")
@@ -306,8 +306,8 @@ def _gather(instruction: Instruction, operands: Sequence[Sized]) -> Result:
     if operand.sizes:
         raise instruction.unsupported("the size of what it takes slices from is known at run time only")
     batch = [d for d in range(instruction.array.rank) if d not in attributes["offset_dims"]]
-    places = [d for d in range(indices.rank) if d != attributes["index_vector_dim"]]
-    sizes = {batch[k]: indices.sizes[d] for k, d in enumerate(places) if d in indices.sizes}
+    dims_ = [d for d in range(indices.rank) if d != attributes["index_vector_dim"]]
+    sizes = {batch[k]: indices.sizes[d] for k, d in enumerate(dims_) if d in indices.sizes}
     return Sized(same_opcode(instruction, operands), sizes)
 
 
@@ -323,7 +323,7 @@ def _scatter(instruction: Instruction, operands: Sequence[Sized]) -> Result:
     if not indices.whole.type.is_signed:
         indices = Sized(indices.whole.to(S64).instruction, indices.sizes)
     kept = indices.filled(-1, range(indices.rank))
-    return parts(same_opcode(instruction, [*targets, kept, *updates]), {})
+    return result_of(same_opcode(instruction, [*targets, kept, *updates]), {})
 
 
 RULES: dict[str, Rule] = {

@@ -99,12 +99,12 @@ def _sliced(dot: Instruction, side: int) -> SlicedProduct | None:
         (taken,) = taken.operands
     if taken.opcode != "dynamic-slice" or len(taken.operands) != 1 + taken.array.rank:
         return None
-    whole, part = taken.operands[0].array.dims, taken.array.dims
-    cut = [d for d in range(len(whole)) if whole[d] != part[d]]
-    if len(cut) != 1 or part[cut[0]] != 1:
+    whole, taken_dims = taken.operands[0].array.dims, taken.array.dims
+    cut = [d for d in range(len(whole)) if whole[d] != taken_dims[d]]
+    if len(cut) != 1 or taken_dims[cut[0]] != 1:
         return None
     along = cut[0]
-    if dot.operands[side].array.dims not in (part, part[:along] + part[along + 1 :]):
+    if dot.operands[side].array.dims not in (taken_dims, taken_dims[:along] + taken_dims[along + 1 :]):
         return None
     found = SlicedProduct(dot, side, taken, tuple(steps), along)
     special = found.moved(found.sides.lhs_batch + found.sides.lhs_contracting)
@@ -125,7 +125,7 @@ def widen(found: SlicedProduct) -> Instruction:
     if found.side and "operand_precision" in attributes:
         attributes["operand_precision"] = attributes["operand_precision"][::-1]
     free = [d for d in range(array.array.rank) if d not in found.moved(sides.lhs_batch + sides.lhs_contracting)]
-    batch, place = len(sides.lhs_batch), len(sides.lhs_batch) + free.index(found.along)
+    batch, position = len(sides.lhs_batch), len(sides.lhs_batch) + free.index(found.along)
     others = [found.other.array.dims[d] for d in sides.rhs_free(found.other.array.rank)]
     dims = [array.array.dims[d] for d in (*found.moved(sides.lhs_batch), *free)] + others
     product = build(
@@ -133,12 +133,12 @@ def widen(found: SlicedProduct) -> Instruction:
     )
     start = found.taken.operands[1 + found.along]
     zero = number(body, 0, start.array.element_type).instruction
-    starts = [start if d == place else zero for d in range(len(dims))]
-    sizes = [1 if d == place else size for d, size in enumerate(dims)]
+    starts = [start if d == position else zero for d in range(len(dims))]
+    sizes = [1 if d == position else size for d, size in enumerate(dims)]
     result = build(body, "dynamic-slice", [product, *starts], dynamic_slice_sizes=tuple(sizes))
     rows = sizes[batch : len(dims) - len(others)]
     if not found.keeps:
-        rows.pop(place - batch)
+        rows.pop(position - batch)
     split = batch + len(rows)
     result = build(body, "reshape", [result], shape=dot.array.with_dims((*sizes[:batch], *rows, *others)))
     if found.side and rows:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
 from compiler.device_rules import Grid
-from compiler.devices.groups import check_operands, groups, pairs, part_size, transfer_pairs
+from compiler.devices.groups import check_operands, groups, pairs, shard_size, transfer_pairs
 from compiler.expansion.expression import Expression, concatenate, element, iota, number
 from compiler.ir.combiner import binary_opcode
 from compiler.ir.manual import Cut, cuts_of, enters, is_crossing
@@ -37,15 +37,15 @@ _BY_HOST = "is_host_transfer"
 _OF_PRED = {"add": "or", "multiply": "and", "maximum": "or", "minimum": "and"}
 
 
-def bundle(parts: Sequence[Instruction], computation: Computation) -> Instruction:
+def bundle(values: Sequence[Instruction], computation: Computation) -> Instruction:
     """One instruction as it is, several as a tuple."""
-    return parts[0] if len(parts) == 1 else build(computation, "tuple", parts)
+    return values[0] if len(values) == 1 else build(computation, "tuple", values)
 
 
 def zeros(shape: Shape, computation: Computation) -> Instruction:
     """Zeros of a shape; tokens come from nowhere."""
     if isinstance(shape, TupleShape):
-        return build(computation, "tuple", [zeros(part, computation) for part in shape.elements])
+        return build(computation, "tuple", [zeros(element_, computation) for element_ in shape.elements])
     assert isinstance(shape, ArrayShape), f"{shape} has no zeros"
     if shape.element_type.kind is Kind.OPAQUE:
         return build(computation, "after-all")
@@ -110,28 +110,28 @@ def _combined(instruction: Instruction, operands: Sequence[Row]) -> list[Instruc
 def _all_reduce(instruction: Instruction, operands: Sequence[Row]) -> list[Instruction]:
     if not instruction.operands:
         raise instruction.unsupported("it has no operand")
-    parts = _combined(instruction, operands)
-    return [bundle(parts, parts[0].computation)] * len(operands)
+    totals = _combined(instruction, operands)
+    return [bundle(totals, totals[0].computation)] * len(operands)
 
 
 def _split(instruction: Instruction, array: Instruction, count: int) -> list[Instruction]:
     """An array cut into equal parts, one for each device, along the collective's dimension."""
     along, dims = instruction.attributes["dimensions"][0], array.array.dims
-    size = part_size(instruction, dims, count)
+    size = shard_size(instruction, dims, count)
     kept = [[(0, extent) for extent in dims] for _ in range(count)]
-    for part, ranges in enumerate(kept):
-        ranges[along] = (part * size, (part + 1) * size)
+    for position, ranges in enumerate(kept):
+        ranges[along] = (position * size, (position + 1) * size)
     return [Expression(array).slice(*ranges).instruction for ranges in kept]
 
 
 def _reduce_scatter(instruction: Instruction, operands: Sequence[Row]) -> list[Instruction]:
     split = [_split(instruction, array, len(operands)) for array in _combined(instruction, operands)]
-    return [bundle(parts, parts[0].computation) for parts in zip(*split, strict=True)]
+    return [bundle(pieces, pieces[0].computation) for pieces in zip(*split, strict=True)]
 
 
-def _joined(instruction: Instruction, parts: Row) -> Instruction:
+def _joined(instruction: Instruction, pieces: Row) -> Instruction:
     along = instruction.attributes["dimensions"][0]
-    return parts[0] if len(parts) == 1 else concatenate([Expression(part) for part in parts], along).instruction
+    return pieces[0] if len(pieces) == 1 else concatenate([Expression(piece) for piece in pieces], along).instruction
 
 
 def _all_gather(instruction: Instruction, operands: Sequence[Row]) -> list[Instruction]:
@@ -143,8 +143,8 @@ def _all_to_all(instruction: Instruction, operands: Sequence[Row]) -> list[Instr
     """Part j of device i becomes part i of device j; parts are cut from an array, or are the operands themselves."""
     count = len(operands)
     if instruction.attributes.get("dimensions"):
-        parts = [_split(instruction, row[0], count) for row in operands]
-        return [_joined(instruction, column) for column in zip(*parts, strict=True)]
+        pieces = [_split(instruction, row[0], count) for row in operands]
+        return [_joined(instruction, column) for column in zip(*pieces, strict=True)]
     check_operands(instruction, count)
     return [bundle(column, column[0].computation) for column in zip(*operands, strict=True)]
 
@@ -203,10 +203,10 @@ def _starts(value: Instruction) -> list[list[Instruction]]:
     if not isinstance(shape, TupleShape):
         whole = Expression(value).to(S32).reshape(value.array.size)
         return [[whole.slice((d, d + 1)).reshape().instruction for d in range(value.array.size)]]
-    parts = [element(value, index) for index in range(len(shape.elements))]
+    pieces = [element(value, index) for index in range(len(shape.elements))]
     if isinstance(shape.elements[0], TupleShape):
-        return [_starts(part)[0] for part in parts]
-    return [parts]
+        return [_starts(piece)[0] for piece in pieces]
+    return [pieces]
 
 
 class Links:
@@ -309,38 +309,38 @@ def _crossed(crossing: Instruction, target: Computation, rows: Rows) -> Many:
     """What each device has beyond a crossing; what is the same part of the same whole is one instruction."""
     made: dict[tuple[object, ...], Instruction] = {}
 
-    def value(place: int, cut: Cut, device: int) -> Instruction:
+    def value(result_number: int, cut: Cut, device: int) -> Instruction:
         if enters(crossing):
-            whole = rows[device][place]
-            key: tuple[object, ...] = (place, whole, cut.places[device])
+            whole = rows[device][result_number]
+            key: tuple[object, ...] = (result_number, whole, cut.positions[device])
             if key not in made:
-                made[key] = _part(whole, cut, cut.places[device])
+                made[key] = _shard(whole, cut, cut.positions[device])
             return made[key]
-        parts = [rows[holder][place] for holder in cut.holders[device]]
-        key = (place, *parts)
+        pieces = [rows[holder][result_number] for holder in cut.holders[device]]
+        key = (result_number, *pieces)
         if key not in made:
-            made[key] = _whole(parts, cut)
+            made[key] = _whole(pieces, cut)
         return made[key]
 
     results: Many = {}
     for device in rows:
-        values = tuple(value(place, cut, device) for place, cut in enumerate(cuts_of(crossing)))
+        values = tuple(value(result_number, cut, device) for result_number, cut in enumerate(cuts_of(crossing)))
         if isinstance(crossing.shape, TupleShape) and values not in made:
             made[values] = build(target, "tuple", values)
         results[device] = made[values] if isinstance(crossing.shape, TupleShape) else values[0]
     return results
 
 
-def _part(whole: Instruction, cut: Cut, place: Sequence[int]) -> Instruction:
+def _shard(whole: Instruction, cut: Cut, position: Sequence[int]) -> Instruction:
     sizes = [size // count for size, count in zip(whole.array.dims, cut.counts, strict=True)]
     if all(count == 1 for count in cut.counts):
         return whole
-    return Expression(whole).slice(*((p * n, p * n + n) for p, n in zip(place, sizes, strict=True))).instruction
+    return Expression(whole).slice(*((p * n, p * n + n) for p, n in zip(position, sizes, strict=True))).instruction
 
 
-def _whole(parts: Row, cut: Cut) -> Instruction:
+def _whole(pieces: Row, cut: Cut) -> Instruction:
     """The parts side by side, along the last dimension first."""
-    joined = [Expression(part) for part in parts]
+    joined = [Expression(piece) for piece in pieces]
     for along in reversed(range(len(cut.counts))):
         count = cut.counts[along]
         if count > 1:

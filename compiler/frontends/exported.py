@@ -89,9 +89,9 @@ def read_exported(data: bytes) -> Exported | None:
     """The program of a `jax.export` file; None for anything else."""
     try:
         fields = _fields(data)
-        for place in fields:
-            if place and data.startswith(BYTECODE_MAGIC, _target(data, place) + 4):
-                return Exported(_vector(data, place), _platforms(data, fields), *_arguments(data, fields))
+        for offset in fields:
+            if offset and data.startswith(BYTECODE_MAGIC, _target(data, offset) + 4):
+                return Exported(_vector(data, offset), _platforms(data, fields), *_arguments(data, fields))
     except (struct.error, IndexError, UnicodeDecodeError):
         return None
     return None
@@ -111,10 +111,10 @@ def _fields(data: bytes) -> list[int]:
 
 
 def _platforms(data: bytes, fields: list[int]) -> tuple[str, ...]:
-    place = fields[_PLATFORMS] if len(fields) > _PLATFORMS else 0
-    if not place:
+    offset = fields[_PLATFORMS] if len(fields) > _PLATFORMS else 0
+    if not offset:
         return ()
-    vector = _target(data, place)
+    vector = _target(data, offset)
     (count,) = struct.unpack_from("<I", data, vector)
     if count > _MOST_FIELDS:
         raise IndexError(count)
@@ -142,17 +142,17 @@ def _count(data: bytes, fields: list[int], number: int) -> int:
     return length
 
 
-def _target(data: bytes, place: int) -> int:
+def _target(data: bytes, offset: int) -> int:
     """Where the offset at a place leads to."""
-    target: int = place + struct.unpack_from("<I", data, place)[0]
+    target: int = offset + struct.unpack_from("<I", data, offset)[0]
     if target + 4 > len(data):
         raise IndexError(target)
     return target
 
 
-def _vector(data: bytes, place: int) -> bytes:
+def _vector(data: bytes, offset: int) -> bytes:
     """The bytes of the vector, or string, that the offset at a place leads to."""
-    start = _target(data, place)
+    start = _target(data, offset)
     (size,) = struct.unpack_from("<I", data, start)
     if start + 4 + size > len(data):
         raise IndexError(size)

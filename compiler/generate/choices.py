@@ -69,9 +69,9 @@ def subset(choices: Choices, items: Sequence[T], percent: int) -> list[T]:
 def turned(choices: Choices, length: int) -> list[int]:
     """An order of three numbers or more that is another one than its inverse: what confuses the two shows in it."""
     order = permutation(choices, length)
-    if all(order[order[place]] == place for place in range(length)):
+    if all(order[order[index]] == index for index in range(length)):
         shift = 1 if chance(choices, 50) else length - 1
-        return [(place + shift) % length for place in range(length)]
+        return [(index + shift) % length for index in range(length)]
     return order
 
 

@@ -104,14 +104,14 @@ def _ragged(scope: Scope, opcode: str, element_type: ElementType) -> Instruction
     target = scope.like(ArrayShape(element_type, (room, *rest)))
     order = permutation(scope.choices, devices)
     number = scope.build("convert", [scope.build("replica-id")], shape=ArrayShape(S32, ()))
-    place = scope.build("multiply", [number, scope.constant(max(sizes), S32)])
+    offset = scope.build("multiply", [number, scope.constant(max(sizes), S32)])
     wanted = scope.build(
         "dynamic-slice",
         [_table(scope, [sizes[order.index(device)] for device in range(devices)]), number],
         dynamic_slice_sizes=(1,),
     )
     one = scope.build("reshape", [wanted], shape=ArrayShape(S32, ()))
-    offsets, received = (spread(scope, scalar, ArrayShape(S32, (devices,))) for scalar in (place, one))
+    offsets, received = (spread(scope, scalar, ArrayShape(S32, (devices,))) for scalar in (offset, one))
     operands = [value, target, _table(scope, starts), _table(scope, sizes), offsets, received]
     return scope.build(opcode, operands, replica_groups=ReplicaGroups((tuple(order),)))
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from compiler.generate.choices import chance, permutation, pick, subset
-from compiler.generate.movement import Indices, indices_into, part, perhaps_of
+from compiler.generate.movement import Indices, indices_into, perhaps_of, smaller_dims
 from compiler.generate.recipe import COMPLEX, NUMBERS, REAL, Recipe
 from compiler.generate.scope import Scope
 from compiler.ir.attributes import Window, WindowDimension
@@ -161,7 +161,7 @@ def _arg_reduce(scope: Scope, opcode: str, element_type: ElementType) -> Instruc
 
 def _window(scope: Scope, dims: Sequence[int], *, plain: bool = False) -> Window:
     """A window that fits, padding less than itself."""
-    parts = []
+    dimensions = []
     for size in dims:
         length = scope.choices.integer(1, max(1, min(size, 5)))
         made = WindowDimension(length, pick(scope.choices, (1, 1, 2, 3)))
@@ -172,8 +172,8 @@ def _window(scope: Scope, dims: Sequence[int], *, plain: bool = False) -> Window
                 made = replace(made, rhs_dilate=2)
             if chance(scope.choices, 10):
                 made = replace(made, lhs_dilate=2)
-        parts.append(made)
-    return tuple(parts)
+        dimensions.append(made)
+    return tuple(dimensions)
 
 
 def _running_window(scope: Scope, dims: Sequence[int]) -> Window:
@@ -188,7 +188,7 @@ def _reduce_window(scope: Scope, opcode: str, element_type: ElementType) -> Inst
     value = scope.array(element_type, least_rank=1, size=scope.at_most(2048))
     dims_of = value.array.dims
     window = _running_window(scope, dims_of) if chance(scope.choices, 20) else _window(scope, dims_of)
-    dims = [output_size(n, part) for n, part in zip(value.array.dims, window, strict=True)]
+    dims = [output_size(n, dimension) for n, dimension in zip(value.array.dims, window, strict=True)]
     if not scope.fits(dims) or min(dims) < 0:
         return None
     combining = pick(scope.choices, combiners(element_type))
@@ -208,7 +208,7 @@ def running(scope: Scope, value: Instruction) -> Instruction:
 def _select_and_scatter(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
     value = scope.array(element_type, least_rank=1, size=scope.at_most(1024))
     window = tuple(replace(p, lhs_dilate=1, rhs_dilate=1) for p in _window(scope, value.array.dims))
-    dims = tuple(output_size(n, part) for n, part in zip(value.array.dims, window, strict=True))
+    dims = tuple(output_size(n, dimension) for n, dimension in zip(value.array.dims, window, strict=True))
     if not scope.fits(dims) or 0 in value.array.dims or min(dims) < 1:
         return None
     source = scope.like(ArrayShape(element_type, dims))
@@ -228,12 +228,12 @@ def _scatter(scope: Scope, opcode: str, element_type: ElementType) -> Instructio
         return None
     found = indices_into(scope, dims)
     inserted = tuple(d for d in range(len(dims)) if d not in found.paired and chance(scope.choices, 60))
-    window = part(scope, tuple(n for d, n in enumerate(dims) if d not in (*inserted, *found.paired)))
+    window = smaller_dims(scope, tuple(n for d, n in enumerate(dims) if d not in (*inserted, *found.paired)))
     if not scope.fits([*found.batch, *window]) or not scope.fits(found.dims):
         return None
-    places = sorted(permutation(scope.choices, len(found.batch) + len(window))[: len(window)])
+    window_dims = sorted(permutation(scope.choices, len(found.batch) + len(window))[: len(window)])
     sizes, outer = iter(window), iter(found.batch)
-    shape = tuple(next(sizes) if d in places else next(outer) for d in range(len(found.batch) + len(window)))
+    shape = tuple(next(sizes) if d in window_dims else next(outer) for d in range(len(found.batch) + len(window)))
     indices, promises = _indices(scope, value, found)
     updates = perhaps_of(scope, value, ArrayShape(element_type, shape))
     is_single = math.prod(found.batch) == 1 or "unique_indices" in promises
@@ -241,7 +241,7 @@ def _scatter(scope: Scope, opcode: str, element_type: ElementType) -> Instructio
     return scope.build(
         opcode,
         [value, indices, updates],
-        update_window_dims=tuple(places),
+        update_window_dims=tuple(window_dims),
         inserted_window_dims=inserted,
         scatter_dims_to_operand_dims=found.mapped,
         index_vector_dim=found.vector,
@@ -259,10 +259,10 @@ def _indices(scope: Scope, value: Instruction, found: Indices) -> tuple[Instruct
     if not is_short or not chance(scope.choices, _DISTINCT_PERCENT):
         return perhaps_of(scope, value, ArrayShape(kind, found.dims)), {}
     along = found.dims.index(found.batch[0]) if len(found.dims) == 1 else 1 - found.vector
-    places = scope.build("iota", shape=ArrayShape(kind, found.dims), iota_dimension=along)
+    window_dims = scope.build("iota", shape=ArrayShape(kind, found.dims), iota_dimension=along)
     if chance(scope.choices, 50):
-        return places, {"unique_indices": True, "indices_are_sorted": True}
-    return scope.build("reverse", [places], dimensions=(along,)), {"unique_indices": True}
+        return window_dims, {"unique_indices": True, "indices_are_sorted": True}
+    return scope.build("reverse", [window_dims], dimensions=(along,)), {"unique_indices": True}
 
 
 def _of_updates(scope: Scope, element_type: ElementType, *, is_single: bool) -> Computation:

@@ -102,14 +102,14 @@ def _following(scope: Scope, state: Sequence[Instruction]) -> list[Instruction]:
 def _exchange(scope: Scope, found: list[Instruction], state: Sequence[Instruction]) -> None:
     """Let some values go to other places of their shape: in another order, or one to several of them."""
     for shape in dict.fromkeys(value.array for value in state):
-        places = [number for number, value in enumerate(state) if value.array == shape]
-        moved = subset(scope.choices, places, _MOVED_PERCENT)
-        sources = [places[k] for k in permutation(scope.choices, len(places))]
+        positions = [number for number, value in enumerate(state) if value.array == shape]
+        moved = subset(scope.choices, positions, _MOVED_PERCENT)
+        sources = [positions[k] for k in permutation(scope.choices, len(positions))]
         is_one = chance(scope.choices, _REPEATED_PERCENT)
         values = state if chance(scope.choices, _OLD_PERCENT) else list(found)
-        for place, source in zip(places, sources, strict=True):
-            if place in moved:
-                found[place] = values[sources[0] if is_one else source]
+        for position, source in zip(positions, sources, strict=True):
+            if position in moved:
+                found[position] = values[sources[0] if is_one else source]
 
 
 def _joined(scope: Scope, new: Instruction, old: Instruction) -> Instruction:

@@ -50,7 +50,7 @@ def _window(scope: Scope, extents: Sequence[int]) -> list[WindowDimension]:
     if chance(scope.choices, _POINT_PERCENT):
         return [WindowDimension(1) for _ in extents]
     is_dense = chance(scope.choices, _DENSE_PERCENT)
-    parts = []
+    pieces = []
     for extent in extents:
         length = scope.choices.integer(1, min(4, extent))
         low, high = (scope.choices.integer(0, length - 1) for _ in range(2))
@@ -58,8 +58,8 @@ def _window(scope: Scope, extents: Sequence[int]) -> list[WindowDimension]:
             1 if is_dense else pick(scope.choices, of) for of in ((1, 2), (1, 1, 1, 2), (1, 1, 1, 2))
         )
         is_reversed = chance(scope.choices, _REVERSED_PERCENT)
-        parts.append(WindowDimension(length, stride, low, high, base, taken, reversal=is_reversed))
-    return parts
+        pieces.append(WindowDimension(length, stride, low, high, base, taken, reversal=is_reversed))
+    return pieces
 
 
 def _placed(order: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
@@ -75,14 +75,14 @@ def convolution(scope: Scope, opcode: str, element_type: ElementType) -> Instruc
     inputs, outputs = pick(scope.choices, _FEATURES), groups * pick(scope.choices, _FEATURES)
     extents = [pick(scope.choices, [n for n in SIZES if n <= _EXTENTS[spatial]]) for _ in range(spatial)]
     window = _window(scope, extents)
-    ends = [output_size(n, part) for n, part in zip(extents, window, strict=True)]
+    ends = [output_size(n, piece) for n, piece in zip(extents, window, strict=True)]
     if min(ends, default=1) < 1:
         return None
     left, right, out = _orders(scope, spatial)
     labels = ConvolutionDimensions(
         left[0], left[1], tuple(left[2:]), right[0], right[1], tuple(right[2:]), out[0], out[1], tuple(out[2:])
     )
-    lengths = [part.size for part in window]
+    lengths = [piece.size for piece in window]
     lhs = _placed(left, (batch, inputs * (1 if is_batch else groups), *extents))
     rhs = _placed(right, (inputs, outputs, *lengths))
     products = batch * math.prod(ends) * outputs * inputs * math.prod(lengths)

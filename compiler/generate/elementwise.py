@@ -101,9 +101,9 @@ def _on_edge(scope: Scope, opcode: str, operands: list[Instruction]) -> list[Ins
     edge = [known[value] if isinstance(value, str) else value for value in pick(scope.choices, EDGES[opcode])]
     if chance(scope.choices, _ANY_EDGE_PERCENT):
         edge = [pick(scope.choices, (-1, 0, 1, -2, 2, -3, 3, low, low + 1, high, high - 1)) for _ in operands]
-    places = scope.unknown(ArrayShape(PRED, shape.dims))
+    is_edge = scope.unknown(ArrayShape(PRED, shape.dims))
     return [
-        scope.build("select", [places, _constants(scope, _wrapped(value, low, high), shape), operand])
+        scope.build("select", [is_edge, _constants(scope, _wrapped(value, low, high), shape), operand])
         for value, operand in zip(edge, operands, strict=True)
     ]
 

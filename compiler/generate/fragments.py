@@ -81,9 +81,9 @@ def _given(scope: Scope, shape: ArrayShape) -> Instruction:
 def _offered(scope: Scope, root: Instruction) -> Instruction | None:
     """The arrays of a fragment's result, for those that follow; the last of them."""
     last = None
-    for place, leaf in enumerate(getattr(root.shape, "elements", (root.shape,))):
+    for index, leaf in enumerate(getattr(root.shape, "elements", (root.shape,))):
         if not isinstance(leaf, ArrayShape):
             continue
-        element = root if root.shape is leaf else scope.build("get-tuple-element", [root], index=place)
+        element = root if root.shape is leaf else scope.build("get-tuple-element", [root], index=index)
         last = at_its_bounds(scope, element) if leaf.is_dynamic else element
     return last

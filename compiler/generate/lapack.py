@@ -77,7 +77,7 @@ def _matrix(scope: Scope, kind: ElementType, *, is_square: bool = False, percent
     return _given(scope, ArrayShape(kind, (*batches(scope), rows, columns)))
 
 
-def _parts(matrix: Instruction) -> tuple[tuple[int, ...], int, int]:
+def _sizes(matrix: Instruction) -> tuple[tuple[int, ...], int, int]:
     """The batch of matrices, and their rows and columns."""
     *batch, rows, columns = matrix.array.dims
     return tuple(batch), rows, columns
@@ -97,7 +97,7 @@ def _potrf(scope: Scope, kind: ElementType) -> Made:
 
 def _trsm(scope: Scope, kind: ElementType) -> Made:
     matrix = _matrix(scope, kind, is_square=True)
-    batch, rows, _ = _parts(matrix)
+    batch, rows, _ = _sizes(matrix)
     matrix = scope.build("add", [matrix, diagonal(scope, kind, rows, batch)])
     side, columns = pick(scope.choices, "LR"), _order(scope)
     right = _given(scope, ArrayShape(kind, (*batch, *((rows, columns) if side == "L" else (columns, rows)))))
@@ -109,19 +109,19 @@ def _trsm(scope: Scope, kind: ElementType) -> Made:
 
 def _getrf(scope: Scope, kind: ElementType) -> Made:
     matrix = _matrix(scope, kind)
-    batch, rows, columns = _parts(matrix)
+    batch, rows, columns = _sizes(matrix)
     return Made([matrix], [matrix.array, ArrayShape(S32, (*batch, min(rows, columns))), _info(matrix)], {})
 
 
 def _geqrf(scope: Scope, kind: ElementType) -> Made:
     matrix = _matrix(scope, kind)
-    batch, rows, columns = _parts(matrix)
+    batch, rows, columns = _sizes(matrix)
     return Made([matrix], [matrix.array, ArrayShape(kind, (*batch, min(rows, columns)))], {})
 
 
 def _geqp3(scope: Scope, kind: ElementType) -> Made:
     (matrix,), (result, factors), *_ = _geqrf(scope, kind)
-    batch, _, columns = _parts(matrix)
+    batch, _, columns = _sizes(matrix)
     order = ArrayShape(S32, (*batch, columns))
     free = scope.build("broadcast", [scope.constant(0, S32)], shape=order, dimensions=())
     return Made([matrix, free], [result, order, factors], {})
@@ -145,8 +145,8 @@ def _exact(scope: Scope, shape: ArrayShape, factors: ArrayShape) -> Arrays:
     packed, halves = np.zeros((rows, columns)), np.zeros(columns)
     for column in range(columns):
         below = pick(scope.choices, [n for n in _EXACT if n <= rows - column - 1])
-        places = [column + 1 + k for k in permutation(scope.choices, rows - column - 1)[:below]]
-        for row in places:
+        positions = [column + 1 + k for k in permutation(scope.choices, rows - column - 1)[:below]]
+        for row in positions:
             packed[row, column] = pick(scope.choices, (1, -1))
         packed[: column + 1, column] = [scope.choices.integer(-4, 4) for _ in range(column + 1)]
         halves[column] = 2 / (1 + below)
@@ -168,7 +168,7 @@ def _orgqr(scope: Scope, kind: ElementType) -> Made:
 
 def _ormqr(scope: Scope, kind: ElementType) -> Made:
     vectors, factors = _reflections(scope, kind)
-    batch, rows, _ = _parts(vectors)
+    batch, rows, _ = _sizes(vectors)
     is_left, columns = _truth(scope), _order(scope)
     sides = (rows, columns) if is_left == "true" else (columns, rows)
     matrix = _given(scope, ArrayShape(kind, (*batch, *sides)))
@@ -177,7 +177,7 @@ def _ormqr(scope: Scope, kind: ElementType) -> Made:
 
 def _gesdd(scope: Scope, kind: ElementType) -> Made:
     matrix = _matrix(scope, kind, percent=_SPECTRAL_PERCENT)
-    batch, rows, columns = _parts(matrix)
+    batch, rows, columns = _sizes(matrix)
     mode, count = pick(scope.choices, "AS"), min(rows, columns)
     left, right = (count, count) if mode == "S" else (rows, columns)
     shapes = [
@@ -206,7 +206,7 @@ def _sytrd(scope: Scope, kind: ElementType) -> Made:
 
 def _gehrd(scope: Scope, kind: ElementType) -> Made:
     matrix = _matrix(scope, kind, is_square=True)
-    batch, rows, _ = _parts(matrix)
+    batch, rows, _ = _sizes(matrix)
     shapes = [matrix.array, ArrayShape(kind, (*batch, rows - 1)), _info(matrix)]
     return Made([matrix], shapes, {"low": "1 : i32", "high": f"{rows} : i32"})
 
@@ -236,7 +236,7 @@ def _geev(scope: Scope, kind: ElementType) -> Made:
 
 def _gtsv(scope: Scope, kind: ElementType) -> Made:
     right = _matrix(scope, kind)
-    batch, rows, _ = _parts(right)
+    batch, rows, _ = _sizes(right)
     line = ArrayShape(kind, (*batch, rows))
     diagonals = [_given(scope, line) for _ in range(3)]
     return Made([*diagonals, right], [line, line, line, right.array, _info(right)], {}, open=(0, 1, 2))
@@ -286,13 +286,13 @@ def _called(scope: Scope, kind: ElementType, name: str, made: Made) -> Arrays:
     shape = stored[0] if len(stored) == 1 else TupleShape(tuple(stored))
     inside = scope.computation
     call = build(inside, "custom-call", operands, shape=shape, **attributes)
-    parts = [call]
+    pieces = [call]
     if len(stored) > 1:
-        parts = [build(inside, "get-tuple-element", [call], index=place) for place in range(len(stored))]
+        pieces = [build(inside, "get-tuple-element", [call], index=position) for position in range(len(stored))]
     return [
-        build(inside, "copy", [part], shape=bare) if bare.rank == rank else part
-        for place, (part, bare) in enumerate(zip(parts, shapes, strict=True))
-        if place not in is_open
+        build(inside, "copy", [piece], shape=bare) if bare.rank == rank else piece
+        for position, (piece, bare) in enumerate(zip(pieces, shapes, strict=True))
+        if position not in is_open
     ]
 
 

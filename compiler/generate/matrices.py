@@ -43,7 +43,7 @@ def positive_definite(scope: Scope, element_type: ElementType, size: int, batch:
     """Matrices times their adjoints, plus a multiple of the identity."""
     half = conjugate = scope.like(ArrayShape(element_type, (*batch, size, size)))
     if element_type.is_complex:
-        real, imaginary = (scope.build(part, [half]) for part in ("real", "imag"))
+        real, imaginary = (scope.build(piece, [half]) for piece in ("real", "imag"))
         conjugate = scope.build("complex", [real, scope.build("negate", [imaginary])])
     first, last = tuple(range(len(batch))), (len(batch) + 1,)
     square = scope.build(

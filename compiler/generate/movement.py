@@ -46,10 +46,10 @@ def dims_broadcast(scope: Scope, dims: Sequence[int], more: int) -> tuple[tuple[
         if not fitting:
             return (), ()
         is_square = present and chance(scope.choices, _SQUARE_PERCENT)
-        place = scope.choices.integer(0, len(sides))
-        sides.insert(place, pick(scope.choices, present if is_square else fitting))
-        is_new.insert(place, True)
-    return tuple(sides), tuple(place for place, new in enumerate(is_new) if not new)
+        position = scope.choices.integer(0, len(sides))
+        sides.insert(position, pick(scope.choices, present if is_square else fitting))
+        is_new.insert(position, True)
+    return tuple(sides), tuple(position for position, new in enumerate(is_new) if not new)
 
 
 def factorised(scope: Scope, size: int) -> tuple[int, ...]:
@@ -109,9 +109,9 @@ def _pad(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | 
         low, high = (pick(scope.choices, _PADDINGS) for _ in range(2))
         if low == high and chance(scope.choices, _UNEVEN_PERCENT):
             high = low + 1
-        part = PaddingDimension(low, high, pick(scope.choices, (0, 0, 0, 1, 2)))
-        padding.append(part if padded_size(size, part) >= 0 else PaddingDimension(0, 0))
-    dims = [padded_size(size, part) for size, part in zip(value.array.dims, padding, strict=True)]
+        dimension = PaddingDimension(low, high, pick(scope.choices, (0, 0, 0, 1, 2)))
+        padding.append(dimension if padded_size(size, dimension) >= 0 else PaddingDimension(0, 0))
+    dims = [padded_size(size, dimension) for size, dimension in zip(value.array.dims, padding, strict=True)]
     if not scope.fits(dims):
         return None
     filling = scope.find(lambda shape: shape == ArrayShape(element_type, ())) or scope.small_constant(element_type)
@@ -166,7 +166,7 @@ def perhaps_of(scope: Scope, source: Instruction, shape: ArrayShape) -> Instruct
     return made or scope.like(shape)
 
 
-def part(scope: Scope, dims: tuple[int, ...], *, least: int = 1) -> tuple[int, ...]:
+def smaller_dims(scope: Scope, dims: tuple[int, ...], *, least: int = 1) -> tuple[int, ...]:
     """Sizes that fit into dimensions.
 
     Args:
@@ -179,7 +179,7 @@ def part(scope: Scope, dims: tuple[int, ...], *, least: int = 1) -> tuple[int, .
 
 def _dynamic_slice(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     value = scope.array(element_type, least_rank=1, most_rank=3)
-    sizes = part(scope, value.array.dims)
+    sizes = smaller_dims(scope, value.array.dims)
     return scope.build(opcode, [value, *_starts(scope, value)], dynamic_slice_sizes=sizes)
 
 
@@ -193,7 +193,7 @@ def _dynamic_update_slice(scope: Scope, opcode: str, element_type: ElementType) 
         )
     )
     update = inside if inside is not None and inside is not value else None
-    update = update or perhaps_of(scope, value, ArrayShape(element_type, part(scope, value.array.dims)))
+    update = update or perhaps_of(scope, value, ArrayShape(element_type, smaller_dims(scope, value.array.dims)))
     return scope.build(opcode, [value, update, *_starts(scope, value)])
 
 
@@ -228,14 +228,14 @@ def indices_into(scope: Scope, dims: Sequence[int]) -> Indices:
     sizes, sources = [n for n, _ in batch], [d for _, d in batch]
     is_bare = len(mapped) == 1 and chance(scope.choices, _BARE_PERCENT)
     vector = len(batch) if is_bare else scope.choices.integer(0, len(batch))
-    places = [sources.index(d) for d in paired]
+    positions = [sources.index(d) for d in paired]
     return Indices(
         tuple(sizes if is_bare else [*sizes[:vector], len(mapped), *sizes[vector:]]),
         vector,
         tuple(mapped),
         tuple(sizes),
         tuple(paired),
-        tuple(place + (place >= vector) for place in places),
+        tuple(position + (position >= vector) for position in positions),
     )
 
 
@@ -254,13 +254,13 @@ def _gather(scope: Scope, opcode: str, element_type: ElementType) -> Instruction
     window = [sizes[d] for d in free if d not in collapsed]
     if not scope.fits([*found.batch, *window]) or not scope.fits(found.dims):
         return None
-    places = sorted(permutation(scope.choices, len(found.batch) + len(window))[: len(window)])
+    window_dims = sorted(permutation(scope.choices, len(found.batch) + len(window))[: len(window)])
     indices = perhaps_of(scope, value, ArrayShape(scope.index_type(dims), found.dims))
     along = {"operand_batching_dims": found.paired, "start_indices_batching_dims": found.beside}
     return scope.build(
         opcode,
         [value, indices],
-        offset_dims=tuple(places),
+        offset_dims=tuple(window_dims),
         collapsed_slice_dims=collapsed,
         start_index_map=found.mapped,
         index_vector_dim=found.vector,
@@ -280,8 +280,8 @@ def _tuple(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
         operands.append(pick(scope.choices, scope.values[::-1]))
     made = scope.build(opcode, operands)
     if chance(scope.choices, _EXCHANGED_PERCENT):
-        places = permutation(scope.choices, len(operands))
-        made = scope.build(opcode, [scope.build("get-tuple-element", [made], index=k) for k in places])
+        order = permutation(scope.choices, len(operands))
+        made = scope.build(opcode, [scope.build("get-tuple-element", [made], index=k) for k in order])
     return scope.build("get-tuple-element", [made], index=scope.choices.integer(0, len(operands) - 1))
 
 

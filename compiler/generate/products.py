@@ -44,7 +44,7 @@ def _dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | 
     if not scope.fits(sizes):
         return None
     rhs = scope.like(ArrayShape(element_type, tuple(sizes)))
-    place = {key: index for index, key in enumerate(placed)}
+    position_of = {key: index for index, key in enumerate(placed)}
     columns = [free[number] for label, number in placed if label == "f"]
     result = ArrayShape(_sum_type(scope, element_type), (*(dims[d] for d in batch), *kept, *columns))
     return scope.build(
@@ -52,9 +52,9 @@ def _dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | 
         [lhs, rhs],
         shape=result,
         lhs_batch_dims=tuple(batch),
-        rhs_batch_dims=tuple(place["b", d] for d in batch),
+        rhs_batch_dims=tuple(position_of["b", d] for d in batch),
         lhs_contracting_dims=tuple(contracting),
-        rhs_contracting_dims=tuple(place["c", d] for d in contracting),
+        rhs_contracting_dims=tuple(position_of["c", d] for d in contracting),
     )
 
 
@@ -62,8 +62,8 @@ def _sum_type(scope: Scope, element_type: ElementType) -> ElementType:
     """The type that a sum is asked for in: at times a wider one than a narrow type, or that of its real part."""
     known = scope.program.space.element_types
     if element_type.is_complex:
-        part = F64 if element_type is C128 else F32
-        return part if chance(scope.choices, 10) and part.name in known else element_type
+        component = F64 if element_type is C128 else F32
+        return component if chance(scope.choices, 10) and component.name in known else element_type
     wide = element_type.is_float and element_type.bits < 32 and chance(scope.choices, 30)
     return F32 if wide and F32.name in known else element_type
 

@@ -241,9 +241,9 @@ class Scope:
         if ("broadcast", element_type.name) in self.program.space.banned or not chance(self.choices, _SPREAD_PERCENT):
             return self.fresh(ArrayShape(element_type, (side,) * rank))
         kept = sorted(permutation(self.choices, rank)[: self.choices.integer(1, rank - 1)])
-        part = self.like(ArrayShape(element_type, (side,) * len(kept)))
+        narrow = self.like(ArrayShape(element_type, (side,) * len(kept)))
         shape = ArrayShape(element_type, (side,) * rank)
-        return self.build("broadcast", [part], shape=shape, dimensions=tuple(kept))
+        return self.build("broadcast", [narrow], shape=shape, dimensions=tuple(kept))
 
     def like(self, shape: ArrayShape, *, beside: Instruction | None = None) -> Instruction:
         """A value of exactly this shape: one that is there, a scalar spread out, or a new one.
@@ -350,8 +350,8 @@ def pick_order(choices: Choices, dims: list[int]) -> list[int]:
     """The sizes with the one drawn first, which tends to be the largest, anywhere."""
     if len(dims) < 2:
         return dims
-    place = choices.integer(0, len(dims) - 1)
-    dims[0], dims[place] = dims[place], dims[0]
+    index = choices.integer(0, len(dims) - 1)
+    dims[0], dims[index] = dims[index], dims[0]
     return dims
 
 

@@ -45,17 +45,17 @@ def _reversed(scope: Scope, value: Instruction) -> Instruction:
 
 
 def _sliced(scope: Scope, value: Instruction) -> Instruction:
-    parts = []
+    ranges = []
     for size in value.array.dims:
         start = scope.choices.integer(0, min(2, size - 1))
         limit = size - scope.choices.integer(0, min(2, size - 1 - start))
-        parts.append(SliceDimension(start, limit, pick(scope.choices, (1, 2, 3))))
-    return scope.build("slice", [value], slice=tuple(parts))
+        ranges.append(SliceDimension(start, limit, pick(scope.choices, (1, 2, 3))))
+    return scope.build("slice", [value], slice=tuple(ranges))
 
 
 def _padded(scope: Scope, value: Instruction) -> Instruction | None:
     padding = [PaddingDimension(*(pick(scope.choices, (0, 1, 2)) for _ in range(3))) for _ in value.array.dims]
-    dims = [padded_size(size, part) for size, part in zip(value.array.dims, padding, strict=True)]
+    dims = [padded_size(size, dimension) for size, dimension in zip(value.array.dims, padding, strict=True)]
     if not scope.fits(dims):
         return None
     return scope.build("pad", [value, scope.small_constant(value.array.element_type)], padding=tuple(padding))
@@ -72,7 +72,7 @@ def _spread(scope: Scope, value: Instruction) -> Instruction | None:
     dims, mapping = dims_broadcast(scope, shape.dims, 1)
     if not dims:
         return None
-    flags = tuple(place in mapping and shape.dynamic[mapping.index(place)] for place in range(len(dims)))
+    flags = tuple(number in mapping and shape.dynamic[mapping.index(number)] for number in range(len(dims)))
     target = ArrayShape(shape.element_type, dims, flags)
     return scope.build("broadcast", [value], shape=target, dimensions=mapping)
 
@@ -157,8 +157,8 @@ def at_its_bounds(scope: Scope, value: Instruction) -> Instruction:
 def _whole(scope: Scope, opcode: str, value: Instruction) -> Instruction:
     cut = [dimension for dimension, is_cut in enumerate(value.array.dynamic) if is_cut]
     sizes = [scope.build("get-dimension-size", [value], dimensions=(dimension,)) for dimension in cut]
-    for place, dimension in enumerate(cut):
-        flags = tuple(d in cut[place + 1 :] for d in range(value.array.rank))
+    for number, dimension in enumerate(cut):
+        flags = tuple(d in cut[number + 1 :] for d in range(value.array.rank))
         bounds = ArrayShape(value.array.element_type, value.array.dims, flags if any(flags) else ())
         size = scope.constant(bounds.dims[dimension], S32)
         # Not offered: what lies beyond the sizes is open.
@@ -171,8 +171,8 @@ def _whole(scope: Scope, opcode: str, value: Instruction) -> Instruction:
 def _masked(scope: Scope, value: Instruction, size: Instruction, dimension: int) -> Instruction:
     """Zeros from a size on, where the language leaves open what there is."""
     shape, numbers = value.array, ArrayShape(S32, value.array.dims)
-    places = scope.build("iota", shape=numbers, iota_dimension=dimension)
-    inside = scope.build("compare", [places, spread(scope, size, numbers)], direction="LT")
+    indices = scope.build("iota", shape=numbers, iota_dimension=dimension)
+    inside = scope.build("compare", [indices, spread(scope, size, numbers)], direction="LT")
     return scope.build("select", [inside, value, spread(scope, scope.constant(0, shape.element_type), shape)])
 
 

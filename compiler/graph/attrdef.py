@@ -50,10 +50,10 @@ def _as_bits(field: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _as_pairs(field: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    parts = np.array(field, np.float32 if dtype.itemsize == 8 else np.float64)
-    if parts.size % 2:
+    numbers = np.array(field, np.float32 if dtype.itemsize == 8 else np.float64)
+    if numbers.size % 2:
         raise InputError("complex numbers have an odd number of parts")
-    return parts.view(dtype)
+    return numbers.view(dtype)
 
 
 def _as_bytes(field: bytes, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -105,7 +105,7 @@ def attribute_of(read: Message, where: str, depth: int = 0) -> Attribute:
     if len(held) > 1:
         raise InputError(f"{where}: a list holds values of several kinds: {', '.join(held)}")
     values = ((_one(name, value, where, depth) for value in getattr(read.list, name)) for name in held)
-    return AttributeList(held[0] if held else "", tuple(value for part in values for value in part))
+    return AttributeList(held[0] if held else "", tuple(value for items in values for value in items))
 
 
 def _one(kind: str, value: Any, where: str, depth: int) -> Attribute:

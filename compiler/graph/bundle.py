@@ -93,7 +93,7 @@ class Bundle:
         data = self._read(entry.shard_id, entry.offset, wanted, where)
         return np.frombuffer(data, element_type.dtype).reshape(dims)
 
-    def place(self, key: str) -> tuple[int, int]:
+    def location(self, key: str) -> tuple[int, int]:
         """The file of a tensor and where in it the tensor is."""
         entry = self._entry(key)
         return entry.shard_id, entry.offset

@@ -62,7 +62,7 @@ def _zeros(length: int) -> list[list[int]]:
             done = [_product(power, bit) for bit in done]
         power = [_product(power, bit) for bit in power]
         length >>= 1
-    return [[_product(done, byte << 8 * place) for byte in range(256)] for place in range(4)]
+    return [[_product(done, byte << 8 * position) for byte in range(256)] for position in range(4)]
 
 
 def _product(columns: list[int], state: int) -> int:

@@ -36,7 +36,7 @@ class _Open(NamedTuple):
     counts: dict[int, int]
 
 
-def place_of_damage(kind: str, data: bytes) -> str:
+def damage_location(kind: str, data: bytes) -> str:
     """What is wrong about the bytes of a message of the schema and where; empty where nothing is found."""
     stack = [_opened(kind, "", len(data))]
     at = 0

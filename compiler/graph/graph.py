@@ -101,7 +101,7 @@ class Function:
     rest: bytes = b""
 
     def __str__(self) -> str:
-        inputs, outputs = (", ".join(map(str, part)) for part in (self.inputs, self.outputs))
+        inputs, outputs = (", ".join(map(str, arguments)) for arguments in (self.inputs, self.outputs))
         return "\n".join([f"function {self.name}({inputs}) -> ({outputs}) {{", *self._lines(), "}"])
 
     def _lines(self) -> Iterator[str]:

@@ -20,7 +20,7 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory, text_format, unknown_fields
 
 from compiler.diagnostics import InputError, UnsupportedError
-from compiler.graph.damage import DEEPEST, place_of_damage
+from compiler.graph.damage import DEEPEST, damage_location
 from compiler.graph.schema import ENUMERATIONS, MESSAGES, SCALARS, Field
 
 Message = Any
@@ -95,8 +95,8 @@ def from_bytes(kind: str, data: bytes, filename: str) -> Message:
     try:
         read.ParseFromString(data)
     except message.DecodeError as error:
-        place = place_of_damage(kind, data) or str(error)
-        raise InputError(f"{filename}: no {kind} in binary form: {place}; get the file again") from error
+        location = damage_location(kind, data) or str(error)
+        raise InputError(f"{filename}: no {kind} in binary form: {location}; get the file again") from error
     return read
 
 

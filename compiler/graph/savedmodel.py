@@ -185,9 +185,9 @@ def _restored(graph: Graph) -> Iterator[tuple[str, str]]:
             continue
         given = dict(zip((argument.name for argument in called.inputs), node.data_inputs, strict=False))
         for argument, key in _assigned(called.nodes, in_function=True):
-            place = endpoint(given.get(argument, ""))
-            if place is not None:
-                yield place.node, key
+            source = endpoint(given.get(argument, ""))
+            if source is not None:
+                yield source.node, key
 
 
 def _callee(node: Node) -> str:
@@ -202,12 +202,12 @@ def _assigned(nodes: Sequence[Node], *, in_function: bool) -> Iterator[tuple[str
     def source(text: str) -> tuple[str, int]:
         """The node, or argument, and the output that reach an input through nodes that pass on what they take."""
         for _ in by_name:
-            place = endpoint(text, in_function=in_function)
-            if place is None:
+            found = endpoint(text, in_function=in_function)
+            if found is None:
                 break
-            node = by_name.get(place.node)
+            node = by_name.get(found.node)
             if node is None or node.op not in _PASSES_ON or not node.inputs:
-                return place.node, place.port
+                return found.node, found.port
             text = node.inputs[0]
         return "", 0
 

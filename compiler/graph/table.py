@@ -70,8 +70,8 @@ class _Reader:
         index, _ = self._handle(at, len(self._data))
         entries: dict[bytes, bytes] = {}
         last: bytes | None = None
-        for _, value, place in self._block(index):
-            handle, _ = self._handle(place, place + len(value))
+        for _, value, offset in self._block(index):
+            handle, _ = self._handle(offset, offset + len(value))
             for key, entry, where in self._block(handle):
                 if last is not None and key <= last:
                     raise self._damage(where, "its keys do not ascend")

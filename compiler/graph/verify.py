@@ -106,28 +106,28 @@ def _body(
 def _input(
     text: str, at: str, known: Mapping[str, Node | Argument], outputs: Outputs, *, in_function: bool
 ) -> Iterator[Finding]:
-    place = endpoint(text, in_function=in_function)
-    if place is None:
+    found = endpoint(text, in_function=in_function)
+    if found is None:
         forms = "node:output:port, an argument" if in_function else "node:port"
         yield Finding("input-form", at, f"{text!r} is none of the forms node, {forms} and ^node")
         return
-    if place.node not in known:
-        yield Finding("unknown-input", at, f"no node is named {place.node!r}" + did_you_mean(place.node, known))
+    if found.node not in known:
+        yield Finding("unknown-input", at, f"no node is named {found.node!r}" + did_you_mean(found.node, known))
         return
-    source = known[place.node]
+    source = known[found.node]
     if isinstance(source, Argument):
-        if place.output or (place.port > 0 and source.is_one):
+        if found.output or (found.port > 0 and source.is_one):
             yield Finding("port", at, f"{text!r} is no output of an argument")
         return
-    if not place.output:
-        yield from _port(place, source, at, outputs)
+    if not found.output:
+        yield from _port(found, source, at, outputs)
 
 
-def _port(place: Endpoint, source: Node, at: str, outputs: Outputs) -> Iterator[Finding]:
+def _port(found: Endpoint, source: Node, at: str, outputs: Outputs) -> Iterator[Finding]:
     count = outputs(source)
-    if count is not None and place.port >= count:
+    if count is not None and found.port >= count:
         has = "has no outputs" if not count else "has one output" if count == 1 else f"has {count} outputs"
-        yield Finding("port", at, f"output {place.port} of {source.name!r}, but {source.op} {has}, counted from 0")
+        yield Finding("port", at, f"output {found.port} of {source.name!r}, but {source.op} {has}, counted from 0")
 
 
 def _cycles(nodes: Sequence[Node], where: str, *, in_function: bool) -> Iterator[Finding]:
@@ -170,8 +170,8 @@ def _cycle_among(left: Collection[str], waiting: Mapping[str, set[str]], where: 
 
 def _predecessors(node: Node, by_name: Mapping[str, Node], *, in_function: bool) -> set[str]:
     """The nodes that one waits for, but those that give a loop's next value to its entry."""
-    places = (endpoint(text, in_function=in_function) for text in node.inputs)
-    names = {place.node for place in places if place is not None and place.node in by_name}
+    sources = (endpoint(text, in_function=in_function) for text in node.inputs)
+    names = {source.node for source in sources if source is not None and source.node in by_name}
     if node.op in _LOOP_ENTRIES:
         names = {name for name in names if by_name[name].op not in _LOOP_EXITS}
     return names
@@ -187,11 +187,11 @@ def _returns(function: Function, where: str) -> Iterator[Finding]:
         at = f"{where}output {name!r}"
         if name not in declared:
             yield Finding("return", at, "the signature has no such output" + did_you_mean(name, declared))
-        place = endpoint(text, in_function=True)
-        if place is None or place.port < 0:
+        source = endpoint(text, in_function=True)
+        if source is None or source.port < 0:
             yield Finding("input-form", at, f"{text!r} is none of the forms node:output:port and an argument")
-        elif place.node not in known:
-            yield Finding("unknown-input", at, f"no node is named {place.node!r}" + did_you_mean(place.node, known))
+        elif source.node not in known:
+            yield Finding("unknown-input", at, f"no node is named {source.node!r}" + did_you_mean(source.node, known))
     for name, text in function.control_returns.items():
         if text not in {node.name for node in function.nodes}:
             yield Finding("unknown-input", f"{where}control output {name!r}", f"no node is named {text!r}")

@@ -129,7 +129,7 @@ def _stored(key: str, array: NDArray[Any]) -> _Stored:
 
 def _kept(bundle: Bundle, changed: Mapping[str, NDArray[Any]]) -> Iterator[_Stored]:
     """The tensors of a checkpoint in the order that they had, of some of them other values."""
-    for key in sorted(bundle, key=bundle.place):
+    for key in sorted(bundle, key=bundle.location):
         entry, data = bundle.stored(key)
         if key in changed:
             data = np.ascontiguousarray(changed[key]).tobytes()

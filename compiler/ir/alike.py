@@ -49,12 +49,12 @@ class Numbering:
         leaves: Mapping[Instruction, Hashable] = _NOTHING,
     ) -> int:
         """The number of instructions, operands first, of which some are results, on leaves that are what is said."""
-        place: dict[Instruction, Hashable] = dict(leaves)
+        number_of: dict[Instruction, Hashable] = dict(leaves)
         rows: list[Hashable] = []
         for instruction in instructions:
-            rows.append((self.operation(instruction), *[place[operand] for operand in instruction.operands]))
-            place[instruction] = len(rows)
-        return self.number((tuple(rows), tuple(place[root] for root in roots)))
+            rows.append((self.operation(instruction), *[number_of[operand] for operand in instruction.operands]))
+            number_of[instruction] = len(rows)
+        return self.number((tuple(rows), tuple(number_of[root] for root in roots)))
 
     def number(self, key: Hashable) -> int:
         """The number of a key: that of an equal one, or the next that is free."""

@@ -225,7 +225,7 @@ def _empty(value: Array, outer: Sequence[int], axes: Sequence[int]) -> Array:
 def combine_at(
     computation: Computation,
     targets: Sequence[Array],
-    places: Array,
+    positions: Array,
     updates: Sequence[Array],
     evaluator: Evaluator,
 ) -> tuple[Array, ...]:
@@ -234,10 +234,10 @@ def combine_at(
     `targets` are changed; they are the results.
     """
     if computation.root.opcode == "parameter" and len(targets) == 1 and computation.root.parameter_number == 1:
-        targets[0][places] = updates[0]
+        targets[0][positions] = updates[0]
         return tuple(targets)
-    order = np.argsort(places, kind="stable")
-    ordered = places[order]
+    order = np.argsort(positions, kind="stable")
+    ordered = positions[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if ordered.size else ordered
     counts = np.diff(np.r_[starts, ordered.size])
     for rank in range(int(counts.max(initial=0))):
@@ -252,7 +252,7 @@ def combine_at(
 def scatter_flat(
     computation: Computation,
     targets: Sequence[Array],
-    places: Array,
+    positions: Array,
     updates: Sequence[Array],
     element_types: Sequence[ElementType],
     evaluator: Evaluator,
@@ -260,8 +260,8 @@ def scatter_flat(
     """New flat arrays: the targets with updates combined in at flat places; sums and products are rounded once."""
     function = ufunc(computation, element_types[0]) if len(targets) == 1 else None
     if function is None:
-        return combine_at(computation, [np.array(target) for target in targets], places, updates, evaluator)
+        return combine_at(computation, [np.array(target) for target in targets], positions, updates, evaluator)
     target = widen(targets[0], element_types[0], precise=False)
     result = np.array(target, dtype=accumulator(function, target))
-    function.at(result, places, widen(updates[0], element_types[0], precise=False))
+    function.at(result, positions, widen(updates[0], element_types[0], precise=False))
     return (narrow(result, element_types[0]),)

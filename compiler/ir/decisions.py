@@ -28,8 +28,8 @@ class Decisions:
     def add(self, other: Decisions) -> None:
         """Take in what was decided elsewhere."""
         self.ways |= other.ways
-        for rule, places in other.rules.items():
-            self.rules.setdefault(rule, set()).update(places)
+        for rule, sites in other.rules.items():
+            self.rules.setdefault(rule, set()).update(sites)
 
 
 _WATCHED: ContextVar[Decisions | None] = ContextVar("watched", default=None)

@@ -46,10 +46,10 @@ class Mesh:
 
 @dataclass(frozen=True, slots=True)
 class AxisRef:
-    """An axis of a mesh, or with `part` = (pre, size) the `size`-fold piece of it that `pre` outer pieces precede."""
+    """An axis of a mesh, or with `sub_axis` = (pre, size) the `size`-fold piece that `pre` outer ones precede."""
 
     name: str
-    part: tuple[int, int] | None = None
+    sub_axis: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +97,12 @@ class MeshReplicaGroups:
 
 def _split_axis(name: str, size: int, used: list[AxisRef]) -> list[tuple[AxisRef, int]]:
     """The pieces of one axis, outermost first, such that every reference to it is one of them."""
-    if any(axis.part is None for axis in used) or not used:
+    if any(axis.sub_axis is None for axis in used) or not used:
         return [(AxisRef(name), size)]
     pieces: list[tuple[AxisRef, int]] = []
     done = 1
-    for axis in sorted(used, key=lambda axis: axis.part or (1, size)):
-        before, width = axis.part or (1, size)
+    for axis in sorted(used, key=lambda axis: axis.sub_axis or (1, size)):
+        before, width = axis.sub_axis or (1, size)
         if before > done:
             pieces.append((AxisRef(name, (done, before // done)), before // done))
         pieces.append((axis, width))

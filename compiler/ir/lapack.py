@@ -53,10 +53,10 @@ def _geev(values: Sequence[Array], options: Options) -> tuple[Any, ...]:
     *found, on_left, on_right, info = _routine("geev", matrix)(matrix, compute_vl=left, compute_vr=right)
     half = exponent // 2
     eigenvalues = [
-        (part * np.ldexp(part.real.dtype.type(1), half) * np.ldexp(part.real.dtype.type(1), exponent - half)).astype(
-            part.dtype
-        )
-        for part in found
+        (
+            values_ * np.ldexp(values_.real.dtype.type(1), half) * np.ldexp(values_.real.dtype.type(1), exponent - half)
+        ).astype(values_.dtype)
+        for values_ in found
     ]
     none = np.zeros(matrix.shape)
     vectors = ((on_left, left), (on_right, right))
@@ -144,5 +144,5 @@ def batched(name: str, values: Sequence[Array], options: Options) -> tuple[Array
     """
     batch = values[-1].shape[:-2] if name == "gtsv" else values[0].shape[:-2]
     results = [ROUTINES[name]([value[index] for value in values], options) for index in np.ndindex(*batch)]
-    columns = [[np.asarray(part) for part in column] for column in zip(*results, strict=True)]
+    columns = [[np.asarray(array) for array in column] for column in zip(*results, strict=True)]
     return tuple(np.stack(column).reshape((*batch, *column[0].shape)) for column in columns)

@@ -50,12 +50,12 @@ class Cut:
 
     Attributes:
         counts: how many parts each dimension is cut into.
-        places: the indices of each device's part, one for each dimension.
+        positions: the indices of each device's part, one for each dimension.
         holders: for each device, where it gets the parts of its whole from, in row-major order of the parts.
     """
 
     counts: tuple[int, ...]
-    places: tuple[tuple[int, ...], ...]
+    positions: tuple[tuple[int, ...], ...]
     holders: tuple[tuple[int, ...], ...]
 
 
@@ -101,19 +101,19 @@ def cuts_of(crossing: Instruction) -> tuple[Cut, ...]:
     if module.attributes.get("replica_count", 1) > 1:
         raise crossing.unsupported("its module has several replicas, and only partitions hold parts of one array")
     partitions: int = module.attributes.get("num_partitions", 1)
-    wholes, parts = [operand.shape for operand in crossing.operands], _results(crossing.shape)
+    wholes, shards = [operand.shape for operand in crossing.operands], _results(crossing.shape)
     if not enters(crossing):
-        wholes, parts = parts, wholes
-    if len(wholes) != len(parts):
-        raise crossing.unsupported(f"it has {len(wholes)} whole arrays and {len(parts)} kinds of parts")
+        wholes, shards = shards, wholes
+    if len(wholes) != len(shards):
+        raise crossing.unsupported(f"it has {len(wholes)} whole arrays and {len(shards)} kinds of parts")
     if partitions == 1:
         cuts = [_whole(shape, 1) for shape in wholes]
     elif "sdy" in target_of(crossing):
         cuts = _by_mesh(crossing, wholes, partitions)
     else:
         cuts = [_by_tiles(crossing, wholes[0], partitions)]
-    for whole, part, cut in zip(wholes, parts, cuts, strict=True):
-        _check(crossing, whole, part, cut)
+    for whole, shard, cut in zip(wholes, shards, cuts, strict=True):
+        _check(crossing, whole, shard, cut)
     return tuple(cuts)
 
 
@@ -127,13 +127,13 @@ def _whole(shape: Shape, partitions: int) -> Cut:
     return Cut((1,) * rank, ((0,) * rank,) * partitions, ((0,),) * partitions)
 
 
-def _check(crossing: Instruction, whole: Shape, part: Shape, cut: Cut) -> None:
+def _check(crossing: Instruction, whole: Shape, shard: Shape, cut: Cut) -> None:
     assert isinstance(whole, ArrayShape)
-    assert isinstance(part, ArrayShape)
-    parts = tuple(size * count for size, count in zip(part.dims, cut.counts, strict=False))
-    if part.rank != whole.rank or parts != whole.dims or part.element_type is not whole.element_type:
+    assert isinstance(shard, ArrayShape)
+    dims_ = tuple(size * count for size, count in zip(shard.dims, cut.counts, strict=False))
+    if shard.rank != whole.rank or dims_ != whole.dims or shard.element_type is not whole.element_type:
         cuts = "x".join(map(str, cut.counts)) or "1"
-        raise crossing.unsupported(f"{cuts} parts {part} are not {whole}: only equal parts are run")
+        raise crossing.unsupported(f"{cuts} parts {shard} are not {whole}: only equal parts are run")
 
 
 def _stated(crossing: Instruction) -> str:
@@ -198,33 +198,35 @@ def _over_axes(crossing: Instruction, mesh: Mesh, dimensions: Sequence[Sequence[
         int(grid[index]): dict(zip(sizes, index, strict=True)) for index in np.ndindex(grid.shape)
     }
     counts = tuple(prod(_extent(axis, sizes)[1] for axis in axes) for axes in dimensions)
-    places: dict[int, tuple[int, ...]] = {}
+    positions: dict[int, tuple[int, ...]] = {}
     for device, at in coordinates.items():
-        place = []
+        position = []
         for axes in dimensions:
             number = 0
             for axis in axes:
                 inner, size = _extent(axis, sizes)
                 number = number * size + at[axis.name] // inner % size
-            place.append(number)
-        places[device] = tuple(place)
+            position.append(number)
+        positions[device] = tuple(position)
     held = [name for name in sizes if name not in manual]
     groups: dict[tuple[int, ...], dict[tuple[int, ...], int]] = {}
     for device, at in coordinates.items():
-        groups.setdefault(tuple(at[name] for name in held), {}).setdefault(places[device], device)
+        groups.setdefault(tuple(at[name] for name in held), {}).setdefault(positions[device], device)
     order = list(product(*(range(count) for count in counts)))
     own = {device: groups[tuple(at[name] for name in held)] for device, at in coordinates.items()}
     numbers = range(len(coordinates))
     return Cut(
-        counts, tuple(places[d] for d in numbers), tuple(tuple(own[d][place] for place in order) for d in numbers)
+        counts,
+        tuple(positions[d] for d in numbers),
+        tuple(tuple(own[d][position] for position in order) for d in numbers),
     )
 
 
 def _extent(axis: AxisRef, sizes: dict[str, int]) -> tuple[int, int]:
     """How many coordinates of its axis lie within one of a reference's, and how many it has."""
-    if axis.part is None:
+    if axis.sub_axis is None:
         return 1, sizes[axis.name]
-    before, size = axis.part
+    before, size = axis.sub_axis
     return sizes[axis.name] // (before * size), size
 
 
@@ -255,6 +257,6 @@ def _by_tiles(crossing: Instruction, whole: Shape, partitions: int) -> Cut:
     counts = sharding.tiles[: whole.rank]
     order = list(product(*(range(count) for count in counts)))
     copies = partitions // prod(counts)
-    places = {device: order[number // copies] for number, device in enumerate(devices)}
+    positions = {device: order[number // copies] for number, device in enumerate(devices)}
     first = tuple(min(devices[n * copies : (n + 1) * copies]) for n in range(len(order)))
-    return Cut(counts, tuple(places[d] for d in range(partitions)), (first,) * partitions)
+    return Cut(counts, tuple(positions[d] for d in range(partitions)), (first,) * partitions)

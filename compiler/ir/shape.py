@@ -127,11 +127,11 @@ class TupleShape:
     elements: tuple[Shape, ...]
 
     def __str__(self) -> str:
-        parts = [
+        elements = [
             f"/*index={index}*/{element}" if index and index % 5 == 0 else str(element)
             for index, element in enumerate(self.elements)
         ]
-        return f"({', '.join(parts)})"
+        return f"({', '.join(elements)})"
 
     @property
     def size_bytes(self) -> int:

@@ -15,7 +15,7 @@ from typing import TypeVar
 from compiler.ir.attributes import StackFrames
 from compiler.ir.module import Instruction
 
-_PLACE = ("stack_frame_id", "source_file")
+_SOURCE_FIELDS = ("stack_frame_id", "source_file")
 
 _Row = TypeVar("_Row")
 
@@ -61,20 +61,20 @@ def keeping_source(
     call: Instruction, add: Callable[[Instruction], Instruction]
 ) -> Callable[[Instruction], Instruction]:
     """An `add` for the instructions that take the place of a call: those without a line of their own get the call's."""
-    place = tuple(filter(_says_place, call.attributes.get("metadata", ())))
-    if not place:
+    source = tuple(filter(_is_source, call.attributes.get("metadata", ())))
+    if not source:
         return add
 
     def add_with_line(instruction: Instruction) -> Instruction:
         own = instruction.attributes.get("metadata", ())
-        if not any(key in _PLACE for key, _ in own):
-            instruction.attributes["metadata"] = (*filterfalse(_says_place, own), *place)
+        if not any(key in _SOURCE_FIELDS for key, _ in own):
+            instruction.attributes["metadata"] = (*filterfalse(_is_source, own), *source)
         return add(instruction)
 
     return add_with_line
 
 
-def _says_place(field: tuple[str, object]) -> bool:
+def _is_source(field: tuple[str, object]) -> bool:
     return field[0].startswith(("stack_", "source_"))
 
 
@@ -85,10 +85,10 @@ def has_frames(instructions: Iterable[Instruction]) -> bool:
 
 def _of_frame(tables: StackFrames, number: int) -> str:
     frame = dict(_row(tables.frames, number) or ())
-    place = dict(_row(tables.file_locations, frame.get("file_location_id", 0)) or ())
-    file = _row(tables.file_names, place.get("file_name_id", 0))
-    function = _row(tables.function_names, place.get("function_name_id", 0))
-    return _spelled(file or "", place.get("line", 0), function or "")
+    location = dict(_row(tables.file_locations, frame.get("file_location_id", 0)) or ())
+    file = _row(tables.file_names, location.get("file_name_id", 0))
+    function = _row(tables.function_names, location.get("function_name_id", 0))
+    return _spelled(file or "", location.get("line", 0), function or "")
 
 
 def _row(rows: Sequence[_Row], number: int) -> _Row | None:

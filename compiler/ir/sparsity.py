@@ -81,8 +81,8 @@ def filled(found: Sparsity, elements: Array, positions: Array) -> Array:
         positions: of each its place within its block.
     """
     after = found.dimension + 1
-    place = np.arange(found.block).reshape(-1, *(1,) * (elements.ndim - after))
-    blocks = np.where(np.expand_dims(positions, after) == place, np.expand_dims(elements, after), 0)
+    position = np.arange(found.block).reshape(-1, *(1,) * (elements.ndim - after))
+    blocks = np.where(np.expand_dims(positions, after) == position, np.expand_dims(elements, after), 0)
     dims = list(elements.shape)
     dims[found.dimension] *= found.block
     return blocks.astype(elements.dtype).reshape(dims)

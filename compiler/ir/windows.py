@@ -37,14 +37,14 @@ def pad(value: Array, filler: Any, padding: Sequence[PaddingDimension]) -> Array
         raise UnsupportedError(f"padding to {dims}", "this machine", f"it would need {need} bytes of memory") from error
     result[...] = filler
     into, out_of = [], []
-    for size, part in zip(value.shape, padding, strict=True):
-        step, end = part.interior + 1, padded_size(size, part)
-        first = min(size, max(0, -(part.low // step)))
-        last = max(first, min(size, -((part.low - end) // step)))
-        start = part.low + first * step
+    for size, dimension in zip(value.shape, padding, strict=True):
+        step, end = dimension.interior + 1, padded_size(size, dimension)
+        first = min(size, max(0, -(dimension.low // step)))
+        last = max(first, min(size, -((dimension.low - end) // step)))
+        start = dimension.low + first * step
         into.append(slice(start, start + max((last - first - 1) * step + 1, 0) if last > first else start, step))
         out_of.append(slice(first, last))
-    if all(part.start < part.stop for part in out_of):
+    if all(dimension.start < dimension.stop for dimension in out_of):
         result[tuple(into)] = value[tuple(out_of)]
     return result
 
@@ -72,25 +72,25 @@ def window_padding(window: WindowDimension) -> PaddingDimension:
 def check_window(shape: ArrayShape, window: Window) -> tuple[int, ...]:
     """The dimensions of a window op's result; a ShapeError where the window does not fit the array."""
     require(len(window) == shape.rank, f"the window has {len(window)} dimensions, {shape} has {shape.rank}")
-    for index, part in enumerate(window):
+    for index, dimension in enumerate(window):
         for name in ("size", "stride", "lhs_dilate", "rhs_dilate"):
-            number = getattr(part, name)
+            number = getattr(dimension, name)
             require(number >= 1, f"window {name} {number} of dimension {index} must be at least 1")
-    return tuple(output_size(size, part) for size, part in zip(shape.dims, window, strict=True))
+    return tuple(output_size(size, dimension) for size, dimension in zip(shape.dims, window, strict=True))
 
 
 def window_view(padded: Array, window: Window) -> Array:
     """A view of a padded array with the windows' places as first and the elements within each as last dimensions."""
-    places, strides, steps = [], [], []
-    for size, stride, part in zip(padded.shape, padded.strides, window, strict=True):
-        covered = (part.size - 1) * part.rhs_dilate + 1
-        places.append(0 if size < covered else (size - covered) // part.stride + 1)
+    counts, strides, steps = [], [], []
+    for size, stride, dimension in zip(padded.shape, padded.strides, window, strict=True):
+        covered = (dimension.size - 1) * dimension.rhs_dilate + 1
+        counts.append(0 if size < covered else (size - covered) // dimension.stride + 1)
         # Steps that are never made may be longer than NumPy can say.
-        strides.append(stride * part.stride if places[-1] > 1 else 0)
-        steps.append(stride * part.rhs_dilate if part.size > 1 else 0)
-    sizes = [part.size for part in window]
-    if 0 in places:
-        return np.empty((*places, *sizes), padded.dtype)
-    view = as_strided(padded, (*places, *sizes), (*strides, *steps), writeable=False)
-    reversed_axes = tuple(padded.ndim + index for index, part in enumerate(window) if part.reversal)
+        strides.append(stride * dimension.stride if counts[-1] > 1 else 0)
+        steps.append(stride * dimension.rhs_dilate if dimension.size > 1 else 0)
+    sizes = [dimension.size for dimension in window]
+    if 0 in counts:
+        return np.empty((*counts, *sizes), padded.dtype)
+    view = as_strided(padded, (*counts, *sizes), (*strides, *steps), writeable=False)
+    reversed_axes = tuple(padded.ndim + index for index, dimension in enumerate(window) if dimension.reversal)
     return np.flip(view, reversed_axes) if reversed_axes else view

@@ -22,14 +22,14 @@ from compiler.jit.topology import SINK, Topology, is_a
 class _Ordered:
     """A set in the order of insertion, except that the last takes the place of one that goes."""
 
-    __slots__ = ("_place", "_sequence")
+    __slots__ = ("_position", "_sequence")
 
     def __init__(self) -> None:
         self._sequence: list[int] = []
-        self._place: dict[int, int] = {}
+        self._position: dict[int, int] = {}
 
     def __contains__(self, one: int) -> bool:
-        return one in self._place
+        return one in self._position
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._sequence)
@@ -38,20 +38,20 @@ class _Ordered:
         return len(self._sequence)
 
     def add(self, one: int) -> bool:
-        if one in self._place:
+        if one in self._position:
             return False
-        self._place[one] = len(self._sequence)
+        self._position[one] = len(self._sequence)
         self._sequence.append(one)
         return True
 
     def discard(self, one: int) -> None:
-        place = self._place.pop(one, None)
-        if place is None:
+        position = self._position.pop(one, None)
+        if position is None:
             return
         last = self._sequence.pop()
         if last != one:
-            self._sequence[place] = last
-            self._place[last] = place
+            self._sequence[position] = last
+            self._position[last] = position
 
 
 class GraphCycles:

@@ -187,6 +187,6 @@ class Deadness:
         if back.kind is not Kind.AND or symbol not in back.operands:
             return None
         others = [one for one in back.operands if one is not symbol]
-        if any(symbol in one.parts() for one in others):
+        if any(symbol in one.subpredicates() for one in others):
             return None
         return self._formulas.all_of(others)

@@ -67,7 +67,7 @@ class Compiled:
 
     lowered: Lowered
     _run: Run
-    _places: tuple[int, ...]
+    _argument_numbers: tuple[int, ...]
     is_new: bool
     compile_ns: int
 
@@ -87,7 +87,7 @@ class Compiled:
         missing = [name for name in self.lowered.reads if name not in held]
         if missing:
             raise InputError(f"variable {missing[0]!r} is read, and no value is given for it")
-        given = [arguments[place] for place in self._places]
+        given = [arguments[number] for number in self._argument_numbers]
         results = list(self._run(*given, *(held[name] for name in self.lowered.reads)))
         count = len(self.lowered.outputs)
         return results[:count], dict(zip(self.lowered.writes, results[count:], strict=True))
@@ -245,8 +245,8 @@ class DeviceCompiler:
         duration = time.perf_counter_ns() - start
         cluster.statistics.compiled(duration)
         names = [argument.name for argument in self._functions[reference.name].inputs]
-        places = tuple(names.index(name) for name in lowered.inputs)
-        return Compiled(lowered, run, places, is_new=True, compile_ns=duration)
+        numbers = tuple(names.index(name) for name in lowered.inputs)
+        return Compiled(lowered, run, numbers, is_new=True, compile_ns=duration)
 
 
 def _keys(attributes: Mapping[str, Attribute]) -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ from compiler.jit.flags import Flags
 
 DEFAULT_DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
 
-_PART = re.compile(
+_FIELD = re.compile(
     r"/(?:job:(?P<job>[A-Za-z][A-Za-z0-9_]*)|replica:(?P<replica>[0-9]+|\*)|task:(?P<task>[0-9]+|\*)"
     r"|device:(?P<type>[A-Za-z][A-Za-z0-9_]*)(?::(?P<index>[0-9]+|\*))?"
     r"|(?P<old>cpu|gpu|CPU|GPU):(?P<old_index>[0-9]+|\*))(?=/|\Z)",
@@ -72,7 +72,7 @@ def device_of(name: str, default: Device | None = None) -> Device:
     base = default or Device("localhost", "0", "0", "CPU", "0")
     found: dict[str, str] = {}
     at = 0
-    while (match := _PART.match(name, at)) is not None:
+    while (match := _FIELD.match(name, at)) is not None:
         found |= {key: value for key, value in match.groupdict().items() if value is not None}
         at = match.end()
     if at != len(name):

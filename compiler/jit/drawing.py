@@ -50,13 +50,13 @@ def drawing_of(
             continue
         nodes = tuple(_node(topology, number, kinds, reasons) for number in numbers)
         members += [Frame(f"c_{nodes[0].key}", key, f"{key}: {len(nodes)} nodes", nodes)] if key in kinds else nodes
-    place = {number: rank for rank, numbers in enumerate(groups.values()) for number in numbers}
+    rank_of = {number: rank for rank, numbers in enumerate(groups.values()) for number in numbers}
     edges = [
         Edge(
             f"n{edge.source}",
             f"n{edge.target}",
             _said(topology, edge.source, edge.port),
-            is_broken=edge.is_control or topology.is_back_edge(edge) or place[edge.source] > place[edge.target],
+            is_broken=edge.is_control or topology.is_back_edge(edge) or rank_of[edge.source] > rank_of[edge.target],
         )
         for edge in topology.edges()
         if edge.source != SOURCE and edge.target != SINK

@@ -71,16 +71,16 @@ class _Encapsulator:
         """Make functions, then calls, then let the rest of the graph take from these."""
         results = {name: self._results(members) for name, members in self._clusters.items()}
         given = {
-            place: f"{self._calls[name]}:{number}" if number else self._calls[name]
-            for name, places in results.items()
-            for number, place in enumerate(places)
+            output: f"{self._calls[name]}:{number}" if number else self._calls[name]
+            for name, outputs in results.items()
+            for number, output in enumerate(outputs)
         }
         calls, functions = [], []
         for name, members in self._clusters.items():
             arguments = self._arguments(members)
-            function, places = self._ordered(self._function(name, members, arguments, results[name]), [*arguments])
+            function, outputs = self._ordered(self._function(name, members, arguments, results[name]), [*arguments])
             functions.append(function)
-            calls.append(self._call(name, members, function, [self._taken(place, given) for place in places]))
+            calls.append(self._call(name, members, function, [self._taken(output, given) for output in outputs]))
         kept = [self._outside(number, given) for number in self._topology.numbers if not self._cluster(number)]
         return replace(self._graph, nodes=[*kept, *calls], functions=[*self._graph.functions, *functions])
 
@@ -120,40 +120,42 @@ class _Encapsulator:
     ) -> Function:
         inside = {self._topology.nodes[number].name for number in members}
         names = Names(inside)
-        spelled = {place: names.free(argument_name(self._spelled(place, "arg"))) for place in arguments}
+        spelled = {source: names.free(argument_name(self._spelled(source, "arg"))) for source in arguments}
         body = [self._inside(number, spelled) for number in members]
         outputs, returns = [], {}
         own = Names()
-        for place in results:
-            kind = type_at(output_types(self._topology.nodes[place[0]], self._library), place[1])
-            result = Argument(own.free(argument_name(self._spelled(place, "retval"))), kind or DataType(0))
+        for source in results:
+            kind = type_at(output_types(self._topology.nodes[source[0]], self._library), source[1])
+            result = Argument(own.free(argument_name(self._spelled(source, "retval"))), kind or DataType(0))
             outputs.append(result)
-            returns[result.name] = self._output(place)
+            returns[result.name] = self._output(source)
         effects = {
             self._topology.nodes[number].name: self._topology.nodes[number].name
             for number in members
             if self._has_effect(number)
         }
-        takes = tuple(Argument(spelled[place], data_type) for place, data_type in arguments.items())
+        takes = tuple(Argument(spelled[source], data_type) for source, data_type in arguments.items())
         return Function(self._functions[name], takes, tuple(outputs), body, returns, effects)
 
-    def _ordered(self, function: Function, places: Sequence[tuple[int, int]]) -> tuple[Function, list[tuple[int, int]]]:
+    def _ordered(
+        self, function: Function, sources: Sequence[tuple[int, int]]
+    ) -> tuple[Function, list[tuple[int, int]]]:
         """The function with its arguments in the order in which it is compiled, and what they are."""
         known = known_arguments(Graph([], [*self._graph.functions, function]), function.name)
 
         def rank(number: int) -> int:
             return 0 if number in known else 2 if function.inputs[number].type == RESOURCE else 1
 
-        order = sorted(range(len(places)), key=rank)
-        return replace(function, inputs=tuple(function.inputs[number] for number in order)), [places[n] for n in order]
+        order = sorted(range(len(sources)), key=rank)
+        return replace(function, inputs=tuple(function.inputs[number] for number in order)), [sources[n] for n in order]
 
-    def _spelled(self, place: tuple[int, int], what: str) -> str:
-        return f"{self._topology.nodes[place[0]].name}_{place[1]}_{what}"
+    def _spelled(self, source: tuple[int, int], what: str) -> str:
+        return f"{self._topology.nodes[source[0]].name}_{source[1]}_{what}"
 
-    def _output(self, place: tuple[int, int]) -> str:
+    def _output(self, source: tuple[int, int]) -> str:
         """How the body of a function spells an output of one of its nodes."""
-        node = self._topology.nodes[place[0]]
-        return f"{node.name}:{output_names(node, self._library)[place[1]]}"
+        node = self._topology.nodes[source[0]]
+        return f"{node.name}:{output_names(node, self._library)[source[1]]}"
 
     def _inside(self, number: int, spelled: Mapping[tuple[int, int], str]) -> Node:
         """A node of a cluster as the function has it."""
@@ -212,9 +214,9 @@ class _Encapsulator:
         cluster = self._cluster(number)
         return self._calls[cluster] if cluster else self._topology.nodes[number].name
 
-    def _taken(self, place: tuple[int, int], given: Mapping[tuple[int, int], str]) -> str:
-        name = self._topology.nodes[place[0]].name
-        return given.get(place) or (f"{name}:{place[1]}" if place[1] else name)
+    def _taken(self, source: tuple[int, int], given: Mapping[tuple[int, int], str]) -> str:
+        name = self._topology.nodes[source[0]].name
+        return given.get(source) or (f"{name}:{source[1]}" if source[1] else name)
 
     def _outside(self, number: int, given: Mapping[tuple[int, int], str]) -> Node:
         """A node that is in no cluster, as the new graph has it."""

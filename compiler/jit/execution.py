@@ -55,29 +55,29 @@ def for_execution(
     fed: dict[Endpoint, str] = {}
     added = []
     for number, text in enumerate(feeds):
-        place, data_type = _place(graph, text, library)
-        if place in fed:
+        source, data_type = _endpoint(graph, text, library)
+        if source in fed:
             raise InputError(f"{text!r} is fed twice")
-        fed[place] = f"_arg_{place.node}_{place.port}_{number}"
+        fed[source] = f"_arg_{source.node}_{source.port}_{number}"
         attributes: dict[str, Attribute] = {"T": data_type, "index": number}
-        shape = graph.node(place.node).attributes.get("shape")
-        if isinstance(shape, PartialShape) and not place.port:
+        shape = graph.node(source.node).attributes.get("shape")
+        if isinstance(shape, PartialShape) and not source.port:
             attributes["_output_shapes"] = AttributeList("shape", (shape,))
-        added.append(Node(fed[place], "_Arg", (), device, attributes))
+        added.append(Node(fed[source], "_Arg", (), device, attributes))
 
     def taken(text: str) -> str:
-        place = endpoint(text)
-        assert place is not None, "the graph is verified"
-        if place.port < 0 and Endpoint(place.node, 0) in fed:
-            return f"^{fed[Endpoint(place.node, 0)]}"
-        return fed.get(place, text)
+        source = endpoint(text)
+        assert source is not None, "the graph is verified"
+        if source.port < 0 and Endpoint(source.node, 0) in fed:
+            return f"^{fed[Endpoint(source.node, 0)]}"
+        return fed.get(source, text)
 
     nodes = [replace(node, inputs=tuple(map(taken, node.inputs))) for node in graph.nodes]
     results = []
     for number, text in enumerate(fetches):
-        place, data_type = _place(graph, text, library)
-        name = f"_retval_{place.node}_{place.port}_{number}"
-        results.append(Node(name, "_Retval", (taken(str(place)),), device, {"T": data_type, "index": number}))
+        source, data_type = _endpoint(graph, text, library)
+        name = f"_retval_{source.node}_{source.port}_{number}"
+        results.append(Node(name, "_Retval", (taken(str(source)),), device, {"T": data_type, "index": number}))
     for name in targets:
         graph.node(name)
     nodes = [*nodes, *added, *results]
@@ -86,17 +86,17 @@ def for_execution(
     return Execution(replace(graph, nodes=kept), tuple(one.name for one in added), tuple(one.name for one in results))
 
 
-def _place(graph: Graph, text: str, library: Library) -> tuple[Endpoint, DataType]:
+def _endpoint(graph: Graph, text: str, library: Library) -> tuple[Endpoint, DataType]:
     """The output that a feed or fetch names, and its type."""
-    place = endpoint(text)
-    if place is None or place.port < 0:
+    source = endpoint(text)
+    if source is None or source.port < 0:
         raise InputError(f"{text!r} names no output of a node: give it as node or node:port")
-    node = graph.node(place.node)
+    node = graph.node(source.node)
     given = output_types(node, library)
-    if given is not None and place.port >= len(given):
+    if given is not None and source.port >= len(given):
         raise InputError(f"{text!r}: {node.op} has {len(given)} outputs, counted from 0")
-    found = type_at(given, place.port)
-    return place, found.base if found else DataType(0)
+    found = type_at(given, source.port)
+    return source, found.base if found else DataType(0)
 
 
 def _needed(nodes: Sequence[Node], wanted: Sequence[str]) -> set[str]:

@@ -88,10 +88,10 @@ class _Rewriting:
         kind = self.node.attributes["T"]
         shape = self._add("input_shape", "Shape", (x,), {"T": kind, "out_type": _INT64})
         constants: dict[int, str] = {}
-        parts = []
+        pieces = []
         for number, size in enumerate(sizes):
             if size >= 0:
-                parts.append(self._constant(size, constants))
+                pieces.append(self._constant(size, constants))
                 continue
             ends = [
                 self._add(
@@ -102,12 +102,12 @@ class _Rewriting:
                 )
                 for name, text in (("begin", begin), ("input_shape", shape))
             ]
-            parts.append(self._add(f"slice_size_{number}", "Sub", (ends[1], ends[0]), {"T": _INT64}))
-        if len(parts) == 1:
-            return parts[0]
+            pieces.append(self._add(f"slice_size_{number}", "Sub", (ends[1], ends[0]), {"T": _INT64}))
+        if len(pieces) == 1:
+            return pieces[0]
         axis = self._add("concat_axis", "Const", self.waits, _stated(np.array(0, np.int32), _INT32))
-        listed: dict[str, Attribute] = {"N": len(parts), "T": _INT64, "Tidx": _INT32}
-        return self._add("slice_size", "ConcatV2", (*parts, axis), listed)
+        listed: dict[str, Attribute] = {"N": len(pieces), "T": _INT64, "Tidx": _INT32}
+        return self._add("slice_size", "ConcatV2", (*pieces, axis), listed)
 
     def _constant(self, value: int, made: dict[int, str]) -> str:
         """A vector of one number, which waits for what the slice's own size waits for."""

@@ -66,10 +66,10 @@ def _is_spelled(called: Function, library: Library) -> bool:
     """Whether it is known which output each name in a body means."""
     outputs = {node.name: output_names(node, library) for node in called.nodes}
     texts = (*called.returns.values(), *(text for node in called.nodes for text in node.inputs))
-    places = (endpoint(text, in_function=True) for text in texts)
+    sources = (endpoint(text, in_function=True) for text in texts)
     return all(
-        place is not None and (not place.output or f"{place.output}:{place.port}" in outputs.get(place.node, ()))
-        for place in places
+        source is not None and (not source.output or f"{source.output}:{source.port}" in outputs.get(source.node, ()))
+        for source in sources
     )
 
 
@@ -105,15 +105,15 @@ class _Inliner:
         waits = call.inputs[len(call.data_inputs) :]
 
         def translated(text: str) -> str:
-            place = endpoint(text, in_function=True)
-            assert place is not None, "the graph is verified"
+            found = endpoint(text, in_function=True)
+            assert found is not None, "the graph is verified"
             if is_control(text):
-                source = names.get(place.node) or takes[place.node].partition(":")[0]
+                source = names.get(found.node) or takes[found.node].partition(":")[0]
                 return f"^{source}"
-            if place.node in takes:
-                return takes[place.node]
-            port = outputs[place.node].index(f"{place.output}:{place.port}") if place.output else place.port
-            return f"{names[place.node]}:{port}" if port else names[place.node]
+            if found.node in takes:
+                return takes[found.node]
+            port = outputs[found.node].index(f"{found.output}:{found.port}") if found.output else found.port
+            return f"{names[found.node]}:{port}" if port else names[found.node]
 
         for node in called.nodes:
             inputs = tuple(map(translated, node.inputs))

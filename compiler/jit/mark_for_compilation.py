@@ -165,9 +165,9 @@ class _Marker:
         checker = self._checkers.setdefault(registration, Compilability(self._library, registration))
         if must_be_constant and self._is_stateful(node):
             return "its value must be a compile-time constant where it is used, and is another each time"
-        return checker.objection(node) or self._choice(node) or self._place(node, number)
+        return checker.objection(node) or self._choice(node) or self._device_objection(node, number)
 
-    def _place(self, node: Node, number: int) -> str:
+    def _device_objection(self, node: Node, number: int) -> str:
         """What speaks against a node because of those around it."""
         if self._takes_reference(node, number):
             return "it hands on a reference to a variable"

@@ -59,16 +59,16 @@ class Predicate:
             case _:
                 return f"{{{self.operands[0]},&,{self.operands[1]}}}<{self.name}>"
 
-    def parts(self) -> Iterator[Predicate]:
+    def subpredicates(self) -> Iterator[Predicate]:
         """The formula and all inside it, each once."""
         seen, stack = {self}, [self]
         while stack:
             one = stack.pop()
             yield one
-            for part in one.operands:
-                if part not in seen:
-                    seen.add(part)
-                    stack.append(part)
+            for operand in one.operands:
+                if operand not in seen:
+                    seen.add(operand)
+                    stack.append(operand)
 
 
 class Predicates:
@@ -147,7 +147,10 @@ class Predicates:
         common = self._common(flat, other)
         if not common:
             return self._one(kind, tuple(sorted(flat, key=lambda one: one.number)))
-        rests = [self._combined(other, [part for part in one.operands if part not in common]) for one in flat]
+        rests = [
+            self._combined(other, [one_operand for one_operand in one.operands if one_operand not in common])
+            for one in flat
+        ]
         return self._combined(other, [self._combined(kind, rests), *common])
 
     def _ended(self, flat: dict[Predicate, None]) -> list[Predicate] | None:
@@ -162,8 +165,8 @@ class Predicates:
         for one in flat:
             if one.kind in (Kind.AND, Kind.OR) and one.operands:
                 contrary = self.no(one)
-                parts = contrary.operands if contrary.kind in (Kind.AND, Kind.OR) else (contrary,)
-                if contrary in flat or all(part in flat for part in parts):
+                alternatives = contrary.operands if contrary.kind in (Kind.AND, Kind.OR) else (contrary,)
+                if contrary in flat or all(operand in flat for operand in alternatives):
                     return True
         return False
 
@@ -173,4 +176,4 @@ class Predicates:
         formulas = list(flat)
         if not formulas or any(one.kind is not other for one in formulas):
             return []
-        return [part for part in formulas[0].operands if all(part in one.operands for one in formulas)]
+        return [operand for operand in formulas[0].operands if all(operand in one.operands for one in formulas)]

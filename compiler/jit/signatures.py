@@ -88,9 +88,9 @@ _PYTHON: Mapping[str, type] = {
 }
 
 
-def type_at(types: Types | None, place: int) -> DataType | None:
+def type_at(types: Types | None, index: int) -> DataType | None:
     """One of some types; None where it is not known, or not there."""
-    return types[place] if types is not None and 0 <= place < len(types) else None
+    return types[index] if types is not None and 0 <= index < len(types) else None
 
 
 def has_resource(types: Sequence[DataType | None]) -> bool:

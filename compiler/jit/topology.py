@@ -50,10 +50,10 @@ class Topology:
         self.outputs: list[list[Edge]] = [[] for _ in self.nodes]
         for number in self.numbers:
             for slot, text in enumerate(self.nodes[number].inputs):
-                place = endpoint(text)
-                assert place is not None, "the graph is verified"
-                waits = place.port == CONTROL
-                self._add(Edge(self.number[place.node], place.port, number, CONTROL if waits else slot))
+                source = endpoint(text)
+                assert source is not None, "the graph is verified"
+                waits = source.port == CONTROL
+                self._add(Edge(self.number[source.node], source.port, number, CONTROL if waits else slot))
         for number in self.numbers:
             if not self.inputs[number]:
                 self._add(Edge(SOURCE, CONTROL, number, CONTROL))

@@ -30,7 +30,7 @@ def whole(dims: tuple[int, ...]) -> list[SliceDimension]:
     return [SliceDimension(0, size) for size in dims]
 
 
-def part(site: Site, value: Instruction, along: int, start: int, limit: int, stride: int = 1) -> Instruction:
+def slice_of(site: Site, value: Instruction, along: int, start: int, limit: int, stride: int = 1) -> Instruction:
     """A range of one dimension.
 
     Args:
@@ -48,7 +48,7 @@ def part(site: Site, value: Instruction, along: int, start: int, limit: int, str
 
 def inverse(order: tuple[int, ...]) -> tuple[int, ...]:
     """The permutation that undoes another."""
-    return tuple(order.index(place) for place in range(len(order)))
+    return tuple(order.index(index) for index in range(len(order)))
 
 
 def _transpose_pair(site: Site) -> Instruction:
@@ -86,7 +86,7 @@ def _split_and_join(site: Site) -> Instruction:
     along = pick(site.choices, [d for d, size in enumerate(site.shape.dims) if size > 1])
     size = site.shape.dims[along]
     cuts = sorted({0, *(site.choices.integer(1, size - 1) for _ in range(site.choices.integer(1, 2))), size})
-    ranges = [part(site, site.instruction, along, start, limit) for start, limit in pairwise(cuts)]
+    ranges = [slice_of(site, site.instruction, along, start, limit) for start, limit in pairwise(cuts)]
     return site.build("concatenate", ranges, dimensions=(along,))
 
 
@@ -99,7 +99,7 @@ def _pad_and_slice(site: Site) -> Instruction:
     padding[along] = PaddingDimension(low, high, interior)
     value = site.scalar(site.choices.integer(0, 1))
     padded = site.build("pad", [site.instruction, value], padding=tuple(padding))
-    return part(site, padded, along, low, low + (size - 1) * (interior + 1) + 1, interior + 1)
+    return slice_of(site, padded, along, low, low + (size - 1) * (interior + 1) + 1, interior + 1)
 
 
 def _doubled(site: Site) -> Instruction:
@@ -108,7 +108,7 @@ def _doubled(site: Site) -> Instruction:
     size = site.shape.dims[along]
     both = site.build("concatenate", [site.instruction, site.instruction], dimensions=(along,))
     start = size if chance(site.choices, 50) else 0
-    return part(site, both, along, start, start + size)
+    return slice_of(site, both, along, start, start + size)
 
 
 def _starts(site: Site) -> list[Instruction]:
@@ -130,7 +130,7 @@ def _update_with_itself(site: Site) -> Instruction:
     starts = _starts(site)
     starts[along] = site.scalar(start, S32)
     return site.build(
-        "dynamic-update-slice", [site.instruction, part(site, site.instruction, along, start, limit), *starts]
+        "dynamic-update-slice", [site.instruction, slice_of(site, site.instruction, along, start, limit), *starts]
     )
 
 
@@ -150,7 +150,7 @@ def _broadcast_and_slice(site: Site) -> Instruction:
     """`x -> reshape(slice(broadcast(x)))`, one of several copies."""
     copies = _copies(site)
     at = site.choices.integer(0, copies.array.dims[0] - 1)
-    return site.build("reshape", [part(site, copies, 0, at, at + 1)], shape=site.shape)
+    return site.build("reshape", [slice_of(site, copies, 0, at, at + 1)], shape=site.shape)
 
 
 def _broadcast_and_reduce(site: Site) -> Instruction:

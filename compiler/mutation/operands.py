@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from compiler.generate.choices import permutation, pick
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
-from compiler.mutation.movement import inverse, is_ranked, part
+from compiler.mutation.movement import inverse, is_ranked, slice_of
 from compiler.mutation.site import Mutation, Site, bare, is_movable
 from compiler.ops import Trait, having, narrowing
 
@@ -63,7 +63,7 @@ def _rotate(site: Site) -> Instruction:
     turned = site.build("concatenate", [operands[-1], *operands[:-1]], dimensions=(along,))
     first = operands[-1].array.dims[along]
     size = turned.array.dims[along]
-    ends = [part(site, turned, along, first, size), part(site, turned, along, 0, first)]
+    ends = [slice_of(site, turned, along, first, size), slice_of(site, turned, along, 0, first)]
     return site.build("concatenate", ends, dimensions=(along,))
 
 
@@ -111,18 +111,18 @@ def _elsewhere(site: Site) -> Instruction:
     return back(site.computation.add(copy))
 
 
-def _in_parts(site: Site) -> Instruction:
+def _in_pieces(site: Site) -> Instruction:
     """f(x) -> concatenate(f(slice(x)), f(slice(x)))."""
     along = pick(site.choices, [d for d, size in enumerate(site.shape.dims) if size > 1])
     size = site.shape.dims[along]
     at = site.choices.integer(1, size - 1)
-    parts = []
+    pieces = []
     for start, limit in ((0, at), (at, size)):
-        operands = [part(site, o, along, start, limit) if o.array.dims else o for o in site.instruction.operands]
+        operands = [slice_of(site, o, along, start, limit) if o.array.dims else o for o in site.instruction.operands]
         dims = tuple(limit - start if d == along else n for d, n in enumerate(site.shape.dims))
         copy = site.instruction.clone(operands, shape=ArrayShape(site.shape.element_type, dims))
-        parts.append(site.computation.add(copy))
-    return site.build("concatenate", parts, dimensions=(along,))
+        pieces.append(site.computation.add(copy))
+    return site.build("concatenate", pieces, dimensions=(along,))
 
 
 def _of_scalar(site: Site) -> Instruction:
@@ -182,6 +182,6 @@ MUTATIONS: dict[str, Mutation] = {
     "rotate-concatenation": Mutation(_joins(2), _rotate),
     "nest-concatenation": Mutation(_joins(3), _nest),
     "in-another-view": Mutation(_is_elementwise, _elsewhere),
-    "in-parts": Mutation(_is_long, _in_parts),
+    "in-parts": Mutation(_is_long, _in_pieces),
     "broadcast-twice": Mutation(_is_broadcast, _of_scalar),
 }

@@ -41,15 +41,15 @@ def _carried(shape: Shape, opcode: str) -> TupleShape:
     return shape
 
 
-def _begins(part: Shape, whole: Shape) -> bool:
+def _begins(prefix: Shape, whole: Shape) -> bool:
     """Whether a shape is another, or of a tuple the beginning; an empty tuple begins anything."""
-    if agree(part, whole):
+    if agree(prefix, whole):
         return True
-    if not isinstance(part, TupleShape):
+    if not isinstance(prefix, TupleShape):
         return False
     if not isinstance(whole, TupleShape):
-        return not part.elements
-    return len(part.elements) <= len(whole.elements) and all(map(_begins, part.elements, whole.elements))
+        return not prefix.elements
+    return len(prefix.elements) <= len(whole.elements) and all(map(_begins, prefix.elements, whole.elements))
 
 
 def _check(instruction: Instruction, shape: TupleShape, arguments: tuple[Shape, ...], computation: Computation) -> None:

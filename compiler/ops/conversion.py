@@ -152,7 +152,7 @@ def _reduce_precision(instruction: Instruction, values: Sequence[Array], _: Eval
     return narrow(np.where(np.isnan(wide), wide, rounded).astype(wide.dtype), element_type)
 
 
-def _part_type(element_type: ElementType) -> ElementType:
+def _component_type(element_type: ElementType) -> ElementType:
     return {C64: F32, C128: F64}.get(element_type, element_type)
 
 
@@ -231,7 +231,7 @@ OPS: dict[str, Op] = {
             1,
             "Real part.",
             kinds(real=np.array, complex_=np.real),
-            result=_part_type,
+            result=_component_type,
             traits=Trait.EXACT | Trait.SIGNED_ZEROS,
         ).op(),
         Row(
@@ -239,7 +239,7 @@ OPS: dict[str, Op] = {
             1,
             "Imaginary part.",
             kinds(real=zeros_like, complex_=np.imag),
-            result=_part_type,
+            result=_component_type,
             traits=Trait.EXACT | Trait.SIGNED_ZEROS,
         ).op(),
         Op(

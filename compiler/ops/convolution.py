@@ -45,16 +45,16 @@ def _infer_convolution(instruction: Instruction) -> Shape:
     require(len(window) == spatial, f"the window has {len(window)} dimensions, dim_labels {spatial} spatial ones")
     feature_groups, batch_groups = _groups(instruction)
     _check_groups(lhs, rhs, labels, feature_groups, batch_groups)
-    for index, place in enumerate(labels.kernel_spatial):
-        sizes = (rhs.dims[place], window[index].size)
+    for index, dim in enumerate(labels.kernel_spatial):
+        sizes = (rhs.dims[dim], window[index].size)
         require(sizes[0] == sizes[1], f"window size {sizes[1]} of spatial dimension {index} is not that of {rhs}")
     moved = ArrayShape(lhs.element_type, tuple(lhs.dims[d] for d in labels.input_spatial))
-    places = check_window(moved, window)
+    counts = check_window(moved, window)
     dims = [0] * lhs.rank
     dims[labels.output_batch] = lhs.dims[labels.input_batch] // batch_groups
     dims[labels.output_feature] = rhs.dims[labels.kernel_output_feature]
-    for place, size in zip(labels.output_spatial, places, strict=True):
-        dims[place] = size
+    for dim, size in zip(labels.output_spatial, counts, strict=True):
+        dims[dim] = size
     return ArrayShape(result_type(instruction, wider_type(lhs, rhs)), tuple(dims))
 
 
@@ -88,8 +88,8 @@ def _convolution(instruction: Instruction, values: Sequence[Value], _: Evaluator
     lhs = lhs.transpose(*labels.input_spatial, labels.input_batch, labels.input_feature)
     rhs = rhs.transpose(*labels.kernel_spatial, labels.kernel_input_feature, labels.kernel_output_feature)
     none = window_padding(_POINT)
-    lhs = pad(lhs, 0, [*(window_padding(part) for part in window), none, none])
-    reversed_axes = tuple(index for index, part in enumerate(window) if part.reversal)
+    lhs = pad(lhs, 0, [*(window_padding(dimension) for dimension in window), none, none])
+    reversed_axes = tuple(index for index, dimension in enumerate(window) if dimension.reversal)
     rhs = np.flip(rhs, reversed_axes) if reversed_axes else rhs
     product = _sum_of_products(lhs, rhs, window, feature_groups, batch_groups)
     order = np.empty(product.ndim, np.int64)
@@ -101,26 +101,30 @@ def _sum_of_products(lhs: Array, rhs: Array, window: Window, feature_groups: int
     batch = lhs.shape[-2]
     *_, inputs, outputs = rhs.shape
     groups = feature_groups * batch_groups
-    covered = [(part.size - 1) * part.rhs_dilate + 1 for part in window]
-    places = [max(0, (n - c) // p.stride + 1) for n, c, p in zip(lhs.shape, covered, window, strict=False)]
+    covered = [(dimension.size - 1) * dimension.rhs_dilate + 1 for dimension in window]
+    counts = [max(0, (n - c) // p.stride + 1) for n, c, p in zip(lhs.shape, covered, window, strict=False)]
     rows = batch // batch_groups
-    total = np.zeros((groups, int(np.prod(places, dtype=np.int64)) * rows, outputs // groups), lhs.dtype)
-    for tap in itertools.product(*(range(part.size) for part in window)):
+    total = np.zeros((groups, int(np.prod(counts, dtype=np.int64)) * rows, outputs // groups), lhs.dtype)
+    for tap in itertools.product(*(range(dimension.size) for dimension in window)):
         region = tuple(
-            slice(k * part.rhs_dilate, k * part.rhs_dilate + max(count - 1, 0) * part.stride + 1, part.stride)
-            for k, part, count in zip(tap, window, places, strict=True)
+            slice(
+                k * dimension.rhs_dilate,
+                k * dimension.rhs_dilate + max(count - 1, 0) * dimension.stride + 1,
+                dimension.stride,
+            )
+            for k, dimension, count in zip(tap, window, counts, strict=True)
         )
-        if 0 in places:
+        if 0 in counts:
             break
-        shifted = lhs[region].reshape(*places, batch_groups, rows, feature_groups, inputs)
-        spatial = range(len(places))
-        count = len(places)
+        shifted = lhs[region].reshape(*counts, batch_groups, rows, feature_groups, inputs)
+        spatial = range(len(counts))
+        count = len(counts)
         left = shifted.transpose(count, count + 2, *spatial, count + 1, count + 3)
         left = left.reshape(groups, total.shape[1], inputs)
         right = rhs[tap].reshape(inputs, groups, outputs // groups).transpose(1, 0, 2)
         total += matrix_product(left, right)
-    grouped = total.reshape(groups, *places, rows, outputs // groups)
-    return np.moveaxis(grouped, 0, -2).reshape(*places, rows, outputs)
+    grouped = total.reshape(groups, *counts, rows, outputs // groups)
+    return np.moveaxis(grouped, 0, -2).reshape(*counts, rows, outputs)
 
 
 OPS: dict[str, Op] = {

@@ -54,10 +54,13 @@ def _infer_broadcast(instruction: Instruction) -> Shape:
     if len(mapping) != source.rank:
         raise ShapeError(f"dimensions={list(mapping)} must name one dimension for each of {source}")
     distinct_dimensions(mapping, target.rank, "dimensions")
-    for index, place in enumerate(mapping):
-        fits = source.dims[index] == target.dims[place] or UNBOUNDED in (source.dims[index], target.dims[place])
+    for index, target_dim in enumerate(mapping):
+        fits = source.dims[index] == target.dims[target_dim] or UNBOUNDED in (
+            source.dims[index],
+            target.dims[target_dim],
+        )
         if not fits:
-            raise ShapeError(f"dimension {index} of {source} does not fit dimension {place} of {target}")
+            raise ShapeError(f"dimension {index} of {source} does not fit dimension {target_dim} of {target}")
     return target
 
 
@@ -65,12 +68,12 @@ def _broadcast(instruction: Instruction, values: Sequence[Array], _: Evaluator) 
     (value,) = values
     mapping = instruction.attributes.get("dimensions", ())
     dims = list(instruction.array.dims)
-    for index, place in enumerate(mapping):
-        dims[place] = value.shape[index]
+    for index, target_dim in enumerate(mapping):
+        dims[target_dim] = value.shape[index]
     order = np.argsort(mapping, kind="stable") if mapping else ()
     expanded = [1] * len(dims)
-    for place in mapping:
-        expanded[place] = dims[place]
+    for target_dim in mapping:
+        expanded[target_dim] = dims[target_dim]
     return np.broadcast_to(value.transpose(tuple(order)).reshape(expanded), dims)
 
 
@@ -127,12 +130,12 @@ def _infer_slice(instruction: Instruction) -> Shape:
     ranges: tuple[SliceDimension, ...] = instruction.attributes["slice"]
     require(len(ranges) == source.rank, f"slice names {len(ranges)} ranges for {source}")
     dims = []
-    for index, (part, size) in enumerate(zip(ranges, source.dims, strict=True)):
-        text = f"[{part.start}:{part.limit}:{part.stride}]"
-        inside = 0 <= part.start <= part.limit and (size == UNBOUNDED or part.limit <= size)
+    for index, (range_, size) in enumerate(zip(ranges, source.dims, strict=True)):
+        text = f"[{range_.start}:{range_.limit}:{range_.stride}]"
+        inside = 0 <= range_.start <= range_.limit and (size == UNBOUNDED or range_.limit <= size)
         require(inside, f"slice {text} is outside of dimension {index} of {source}")
-        require(part.stride >= 1, f"the stride of slice {text} must be at least 1")
-        dims.append(-(-(part.limit - part.start) // part.stride))
+        require(range_.stride >= 1, f"the stride of slice {text} must be at least 1")
+        dims.append(-(-(range_.limit - range_.start) // range_.stride))
     return ArrayShape(source.element_type, tuple(dims), source.dynamic)
 
 
@@ -150,9 +153,9 @@ def _infer_pad(instruction: Instruction) -> Shape:
     )
     require(len(padding) == source.rank, f"padding names {len(padding)} dimensions for {source}")
     dims = []
-    for index, (part, size) in enumerate(zip(padding, source.dims, strict=True)):
-        require(part.interior >= 0, f"interior padding {part.interior} of dimension {index} must not be negative")
-        padded = UNBOUNDED if size == UNBOUNDED else padded_size(size, part)
+    for index, (edge, size) in enumerate(zip(padding, source.dims, strict=True)):
+        require(edge.interior >= 0, f"interior padding {edge.interior} of dimension {index} must not be negative")
+        padded = UNBOUNDED if size == UNBOUNDED else padded_size(size, edge)
         require(padded >= 0 or size == UNBOUNDED, f"padding leaves {padded} elements in dimension {index} of {source}")
         dims.append(padded)
     return ArrayShape(source.element_type, tuple(dims), source.dynamic)

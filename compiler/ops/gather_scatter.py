@@ -122,7 +122,7 @@ class Indexing:
         """Dimensions of the indexed array that a window keeps."""
         return [d for d in range(rank) if d not in self.collapsed and d not in self.batching]
 
-    def places(self, indices: Array, rank: int, sizes: Sequence[int]) -> list[Array]:
+    def starts(self, indices: Array, rank: int, sizes: Sequence[int]) -> list[Array]:
         """Start indices for each dimension of the indexed array, shaped to broadcast as batch dims, window dims."""
         if self.vector == indices.ndim:
             indices = indices[..., None]
@@ -217,7 +217,7 @@ def _gather(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> 
     sizes = [n if size == bound else size for size, n, bound in bounds]
     _check_room(sizes, source.shape)
     kept = indexing.kept(source.ndim)
-    starts = indexing.places(indices, source.ndim, kept)
+    starts = indexing.starts(indices, source.ndim, kept)
     at = [np.clip(start, 0, n - size) for start, n, size in zip(starts, source.shape, sizes, strict=True)]
     for position, d in enumerate(kept):
         at[d] = at[d] + np.arange(sizes[d]).reshape([-1 if k == position else 1 for k in range(len(kept))])
@@ -274,9 +274,9 @@ def _check_updates(indexing: Indexing, source: ArrayShape, indices: ArrayShape, 
     outer = [n for d, n in enumerate(update.dims) if d not in indexing.window]
     same = len(outer) == len(batch) and all(a == b or UNBOUNDED in (a, b) for a, b in zip(outer, batch, strict=True))
     require(same, f"outside of its windows the update {update} must have the dimensions {batch} of the indices")
-    for d, place in zip(indexing.kept(source.rank), sorted(indexing.window), strict=True):
-        fits = update.dims[place] <= source.dims[d] or source.dims[d] == UNBOUNDED
-        require(fits, f"dimension {place} of the update {update} does not fit dimension {d} of {source}")
+    for d, dim in zip(indexing.kept(source.rank), sorted(indexing.window), strict=True):
+        fits = update.dims[dim] <= source.dims[d] or source.dims[d] == UNBOUNDED
+        require(fits, f"dimension {dim} of the update {update} does not fit dimension {d} of {source}")
 
 
 def _scatter(instruction: Instruction, values: Sequence[Array], evaluator: Evaluator) -> Value:
@@ -289,18 +289,18 @@ def _scatter(instruction: Instruction, values: Sequence[Array], evaluator: Evalu
     kept, sizes = indexing.kept(rank), moved[0].shape[len(outer) :]
     flat = np.zeros((1,) * len(order), np.int64)
     inside = np.ones(flat.shape, np.bool_)
-    starts = indexing.places(indices, rank, kept)
+    starts = indexing.starts(indices, rank, kept)
     for d, (start, n) in enumerate(zip(starts, sources[0].shape, strict=True)):
         size = sizes[kept.index(d)] if d in kept else 1
         inside = inside & (start >= 0) & (start <= n - size)
-        place = start + np.arange(size).reshape([-1 if k == d else 1 for k in kept]) if d in kept else start
-        flat = flat * n + place
+        position = start + np.arange(size).reshape([-1 if k == d else 1 for k in kept]) if d in kept else start
+        flat = flat * n + position
     chosen = np.broadcast_to(inside, moved[0].shape)
-    places = np.broadcast_to(flat, moved[0].shape)[chosen]
+    positions = np.broadcast_to(flat, moved[0].shape)[chosen]
     results = scatter_flat(
         instruction.attributes["to_apply"],
         [source.reshape(-1) for source in sources],
-        places,
+        positions,
         [update[chosen] for update in moved],
         [o.array.element_type for o in instruction.operands[:count]],
         evaluator,

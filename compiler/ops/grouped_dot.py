@@ -80,12 +80,12 @@ def _ragged_dot(instruction: Instruction, values: Sequence[Array], _: Evaluator)
     if ragged in numbers.lhs_batch:
         return rounded(contract(lhs, rhs, numbers), element_type)
     masks = _group_masks(values[2], lhs, ragged, numbers)
-    parts = [np.where(mask, lhs, 0) for mask in masks]
+    groups = [np.where(mask, lhs, 0) for mask in masks]
     if ragged in numbers.lhs_contracting:
-        return rounded(np.stack([contract(part, rhs, numbers) for part in parts]), element_type)
+        return rounded(np.stack([contract(one, rhs, numbers) for one in groups]), element_type)
     group = group_dims[0]
     products = [
-        contract(part, np.take(rhs, index, axis=group), _without(numbers, group)) for index, part in enumerate(parts)
+        contract(one, np.take(rhs, index, axis=group), _without(numbers, group)) for index, one in enumerate(groups)
     ]
     return rounded(np.sum(products, axis=0), element_type)
 

@@ -84,7 +84,7 @@ def _triangular_solve(instruction: Instruction, values: Sequence[Array], _: Eval
 
 
 _FFT_TYPES = {"FFT": (C64, C128), "IFFT": (C64, C128), "RFFT": (F32, F64), "IRFFT": (C64, C128)}
-_OTHER_PART = {F32: C64, F64: C128, C64: F32, C128: F64}
+_COUNTERPART = {F32: C64, F64: C128, C64: F32, C128: F64}
 
 
 def _infer_fft(instruction: Instruction) -> Shape:
@@ -101,7 +101,7 @@ def _infer_fft(instruction: Instruction) -> Shape:
     require(
         have == want or 0 in shape.dims, f"{kind} of fft_length={list(length)} takes {list(want)}, not {list(have)}"
     )
-    element_type = _OTHER_PART[shape.element_type]
+    element_type = _COUNTERPART[shape.element_type]
     last = length[-1] // 2 + 1 if kind == "RFFT" else length[-1]
     return ArrayShape(element_type, (*shape.dims[:-1], last), shape.dynamic)
 

@@ -77,9 +77,9 @@ def _scan(instruction: Instruction, values: Sequence[Array], evaluator: Evaluato
     return final if isinstance(shape, TupleShape) else final[0]
 
 
-def _stack(parts: Sequence[Array], shape: Shape, along: int) -> Array:
+def _stack(slices: Sequence[Array], shape: Shape, along: int) -> Array:
     assert isinstance(shape, ArrayShape)
-    return np.stack(parts, axis=along) if parts else np.zeros(shape.dims, shape.element_type.dtype)
+    return np.stack(slices, axis=along) if slices else np.zeros(shape.dims, shape.element_type.dtype)
 
 
 OPS: dict[str, Op] = {

@@ -80,10 +80,10 @@ def _cbrt_complex(value: Array) -> Array:
 def _atan2_complex(y: Array, x: Array) -> Array:
     # -i log((x + iy) / sqrt(x^2 + y^2)): with u = x + iy and v = x - iy the root is that of uv, so angles and
     # logarithms of u and v say all, and no square leaves the range.
-    larger = np.maximum.reduce([np.abs(part) for part in (y.real, y.imag, x.real, x.imag)])
+    larger = np.maximum.reduce([np.abs(component) for component in (y.real, y.imag, x.real, x.imag)])
     known = np.isfinite(larger) & (larger > 0)
     scale = np.where(larger > 2.0**1000, 0.25, 1.0)
-    a, b, c, d = (part * scale for part in (x.real, x.imag, y.real, y.imag))
+    a, b, c, d = (component * scale for component in (x.real, x.imag, y.real, y.imag))
     above, below = np.arctan2(b + c, a - d), np.arctan2(b - c, a + d)
     angle = (above - below) / 2 + np.pi * _turns(above + below)
     angle = angle - 2 * np.pi * _turns(angle)

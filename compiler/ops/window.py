@@ -52,17 +52,17 @@ def _reduce_window(instruction: Instruction, values: Sequence[Array], evaluator:
     rank = arrays[0].ndim
     window = window_of(instruction, rank)
     function = ufunc(computation, types[0]) if count == 1 else None
-    places = [output_size(size, part) for size, part in zip(arrays[0].shape, window, strict=True)]
-    if 0 in places:  # nor is there then a limit to what a window covers
-        empty = tuple(np.empty(places, init.dtype) for init in inits)
+    counts = [output_size(size, dimension) for size, dimension in zip(arrays[0].shape, window, strict=True)]
+    if 0 in counts:  # nor is there then a limit to what a window covers
+        empty = tuple(np.empty(counts, init.dtype) for init in inits)
         return empty if isinstance(computation.root.shape, TupleShape) else empty[0]
     if function is not None:
         result = _by_ufunc(function, arrays[0], inits[0], window, types[0])
         return (result,) if isinstance(computation.root.shape, TupleShape) else result
-    padding = [window_padding(part) for part in window]
+    padding = [window_padding(dimension) for dimension in window]
     views = [window_view(pad(array, init, padding), window) for array, init in zip(arrays, inits, strict=True)]
     axes = range(rank, 2 * rank)
-    if all(part == PaddingDimension(0, 0) for part in padding):
+    if all(dimension == PaddingDimension(0, 0) for dimension in padding):
         results = reduce_axes(computation, views, inits, axes, types, evaluator)
     else:
         results = _fold_inside(computation, views, inits, _inside(arrays[0].shape, window), evaluator)
@@ -71,7 +71,9 @@ def _reduce_window(instruction: Instruction, values: Sequence[Array], evaluator:
 
 def _inside(dims: tuple[int, ...], window: Window) -> Array:
     """Which of the elements of each window are none of the padding."""
-    return window_view(pad(np.ones(dims, np.bool_), np.False_, [window_padding(part) for part in window]), window)
+    return window_view(
+        pad(np.ones(dims, np.bool_), np.False_, [window_padding(dimension) for dimension in window]), window
+    )
 
 
 def _fold_inside(
@@ -79,8 +81,8 @@ def _fold_inside(
 ) -> tuple[Array, ...]:
     """Fold the elements of windows one after another, passing over those in the padding."""
     rank = inside.ndim // 2
-    places = inside.shape[:rank]
-    carried = tuple(np.broadcast_to(init, places) for init in inits)
+    counts = inside.shape[:rank]
+    carried = tuple(np.broadcast_to(init, counts) for init in inits)
     for element in np.ndindex(inside.shape[rank:]):
         at = (..., *element)
         combined = apply(computation, carried, [view[at] for view in views], evaluator)
@@ -102,15 +104,15 @@ def _by_ufunc(function: np.ufunc, array: Array, init: Array, window: Window, ele
         ordered = np.flip(value, along) if backward else value
         result = function(start.astype(dtype), function.accumulate(ordered, axis=along, dtype=dtype))
         return narrow(np.flip(result, along) if backward else result, element_type)
-    neutral, padding = identity(function, element_type), [window_padding(part) for part in window]
+    neutral, padding = identity(function, element_type), [window_padding(dimension) for dimension in window]
     padded = pad(value, 1 if neutral is None else neutral, padding)
-    if neutral is None or math.prod(part.size for part in window) <= _SMALL:
+    if neutral is None or math.prod(dimension.size for dimension in window) <= _SMALL:
         axes = tuple(range(value.ndim, 2 * value.ndim))
         view = window_view(padded, window)
         inside = _inside(value.shape, window) if neutral is None else True
         return narrow(function.reduce(view, axis=axes, dtype=dtype, initial=start[()], where=inside), element_type)
-    for d, part in enumerate(window):
-        line = tuple(part if k == d else WindowDimension() for k in range(value.ndim))
+    for d, dimension in enumerate(window):
+        line = tuple(dimension if k == d else WindowDimension() for k in range(value.ndim))
         lines = window_view(padded, line).squeeze(tuple(value.ndim + k for k in range(value.ndim) if k != d))
         padded = function.reduce(lines, axis=-1, dtype=dtype)
     return narrow(function(start.astype(dtype), padded), element_type)
@@ -118,12 +120,12 @@ def _by_ufunc(function: np.ufunc, array: Array, init: Array, window: Window, ele
 
 def _running_dimension(dims: tuple[int, ...], window: Window) -> int | None:
     """The one dimension whose window reaches from the array's start (or end) to each place, if that is all there is."""
-    moving = [d for d, part in enumerate(window) if part != WindowDimension()]
+    moving = [d for d, dimension in enumerate(window) if dimension != WindowDimension()]
     if len(moving) != 1:
         return None
-    size, part = dims[moving[0]], window[moving[0]]
+    size, dimension = dims[moving[0]], window[moving[0]]
     forward, backward = WindowDimension(size, pad_low=size - 1), WindowDimension(size, pad_high=size - 1)
-    return moving[0] if part in (forward, backward) else None
+    return moving[0] if dimension in (forward, backward) else None
 
 
 def _infer_select_and_scatter(instruction: Instruction) -> Shape:
@@ -144,14 +146,14 @@ def _select_and_scatter(instruction: Instruction, values: Sequence[Array], evalu
     if not source.size:
         return np.broadcast_to(init, array.shape)
     window = window_of(instruction, array.ndim)
-    padding = [window_padding(part) for part in window]
+    padding = [window_padding(dimension) for dimension in window]
     numbers = np.arange(array.size, dtype=np.int64).reshape(array.shape)
     # Places in the padding have no number; they are never selected.
-    places = window_view(pad(numbers, -1, padding), window).reshape(*source.shape, -1)
+    positions = window_view(pad(numbers, -1, padding), window).reshape(*source.shape, -1)
     flat = array.reshape(-1)
-    chosen = places[..., 0]
-    for element in range(1, places.shape[-1]):
-        other = places[..., element]
+    chosen = positions[..., 0]
+    for element in range(1, positions.shape[-1]):
+        other = positions[..., element]
         keep = np.asarray(evaluator.map(instruction.attributes["select"], [flat[chosen], flat[other]]))
         chosen = np.where((other < 0) | (keep & (chosen >= 0)), chosen, other)
     filled = np.broadcast_to(init, flat.shape)

@@ -275,7 +275,7 @@ _PASSING = narrowing(Trait.MOVES, "broadcast reshape transpose")
 """What keeps every element that it takes, so that a bound of what it makes is a bound of what it takes."""
 
 
-def _compare_places(instruction: Instruction) -> Instruction | None:
+def _compare_positions(instruction: Instruction) -> Instruction | None:
     """`s64 compare(a, b) -> s32 compare(a, b)` of iotas, and sums of them and constants, that are small enough.
 
     Masks of attention are such, where a program counts in 64 bits.
@@ -300,10 +300,10 @@ def _bounds(value: Instruction, most: int = 16) -> tuple[int, int] | None:
     if value.opcode == "iota":
         low, high = 0, max(0, value.array.dims[value.attributes["iota_dimension"]] - 1)
     elif value.opcode == "add" and any(scalar_of(operand) is not None for operand in value.operands):
-        parts = [_bounds(operand, most - 1) for operand in value.operands]
-        if parts[0] is None or parts[1] is None:
+        bounds = [_bounds(operand, most - 1) for operand in value.operands]
+        if bounds[0] is None or bounds[1] is None:
             return None
-        low, high = (one + other for one, other in zip(*parts, strict=True))
+        low, high = (one + other for one, other in zip(*bounds, strict=True))
     else:
         scalar = scalar_of(value)
         if scalar is None:
@@ -328,7 +328,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "abs": (_abs_abs,),
     "add": (_identity, _absorber),
     "and": (_same_operands, _identity, _absorber),
-    "compare": (_compare_extreme, _compare_places),
+    "compare": (_compare_extreme, _compare_positions),
     "convert": (_convert_to_same,),
     "divide": (_divide_one, _divide_by_power_of_two, _factor_negated),
     "maximum": (_same_operands, _identity, _absorber),

@@ -38,7 +38,7 @@ def _start(start: Instruction) -> Instruction:
     assert isinstance(shape, TupleShape)
     given = build(computation, "tuple", start.operands)
     if runs_late(start):
-        return build(computation, "tuple", [given, *(_context(start, part) for part in shape.elements[1:])])
+        return build(computation, "tuple", [given, *(_context(start, inner) for inner in shape.elements[1:])])
     result = inline(start.attributes["calls"], start.operands, computation.add)
     contexts = [_context(start, element_) for element_ in shape.elements[2:]]
     return build(computation, "tuple", [given, result, *contexts])
@@ -48,7 +48,7 @@ def _late_update(update: Instruction) -> Instruction:
     computation, (carried, *added), shape = update.computation, update.operands, update.shape
     assert isinstance(shape, TupleShape)
     given = build(computation, "tuple", [*_elements(element(carried, 0)), *added])
-    return build(computation, "tuple", [given, *(_context(update, part) for part in shape.elements[1:])])
+    return build(computation, "tuple", [given, *(_context(update, inner) for inner in shape.elements[1:])])
 
 
 def _late_done(done: Instruction, start: Instruction) -> Instruction:

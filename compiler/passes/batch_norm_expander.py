@@ -53,8 +53,8 @@ class _Norm:
     def tuple(self, array: Expression, *vectors: Expression) -> Instruction:
         """The results, rounded to the operands' types."""
         first, second = (operand.array.element_type for operand in self.instruction.operands[:2])
-        parts = [array.to(first), *(vector.to(second) for vector in vectors)]
-        return build(self.instruction.computation, "tuple", [part.instruction for part in parts])
+        values = [array.to(first), *(vector.to(second) for vector in vectors)]
+        return build(self.instruction.computation, "tuple", [value.instruction for value in values])
 
 
 def _training(instruction: Instruction) -> Instruction:

@@ -33,7 +33,7 @@ def _of_complex(rule: Callable[[Instruction], Expression]) -> Callable[[Instruct
     return expansion
 
 
-def _parts(z: Expression) -> tuple[Expression, Expression]:
+def _components(z: Expression) -> tuple[Expression, Expression]:
     return z.apply("real"), z.apply("imag")
 
 
@@ -46,18 +46,18 @@ def _on_diagonal(matrix: Expression) -> Expression:
 def _diagonal(matrix: Expression) -> Expression:
     """The elements of the diagonal, one for each row."""
     chosen, zero = _on_diagonal(matrix), matrix.apply("real").literal(0)
-    real, imaginary = (chosen.where(part, zero).sum(len(matrix.dims) - 1) for part in _parts(matrix))
+    real, imaginary = (chosen.where(component, zero).sum(len(matrix.dims) - 1) for component in _components(matrix))
     return real.apply("complex", imaginary)
 
 
 def _blocks(matrix: Expression) -> Expression:
     """The matrix of blocks; the diagonal is taken to be real."""
     *batch, rows, columns = matrix.dims
-    real, imaginary = _parts(matrix)
+    real, imaginary = _components(matrix)
     imaginary = _on_diagonal(matrix).where(imaginary.literal(0), imaginary)
     lines = []
     for left, right in ((real, -imaginary), (imaginary, real)):
-        pair = [part.reshape(*batch, rows, 1, columns, 1) for part in (left, right)]
+        pair = [component.reshape(*batch, rows, 1, columns, 1) for component in (left, right)]
         lines.append(concatenate(pair, len(batch) + 3))
     return concatenate(lines, len(batch) + 1).reshape(*batch, 2 * rows, 2 * columns)
 
@@ -68,7 +68,7 @@ def _adjoint(matrix: Expression, *, conjugate: bool = True) -> Expression:
     turned = matrix.transpose(*range(rank - 2), rank - 1, rank - 2)
     if not conjugate:
         return turned
-    real, imaginary = _parts(turned)
+    real, imaginary = _components(turned)
     return real.apply("complex", -imaginary)
 
 
@@ -111,7 +111,9 @@ def _triangular_solve(instruction: Instruction) -> Expression:
 def _solve(matrix: Expression, right: Expression, *, lower: bool) -> Expression:
     """The solution of a triangular system with ones on the diagonal."""
     *batch, rows, columns = right.dims
-    sides = concatenate([part.reshape(*batch, rows, 1, columns) for part in _parts(right)], len(batch) + 1)
+    sides = concatenate(
+        [component.reshape(*batch, rows, 1, columns) for component in _components(right)], len(batch) + 1
+    )
     operands = [_blocks(matrix), sides.reshape(*batch, 2 * rows, columns)]
     solution = Expression(
         build(
@@ -125,5 +127,7 @@ def _solve(matrix: Expression, right: Expression, *, lower: bool) -> Expression:
         )
     ).reshape(*batch, rows, 2, columns)
     whole = [(0, n) for n in (*batch, rows)]
-    real, imaginary = (solution.slice(*whole, (part, part + 1), (0, columns)).reshape(*right.dims) for part in (0, 1))
+    real, imaginary = (
+        solution.slice(*whole, (component, component + 1), (0, columns)).reshape(*right.dims) for component in (0, 1)
+    )
     return real.apply("complex", imaginary)

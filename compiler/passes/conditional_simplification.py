@@ -71,8 +71,8 @@ def _leave_out_results(conditional: Instruction, awaited: set[Instruction], fuel
 
 def _leave_out_operands(conditional: Instruction, fuel: Fuel) -> bool:
     changed = False
-    for place, branch in enumerate(branches_by_operand(conditional), start=1):
-        argument, (parameter,) = conditional.operands[place], branch.parameters
+    for index, branch in enumerate(branches_by_operand(conditional), start=1):
+        argument, (parameter,) = conditional.operands[index], branch.parameters
         users = list(parameter.users)
         taken_apart = all(user.opcode == "get-tuple-element" for user in users) and branch.root is not parameter
         if argument.opcode != "tuple" or not taken_apart:
@@ -84,7 +84,7 @@ def _leave_out_operands(conditional: Instruction, fuel: Fuel) -> bool:
             argument.computation, "tuple", [argument.operands[number] for number in numbers], name=argument.name
         )
         operands = list(conditional.operands)
-        operands[place] = fewer
+        operands[index] = fewer
         conditional.set_operands(operands)
         parameter.shape = fewer.shape
         _renumber(users, numbers)
@@ -99,6 +99,6 @@ def _piece(value: Instruction, number: int) -> Instruction:
 
 
 def _renumber(takers: Sequence[Instruction] | set[Instruction], numbers: Sequence[int]) -> None:
-    places = {number: place for place, number in enumerate(numbers)}
+    new_numbers = {number: index for index, number in enumerate(numbers)}
     for taker in takers:
-        taker.attributes["index"] = places[taker.attributes["index"]]
+        taker.attributes["index"] = new_numbers[taker.attributes["index"]]

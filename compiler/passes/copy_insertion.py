@@ -54,9 +54,9 @@ def _own_leaves(computation: Computation, fuel: Fuel, unchanged: set[Instruction
     root = computation.root
     seen: set[tuple[Instruction, int]] = set()
     if root.opcode == "tuple" and unchanged:
-        parts = [o if o in unchanged else _with_copies(computation, o, seen, fuel) for o in root.operands]
-        same = all(part is operand for part, operand in zip(parts, root.operands, strict=True))
-        copied = root if same else build(computation, "tuple", parts, name=root.name)
+        values = [o if o in unchanged else _with_copies(computation, o, seen, fuel) for o in root.operands]
+        same = all(value is operand for value, operand in zip(values, root.operands, strict=True))
+        copied = root if same else build(computation, "tuple", values, name=root.name)
     else:
         copied = root if root in unchanged else _with_copies(computation, root, seen, fuel)
     if copied is root:
@@ -71,18 +71,18 @@ def _with_copies(
 ) -> Instruction:
     """The instruction, or one with the same value in which every leaf has memory of its own."""
     if instruction.opcode == "tuple":
-        parts = [_with_copies(computation, operand, seen, fuel) for operand in instruction.operands]
-        if all(part is operand for part, operand in zip(parts, instruction.operands, strict=True)):
+        values = [_with_copies(computation, operand, seen, fuel) for operand in instruction.operands]
+        if all(value is operand for value, operand in zip(values, instruction.operands, strict=True)):
             return instruction
-        return build(computation, "tuple", parts, name=instruction.name)
+        return build(computation, "tuple", values, name=instruction.name)
     if _is_own(instruction, seen):
         return instruction
     if isinstance(instruction.shape, TupleShape):
-        parts = [
+        values = [
             _with_copies(computation, build(computation, "get-tuple-element", [instruction], index=n), seen, fuel)
             for n in range(len(instruction.shape.elements))
         ]
-        return build(computation, "tuple", parts, name=instruction.name)
+        return build(computation, "tuple", values, name=instruction.name)
     fuel.spend("copy to own memory", instruction, required=True)
     return build(computation, "copy", [instruction], name="copy")
 
@@ -96,14 +96,14 @@ def _is_own(instruction: Instruction, seen: set[tuple[Instruction, int]]) -> boo
 
 def _take(instruction: Instruction, seen: set[tuple[Instruction, int]]) -> bool:
     """Note the memory of a value; False if another leaf has it already."""
-    taken = set(_places(instruction))
+    taken = set(_sources(instruction))
     if taken & seen:
         return False
     seen |= taken
     return True
 
 
-def _places(instruction: Instruction) -> Iterator[tuple[Instruction, int]]:
+def _sources(instruction: Instruction) -> Iterator[tuple[Instruction, int]]:
     source, path = origin(instruction)
     if isinstance(source.shape, TupleShape) and not path:
         for number in range(len(source.shape.elements)):

@@ -75,10 +75,10 @@ def _reshape_of_unit_broadcast(instruction: Instruction) -> Instruction | None:
 def _unit_map(source: Sequence[int], target: Sequence[int]) -> dict[int, int] | None:
     """Which target dimension each source dimension becomes, if only dimensions of size 1 come or go."""
     kept = [d for d, size in enumerate(source) if size != 1]
-    places = [d for d, size in enumerate(target) if size != 1]
-    if [source[d] for d in kept] != [target[d] for d in places]:
+    targets = [d for d, size in enumerate(target) if size != 1]
+    if [source[d] for d in kept] != [target[d] for d in targets]:
         return None
-    return dict(zip(kept, places, strict=True))
+    return dict(zip(kept, targets, strict=True))
 
 
 def _reshape_of_elementwise(instruction: Instruction) -> Instruction | None:
@@ -126,11 +126,11 @@ def _broadcast_of_unit_reshape(instruction: Instruction) -> Instruction | None:
     if reshape.opcode != "reshape" or _is_dynamic(instruction) or _is_dynamic(reshape):
         return None
     (source,) = reshape.operands
-    places = _unit_map(source.array.dims, reshape.array.dims)
-    if places is None or any(d not in places for d in range(source.array.rank)):
+    dims_ = _unit_map(source.array.dims, reshape.array.dims)
+    if dims_ is None or any(d not in dims_ for d in range(source.array.rank)):
         return None
     outer = instruction.attributes.get("dimensions", ())
-    return _new(instruction, "broadcast", [source], dimensions=tuple(outer[places[d]] for d in range(len(places))))
+    return _new(instruction, "broadcast", [source], dimensions=tuple(outer[dims_[d]] for d in range(len(dims_))))
 
 
 def _transpose_in_order(instruction: Instruction) -> Instruction | None:
@@ -177,16 +177,16 @@ def _whole_slice(instruction: Instruction) -> Instruction | None:
 def _slice_of_concatenate(instruction: Instruction) -> Instruction | None:
     """`slice(concatenate(x, y)) -> slice(y)` where all that is taken is one operand's."""
     (operand,) = instruction.operands
-    if operand.opcode != "concatenate" or _is_dynamic(operand) or any(_is_dynamic(part) for part in operand.operands):
+    if operand.opcode != "concatenate" or _is_dynamic(operand) or any(_is_dynamic(piece) for piece in operand.operands):
         return None
     (dimension,) = operand.attributes["dimensions"]
     taken: list[SliceDimension] = list(instruction.attributes["slice"])
     cut, first = taken[dimension], 0
-    for part in operand.operands:
-        last = first + part.array.dims[dimension]
+    for piece in operand.operands:
+        last = first + piece.array.dims[dimension]
         if first <= cut.start and cut.start < cut.limit <= last:
             taken[dimension] = replace(cut, start=cut.start - first, limit=cut.limit - first)
-            return _new(instruction, "slice", [part], slice=tuple(taken))
+            return _new(instruction, "slice", [piece], slice=tuple(taken))
         first = last
     return None
 

@@ -66,10 +66,10 @@ class _Devices:
         arguments: list[Many] = [{} for _ in range(count)]
         for device in self.all:
             for p in source.parameters:
-                place = device * count + p.parameter_number
+                number = device * count + p.parameter_number
                 shared = device > 0 and self.of_wholes
                 arguments[p.parameter_number][device] = (
-                    arguments[p.parameter_number][0] if shared else parameter(target, place, p.shape, name=p.name)
+                    arguments[p.parameter_number][0] if shared else parameter(target, number, p.shape, name=p.name)
                 )
         roots = self.copy(source, target, arguments, self.all, None)
         single = roots[0] if self.of_wholes else build(target, "tuple", [roots[device] for device in self.all])
@@ -187,10 +187,10 @@ class _Devices:
     def _conditional(self, instruction: Instruction, target: Computation, rows: Rows, active: Many | None) -> Many:
         results: Many = {}
         branches = branches_of(instruction)
-        for place, branch in reversed(list(enumerate(branches))):
-            chosen = {device: _takes(row[0], place, len(branches)) for device, row in rows.items()}
+        for number, branch in reversed(list(enumerate(branches))):
+            chosen = {device: _takes(row[0], number, len(branches)) for device, row in rows.items()}
             inside = chosen if active is None else {d: _and(active[d], chosen[d]) for d in rows}
-            argument = {device: row[1 + place] for device, row in rows.items()}
+            argument = {device: row[1 + number] for device, row in rows.items()}
             values = self.copy(branch, target, [argument], tuple(rows), inside)
             results = {d: _select(chosen[d], values[d], results.get(d, values[d])) for d in rows}
         return results
@@ -202,13 +202,13 @@ class _Devices:
                          for name in ("condition", "body"))  # fmt: skip
         goes_on.root = element(goes_on.root, 0)
         loop = build(target, "while", [initial], condition=goes_on, body=once, name=instruction.name)
-        return {device: element(loop, place) for place, device in enumerate(devices)}
+        return {device: element(loop, number) for number, device in enumerate(devices)}
 
     def _on_all(self, source: Computation, shape: Shape, devices: Sequence[int]) -> Computation:
         """A computation from the tuple of all devices' arguments to that of their results."""
         copy = Computation(source.name)
         given = parameter(copy, 0, shape)
-        argument = {device: element(given, place) for place, device in enumerate(devices)}
+        argument = {device: element(given, number) for number, device in enumerate(devices)}
         results = self.copy(source, copy, [argument], devices, None)
         copy.root = build(copy, "tuple", [results[device] for device in devices])
         return self.module.add_computation(copy)
@@ -245,14 +245,14 @@ def _that_reach(module: Module, holds: Callable[[Instruction], bool]) -> set[Com
     return found
 
 
-def _takes(index: Instruction, place: int, count: int) -> Instruction:
+def _takes(index: Instruction, number: int, count: int) -> Instruction:
     """Whether an index names a branch: the first of two if it is true, the last if it is out of range."""
     given = Expression(index)
     if given.type is PRED:
-        return index if place == 0 else build(index.computation, "not", [index])
-    if place < count - 1:
-        return given.compare("EQ", place).instruction
-    return _or(given.compare("LT", 0).instruction, given.compare("GE", place).instruction)
+        return index if number == 0 else build(index.computation, "not", [index])
+    if number < count - 1:
+        return given.compare("EQ", number).instruction
+    return _or(given.compare("LT", 0).instruction, given.compare("GE", number).instruction)
 
 
 def _and(left: Instruction, right: Instruction) -> Instruction:
@@ -269,9 +269,9 @@ def _select(chosen: Instruction, then: Instruction, otherwise: Instruction) -> I
     if then is otherwise:
         return then
     if isinstance(shape, TupleShape):
-        parts = range(len(shape.elements))
-        chosen_parts = [_select(chosen, element(then, i), element(otherwise, i)) for i in parts]
-        return build(then.computation, "tuple", chosen_parts)
+        numbers_ = range(len(shape.elements))
+        elements = [_select(chosen, element(then, i), element(otherwise, i)) for i in numbers_]
+        return build(then.computation, "tuple", elements)
     assert isinstance(shape, ArrayShape)
     if shape.element_type.kind is Kind.OPAQUE:
         return then
@@ -280,5 +280,5 @@ def _select(chosen: Instruction, then: Instruction, otherwise: Instruction) -> I
 
 def _halves(state: Instruction, devices: Sequence[int]) -> tuple[Many, Many]:
     """The states of the devices, and whether each goes on."""
-    states = {device: element(state, place) for place, device in enumerate(devices)}
-    return states, {device: element(state, len(devices) + place) for place, device in enumerate(devices)}
+    states = {device: element(state, number) for number, device in enumerate(devices)}
+    return states, {device: element(state, len(devices) + number) for number, device in enumerate(devices)}

@@ -147,12 +147,14 @@ def _settled(value: Value, shape: Shape, instruction: Instruction) -> Value:
     """A value with sizes for exactly the dimensions that a shape says are dynamic."""
     if isinstance(value, tuple):
         assert isinstance(shape, TupleShape)
-        return tuple(_settled(part, inner, instruction) for part, inner in zip(value, shape.elements, strict=True))
+        return tuple(
+            _settled(element_, inner, instruction) for element_, inner in zip(value, shape.elements, strict=True)
+        )
     if isinstance(shape, TupleShape):
         if not _dynamic_count(shape):
             return value
-        parts = [Sized(element(value.instruction, index)) for index in range(len(shape.elements))]
-        return _settled(tuple(parts), shape, instruction)
+        elements = [Sized(element(value.instruction, index)) for index in range(len(shape.elements))]
+        return _settled(tuple(elements), shape, instruction)
     if not isinstance(shape, ArrayShape):
         return value
     if UNBOUNDED in shape.dims:
@@ -168,22 +170,22 @@ def _arrays(value: Value) -> Iterator[Sized]:
     if isinstance(value, Sized):
         yield value
     else:
-        for part in value:
-            yield from _arrays(part)
+        for element_ in value:
+            yield from _arrays(element_)
 
 
 def _put_together(value: Value, target: Computation) -> Instruction:
     """One instruction for a value, without its sizes."""
     if isinstance(value, Sized):
         return value.instruction
-    return build(target, "tuple", [_put_together(part, target) for part in value])
+    return build(target, "tuple", [_put_together(element_, target) for element_ in value])
 
 
 def _sizes(value: Value, shape: Shape) -> list[Instruction]:
     """The sizes of a value's arrays in the order of its leaves and their dimensions."""
     if isinstance(value, tuple):
         assert isinstance(shape, TupleShape)
-        return [size for part, inner in zip(value, shape.elements, strict=True) for size in _sizes(part, inner)]
+        return [size for element_, inner in zip(value, shape.elements, strict=True) for size in _sizes(element_, inner)]
     return [value.sizes[d].instruction for d in sorted(value.sizes)]
 
 
@@ -212,7 +214,9 @@ def _taken_apart(instruction: Instruction, shape: Shape, sizes: Iterator[Instruc
     if not _dynamic_count(shape):
         return Sized(instruction)
     if isinstance(shape, TupleShape):
-        return tuple(_taken_apart(element(instruction, k), part, sizes) for k, part in enumerate(shape.elements))
+        return tuple(
+            _taken_apart(element(instruction, k), element_, sizes) for k, element_ in enumerate(shape.elements)
+        )
     assert isinstance(shape, ArrayShape)
     return Sized(instruction, {d: Expression(next(sizes)) for d, flag in enumerate(shape.dynamic) if flag})
 

@@ -59,7 +59,7 @@ def _ragged(instruction: Instruction) -> Instruction:
     # The groups become dimension 0 of the left factor.
     groups, batch = sizes.dims[-1], tuple(d for d in numbers.lhs_batch if len(sizes.dims) > 1)
     mask = _group_mask(sizes.to(S64), lhs.dims, ragged, sorted(batch))
-    parts = mask.where(lhs.spread(mask.dims, tuple(range(1, len(mask.dims)))), lhs.literal(0))
+    masked = mask.where(lhs.spread(mask.dims, tuple(range(1, len(mask.dims)))), lhs.literal(0))
     shifted = ProductDimensions(
         tuple(d + 1 for d in numbers.lhs_batch),
         numbers.rhs_batch,
@@ -67,7 +67,7 @@ def _ragged(instruction: Instruction) -> Instruction:
         numbers.rhs_contracting,
     )
     if ragged in numbers.lhs_contracting:
-        product = _dot(instruction, parts, rhs, shifted)
+        product = _dot(instruction, masked, rhs, shifted)
         # Batch dimensions come first in a product, the groups right after them.
         at = len(numbers.lhs_batch)
         order = (at, *(d for d in range(len(product.dims)) if d != at))
@@ -77,7 +77,7 @@ def _ragged(instruction: Instruction) -> Instruction:
     summed = ProductDimensions(
         shifted.lhs_batch, shifted.rhs_batch, (0, *shifted.lhs_contracting), (group, *shifted.rhs_contracting)
     )
-    return _dot(instruction, parts, rhs, summed).instruction
+    return _dot(instruction, masked, rhs, summed).instruction
 
 
 def _group_mask(sizes: Expression, dims: tuple[int, ...], ragged: int, batch: Sequence[int]) -> Expression:
@@ -141,11 +141,11 @@ def _filled(instruction: Instruction, index: int) -> Instruction:
     operand, found = instruction.operands[index], sparsity(instruction, index)
     if found is None:
         return operand
-    elements, positions = (Expression(element(operand, part)) for part in (0, 1))
+    elements, positions = (Expression(element(operand, number)) for number in (0, 1))
     after = found.dimension + 1
     dims = (*elements.dims[:after], found.block, *elements.dims[after:])
     along = [d if d < after else d + 1 for d in range(len(elements.dims))]
-    places = iota(instruction.computation, S64, dims, after)
-    kept = positions.to(S64).spread(dims, along).compare("EQ", places)
+    positions_ = iota(instruction.computation, S64, dims, after)
+    kept = positions.to(S64).spread(dims, along).compare("EQ", positions_)
     blocks = kept.where(elements.spread(dims, along), elements.literal(0))
     return blocks.reshape(*full_shape(instruction, index).dims).instruction

@@ -175,15 +175,15 @@ class _Reading:
         self._cost(value)
         if any(user.opcode in PRODUCTS for user in value.users) and _is_made_of_more(value):
             self._cuts.add(value)
-        walk = reachable([value], lambda part: () if part in self._cuts else part.operands)
-        found = [part for part in walk if part in self._cuts]
+        walk = reachable([value], lambda member: () if member in self._cuts else member.operands)
+        found = [member for member in walk if member in self._cuts]
         # Where memory is taken anyway, it had better hold all that is computed, unless that is more.
         whole = isinstance(value.shape, ArrayShape) and value.array.size <= min(_sizes(found), _sizes(value.operands))
         return [value] if found and whole and value.opcode not in _CHEAP_MOVES else found
 
     def _cost(self, value: Instruction) -> float:
-        for part in _in_order(value, self._known):
-            self._known[part] = self._cost_of_operands_known(part)
+        for member in _in_order(value, self._known):
+            self._known[member] = self._cost_of_operands_known(member)
         return self._known[value]
 
     def _cost_of_operands_known(self, value: Instruction) -> float:
@@ -210,7 +210,7 @@ def _sizes(values: Iterable[Instruction]) -> int:
 
 def _in_order(value: Instruction, known: Container[Instruction]) -> list[Instruction]:
     """The value and all that it is computed from within its computation and is not known, operands first."""
-    missing = set(reachable([value], lambda part: () if part in known or is_piece(part) else part.operands))
+    missing = set(reachable([value], lambda member: () if member in known or is_piece(member) else member.operands))
     return [i for i in value.computation.instructions if i in missing and i not in known]
 
 

@@ -102,8 +102,8 @@ def _positions(indices: Expression, vector_dim: int, sizes: Sequence[int], windo
     computation = indices.instruction.computation
     total = number(computation, 0, S64).spread((windows,), ())
     inside = number(computation, 1, PRED).spread((windows,), ())
-    for place, size in enumerate(sizes):
-        start = vectors.slice((0, windows), (place, place + 1)).reshape(windows)
+    for column, size in enumerate(sizes):
+        start = vectors.slice((0, windows), (column, column + 1)).reshape(windows)
         inside = inside & start.compare("GE", 0) & start.compare("LT", size)
         total = total * size + start
     return inside.where(total, total.literal(math.prod(sizes)).spread((windows,), ())).to(S32)
@@ -117,7 +117,7 @@ def _in_order(keys: Expression) -> tuple[Expression, Expression]:
     left, right, *_ = [Expression(parameter(before, n, ArrayShape(S32, ()))) for n in range(4)]
     before.root = left.compare("LT", right).instruction
     computation.module.add_computation(before)
-    places = iota(computation, S32, keys.dims)
-    operands = [keys.instruction, places.instruction]
+    positions = iota(computation, S32, keys.dims)
+    operands = [keys.instruction, positions.instruction]
     pair = build(computation, "sort", operands, dimensions=(0,), is_stable=True, to_apply=before)
     return Expression(element(pair, 0)), Expression(element(pair, 1))

@@ -44,8 +44,8 @@ def _sorted(topk: Instruction, k: int, *, is_largest: bool) -> Instruction:
         computation, "sort", [operand, numbers], dimensions=(last,), to_apply=order, is_stable=True, name=topk.name
     )
     kept = [SliceDimension(0, size) for size in (*shape.dims[:-1], k)]
-    parts = [build(computation, "get-tuple-element", [ordered], index=index) for index in (0, 1)]
-    return build(computation, "tuple", [build(computation, "slice", [part], slice=tuple(kept)) for part in parts])
+    results = [build(computation, "get-tuple-element", [ordered], index=index) for index in (0, 1)]
+    return build(computation, "tuple", [build(computation, "slice", [result], slice=tuple(kept)) for result in results])
 
 
 def _comparator(module: Module, element_type: ElementType, *, is_largest: bool) -> Computation:

@@ -93,13 +93,15 @@ def _starts(
     computation, type_ = instruction.computation, indices.array.element_type
     count = indices.array.size
     vector = build(computation, "reshape", [indices], shape=ArrayShape(type_, (count,)))
-    parts = {
+    starts = {
         dimension: build(computation, "slice", [vector], slice=(SliceDimension(position, position + 1),))
         for position, dimension in enumerate(dimensions)
     }
     zero = constant(computation, scalar_literal(0, type_))
     scalar = ArrayShape(type_, ())
-    return [build(computation, "reshape", [parts[d]], shape=scalar) if d in parts else zero for d in range(shape.rank)]
+    return [
+        build(computation, "reshape", [starts[d]], shape=scalar) if d in starts else zero for d in range(shape.rank)
+    ]
 
 
 def _inside(start: Instruction, last: int) -> Instruction:

@@ -58,8 +58,8 @@ def _mesh_proto(mesh: Mesh) -> Message:
 
 def _axis_proto(axis: AxisRef, mesh: Mesh) -> Message:
     message: dict[str, Any] = {"mesh_axis_index": [name for name, _ in mesh.axes].index(axis.name)}
-    if axis.part is not None:
-        message["sub_axis_info"] = {"pre_size": axis.part[0], "size": axis.part[1]}
+    if axis.sub_axis is not None:
+        message["sub_axis_info"] = {"pre_size": axis.sub_axis[0], "size": axis.sub_axis[1]}
     return message
 
 

@@ -275,7 +275,7 @@ def instruction_proto(instruction: Instruction, ids: Identities) -> Message:
         path = _OF_OPCODE.get(instruction.opcode, {}).get(name, _PATHS.get(name, ""))
         if not path:
             raise instruction.unsupported(f"its attribute {name} has no field", by=BY)
-        _place(message, path, _converted(instruction, name, value))
+        _set_field(message, path, _converted(instruction, name, value))
     if instruction.opcode == "compare" and "type" not in instruction.attributes:
         message["comparison_type"] = _comparison_of(instruction.operands[0].array.element_type)
     before = instruction.attributes.get("control-predecessors", ())
@@ -319,12 +319,12 @@ def _converted(instruction: Instruction, name: str, value: Any) -> Any:
     return value if convert is None else convert(value)
 
 
-def _place(message: dict[str, Any], path: str, value: Any) -> None:
+def _set_field(message: dict[str, Any], path: str, value: Any) -> None:
     """Put a value where a path leads, through messages that are made where they are missing."""
     name, _, rest = path.partition(".")
     if rest:
         message[name] = inner = dict(message.get(name, {}))  # defaults stay as they are
-        _place(inner, rest, value)
+        _set_field(inner, rest, value)
     else:
         message[name] = value
 

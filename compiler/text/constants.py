@@ -56,13 +56,13 @@ def _nest(words: list[str], dims: tuple[int, ...]) -> str:
 
 def _words(flat: Array, element_type: ElementType) -> list[str]:
     if element_type.is_complex:
-        part = np.float32 if element_type.bits == 64 else np.float64
-        plain = np.ascontiguousarray(flat).view(part)
-        parts = _floats(plain, "f32" if element_type.bits == 64 else "f64")
+        component_type = np.float32 if element_type.bits == 64 else np.float64
+        plain = np.ascontiguousarray(flat).view(component_type)
+        numbers = _floats(plain, "f32" if element_type.bits == 64 else "f64")
         for index in np.flatnonzero(np.abs(plain) == np.finfo(np.float32).max).tolist():
             # XLA reads parts as f64 and finds what the shortest text of the greatest f32 says too great.
-            parts[index] = repr(float(plain[index]))
-        return [f"({real}, {imag})" for real, imag in zip(parts[::2], parts[1::2], strict=True)]
+            numbers[index] = repr(float(plain[index]))
+        return [f"({real}, {imag})" for real, imag in zip(numbers[::2], numbers[1::2], strict=True)]
     if element_type.is_float:
         return _floats(flat, element_type.name)
     return [str(int(value)) for value in flat.astype(np.uint64 if element_type.name == "u64" else np.int64).tolist()]

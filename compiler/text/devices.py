@@ -163,7 +163,7 @@ def _read_axis(scanner: Scanner, mesh: Mesh) -> AxisRef:
 
 
 def _write_axis(value: AxisRef) -> str:
-    return _axis_name(value.name) + (f":({value.part[0]}){value.part[1]}" if value.part else "")
+    return _axis_name(value.name) + (f":({value.sub_axis[0]}){value.sub_axis[1]}" if value.sub_axis else "")
 
 
 def read_sharding(scanner: Scanner) -> Sharding:
@@ -288,11 +288,11 @@ def write_sharding(value: Sharding) -> str:
     if isinstance(value, TupleSharding):
         return "{" + ", ".join(map(write_sharding, value.elements)) + "}"
     if isinstance(value, MeshSharding):
-        return "{" + ", ".join(_mesh_parts(value)) + "}"
-    return "{" + " ".join(_tile_parts(value)) + "}"
+        return "{" + ", ".join(_mesh_words(value)) + "}"
+    return "{" + " ".join(_tile_words(value)) + "}"
 
 
-def _tile_parts(value: TileSharding) -> Iterator[str]:
+def _tile_words(value: TileSharding) -> Iterator[str]:
     if value.kind:
         yield value.kind
     if value.tiles:
@@ -313,7 +313,7 @@ def _tile_parts(value: TileSharding) -> Iterator[str]:
         yield f"metadata={_write_metadata(value.metadata)}"
 
 
-def _mesh_parts(value: MeshSharding) -> Iterator[str]:
+def _mesh_words(value: MeshSharding) -> Iterator[str]:
     yield _write_mesh(value.mesh)
     if value.kind:
         yield value.kind

@@ -203,17 +203,17 @@ class Scanner:
         return self._unescape(raw[1:-1], found.start(1) + 1)
 
     def _unescape(self, raw: str, start: int) -> str:
-        parts: list[bytes] = []
+        pieces: list[bytes] = []
         last = 0
         for found in _ESCAPE.finditer(raw):
-            parts.append(raw[last : found.start()].encode("utf-8", "surrogateescape"))
+            pieces.append(raw[last : found.start()].encode("utf-8", "surrogateescape"))
             value = _escaped(found[1])
             if value is None:
                 self.fail(f"unknown escape {found[0]!r} in a string", start + found.start(), start + found.end())
-            parts.append(value)
+            pieces.append(value)
             last = found.end()
-        parts.append(raw[last:].encode("utf-8", "surrogateescape"))
-        return b"".join(parts).decode("utf-8", "surrogateescape")
+        pieces.append(raw[last:].encode("utf-8", "surrogateescape"))
+        return b"".join(pieces).decode("utf-8", "surrogateescape")
 
     def braced(self, what: str) -> str:
         """The text from `{` to its `}`, both included; strings inside may hold braces."""

@@ -41,7 +41,7 @@ _KEEP_SKELETON = re.compile(r"[^{},()]++")
 
 _LARGEST = 1 << 32
 """Bytes of a literal: 4 GiB; a broadcast of fewer says the same."""
-_PARTS = {"c64": TYPES["f32"], "c128": TYPES["f64"]}
+_COMPONENTS = {"c64": TYPES["f32"], "c128": TYPES["f64"]}
 
 
 def read_literal(scanner: Scanner, shape: Shape) -> Literal:
@@ -161,7 +161,7 @@ def _narrow(floats: Array, shape: ArrayShape) -> Array | None:
         return None
     with np.errstate(over="ignore", invalid="ignore"):
         if element_type.is_complex:
-            narrow = floats.astype(_PARTS[element_type.name].dtype)
+            narrow = floats.astype(_COMPONENTS[element_type.name].dtype)
             return narrow.view(element_type.dtype) if np.isfinite(narrow).all() else None
         narrow = _cast(floats, element_type)
         return narrow if np.isfinite(narrow.astype(np.float64)).all() else None
@@ -212,7 +212,7 @@ def _read_tokens(scanner: Scanner, shape: ArrayShape, start: int, end: int) -> A
             words = [(found[i], found.start(i)) for i in (1, 2, 3) if found[i] is not None]
             if (len(words) == 2) != shape.element_type.is_complex:
                 scanner.fail(f"expected a value of type {shape.element_type}", at, found.end())
-            values += [_value(scanner, shape.element_type, word, place) for word, place in words]
+            values += [_value(scanner, shape.element_type, word, position) for word, position in words]
     return _assemble(values, shape.element_type)
 
 
@@ -232,14 +232,14 @@ def _value(scanner: Scanner, element_type: ElementType, word: str, start: int) -
         return _integer(scanner, element_type, word, start)
     if word in ("true", "false"):
         scanner.fail(f"expected a number of type {element_type}", start, start + len(word))
-    part = _PARTS.get(element_type.name, element_type)
+    component_type = _COMPONENTS.get(element_type.name, element_type)
     if word.lstrip("-").startswith("nan"):
-        return _nan(scanner, part, word, start)
+        return _nan(scanner, component_type, word, start)
     wide = float(word)
     with np.errstate(over="ignore", invalid="ignore"):
-        value = _cast(np.array([wide]), part)[0]
+        value = _cast(np.array([wide]), component_type)[0]
     if ("inf" not in word) and not (math.isfinite(wide) and math.isfinite(float(value))):
-        scanner.fail(f"{word} is out of range for {part}", start, start + len(word))
+        scanner.fail(f"{word} is out of range for {component_type}", start, start + len(word))
     return value
 
 
@@ -264,8 +264,8 @@ def _integer(scanner: Scanner, element_type: ElementType, word: str, start: int)
     return value
 
 
-def _nan(scanner: Scanner, part: ElementType, word: str, start: int) -> Any:
-    name = part.name
+def _nan(scanner: Scanner, component_type: ElementType, word: str, start: int) -> Any:
+    name = component_type.name
     found = _NAN.fullmatch(word)
     assert found is not None
     end = start + len(word)
@@ -273,21 +273,21 @@ def _nan(scanner: Scanner, part: ElementType, word: str, start: int) -> Any:
         if found[2]:
             scanner.fail(f"a NaN of {name} has no payload", start, end)
         if name in nan.ABSENT:
-            return np.array(0.0 if found[1] else -0.0).astype(part.dtype)[()]  # as XLA converts one
-        return np.array(-np.nan if found[1] and name in nan.SIGNED else np.nan).astype(part.dtype)[()]
+            return np.array(0.0 if found[1] else -0.0).astype(component_type.dtype)[()]  # as XLA converts one
+        return np.array(-np.nan if found[1] and name in nan.SIGNED else np.nan).astype(component_type.dtype)[()]
     limit = 1 << nan.PAYLOAD_BITS[name]
     payload = int(found[2], 16) if found[2] else nan.quiet_payload(name)
     if not 0 < payload < limit:
         scanner.fail(f"the payload of a NaN of {name} lies between 0x1 and {limit - 1:#x}", start, end)
-    bits = np.dtype(f"uint{part.bits}")
-    sign = 1 << (part.bits - 1) if found[1] else 0
-    exponent = np.array(np.inf, part.dtype).view(bits).item()
-    return np.array(exponent | payload | sign, bits).view(part.dtype)[()]
+    bits = np.dtype(f"uint{component_type.bits}")
+    sign = 1 << (component_type.bits - 1) if found[1] else 0
+    exponent = np.array(np.inf, component_type.dtype).view(bits).item()
+    return np.array(exponent | payload | sign, bits).view(component_type.dtype)[()]
 
 
 def _assemble(values: list[Any], element_type: ElementType) -> Array:
     if element_type.is_complex:
-        return np.array(values, _PARTS[element_type.name].dtype).view(element_type.dtype)
+        return np.array(values, _COMPONENTS[element_type.name].dtype).view(element_type.dtype)
     if element_type.is_float:
         array = np.empty(len(values), element_type.dtype)
         for index, value in enumerate(values):

@@ -97,8 +97,8 @@ def read_statistics(scanner: Scanner) -> Statistics:
 
 def write_statistics(value: Statistics) -> str:
     """`{visualizing_index=0,name=1.5}`."""
-    parts = [f"visualizing_index={value.shown}", *(f"{name}={write_float(number)}" for name, number in value.values)]
-    return "{" + ",".join(parts) + "}"
+    texts = [f"visualizing_index={value.shown}", *(f"{name}={write_float(number)}" for name, number in value.values)]
+    return "{" + ",".join(texts) + "}"
 
 
 _TOLERANCE = {"atol": Scanner.number, "rtol": Scanner.number, "ulps": Scanner.integer}
@@ -249,8 +249,8 @@ def read_parameter_aliases(scanner: Scanner) -> tuple[ParameterAlias, ...]:
 
 def write_parameter_aliases(value: Sequence[ParameterAlias]) -> str:
     """`{ {0}: (1, {}, may-alias) }`."""
-    parts = (_write_alias(a.output_index, a.parameter, a.parameter_index, a.kind) for a in value)
-    return "{ " + ", ".join(parts) + " }"
+    texts = (_write_alias(a.output_index, a.parameter, a.parameter_index, a.kind) for a in value)
+    return "{ " + ", ".join(texts) + " }"
 
 
 def read_buffer_donors(scanner: Scanner) -> tuple[BufferDonor, ...]:
@@ -284,8 +284,8 @@ def read_entry_layout(scanner: Scanner) -> EntryLayout:
 
 def write_entry_layout(value: EntryLayout) -> str:
     """`{(f32[2]{0}, f32[])->f32[2]{0}}`."""
-    parts = (f"/*index={i}*/{shape}" if i and i % 5 == 0 else str(shape) for i, shape in enumerate(value.parameters))
-    return f"{{({', '.join(parts)})->{value.result}}}"
+    texts = (f"/*index={i}*/{shape}" if i and i % 5 == 0 else str(shape) for i, shape in enumerate(value.parameters))
+    return f"{{({', '.join(texts)})->{value.result}}}"
 
 
 _LOCATION = dict.fromkeys(

@@ -55,10 +55,10 @@ def parse_many(source: str | bytes, filename: str = "<string>") -> list[Module]:
     begin = 0
     for separator in (*_SEPARATOR.finditer(text), None):
         end = separator.start() if separator else len(text)
-        part = Scanner(text[begin:end], filename)
-        if part.skip() < len(part.text):
+        scanner = Scanner(text[begin:end], filename)
+        if scanner.skip() < len(scanner.text):
             # Line feeds stand for what came before, so that errors name lines of the file.
-            modules.append(parse("\n" * text.count("\n", 0, begin) + part.text, filename=filename))
+            modules.append(parse("\n" * text.count("\n", 0, begin) + scanner.text, filename=filename))
         begin = separator.end() if separator else end
     if not modules:
         Scanner(text, filename).expected("an HLO module")

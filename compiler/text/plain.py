@@ -114,8 +114,8 @@ def read_slices(scanner: Scanner) -> tuple[SliceDimension, ...]:
 
 def write_slices(values: Sequence[SliceDimension]) -> str:
     """`{[0:4], [1:9:2]}`; a stride of one is left out."""
-    parts = (f"[{s.start}:{s.limit}]" if s.stride == 1 else f"[{s.start}:{s.limit}:{s.stride}]" for s in values)
-    return "{" + ", ".join(parts) + "}"
+    words = (f"[{s.start}:{s.limit}]" if s.stride == 1 else f"[{s.start}:{s.limit}:{s.stride}]" for s in values)
+    return "{" + ", ".join(words) + "}"
 
 
 def read_padding(scanner: Scanner) -> tuple[PaddingDimension, ...]:
@@ -125,7 +125,7 @@ def read_padding(scanner: Scanner) -> tuple[PaddingDimension, ...]:
         if scanner.text[scanner.skip() : scanner.pos + 1] in ("-", *"0123456789"):
             scanner.expected("padding such as 0_1x2_3_1")
         return ()
-    return tuple(PaddingDimension(*_numbers(scanner, part, "_")) for part in found[1].split("x"))
+    return tuple(PaddingDimension(*_numbers(scanner, word, "_")) for word in found[1].split("x"))
 
 
 def write_padding(values: Sequence[PaddingDimension]) -> str:
@@ -135,10 +135,10 @@ def write_padding(values: Sequence[PaddingDimension]) -> str:
 
 
 def _numbers(scanner: Scanner, text: str, separator: str) -> list[int]:
-    parts = text.split(separator)
-    if any(len(part) > 19 for part in parts):
+    words = text.split(separator)
+    if any(len(word) > 19 for word in words):
         scanner.fail("a number does not fit 64 bits", scanner.pos - len(text), scanner.pos)
-    return [int(part) for part in parts]
+    return [int(word) for word in words]
 
 
 _WINDOW_FIELDS = ("size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal")
@@ -158,9 +158,9 @@ def read_window(scanner: Scanner) -> Window:
         found = scanner.take(_PADDING if key == "pad" else _SIZES)
         if found is None:
             scanner.expected("padding such as 0_1x2_3" if key == "pad" else "sizes such as 2x3")
-        parts = found[1].split("x")
+        words = found[1].split("x")
         fields[key] = [
-            tuple(_numbers(scanner, p, "_")) if key == "pad" else _numbers(scanner, p, "_")[0] for p in parts
+            tuple(_numbers(scanner, p, "_")) if key == "pad" else _numbers(scanner, p, "_")[0] for p in words
         ]
         if key == "pad" and any(len(pair) != 2 for pair in fields[key]):
             scanner.fail("the padding of a window is low_high, without interior", found.start(1), found.end(1))
@@ -188,20 +188,20 @@ def _window_dimension(fields: dict[str, Any]) -> WindowDimension:
 
 def write_window(window: Window) -> str:
     """`{size=2x2 ...}` with the fields that are not all at their default."""
-    parts = []
+    words = []
     if window:
-        parts.append("size=" + "x".join(str(d.size) for d in window))
+        words.append("size=" + "x".join(str(d.size) for d in window))
     if any(d.stride != 1 for d in window):
-        parts.append("stride=" + "x".join(str(d.stride) for d in window))
+        words.append("stride=" + "x".join(str(d.stride) for d in window))
     if any(d.pad_low or d.pad_high for d in window):
-        parts.append("pad=" + "x".join(f"{d.pad_low}_{d.pad_high}" for d in window))
+        words.append("pad=" + "x".join(f"{d.pad_low}_{d.pad_high}" for d in window))
     if any(d.lhs_dilate != 1 for d in window):
-        parts.append("lhs_dilate=" + "x".join(str(d.lhs_dilate) for d in window))
+        words.append("lhs_dilate=" + "x".join(str(d.lhs_dilate) for d in window))
     if any(d.rhs_dilate != 1 for d in window):
-        parts.append("rhs_dilate=" + "x".join(str(d.rhs_dilate) for d in window))
+        words.append("rhs_dilate=" + "x".join(str(d.rhs_dilate) for d in window))
     if any(d.reversal for d in window):
-        parts.append("rhs_reversal=" + "x".join(str(int(d.reversal)) for d in window))
-    return "{" + " ".join(parts) + "}"
+        words.append("rhs_reversal=" + "x".join(str(int(d.reversal)) for d in window))
+    return "{" + " ".join(words) + "}"
 
 
 def read_convolution(scanner: Scanner) -> ConvolutionDimensions:

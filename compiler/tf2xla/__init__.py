@@ -118,16 +118,16 @@ def lower(
     inputs: list[str] = []
     unknown: list[str] = []
     for text, feed in feeds.items():
-        place = endpoint(text)
-        if place is None or place.port < 0:
+        source = endpoint(text)
+        if source is None or source.port < 0:
             raise InputError(f"a feed {text!r} names no output of a node: give it as node or node:port")
-        graph.node(place.node)
-        fed = _fed(lowering, entry, feed, text, is_known=place.node in known)
+        graph.node(source.node)
+        fed = _fed(lowering, entry, feed, text, is_known=source.node in known)
         inputs += _names(text, fed)
-        unknown += [text] * (isinstance(feed, ArrayShape) and place.node in known)
-        ports = given.setdefault(place.node, [])
-        ports += [None] * (place.port + 1 - len(ports))
-        ports[place.port] = fed
+        unknown += [text] * (isinstance(feed, ArrayShape) and source.node in known)
+        ports = given.setdefault(source.node, [])
+        ports += [None] * (source.port + 1 - len(ports))
+        ports[source.port] = fed
     body = Body(lowering, graph.nodes, entry, given)
     with _blamed_on(unknown):
         body.run(fetches)
@@ -222,7 +222,7 @@ def _fed(lowering: Lowering, entry: Computation, feed: Feed, text: str, *, is_kn
 
 def _finish(lowering: Lowering, entry: Computation, results: Sequence[tuple[str, Value]]) -> None:
     """Let the program give its results, and what variables hold after it."""
-    arrays = [part for text, one in results for part in _fetched(lowering, text, one)]
+    arrays = [output for text, one in results for output in _fetched(lowering, text, one)]
     written = list(lowering.variables.written.values())
     entry.root = build(entry, "tuple", [one.instruction for one in (*arrays, *written)])
     assert entry.module is not None

@@ -91,53 +91,57 @@ class Body:
 
     def at(self, text: str) -> list[Value]:
         """What an input names: one tensor, or all of an output that is several where no number is stated."""
-        place = self._place(text)
-        if self._is_given(place):
-            part = [one for one in self._given[place.node] if one is not None]
+        source = self._endpoint(text)
+        if self._is_given(source):
+            values = [one for one in self._given[source.node] if one is not None]
             is_all = self._in_function and ":" not in text
             return (
-                part if is_all else [part[self._checked(place, len(part))]] if self._in_function else self._fed(place)
+                values
+                if is_all
+                else [values[self._checked(source, len(values))]]
+                if self._in_function
+                else self._fed(source)
             )
-        outputs = self._outputs[place.node]
-        if not place.output:
-            every = [one for part in outputs.values() for one in part]
-            return [every[self._checked(place, len(every))]]
-        if place.output not in outputs:
-            raise InputError(f"{self._where}{text!r}: {self._nodes[place.node].op} has no output {place.output!r}")
-        part = outputs[place.output]
-        return part if text.count(":") < 2 else [part[self._checked(place, len(part))]]
+        outputs = self._outputs[source.node]
+        if not source.output:
+            every = [one for values in outputs.values() for one in values]
+            return [every[self._checked(source, len(every))]]
+        if source.output not in outputs:
+            raise InputError(f"{self._where}{text!r}: {self._nodes[source.node].op} has no output {source.output!r}")
+        values = outputs[source.output]
+        return values if text.count(":") < 2 else [values[self._checked(source, len(values))]]
 
-    def _fed(self, place: Endpoint) -> list[Value]:
-        fed = self._given[place.node][place.port]
+    def _fed(self, source: Endpoint) -> list[Value]:
+        fed = self._given[source.node][source.port]
         assert fed is not None
         return [fed]
 
-    def _is_given(self, place: Endpoint) -> bool:
+    def _is_given(self, source: Endpoint) -> bool:
         """Whether nothing has to be lowered for it; a fed node has happened, too, for those that wait for it."""
-        given = self._given.get(place.node)
-        if given is None or self._in_function or place.port < 0:
+        given = self._given.get(source.node)
+        if given is None or self._in_function or source.port < 0:
             return given is not None
-        return place.port < len(given) and given[place.port] is not None
+        return source.port < len(given) and given[source.port] is not None
 
-    def _checked(self, place: Endpoint, count: int) -> int:
-        if place.port >= count:
-            raise InputError(f"{self._where}{str(place)!r}: node {place.node!r} has {count} outputs, counted from 0")
-        return place.port
+    def _checked(self, source: Endpoint, count: int) -> int:
+        if source.port >= count:
+            raise InputError(f"{self._where}{str(source)!r}: node {source.node!r} has {count} outputs, counted from 0")
+        return source.port
 
-    def _place(self, text: str) -> Endpoint:
-        place = endpoint(text, in_function=self._in_function)
-        if place is None or (place.node not in self._nodes and place.node not in self._given):
+    def _endpoint(self, text: str) -> Endpoint:
+        source = endpoint(text, in_function=self._in_function)
+        if source is None or (source.node not in self._nodes and source.node not in self._given):
             raise InputError(f"{self._where}no node gives {text!r}" + did_you_mean(text.partition(":")[0], self._nodes))
-        return place
+        return source
 
     def _needed(self, text: str) -> Iterator[str]:
         """The node of an input, if it is not lowered yet and nobody gives its output."""
-        place = self._place(text) if not is_control(text) else Endpoint(text[1:], -1)
-        if self._is_given(place) or place.node in self._outputs:
+        source = self._endpoint(text) if not is_control(text) else Endpoint(text[1:], -1)
+        if self._is_given(source) or source.node in self._outputs:
             return
-        if place.node not in self._nodes:
-            raise InputError(f"{self._where}no node is named {place.node!r}" + did_you_mean(place.node, self._nodes))
-        yield place.node
+        if source.node not in self._nodes:
+            raise InputError(f"{self._where}no node is named {source.node!r}" + did_you_mean(source.node, self._nodes))
+        yield source.node
 
     def _lowered(self, node: Node) -> dict[str, list[Value]]:
         self._lowering.count()
@@ -153,7 +157,7 @@ class Body:
             outputs = self._merged(node, inputs, before)
         else:
             outputs = self._lowering.written(node, record, inputs, self._computation)
-        self._place_on_sides(node, before, inputs, outputs)
+        self._decide_sides(node, before, inputs, outputs)
         if changes != self._lowering.variables.changes and together(before):
             what = f"op {node.op} ({self._where}node {node.name!r})"
             raise UnsupportedError(what, "the lowering to HLO", "it changes a variable on one side of a Switch")
@@ -164,13 +168,13 @@ class Body:
 
     def _conditions(self, text: str) -> Conditions:
         """Where an input is there."""
-        place = Endpoint(text[1:], -1) if is_control(text) else self._place(text)
-        found = self._there.get(place.node)
+        source = Endpoint(text[1:], -1) if is_control(text) else self._endpoint(text)
+        found = self._there.get(source.node)
         if not found:
             return ALWAYS
-        return together(found) if is_control(text) or place.port >= len(found) else found[place.port]
+        return together(found) if is_control(text) or source.port >= len(found) else found[source.port]
 
-    def _place_on_sides(
+    def _decide_sides(
         self, node: Node, before: list[Conditions], inputs: Sequence[Value], outputs: dict[str, list[Value]]
     ) -> None:
         """Say where the outputs of a node are there."""

@@ -128,11 +128,11 @@ class Builder:
         Raises:
             InputError: there is none.
         """
-        place = endpoint(text)
-        found = self.built.get(place.node) if place else None
-        if place is None or found is None or not 0 <= place.port < len(found.outputs):
+        source = endpoint(text)
+        found = self.built.get(source.node) if source else None
+        if source is None or found is None or not 0 <= source.port < len(found.outputs):
             raise InputError(f"no output {text!r} in the graph" + did_you_mean(text, self.built))
-        return found.outputs[place.port]
+        return found.outputs[source.port]
 
     def signature(self, op: str) -> Signature:
         """What an op, or a function of the library, takes and gives.
@@ -262,8 +262,8 @@ def _in_order(nodes: Sequence[Node]) -> list[Node]:
         while stack:
             node = stack[-1]
             under_way.add(node.name)
-            places = [endpoint(text) for text in node.data_inputs]
-            waiting = [one.node for one in places if one and one.node in by_name and one.node not in done]
+            sources = [endpoint(text) for text in node.data_inputs]
+            waiting = [one.node for one in sources if one and one.node in by_name and one.node not in done]
             waiting = [one for one in waiting if one not in under_way]
             if waiting:
                 stack.append(by_name[waiting[0]])

@@ -138,13 +138,13 @@ def through_branches(work: Differentiation, built: Built, arrived: Sequence[Outp
     arrived = [
         one if work.is_continuous(result) else None for one, result in zip(arrived, bodies[0].results, strict=True)
     ]
-    parts = [work.backward(body, arrived) for body in bodies]
-    wanted = [n for n in range(len(inputs)) if any(found[n] is not None for _, found in parts)]
+    branches = [work.backward(body, arrived) for body in bodies]
+    wanted = [n for n in range(len(inputs)) if any(found[n] is not None for _, found in branches)]
     drawn = [work.drawn(body) for body in bodies]
-    every = [one for part in drawn for one in part]
+    every = [one for piece in drawn for one in piece]
     kept = _kept(work, built, functions, bodies, every) if every else []
     names, result_kinds = [], AttributeList("type", ())
-    for function, body, own, (starts, found) in zip(functions, bodies, drawn, parts, strict=True):
+    for function, body, own, (starts, found) in zip(functions, bodies, drawn, branches, strict=True):
         results = [found[n] or zeros_of(body.arguments[n]) for n in wanted]
         given = [placeholder(body.builder, f"drawn_{n}", one) for n, one in enumerate(every)]
         replaced = {one: there for one, there in zip(every, given, strict=True) if any(one is each for each in own)}

@@ -47,16 +47,16 @@ class _Analysis:
         """The nodes, and arguments, whose values outputs follow from."""
         stack, seen = list(wanted), set()
         while stack:
-            place = endpoint(stack.pop(), in_function=in_function)
-            if place is None or place in seen:
+            source = endpoint(stack.pop(), in_function=in_function)
+            if source is None or source in seen:
                 continue
-            seen.add(place)
-            node = by_name.get(place.node)
+            seen.add(source)
+            node = by_name.get(source.node)
             if node is not None and not _asks_shape(node):
-                stack += [node.data_inputs[number] for number in self._sources(node, place)]
-        return frozenset(place.node for place in seen)
+                stack += [node.data_inputs[number] for number in self._sources(node, source)]
+        return frozenset(source.node for source in seen)
 
-    def _sources(self, node: Node, place: Endpoint) -> Iterable[int]:
+    def _sources(self, node: Node, source: Endpoint) -> Iterable[int]:
         """The numbers of the inputs that an output of a node follows from; of a node that runs functions, by these."""
         every = range(len(node.data_inputs))
         record = RECORDS.get(node.op)
@@ -64,9 +64,9 @@ class _Analysis:
         if not called or any(name not in self._library for name in called):
             return every
         if node.op.endswith("While"):
-            return self._through_loop(node, place.port)
+            return self._through_loop(node, source.port)
         first = 0 if record is None or record.signature.inputs[0].is_list else 1
-        found = frozenset().union(*(self._results(name, place.port) for name in called))
+        found = frozenset().union(*(self._results(name, source.port) for name in called))
         return sorted({*range(first), *(first + number for number in found if first + number in every)})
 
     def _through_loop(self, node: Node, port: int) -> Sequence[int]:
@@ -157,8 +157,8 @@ def _reached(by_name: Mapping[str, Node], fetches: Sequence[str], *, in_function
     reached: dict[str, Node] = {}
     stack = list(fetches)
     while stack:
-        place = endpoint(stack.pop(), in_function=in_function)
-        node = by_name.get(place.node) if place else None
+        source = endpoint(stack.pop(), in_function=in_function)
+        node = by_name.get(source.node) if source else None
         if node is not None and node.name not in reached:
             reached[node.name] = node
             stack += node.inputs

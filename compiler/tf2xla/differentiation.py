@@ -76,7 +76,7 @@ class _Backwards:
     ) -> None:
         self._builder = builder
         self._gated = gated
-        self._parts: dict[Output, list[Output | IndexedSlices]] = {}
+        self._arrived: dict[Output, list[Output | IndexedSlices]] = {}
         self._totals: dict[Output, Gradient] = {}
         self._between = _between(builder, ys, xs)
         self._stopped = {id(one.built) for one in stops} | {
@@ -95,7 +95,7 @@ class _Backwards:
             raise InputError(f"Gradient of {y.name} is asked for, which is {y.type}: only floats have gradients")
         if start is not None and start.type.base != (y.holds or y.type).base:
             raise InputError(f"Gradient type {start.type} generated for tensor {y} does not match its type {y.type}")
-        self._parts.setdefault(y, []).append(self._ones(y, name) if start is None else start)
+        self._arrived.setdefault(y, []).append(self._ones(y, name) if start is None else start)
 
     def _ones(self, y: Output, name: str) -> Output:
         static = y.shape.static
@@ -115,7 +115,7 @@ class _Backwards:
                 found = self._through(built, arrived)  # which may let a loop take more
                 for source, gradient in zip(built.inputs, found, strict=True):
                     if gradient is not None and is_continuous(source):
-                        self._parts.setdefault(source, []).append(gradient)
+                        self._arrived.setdefault(source, []).append(gradient)
             for source in built.inputs:
                 self._release(source.built)
 
@@ -129,20 +129,20 @@ class _Backwards:
     def total(self, output: Output) -> Gradient:
         """The sum of what has arrived at an output."""
         if output not in self._totals:
-            self._totals[output] = self._sum(self._parts.get(output, []))
+            self._totals[output] = self._sum(self._arrived.get(output, []))
         return self._totals[output]
 
-    def _sum(self, parts: Sequence[Output | IndexedSlices]) -> Gradient:
-        if len(parts) <= 1:
-            return parts[0] if parts else None
-        rows = [one for one in parts if isinstance(one, IndexedSlices)]
-        if len(rows) == len(parts):
+    def _sum(self, summands: Sequence[Output | IndexedSlices]) -> Gradient:
+        if len(summands) <= 1:
+            return summands[0] if summands else None
+        rows = [one for one in summands if isinstance(one, IndexedSlices)]
+        if len(rows) == len(summands):
             values, indices = (
                 self._builder.add("ConcatV2", [getattr(one, what) for one in rows], 0).output
                 for what in ("values", "indices")
             )
             return IndexedSlices(values, indices, rows[0].sizes)
-        return self._builder.add("AddN", [dense(one) for one in parts]).output
+        return self._builder.add("AddN", [dense(one) for one in summands]).output
 
     def _through(self, built: Built, arrived: Sequence[Gradient]) -> Sequence[Gradient]:
         """The gradients of a node's inputs."""

@@ -82,7 +82,7 @@ _BATCHES = {
 }
 
 
-def place_numbers(operation: Operation, *, is_scatter: bool) -> dict[str, Any]:
+def gather_numbers(operation: Operation, *, is_scatter: bool) -> dict[str, Any]:
     """The attributes of a gather, or of a scatter."""
     fields = fields_of(operation, "dimension_numbers")
     names = _SCATTER if is_scatter else _GATHER

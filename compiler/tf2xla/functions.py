@@ -129,14 +129,14 @@ def _adopt(body: Builder, pending: Mapping[str, Node], start: Node, attributes: 
 
 def _flat(body: Builder, text: str) -> Output:
     """The output that an input in a function's spelling names."""
-    place = endpoint(text, in_function=True)
-    built = body.built.get(place.node) if place else None
-    if place is None or built is None:
+    source = endpoint(text, in_function=True)
+    built = body.built.get(source.node) if source else None
+    if source is None or built is None:
         raise InputError(f"no node of the function gives {text!r}")
-    among = built.gives.get(place.output) if place.output else built.outputs
-    if among is None or place.port >= len(among):
+    among = built.gives.get(source.output) if source.output else built.outputs
+    if among is None or source.port >= len(among):
         raise InputError(f"{text!r}: {built.node.op} has no such output")
-    return among[place.port]
+    return among[source.port]
 
 
 def spelled(output: Output, arguments: set[str]) -> str:

@@ -142,7 +142,7 @@ class Inference:
             else:
                 expressions.append(Expression(parameter(entry, number, ArrayShape(element_type, trial.dims))))
         results = lowering.written(built.node, record, expressions, entry)
-        return [self._result(lowering, one) for part in results.values() for one in part]
+        return [self._result(lowering, one) for values_ in results.values() for one in values_]
 
     def _result(self, lowering: Lowering, value: Value) -> Trial:
         if isinstance(value, Handle):  # a reference handed on

@@ -132,7 +132,7 @@ class Lowering:
 
     def inline(self, function: FunctionReference, inputs: Sequence[Value], caller: Operation) -> list[Value]:
         """The results of a function on inputs, written where the caller is."""
-        return [one for part in self.call(function, inputs, caller).values() for one in part]
+        return [one for output in self.call(function, inputs, caller).values() for one in output]
 
     def call(self, function: FunctionReference, inputs: Sequence[Value], caller: Operation) -> dict[str, list[Value]]:
         """The same by the names of the function's outputs."""
@@ -154,8 +154,8 @@ class Lowering:
         for number, (argument, result) in enumerate(zip(called.inputs, called.outputs, strict=False)):
             text = called.returns.get(result.name, "")
             for _ in called.nodes:  # through nodes that pass on what they take, of which there are no more than these
-                place = endpoint(text, in_function=True)
-                node = by_name.get(place.node) if place else None
+                source = endpoint(text, in_function=True)
+                node = by_name.get(source.node) if source else None
                 if node is None or node.op != "Identity" or not node.inputs:
                     break
                 text = node.inputs[0]

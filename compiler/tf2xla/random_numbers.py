@@ -62,10 +62,10 @@ def scrambled(seed: Expression) -> Generator:
     return Generator(first.literal(0), joined(*mixed[2:]), joined(*mixed[:2]))
 
 
-def _interleaved(parts: Sequence[Expression], count: int) -> Expression:
+def _interleaved(words: Sequence[Expression], count: int) -> Expression:
     """Numbers of several arrays in turn, as many as are wanted."""
-    joint = concatenate([part.reshape(*part.dims, 1) for part in parts], 1)
-    flat = joint.reshape(joint.dims[0] * len(parts))
+    joint = concatenate([one.reshape(*one.dims, 1) for one in words], 1)
+    flat = joint.reshape(joint.dims[0] * len(words))
     return flat if flat.dims == (count,) else flat.slice((0, count))
 
 
@@ -170,10 +170,10 @@ def _draw(module: Module, shape: TupleShape, each: int) -> Computation:
     groups = values.dims[0]
     first = iota(made, U64, (groups,)) * (each * RESERVED // WORDS)
     words = Generator(low, high, key).words(first + iteration)
-    places = iota(made, S32, values.dims, 1)
+    positions = iota(made, S32, values.dims, 1)
     for candidate in _normals(words, values.type):
         fits = candidate.apply("abs").compare("LT", _CUT) & filled.compare("LT", each)
-        here = fits.spread(values.dims, [0]) & places.compare("EQ", filled.spread(values.dims, [0]))
+        here = fits.spread(values.dims, [0]) & positions.compare("EQ", filled.spread(values.dims, [0]))
         values = here.where(candidate.spread(values.dims, [0]), values)
         filled = filled + fits.to(S32)
     results = [iteration + 1, filled, values, low, high, key]

@@ -76,7 +76,7 @@ def signature(text: str) -> Signature:
 
 
 def _ports(text: str) -> tuple[Port, ...]:
-    return tuple(_port(*(part.strip() for part in row.split(":"))) for row in text.split(",") if row.strip())
+    return tuple(_port(*(word.strip() for word in row.split(":"))) for row in text.split(",") if row.strip())
 
 
 def _port(name: str, kind: str) -> Port:
@@ -89,8 +89,8 @@ def _port(name: str, kind: str) -> Port:
 
 
 def _attribute(row: str) -> AttributeRow:
-    name, _, kind = (part.strip() for part in row.partition(":"))
-    kind, _, default = (part.strip() for part in kind.partition("="))
+    name, _, kind = (word.strip() for word in row.partition(":"))
+    kind, _, default = (word.strip() for word in kind.partition("="))
     if kind.startswith("{"):
         return AttributeRow(name, "type", _types(kind.strip("{}")), BY_NAME[default] if default else None)
     return AttributeRow(name, kind, default=_default(kind, default) if default else None)

@@ -52,28 +52,28 @@ def strided_slice_changed(operation: Operation, x: Expression, value: Expression
     if _moves(plan):
         return _put_there(operation, x, spread(value, dims), plan)
     there = operation.full(1, PRED, dims)
-    places, found = (strided_slice_back(operation, x.dims, one) for one in (there, spread(value, dims)))
-    return places.where(found, x)
+    is_written, found = (strided_slice_back(operation, x.dims, one) for one in (there, spread(value, dims)))
+    return is_written.where(found, x)
 
 
-def strided_slice_back(operation: Operation, sizes: tuple[int, ...], part: Expression) -> Expression:
+def strided_slice_back(operation: Operation, sizes: tuple[int, ...], update: Expression) -> Expression:
     """An array of zeros with a part where the node says that one was taken."""
     plan, dims = _plan_of(operation, sizes)
-    fits = part.dims == tuple(dims)
-    operation.require(fits, lambda: f"the part has the sizes {list(part.dims)}, and {dims} was taken")
+    fits = update.dims == tuple(dims)
+    operation.require(fits, lambda: f"the part has the sizes {list(update.dims)}, and {dims} was taken")
     if _moves(plan):
-        return _put_there(operation, operation.full(0, part.type, sizes), part, plan)
-    part = part.reshape(*(cut.count for cut in plan))
+        return _put_there(operation, operation.full(0, update.type, sizes), update, plan)
+    update = update.reshape(*(cut.count for cut in plan))
     backwards = tuple(axis for axis, cut in enumerate(plan) if cut.step < 0)
     if backwards:
-        part = Expression(build(operation.computation, "reverse", [part.instruction], dimensions=backwards))
+        update = Expression(build(operation.computation, "reverse", [update.instruction], dimensions=backwards))
     padding = []
     for size, cut in zip(sizes, plan, strict=True):
         last = cut.start + (cut.count - 1) * cut.step
         first, last = min(cut.start, last), max(cut.start, last)
         row = PaddingDimension(first, size - 1 - last, abs(cut.step) - 1) if cut.count else PaddingDimension(0, size)
         padding.append(row)
-    operands = [part.instruction, part.literal(0).instruction]
+    operands = [update.instruction, update.literal(0).instruction]
     return Expression(build(operation.computation, "pad", operands, padding=tuple(padding)))
 
 
@@ -100,10 +100,10 @@ def _taken_there(operation: Operation, x: Expression, plan: list[_Cut]) -> Expre
     return Expression(build(operation.computation, "dynamic-slice", operands, dynamic_slice_sizes=counts))
 
 
-def _put_there(operation: Operation, x: Expression, part: Expression, plan: list[_Cut]) -> Expression:
-    part = part.reshape(*(cut.count for cut in plan))
+def _put_there(operation: Operation, x: Expression, update: Expression, plan: list[_Cut]) -> Expression:
+    update = update.reshape(*(cut.count for cut in plan))
     starts = _starts(operation, x.dims, plan)
-    operands = [one.instruction for one in (x, part, *starts)]
+    operands = [one.instruction for one in (x, update, *starts)]
     return Expression(build(operation.computation, "dynamic-update-slice", operands))
 
 
@@ -191,7 +191,7 @@ def _taken(operation: Operation, x: Expression, plan: list[_Cut]) -> Expression:
         else:
             kept.append((last, cut.start + 1, -cut.step))
             backwards.append(axis)
-    part = x.slice(*kept)
+    taken_ = x.slice(*kept)
     if not backwards:
-        return part
-    return Expression(build(operation.computation, "reverse", [part.instruction], dimensions=tuple(backwards)))
+        return taken_
+    return Expression(build(operation.computation, "reverse", [taken_.instruction], dimensions=tuple(backwards)))

@@ -15,7 +15,7 @@ from compiler.ir.shape import TupleShape
 from compiler.ops.build import build, parameter
 from compiler.tf2xla.operation import Array, Operation
 from compiler.tf2xla.random_numbers import KEEP_GENERATORS, generator_name, initial_state
-from compiler.tf2xla.values import Handle, Traced, Value, all_parts, rebuilt
+from compiler.tf2xla.values import Handle, Traced, Value, arrays_of, rebuilt
 from compiler.tf2xla.variables import Variables, variable_name
 
 Inline = Callable[[FunctionReference, Sequence[Value], Operation], list[Value]]
@@ -68,7 +68,7 @@ class Tracer:
         """A function on inputs, of which some are known, giving all or some of its results."""
         made = self._module.add_computation(Computation(function.name))
         held = [self._variables.read(name) for name in carried]
-        arrays = [*all_parts([one for n, one in enumerate(inputs) if n not in known]), *held]
+        arrays = [*arrays_of([one for n, one in enumerate(inputs) if n not in known]), *held]
         state = parameter(made, 0, TupleShape(tuple(one.instruction.shape for one in arrays)))
         inner = Operation(caller.node, caller.signature, (), made, caller.library, checked=False)
         pieces = (Expression(element(state, number)) for number in range(len(arrays)))
@@ -83,6 +83,6 @@ class Tracer:
             outputs = self._inline(function, given, inner)
             after = [self._variables.read(name) for name in carried]
         kept = outputs if results is None else [outputs[number] for number in results]
-        made.root = build(made, "tuple", [one.instruction for one in (*all_parts(kept), *after)])
+        made.root = build(made, "tuple", [one.instruction for one in (*arrays_of(kept), *after)])
         changed = frozenset(name for name, a, b in zip(carried, own, after, strict=True) if a is not b)
         return Traced(made, kept, changed)

@@ -103,7 +103,7 @@ def same_each(
 Value = Expression | Handle | TensorList
 
 
-def parts(value: Value) -> list[Expression]:
+def arrays_in(value: Value) -> list[Expression]:
     """The arrays that a value is made of where it passes through a loop or a branch."""
     match value:
         case Expression():
@@ -126,9 +126,9 @@ def rebuilt(like: Value, arrays: Iterator[Expression]) -> Value:
             return like
 
 
-def all_parts(values: Sequence[Value]) -> list[Expression]:
+def arrays_of(values: Sequence[Value]) -> list[Expression]:
     """The arrays of all values."""
-    return [one for value in values for one in parts(value)]
+    return [one for value in values for one in arrays_in(value)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def checked_same(values: Sequence[Value], others: Sequence[Value]) -> bool:
     def seen(value: Value) -> object:
         if isinstance(value, Handle):
             return value
-        return type(value), [(one.type, one.dims) for one in all_parts([value])]
+        return type(value), [(one.type, one.dims) for one in arrays_of([value])]
 
     return [seen(one) for one in values] == [seen(one) for one in others]
 

@@ -67,7 +67,7 @@ class Along:
         return (self.size - 1) * self.dilation + 1
 
     @property
-    def places(self) -> int:
+    def output_size(self) -> int:
         """How many there are."""
         return max(0, (self.image + self.low + self.high - self.extent) // self.stride + 1)
 
@@ -88,18 +88,18 @@ def windows(
 ) -> list[Along]:
     """The window along each dimension of places."""
     strides = numbers_of(operation, "strides", layout)
-    places = layout.of(image)
-    dilations = dilations or (1,) * len(places)
+    sizes_ = layout.of(image)
+    dilations = dilations or (1,) * len(sizes_)
     extents = [(size - 1) * dilation + 1 for size, dilation in zip(sizes, dilations, strict=True)]
-    edges = _edges(operation, layout, places, extents, strides)
+    edges = _edges(operation, layout, sizes_, extents, strides)
     return [
         Along(size, stride, dilation, low, high, one)
-        for size, stride, dilation, (low, high), one in zip(sizes, strides, dilations, edges, places, strict=True)
+        for size, stride, dilation, (low, high), one in zip(sizes, strides, dilations, edges, sizes_, strict=True)
     ]
 
 
 def _edges(
-    operation: Operation, layout: Layout, places: Sequence[int], extents: Sequence[int], strides: Sequence[int]
+    operation: Operation, layout: Layout, sizes_: Sequence[int], extents: Sequence[int], strides: Sequence[int]
 ) -> list[tuple[int, int]]:
     kind = operation.attribute("padding")
     if kind == b"EXPLICIT" and "explicit_paddings" in operation.signature.attributes:
@@ -110,10 +110,10 @@ def _edges(
         return [(stated[2 * axis], stated[2 * axis + 1]) for axis in layout.spatial]
     operation.require(kind in (b"SAME", b"VALID"), f"its padding must be SAME or VALID, not {kind!r}")
     found = []
-    for image, extent, stride in zip(places, extents, strides, strict=True):
+    for image, extent, stride in zip(sizes_, extents, strides, strict=True):
         total = max(0, (-(-image // stride) - 1) * stride + extent - image) if kind == b"SAME" else 0
         found.append((total // 2, total - total // 2))
         operation.require(
-            image + total >= extent, lambda: f"its window of {extents} is larger than images of {list(places)}"
+            image + total >= extent, lambda: f"its window of {extents} is larger than images of {list(sizes_)}"
         )
     return found

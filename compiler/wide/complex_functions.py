@@ -80,8 +80,8 @@ def complex_angle(instruction: Instruction, operands: Sequence[Wide], context: C
     y, x = operands
     result = complex_function(instruction, operands, context)
     # On the cuts of the root and of the logarithm, rounding decides.
-    parts = (x.value.real, x.value.imag, y.value.real, y.value.imag)
-    largest = np.maximum.reduce([np.abs(part) for part in parts])
+    components = (x.value.real, x.value.imag, y.value.real, y.value.imag)
+    largest = np.maximum.reduce([np.abs(component) for component in components])
     scale = np.where(np.isfinite(largest) & (largest > 0), largest, 1.0)
     abscissa, ordinate = x.value / scale, y.value / scale
     square, reach = abscissa**2 + ordinate**2, size(abscissa) ** 2 + size(ordinate) ** 2

@@ -115,10 +115,10 @@ def _scan(instruction: Instruction, operands: Sequence[Wide], context: Context) 
     return final if isinstance(shape, TupleShape) else final[0]
 
 
-def _stacked(parts: Sequence[Wide], shape: Any, along: int) -> Wide:
-    if not parts:
+def _stacked(slices: Sequence[Wide], shape: Any, along: int) -> Wide:
+    if not slices:
         return exact(np.zeros(shape.dims, shape.element_type.dtype))
-    return Wide(np.stack([p.value for p in parts], axis=along), np.stack([p.error for p in parts], axis=along))
+    return Wide(np.stack([p.value for p in slices], axis=along), np.stack([p.error for p in slices], axis=along))
 
 
 RULES: dict[str, Rule] = {"while": _while, "conditional": _conditional, "map": _map, "scan": _scan}

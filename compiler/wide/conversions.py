@@ -32,7 +32,7 @@ def convert(instruction: Instruction, operands: Sequence[Wide], context: Context
     value = np.asarray(context.evaluate(instruction, [operand.value]))
     if value.dtype.kind not in "fc":
         return _to_discrete(instruction, operand, value, context)
-    if operand.value.dtype.kind in "fc" and _is_part(source, target):
+    if operand.value.dtype.kind in "fc" and _is_subset(source, target):
         return settle(value, operand.error, target)
     result = rounded(value, operand.error, target)
     if value.dtype.kind == "c":
@@ -63,7 +63,7 @@ def _ways(source: ElementType, target: ElementType) -> list[ElementType]:
     return through_f32 + ([F16] if target.bits <= _BY_HALVES else [])
 
 
-def _is_part(source: ElementType, target: ElementType) -> bool:
+def _is_subset(source: ElementType, target: ElementType) -> bool:
     """Whether a type holds all values of another of its kind."""
     if lift_type(source) is not lift_type(target):
         return False

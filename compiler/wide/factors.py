@@ -127,11 +127,11 @@ def _sparse_product(instruction: Instruction, operands: Sequence[Wide], context:
         return unknown(value)
     if value.dtype.kind not in "fc":
         return exact(value) if elements.is_exact and right.is_exact else unknown(value)
-    places = starts.value, columns.value
+    positions = starts.value, columns.value
     left_size, right_size = (np.abs(factor.value) for factor in (elements, right))
     own = context.own(instruction)
-    reach = csr.product(left_size, *places, right_size)
-    error = csr.product(left_size + elements.error, *places, right_size + right.error) - reach
+    reach = csr.product(left_size, *positions, right_size)
+    error = csr.product(left_size + elements.error, *positions, right_size + right.error) - reach
     error = np.where(np.isnan(error), np.inf, error)
     return rounded(value, error, own, roundings=2.0 * (len(elements.value) + 1), reach=reach)
 
@@ -195,7 +195,7 @@ def _swapped(rows: Array, pivots: Array) -> Array:
     return result
 
 
-def _weyl(place: int, count: int) -> Callable[..., Bounds]:
+def _weyl(number: int, count: int) -> Callable[..., Bounds]:
     """Of so many results one holds eigenvalues of Hermitian matrices or singular values; it and info are known."""
 
     def rule(operands: Sequence[Wide], results: Results, own: ElementType, _: dict[str, str]) -> Bounds:
@@ -206,7 +206,7 @@ def _weyl(place: int, count: int) -> Callable[..., Bounds]:
         away = 2 * _norm(operand.error) + 2 * share * (bound.unit * _norm(operand.value) + bound.least)
         away = np.where(np.isfinite(away), away, np.inf)
         bounds: list[Array | None] = [None] * count
-        bounds[place] = np.broadcast_to(away[..., None], results[place].shape)
+        bounds[number] = np.broadcast_to(away[..., None], results[number].shape)
         bounds[-1] = np.where(np.isfinite(away) & (results[-1] == 0), 0.0, np.inf)
         return bounds
 
@@ -277,7 +277,7 @@ def _of_finite(
     rule: Callable[..., Bounds], operands: Sequence[Wide], results: Results, own: ElementType, options: dict[str, str]
 ) -> Bounds:
     """The bounds of the matrices that are finite; of the others nothing is known."""
-    each = [np.isfinite(part).all(axis=(-2, -1)) for o in operands for part in (o.value, o.error)]
+    each = [np.isfinite(array).all(axis=(-2, -1)) for o in operands for array in (o.value, o.error)]
     finite = np.asarray(np.logical_and.reduce(each))
     if finite.all():
         return rule(operands, results, own, options)

@@ -104,9 +104,9 @@ def _permuted(instruction: Instruction, operands: Sequence[Wide], context: Conte
     return _joined(values, errors, context.originals[instruction].shape)
 
 
-def _apart(operand: Any, part: str) -> Any:
+def _apart(operand: Any, field: str) -> Any:
     """The value or the error of a Wide, or of each in a tuple."""
-    return tuple(_apart(o, part) for o in operand) if isinstance(operand, tuple) else getattr(operand, part)
+    return tuple(_apart(o, field) for o in operand) if isinstance(operand, tuple) else getattr(operand, field)
 
 
 def _joined(value: Any, error: Any, shape: Any) -> Any:

@@ -47,9 +47,9 @@ class Wide:
         """Whether every implementation gives just these values."""
         return not self.error.any()
 
-    def open_at(self, places: Array) -> Wide:
+    def open_at(self, undecided: Array) -> Wide:
         """The same, but that nothing is known of the elements at some places."""
-        return Wide(self.value, np.where(places, np.inf, self.error))
+        return Wide(self.value, np.where(undecided, np.inf, self.error))
 
 
 WideValue = Wide | tuple[Any, ...]
@@ -75,12 +75,12 @@ class Limits:
 @lru_cache(maxsize=64)
 def limits(element_type: ElementType) -> Limits:
     """The limits of a float type, or of the parts of a complex one."""
-    part = {64: F32, 128: F64}[element_type.bits] if element_type.kind is Kind.COMPLEX else element_type
-    info = _finfo(part.dtype)
+    component = {64: F32, 128: F64}[element_type.bits] if element_type.kind is Kind.COMPLEX else element_type
+    info = _finfo(component.dtype)
     epsilon = float(info.eps)
-    least = float(info.tiny) if part.name in FLUSHED else float(info.smallest_subnormal)
+    least = float(info.tiny) if component.name in FLUSHED else float(info.smallest_subnormal)
     digits = 1 - int(np.log2(epsilon))
-    return Limits(epsilon if part is F64 else epsilon / 2, least, float(info.max), digits)
+    return Limits(epsilon if component is F64 else epsilon / 2, least, float(info.max), digits)
 
 
 def exact(value: Any) -> Wide:

@@ -184,21 +184,21 @@ def top(instruction: Instruction, operands: Sequence[Wide], context: Context) ->
         context: the reference's own values.
     """
     (operand,) = operands
-    values, places = context.evaluate(instruction, [operand.value])
+    values, indices = context.evaluate(instruction, [operand.value])
     source = context.originals[instruction].operands[0]
     is_open = np.any(_of_open_sign(source, operand), axis=-1, keepdims=True)
     if operand.is_exact:
-        return tuple(exact(result).open_at(is_open) for result in (values, places))
-    errors = np.take_along_axis(operand.error, places.astype(np.int64), axis=-1)
+        return tuple(exact(result).open_at(is_open) for result in (values, indices))
+    errors = np.take_along_axis(operand.error, indices.astype(np.int64), axis=-1)
     apart = np.abs(operand.value[..., None, :] - values[..., :, None])
     reach = operand.error[..., None, :] + errors[..., :, None]
-    itself = np.arange(operand.value.shape[-1]) == places[..., :, None]
+    itself = np.arange(operand.value.shape[-1]) == indices[..., :, None]
     # What may be NaN of either sign is near to everything.
     close = (~(apart > reach) & (reach > 0) & ~itself).any(axis=-1)
     farthest = np.max(operand.error, axis=-1, keepdims=True, initial=0.0)
     return (
         Wide(values, np.where(is_open, np.inf, np.broadcast_to(farthest, values.shape))),
-        Wide(places, np.where(is_open | close, np.inf, 0.0)),
+        Wide(indices, np.where(is_open | close, np.inf, 0.0)),
     )
 
 

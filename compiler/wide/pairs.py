@@ -71,9 +71,9 @@ def _unpacked(value: Any) -> Any:
     return Wide(value["value"], value["error"])
 
 
-def paired(instruction: Instruction, operands: Sequence[Wide], places: Sequence[int], context: Context) -> Any:
+def paired(instruction: Instruction, operands: Sequence[Wide], numbers: Sequence[int], context: Context) -> Any:
     """An instruction whose operands at some places are combined by its computation; the others carry no error."""
-    given = [_packed(o) if number in places else o.value for number, o in enumerate(operands)]
+    given = [_packed(o) if number in numbers else o.value for number, o in enumerate(operands)]
     meaning = OPS[instruction.opcode].evaluate
     assert meaning is not None, f"{instruction.opcode} has a meaning"
     result = _unpacked(meaning(instruction, given, _Pairs(context)))
@@ -86,7 +86,7 @@ def longest(instruction: Instruction, operands: Sequence[Wide]) -> int:
     if instruction.opcode == "reduce":
         return math.prod(dims[axis] for axis in instruction.attributes["dimensions"])
     if instruction.opcode == "reduce-window":
-        return math.prod(part.size for part in instruction.attributes.get("window", ()))
+        return math.prod(dimension.size for dimension in instruction.attributes.get("window", ()))
     return 1
 
 

@@ -23,8 +23,13 @@ def are_known(module: Module) -> list[bool]:
     for instruction in module.entry.instructions:
         known[instruction] = _is_known(instruction, known)
     root = module.entry.root
-    parts = root.operands if root.opcode == "tuple" else (root,)
-    return [known[part] for part in parts for leaf in leaves(part.shape) if leaf.element_type.kind is not Kind.OPAQUE]
+    results = root.operands if root.opcode == "tuple" else (root,)
+    return [
+        known[result]
+        for result in results
+        for leaf in leaves(result.shape)
+        if leaf.element_type.kind is not Kind.OPAQUE
+    ]
 
 
 def _is_known(instruction: Instruction, known: dict[Instruction, bool]) -> bool:

@@ -119,11 +119,13 @@ class _Arithmetic:
     def mean(self, array: Wide, axes: tuple[int, ...], *, total: bool) -> Wide:
         """A sum along axes, or its share of the number of elements."""
         count = math.prod(array.value.shape[axis] for axis in axes)
-        parts = 1.0 if total else float(count)
+        divisor = 1.0 if total else float(count)
         reach = (size(array.value) + array.error).sum(axis=axes)
         bound = limits(self.element_type)
         error = array.error.sum(axis=axes) + count * (bound.unit * reach + bound.least)
-        result = rounded(array.value.sum(axis=axes) / np.float64(parts), error / np.float64(parts), self.element_type)
+        result = rounded(
+            array.value.sum(axis=axes) / np.float64(divisor), error / np.float64(divisor), self.element_type
+        )
         return result.open_at(reach > bound.largest)
 
     def inverse_root(self, array: Wide) -> Wide:

@@ -53,7 +53,7 @@ def _reached(operand: Wide) -> Array:
 def _reduce(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
     """reduce, reduce-window: everything is an array or an initial value."""
     computation: Computation = instruction.attributes["to_apply"]
-    result = _combined(instruction, operands, context, combiner=computation, places=range(len(operands)))
+    result = _combined(instruction, operands, context, combiner=computation, operand_numbers=range(len(operands)))
     results = result if isinstance(result, tuple) else (result,)
     return results if isinstance(computation.root.shape, TupleShape) else results[0]
 
@@ -69,8 +69,8 @@ def _scatter(instruction: Instruction, operands: Sequence[Wide], context: Contex
     if replaces and len(operands) == 3:
         moved = [o.value if o is indices else o.error for o in operands]
         return Wide(np.asarray(plain), np.asarray(context.evaluate(instruction, moved), np.float64))
-    places = [number for number in range(len(operands)) if number != len(operands) // 2]
-    return _combined(instruction, operands, context, combiner=computation, places=places)
+    operand_numbers = [number for number in range(len(operands)) if number != len(operands) // 2]
+    return _combined(instruction, operands, context, combiner=computation, operand_numbers=operand_numbers)
 
 
 def _select_and_scatter(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
@@ -78,7 +78,9 @@ def _select_and_scatter(instruction: Instruction, operands: Sequence[Wide], cont
     value = np.asarray(context.evaluate(instruction, [operand.value for operand in operands]))
     if not operands[0].is_exact:
         return unknown(value)
-    result = _combined(instruction, operands, context, combiner=instruction.attributes["scatter"], places=(1, 2))
+    result = _combined(
+        instruction, operands, context, combiner=instruction.attributes["scatter"], operand_numbers=(1, 2)
+    )
     assert isinstance(result, Wide)
     return result
 
@@ -89,22 +91,22 @@ def _combined(
     context: Context,
     *,
     combiner: Computation,
-    places: Sequence[int],
+    operand_numbers: Sequence[int],
 ) -> Any:
     """Combine the operands at some places by a computation that is recognised, or else step by step."""
     opcode = binary_opcode(combiner)
-    data = [operands[place] for place in places]
+    data = [operands[operand_number] for operand_number in operand_numbers]
     values = [operand.value for operand in operands]
 
     def evaluate(arrays: Sequence[Array]) -> Array:
         given = list(values)
-        for number, array in zip(places, arrays, strict=True):
+        for number, array in zip(operand_numbers, arrays, strict=True):
             given[number] = array
         found = context.evaluate(instruction, given)
         return np.asarray(found[0] if isinstance(found, tuple) else found)
 
     if len(data) != 2 or opcode is None:
-        return paired(instruction, operands, places, context)
+        return paired(instruction, operands, operand_numbers, context)
     kind = data[0].value.dtype.kind
     if kind in "fc" and opcode == "add":
         return _summed(instruction, data, context, evaluate)

@@ -51,7 +51,7 @@ class Digits:
         """The labels as rows with a single one."""
         return np.eye(CLASSES, dtype=np.float32)[self.labels]
 
-    def part(self, start: int, stop: int) -> Digits:
+    def rows(self, start: int, stop: int) -> Digits:
         """A range of the images."""
         return Digits(self.images[start:stop], self.labels[start:stop])
 
@@ -69,7 +69,7 @@ def load(folder: Path) -> Dataset:
     """Read MNIST from a folder; with the test files alone, the first four fifths of them are for training."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; give the one that holds {_STEMS['test'][0]}[.gz]")
-    found = {part: _read_part(folder, part) for part in _STEMS}
+    found = {split: _read_split(folder, split) for split in _STEMS}
     train, test = found["train"], found["test"]
     if train is None and test is None:
         names = ", ".join(name for stems in _STEMS.values() for name in stems)
@@ -79,14 +79,14 @@ def load(folder: Path) -> Dataset:
     whole = train if train is not None else test
     assert whole is not None, "one of the two is there"
     border = int(whole.count * _TRAINING_SHARE)
-    return Dataset(whole.part(0, border), whole.part(border, whole.count), "MNIST files, one set split in two")
+    return Dataset(whole.rows(0, border), whole.rows(border, whole.count), "MNIST files, one set split in two")
 
 
 def synthetic(*, train: int = 8000, test: int = 2000, seed: int = 0) -> Dataset:
     """Draw digits; the same seed draws the same."""
     prototypes = np.stack([_prototype(digit) for digit in range(CLASSES)])
     whole = _draw(prototypes, train + test, np.random.default_rng([seed, train, test]))
-    return Dataset(whole.part(0, train), whole.part(train, train + test), "synthetic digits")
+    return Dataset(whole.rows(0, train), whole.rows(train, train + test), "synthetic digits")
 
 
 def read_idx(path: Path, *, rank: int) -> NDArray[np.uint8]:
@@ -124,12 +124,12 @@ def _read_bytes(path: Path) -> bytes:
     return data
 
 
-def _read_part(folder: Path, part: str) -> Digits | None:
+def _read_split(folder: Path, split: str) -> Digits | None:
     """Images and labels of one set, None if the folder has neither."""
-    paths = [_find(folder, stem) for stem in _STEMS[part]]
+    paths = [_find(folder, stem) for stem in _STEMS[split]]
     if paths == [None, None]:
         return None
-    for path, stem in zip(paths, _STEMS[part], strict=True):
+    for path, stem in zip(paths, _STEMS[split], strict=True):
         if path is None:
             raise InputError(f"{folder}: {stem}[.gz] is missing beside the other file of its set; get it as well")
     images, labels = (read_idx(path, rank=rank) for path, rank in zip(paths, (3, 1), strict=True) if path is not None)

@@ -35,7 +35,7 @@ def _measure(name):
         judgement = prober.judge(case)
         assert judgement.is_failure, judgement.message
         found = blame.find(prober, case, judgement)
-        done = reduce(case, lambda c: blame.same_cause(prober, c, found), prober.record, focus=[found.place])
+        done = reduce(case, lambda c: blame.same_cause(prober, c, found), prober.record, focus=[found.instruction_id])
     return {
         "verdict": judgement.verdict,
         "blamed": found.signature,

@@ -96,7 +96,7 @@ def _drawn(number):
     module = draw_case(PROFILES["ratchet"], 0, number).module
     if module.entry.root.opcode != "tuple":
         return [compiler.to_text(module)]
-    places = dict.fromkeys(map(compiler.edit.place_of, module.entry.root.operands))
+    places = dict.fromkeys(map(compiler.edit.id_of, module.entry.root.operands))
     parts = [compiler.edit.keep_results(module, [place]).module for place in places]
     return [compiler.to_text(part) for part in parts if count(part) > 1]
 

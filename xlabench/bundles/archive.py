@@ -64,8 +64,8 @@ def unpack(path: Path, max_bytes: int, known: Collection[str] | None = None) -> 
 def _check(member: zipfile.ZipInfo) -> None:
     """Refuse names that lead elsewhere, links, and what nobody has the key for."""
     name = member.filename
-    parts = PurePosixPath(name).parts
-    if name.startswith("/") or "\\" in name or ".." in parts or _DRIVE.match(name):
+    names_ = PurePosixPath(name).parts
+    if name.startswith("/") or "\\" in name or ".." in names_ or _DRIVE.match(name):
         raise ValueError(f"{name!r} leads out of the archive")
     if stat.S_ISLNK(member.external_attr >> 16):
         raise ValueError(f"{name} is a link")

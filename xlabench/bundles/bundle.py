@@ -144,13 +144,13 @@ def is_bundle(path: Path) -> bool:
     return zipfile.is_zipfile(path) or (is_folder and not programs.is_graph(path))
 
 
-def require_place(folder: Path) -> None:
+def require_writable(folder: Path) -> None:
     """Refuse a place where no bundle can be saved, before anybody works for what is to lie there."""
     is_archive = folder.suffix == ".zip"
     try:
         if folder.exists() and not (holds_manifest(folder) and folder.is_file() == is_archive):
             raise BenchError(f"{folder}: exists and is not a bundle; give a new name")
-        atomic.require_place(folder)
+        atomic.require_writable(folder)
     except OSError as error:
         raise BenchError(f"{folder}: cannot be written: {error.strerror}; give another folder") from error
 
@@ -160,7 +160,7 @@ def save(failure: Failure, folder: Path, *, timeout_s: float = 300.0) -> Saved:
 
     A name that ends in `.zip` asks for an archive in place of a folder.
     """
-    require_place(folder)
+    require_writable(folder)
     try:
         with placing.workshop(folder.parent) as workshop:
             draft = workshop / "bundle"
@@ -201,8 +201,8 @@ def load(folder: Path, *, max_bytes: int = MAX_BYTES) -> Failure:
             custom_calls=tuple(map(str, manifest.get("custom_calls", ()))),
         )
     except OSError as error:
-        place = error.filename or folder
-        raise BenchError(f"{place}: cannot be read: {error.strerror}; give a bundle, a folder or a .zip") from error
+        location = error.filename or folder
+        raise BenchError(f"{location}: cannot be read: {error.strerror}; give a bundle, a folder or a .zip") from error
     except _DAMAGE as error:
         raise BenchError(f"{folder}: not a whole bundle: {error}; get it again") from error
     _check(failure, folder)

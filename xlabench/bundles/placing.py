@@ -32,16 +32,16 @@ def workshop(parent: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-def put(made: Path, place: Path) -> None:
+def put(made: Path, target: Path) -> None:
     """Move what was made in a workshop to its place; what is there already goes with the workshop."""
-    aside = made.parent / _ASIDE / place.name
+    aside = made.parent / _ASIDE / target.name
     aside.parent.mkdir()
-    if place.exists():
-        place.rename(aside)
+    if target.exists():
+        target.rename(aside)
     try:
-        made.rename(place)
+        made.rename(target)
     except BaseException:
-        _put_back(made.parent, place.parent)
+        _put_back(made.parent, target.parent)
         raise
 
 

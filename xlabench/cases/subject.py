@@ -52,9 +52,9 @@ def digest_of(program: SuiteProgram, engines: Sequence[str]) -> str:
     """Names the texts and recipes that a case is made of."""
     digest = hashlib.sha256()
     for path in sorted({program.path, *(program.variant(engine).path for engine in engines)}):
-        for part in (path, path.with_suffix(".json"), *_beside(path)):
+        for file in (path, path.with_suffix(".json"), *_beside(path)):
             try:
-                digest.update(part.read_bytes() if part.is_file() else b"")
+                digest.update(file.read_bytes() if file.is_file() else b"")
             except OSError as error:  # what cannot be read is said when it is to be judged
                 digest.update(str(error).encode())
             digest.update(b"\0")

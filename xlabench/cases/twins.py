@@ -51,6 +51,6 @@ def _written(path: Path, folder: Path) -> Path | None:
     except (BenchError, compiler.CompilerError):
         return None
     folder.mkdir(parents=True, exist_ok=True)
-    place = folder / f"{path.stem}.twin.hlo"
-    atomic.write(place, compiler.to_text(twin).encode())
-    return place
+    target = folder / f"{path.stem}.twin.hlo"
+    atomic.write(target, compiler.to_text(twin).encode())
+    return target

@@ -25,7 +25,7 @@ from xlabench.diagnosis.probe import Judgement, Prober
 _OF_RUN = ("module", "fill_elided", "seed", "inputs", "reference", "timeout", "memory_limit")
 """The options that `xlabench run` has as well."""
 
-_GOOD, _BAD, _PART = "last_good", "first_bad", "part"
+_GOOD, _BAD, _REDUCED = "last_good", "first_bad", "part"
 
 _EXAMPLES = """
 xlabench bisect failure.zip
@@ -65,15 +65,15 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         say("the passes")
         who = graph_blame.find(prober, target.case, judgement, report=lambda one: say(f"{one.witness}: {one.verdict}"))
         found = who.blame
-    part = target
+    narrowed = target
     if who.case is not target.case:
-        part, judgement = _of_part(target, who)
+        narrowed, judgement = _of_narrowed(target, who)
     if out is not None:
-        _keep(found, part, judgement, out, is_part=part is not target)
+        _keep(found, narrowed, judgement, out, is_narrowed=narrowed is not target)
     if options["as_json"]:
         click.echo(json.dumps({**asdict(found), "signature": found.signature, "file": str(target.path)}))
     else:
-        again = _again(ctx, target) if part is target else _again_part(out)
+        again = _again(ctx, target) if narrowed is target else _again_narrowed(out)
         click.echo(describe(found, str(target.path), _commands(found, again, out)))
     ctx.exit(0)
 
@@ -85,19 +85,19 @@ def _again(ctx: click.Context, target: Target) -> list[str]:
     return ["xlabench", "run", str(target.path), *options, "--engine"]
 
 
-def _of_part(target: Target, who: graph_blame.Found) -> tuple[Target, Judgement]:
+def _of_narrowed(target: Target, who: graph_blame.Found) -> tuple[Target, Judgement]:
     """What of a graph fails alone, as a program, with the engine that it fails on."""
-    part = replace(target, case=who.case, setup=replace(target.setup, engine=who.engine))
-    with Prober(part.setup) as prober:
-        return part, prober.judge(part.case)
+    narrowed = replace(target, case=who.case, setup=replace(target.setup, engine=who.engine))
+    with Prober(narrowed.setup) as prober:
+        return narrowed, prober.judge(narrowed.case)
 
 
-def _again_part(out: Path | None) -> list[str]:
+def _again_narrowed(out: Path | None) -> list[str]:
     """The words of the command that runs what of a graph fails alone; none where that is not kept."""
-    return [] if out is None else ["xlabench", "run", str(out / _PART), "--engine"]
+    return [] if out is None else ["xlabench", "run", str(out / _REDUCED), "--engine"]
 
 
-def _keep(found: Blame, target: Target, judgement: Judgement, out: Path, *, is_part: bool) -> None:
+def _keep(found: Blame, target: Target, judgement: Judgement, out: Path, *, is_narrowed: bool) -> None:
     """Write what of a graph fails alone as a bundle, and the modules around a guilty pass as bundles of the reference.
 
     Those are judged as the program itself is.
@@ -118,9 +118,9 @@ def _keep(found: Blame, target: Target, judgement: Judgement, out: Path, *, is_p
     timeout_s = target.setup.timeout_s
     failure = replace(failure, bounds=bundle.find_bounds(failure, timeout_s))
     atomic.new_folder(out)
-    if is_part:
+    if is_narrowed:
         shown = replace(failure, engine=target.setup.engine, verdict=judgement.verdict, message=judgement.message)
-        bundle.save(shown, out / _PART, timeout_s=timeout_s)
+        bundle.save(shown, out / _REDUCED, timeout_s=timeout_s)
     if not found.before:
         return
     for name, text in ((_GOOD, found.before), (_BAD, found.after)):

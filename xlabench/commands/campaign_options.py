@@ -142,8 +142,8 @@ def _config(options: dict[str, Any], engines: tuple[str, ...]) -> Config:
 
 def _bar(*, is_quiet: bool) -> Progress:
     columns = ("{task.description}", BarColumn(), TextColumn("{task.fields[rate]}"), TextColumn("{task.fields[found]}"))
-    parts = [TextColumn(column) if isinstance(column, str) else column for column in columns]
-    return bars(*parts, TimeElapsedColumn(), is_quiet=is_quiet)
+    columns_ = [TextColumn(column) if isinstance(column, str) else column for column in columns]
+    return bars(*columns_, TimeElapsedColumn(), is_quiet=is_quiet)
 
 
 def _show(summary: dict[str, Any], folder: Path) -> None:

@@ -52,12 +52,12 @@ def split(texts: Iterable[str]) -> list[str]:
 
 def _by_commas(word: str) -> list[str]:
     specs: list[str] = []
-    for part in filter(None, word.split(",")):
-        is_option = specs and ":" in specs[-1] and part.partition(":")[0] not in ENGINES
+    for piece in filter(None, word.split(",")):
+        is_option = specs and ":" in specs[-1] and piece.partition(":")[0] not in ENGINES
         if is_option:
-            specs[-1] += f",{part}"
+            specs[-1] += f",{piece}"
         else:
-            specs.append(part)
+            specs.append(piece)
     return specs
 
 

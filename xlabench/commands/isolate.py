@@ -15,7 +15,7 @@ from rich.table import Table
 from xlabench.commands.examples import examples
 from xlabench.commands.progress import counted
 from xlabench.commands.target import Target, load, target_options
-from xlabench.diagnosis.isolate import Row, judged, parts
+from xlabench.diagnosis.isolate import Row, isolate_each, judged
 from xlabench.diagnosis.probe import Prober
 from xlabench.errors import ExitCode, Undecidable
 from xlabench.results import RIGHT
@@ -57,12 +57,12 @@ def _rows(prober: Prober, target: Target, *, is_quiet: bool) -> list[Row]:
     values = prober.record(target.case)
     if values.missing:
         raise Undecidable(f"{target.path}: the reference gave no values to run instructions on: {values.missing}")
-    alone = list(parts(target.case, values))
+    alone = list(isolate_each(target.case, values))
     rows = []
     with counted(len(alone), is_quiet=is_quiet) as say:
         for row in judged(prober, alone):
             rows.append(row)
-            say("/".join(row.place))
+            say("/".join(row.instruction_id))
     return rows
 
 
@@ -81,11 +81,11 @@ def _to_json(target: Target, rows: list[Row], first: Row | None) -> dict[str, An
     return {
         "file": str(target.path),
         "engine": target.setup.engine,
-        "first": "/".join(first.place) if first else None,
+        "first": "/".join(first.instruction_id) if first else None,
         "judged": _judged(rows),
         "instructions": [
             {
-                "place": "/".join(row.place),
+                "place": "/".join(row.instruction_id),
                 "opcode": row.opcode,
                 "shape": row.shape,
                 **({"source": row.source} if row.source else {}),
@@ -107,7 +107,7 @@ def _show(target: Target, rows: list[Row], first: Row | None) -> None:
     for row in rows:
         ulps = "-" if row.judgement.max_ulps is None else f"{row.judgement.max_ulps:,}"
         cells = (
-            "/".join(row.place),
+            "/".join(row.instruction_id),
             row.opcode,
             row.shape,
             row.judgement.verdict,
@@ -123,7 +123,7 @@ def _show(target: Target, rows: list[Row], first: Row | None) -> None:
 def _conclusion(rows: list[Row], first: Row | None) -> str:
     if first is not None:
         source = f", {first.source}" if first.source else ""
-        return f"the first that diverges: {'/'.join(first.place)}{source}: {first.judgement.message}"
+        return f"the first that diverges: {'/'.join(first.instruction_id)}{source}: {first.judgement.message}"
     count = _judged(rows)
     if count == len(rows):
         return "no instruction diverges alone"

@@ -50,8 +50,8 @@ class _Log(Progress):
     def _line(self, task: Task, seconds: int) -> str:
         shown = (column for column in self.columns if isinstance(column, TextColumn | MofNCompleteColumn))
         texts = (column(task) for column in shown)
-        parts = (text.plain.strip() for text in texts if isinstance(text, Text))
-        return f"[{seconds // 60}:{seconds % 60:02}] " + "  ".join(part for part in parts if part)
+        words = (text.plain.strip() for text in texts if isinstance(text, Text))
+        return f"[{seconds // 60}:{seconds % 60:02}] " + "  ".join(word for word in words if word)
 
 
 def bars(*columns: ProgressColumn, is_quiet: bool) -> Progress:

@@ -26,10 +26,10 @@ class _Extent(click.ParamType[tuple[int, int, int]]):
     name = "X[,Y[,Z]]"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int, int]:
-        parts = value.split(",")
-        if len(parts) > 3 or not all(part.isascii() and part.isdigit() and int(part) > 0 for part in parts):
+        numbers = value.split(",")
+        if len(numbers) > 3 or not all(number.isascii() and number.isdigit() and int(number) > 0 for number in numbers):
             self.fail(f"{value!r} is not one to three numbers from 1 on, such as 4 or 4,2,1", param, ctx)
-        x, y, z = [*map(int, parts), 1, 1][:3]
+        x, y, z = [*map(int, numbers), 1, 1][:3]
         return x, y, z
 
 

@@ -75,11 +75,11 @@ def _bundles(folder: Path) -> tuple[list[Path], dict[Path, str]]:
     def note(error: OSError) -> None:
         closed[Path(error.filename)] = error.strerror or str(error)
 
-    for place, folders, files in os.walk(folder, onerror=note):
+    for root, folders, files in os.walk(folder, onerror=note):
         folders[:] = [name for name in folders if not name.startswith(".")]
         if "manifest.json" in (*files, *folders):
-            found.append(Path(place))
-        found += [Path(place, name) for name in files if name.endswith(".zip") and not name.startswith(".")]
+            found.append(Path(root))
+        found += [Path(root, name) for name in files if name.endswith(".zip") and not name.startswith(".")]
     return found, closed
 
 

@@ -80,7 +80,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     asked = None if options["script"] is None else script(options["script"], options["timeout"])
     target = load(options, is_engine_asked=asked is None)
     out = options["out"] or _beside(target.path)
-    (bundle.require_place if asked is None else atomic.require_folder)(out)
+    (bundle.require_writable if asked is None else atomic.require_folder)(out)
     with ExitStack() as stack:
         # The script is asked elsewhere; then one prober records values.
         count = options["workers"] if asked is None else 1

@@ -178,7 +178,7 @@ def _accuracy(on: tuple[Engine, Program], weights: list[Array], digits: Digits, 
     correct = 0.0
     for start in range(0, digits.count, batch):
         missing = max(0, start + batch - digits.count)
-        rows = [np.pad(part[start : start + batch], ((0, missing), (0, 0))) for part in (digits.images, labels)]
+        rows = [np.pad(rows_[start : start + batch], ((0, missing), (0, 0))) for rows_ in (digits.images, labels)]
         correct += float(execute(subject, program, [*weights, *rows]).results[0])
     return correct / digits.count
 

@@ -101,7 +101,7 @@ class Blame:
         return f"{self.signature} from {self.source}" if self.sources else self.signature
 
     @property
-    def place(self) -> tuple[str, str]:
+    def instruction_id(self) -> tuple[str, str]:
         """The guilty instruction."""
         computation, _, name = self.where.partition("/")
         return computation, name
@@ -251,7 +251,7 @@ class _Search(Search):
         final = Case(compiler.parse(lowered), self.case.inputs)
         for row in examine(self.prober, final):
             if row.judgement.is_failure:
-                self.note(f"kernel {'/'.join(row.place)} alone", row.judgement.verdict)
+                self.note(f"kernel {'/'.join(row.instruction_id)} alone", row.judgement.verdict)
                 opened = self._opened(row)
                 wrong = self._wrong_inside(opened)
                 if self._is_right_without_others(row) or (not wrong and self._is_wrong_where_results_lie(row, opened)):
@@ -267,18 +267,18 @@ class _Search(Search):
         if root.operands or len(list(final.module.instructions())) > 1 or not kernels.opcodes(final.module):
             return None
         shape = str(root.shape)
-        return Row(edit.place_of(root), root.opcode, shape, edit.source_of(root), self.judgement, final)
+        return Row(edit.id_of(root), root.opcode, shape, edit.source_of(root), self.judgement, final)
 
     def _is_right_without_others(self, row: Row) -> bool:
         """Whether a kernel that fails beside an iota, which is a kernel as well, is right where it is given that."""
-        others = [edit.place_of(i) for i in row.case.module.entry.instructions if i.opcode == "iota" and not i.is_root]
+        others = [edit.id_of(i) for i in row.case.module.entry.instructions if i.opcode == "iota" and not i.is_root]
         if not others:
             return False
         given = derive(row.case, edit.to_parameters(row.case.module, others), self.prober.record(row.case).last)
         if given is None:
             return False
         verdict = self.prober.judge(given).verdict
-        self.note(f"kernel {'/'.join(row.place)} on given operands only", verdict)
+        self.note(f"kernel {'/'.join(row.instruction_id)} on given operands only", verdict)
         return verdict not in FAILURES
 
     def _in_llvm(self, plain: str) -> Blame:
@@ -305,14 +305,14 @@ class _Search(Search):
 
     def _opened(self, kernel: Row) -> Case | None:
         """The instructions of a fusion as a program; None where the kernel is none."""
-        fusions = {edit.place_of(i): 0 for i in kernel.case.module.entry.instructions if i.opcode == "fusion"}
+        fusions = {edit.id_of(i): 0 for i in kernel.case.module.entry.instructions if i.opcode == "fusion"}
         return derive(kernel.case, edit.expand(kernel.case.module, fusions), {}) if fusions else None
 
     def _wrong_inside(self, opened: Case | None) -> Row | None:
         """The first instruction of a kernel that is wrong alone as well."""
         for row in examine(self.prober, opened) if opened else ():
             if row.judgement.is_failure:
-                self.note(f"{row.opcode} {row.place[1]} alone", row.judgement.verdict)
+                self.note(f"{row.opcode} {row.instruction_id[1]} alone", row.judgement.verdict)
                 return row
         return None
 
@@ -327,7 +327,7 @@ class _Search(Search):
         """A wrong kernel; `wrong` is an instruction of it, or itself."""
         module = wrong.case.module
         guilty = kernels.guilty(self.prober, wrong.case, wrong.judgement, self.note) if self.in_detail else ""
-        step, where = kernels.opcodes(module), "/".join(kernel.place)
+        step, where = kernels.opcodes(module), "/".join(kernel.instruction_id)
         shown = module.clone()
         shown.attributes.pop("stack_frames", None)  # the tables are longer than the kernel
         diff = compiler.to_text(shown)
@@ -364,7 +364,7 @@ def _changed(found: Blame, last_text: str) -> tuple[str, ...]:
         before = compiler.parse(found.before or last_text)
     except compiler.ParseError:  # what a compiler wrote whose memory was not its own any more
         return ()
-    looked_at = [i for i in before.instructions() if edit.place_of(i) == found.place]
+    looked_at = [i for i in before.instructions() if edit.id_of(i) == found.instruction_id]
     if sources := edit.sources_of(looked_at):
         return sources
     after = {_spelled(i) for i in compiler.parse(found.after).instructions()} if found.after else None

@@ -15,7 +15,7 @@ from xlabench.judging.tolerance import Array, DType, is_inexact
 
 _LARGEST_VALUE = 1 << 24  # elements; a larger value is not worth a file
 
-Values = Mapping[edit.Place, Array]
+Values = Mapping[edit.InstructionId, Array]
 """What stood at places of a program when it ran on the reference."""
 
 
@@ -60,16 +60,16 @@ def recorded(case: Case) -> Recorded:
 
     Computations of scalars that combine are called once for all elements: what they are given then is an array.
     """
-    first: dict[edit.Place, Array] = {}
-    last: dict[edit.Place, Array] = {}
+    first: dict[edit.InstructionId, Array] = {}
+    last: dict[edit.InstructionId, Array] = {}
 
     def keep(instruction: Any, value: Any) -> None:
         fits = isinstance(value, np.ndarray) and isinstance(instruction.shape, edit.ArrayShape)
         is_given = fits and instruction.opcode == "parameter" and not instruction.shape.dims
         if fits and (is_given or value.shape == instruction.shape.dims) and value.size <= _LARGEST_VALUE:
-            place = edit.place_of(instruction)
-            first.setdefault(place, value)
-            last[place] = value
+            instruction_id = edit.id_of(instruction)
+            first.setdefault(instruction_id, value)
+            last[instruction_id] = value
 
     compiler.interpret(case.module, *case.inputs, trace=keep)
     return Recorded(first, last)

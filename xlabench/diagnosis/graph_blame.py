@@ -115,8 +115,8 @@ class _Search(Search):
             return None
         if not judgement.wrong:
             return self._raising(opened, judgement)
-        place = opened.fetches[judgement.wrong[0]]
-        node, found = graph.graph.node(place.partition(":")[0]), self._found(graph)
+        output = opened.fetches[judgement.wrong[0]]
+        node, found = graph.graph.node(output.partition(":")[0]), self._found(graph)
         if node.op == "Merge" and (way := self._on_a_way(graph, found)) is not None:
             return way
         inner = graph.body(node, found)
@@ -127,16 +127,16 @@ class _Search(Search):
 
     def _on_a_way(self, graph: GraphCase, found: Mapping[str, Array]) -> Blame | None:
         """The first op on one side of a `Switch` that is lowered to another thing on what it gets there than alone."""
-        for name, part in self._alone(graph, found):
-            if name in graph.may_be_dead and self._ask(f"{name} alone, on {_REFERENCE}", part, _OPS).is_failure:
+        for name, alone in self._alone(graph, found):
+            if name in graph.may_be_dead and self._ask(f"{name} alone, on {_REFERENCE}", alone, _OPS).is_failure:
                 node = graph.graph.node(name)
                 return Blame("tf2xla", node.op, self.judgement.verdict, where=name, diff=str(node))
         return None
 
     def _raising(self, opened: GraphCase, judgement: Judgement) -> Blame | None:
         """Of a graph that gives nothing op by op the first op that gives nothing alone."""
-        for node, part in self._alone(opened, self._found(opened)):
-            if self._ask(f"{node} alone, on {_REFERENCE}", part, _OPS).is_failure:
+        for node, alone in self._alone(opened, self._found(opened)):
+            if self._ask(f"{node} alone, on {_REFERENCE}", alone, _OPS).is_failure:
                 op = opened.graph.node(node).op
                 return Blame("tf2xla", op, self.judgement.verdict, where=node, diff=judgement.message)
         return None
@@ -151,18 +151,18 @@ class _Search(Search):
             is_given = any(text.partition(":")[0] == node.name for text in graph.values)
             if node.op in ("Const", "NoOp") or is_given:
                 continue
-            part = _program_of(graph.part([node.name], found))
-            if part is not None:
-                yield node.name, part
+            piece = _program_of(graph.subgraph([node.name], found))
+            if piece is not None:
+                yield node.name, piece
 
     def _in_ops(self, graph: GraphCase) -> Found | None:
         """The first op that is wrong alone on the engine."""
         found = self._found(graph)
         inner = compiled_by(self.engine)
-        for node, part in self._alone(graph, found):
-            judgement = self._ask(f"{node} ({graph.graph.node(node).op}) alone on {inner}", part, inner)
+        for node, alone in self._alone(graph, found):
+            judgement = self._ask(f"{node} ({graph.graph.node(node).op}) alone on {inner}", alone, inner)
             if judgement.is_failure:
-                return self._handed(part, inner)
+                return self._handed(alone, inner)
             body = graph.body(graph.graph.node(node), found)
             inside = self._in_ops(body) if body is not None else None
             if inside is not None:
@@ -183,8 +183,8 @@ class _Search(Search):
         good, bad = nearest(0, bad, is_bad)
         before, after = (clustered(self.graph, replace(flags_of(self.engine), clustering_fuel=n)) for n in (good, bad))
         for name, nodes in after.members.items():
-            part = after.case.part(nodes, self._found_in(after))
-            lowering = self._in_lowering(part) if part is not None and not part.variables else None
+            alone = after.case.subgraph(nodes, self._found_in(after))
+            lowering = self._in_lowering(alone) if alone is not None and not alone.variables else None
             if lowering is not None:
                 return self._of_graph(replace(lowering, where=f"{name}/{lowering.where}"))
         node = whole.marking.candidates[bad - 1]
@@ -212,14 +212,14 @@ class _Search(Search):
         made, inner = clustered(self.graph, flags_of(self.engine)), compiled_by(self.engine)
         found = self._found_in(made)
         for name, nodes in made.members.items():
-            part = _program_of(made.case.part(nodes, found))
-            if part is not None and self._ask(f"{name} alone on {inner}", part, inner).is_failure:
-                return self._handed(part, inner)
+            alone = _program_of(made.case.subgraph(nodes, found))
+            if alone is not None and self._ask(f"{name} alone on {inner}", alone, inner).is_failure:
+                return self._handed(alone, inner)
         return self._unknown("every cluster is right alone")
 
-    def _handed(self, part: Case, inner: str) -> Found:
+    def _handed(self, alone: Case, inner: str) -> Found:
         """Who is to blame for what a part shows, as a program."""
-        program = Case(aot.without_graph(part.module), part.inputs)
+        program = Case(aot.without_graph(alone.module), alone.inputs)
         with Prober(replace(self.prober.setup, engine=inner)) as prober:
             found = blame.find(prober, program, in_detail=self.in_detail, report=self.report)
         return Found(found, program, inner)
@@ -229,7 +229,7 @@ def values_in(prober: Prober, graph: GraphCase) -> Mapping[str, Array]:
     """What stands at every place of a graph, op by op on the reference, of what is dead nothing."""
     case = _program_of(graph)
     known = {**graph.constants, **graph.values}
-    return known if case is None else {**known, **prober.graph_values(case, graph.places)}
+    return known if case is None else {**known, **prober.graph_values(case, graph.endpoints)}
 
 
 def _changed(before: Clustered, after: Clustered) -> str:
@@ -238,12 +238,12 @@ def _changed(before: Clustered, after: Clustered) -> str:
     return "\n".join(difflib.unified_diff(first, second, "before", "after", n=2, lineterm=""))
 
 
-def _program_of(part: GraphCase | None) -> Case | None:
+def _program_of(alone: GraphCase | None) -> Case | None:
     """A part as a program, None where it is none."""
-    if part is None or not part.fetches:
+    if alone is None or not alone.fetches:
         return None
     try:
-        return Case(*part.program())
+        return Case(*alone.program())
     except CompilerError:
         return None
 

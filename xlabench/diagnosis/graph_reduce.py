@@ -16,7 +16,7 @@ from compiler import CompilerError
 from compiler.tf import Node, PartialShape, Tensor, tensor_of
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.reduce import NOBODY, Progress, Reduction, Watcher
-from xlabench.graphs.case import GraphCase, fed_node, in_order, place_at, port_of, source_of
+from xlabench.graphs.case import GraphCase, endpoint_at, fed_node, in_order, port_of, source_of
 from xlabench.judging.tolerance import Array
 
 Predicate = Callable[[Case], bool]
@@ -111,7 +111,7 @@ def _earlier(graph: GraphCase, values: Mapping[str, Array]) -> Iterator[GraphCas
     fed = {source_of(text) for text in graph.values}
     for node in in_order(graph.graph.nodes):
         if node.op != "Const" and node.name not in fed:
-            yield from (replace(graph, fetches=(place,)) for place in graph.outputs(node) if place in values)
+            yield from (replace(graph, fetches=(output,)) for output in graph.outputs(node) if output in values)
 
 
 def _fewer_fetches(graph: GraphCase, _values: Mapping[str, Array]) -> Iterator[GraphCase]:
@@ -124,16 +124,16 @@ def _fewer_fetches(graph: GraphCase, _values: Mapping[str, Array]) -> Iterator[G
 def _cut(graph: GraphCase, values: Mapping[str, Array]) -> Iterator[GraphCase]:
     """What a node gives as something that is fed; from the end, since that drops most."""
     for node in reversed(in_order(graph.graph.nodes)):
-        places = graph.outputs(node)
-        if not places or node.op in ("Const", "Placeholder") or any(place not in values for place in places):
+        outputs = graph.outputs(node)
+        if not outputs or node.op in ("Const", "Placeholder") or any(output not in values for output in outputs):
             continue
-        yield _fed(graph, {place: values[place] for place in places}, node)
+        yield _fed(graph, {output: values[output] for output in outputs}, node)
 
 
 def _fed(graph: GraphCase, given: Mapping[str, Array], node: Node) -> GraphCase:
     """The graph with a node's outputs fed, and nothing of the node left."""
-    names = {place: f"{node.name}_value_{port_of(place)}" for place in given}
-    made = [fed_node(names[place], value) for place, value in given.items()]
+    names = {output: f"{node.name}_value_{port_of(output)}" for output in given}
+    made = [fed_node(names[output], value) for output, value in given.items()]
     nodes = [
         replace(one, inputs=tuple(_instead(text, names, node.name) for text in one.inputs))
         for one in graph.graph.nodes
@@ -141,25 +141,25 @@ def _fed(graph: GraphCase, given: Mapping[str, Array], node: Node) -> GraphCase:
     ]
     nodes = [replace(one, inputs=tuple(filter(None, one.inputs))) for one in nodes]
     fetches = tuple(text for text in graph.fetches if source_of(text) != node.name)
-    values = {**graph.values, **{names[place]: value for place, value in given.items()}}
+    values = {**graph.values, **{names[output]: value for output, value in given.items()}}
     return replace(graph, graph=replace(graph.graph, nodes=[*made, *nodes]), fetches=fetches, values=values)
 
 
 def _instead(text: str, names: Mapping[str, str], gone: str) -> str:
     if text.startswith("^"):
         return "" if text[1:] == gone else text
-    return names.get(place_at(source_of(text), port_of(text)), text)
+    return names.get(endpoint_at(source_of(text), port_of(text)), text)
 
 
 def _passed(graph: GraphCase, values: Mapping[str, Array]) -> Iterator[GraphCase]:
     """One of a node's inputs in place of what it gives, where that is alike."""
     for node in reversed(in_order(graph.graph.nodes)):
-        places = graph.outputs(node)
-        if len(places) != 1 or places[0] not in values:
+        outputs = graph.outputs(node)
+        if len(outputs) != 1 or outputs[0] not in values:
             continue
         for text in node.data_inputs:
-            given = values.get(place_at(source_of(text), port_of(text)))
-            if given is not None and (given.dtype, given.shape) == (values[places[0]].dtype, values[places[0]].shape):
+            given = values.get(endpoint_at(source_of(text), port_of(text)))
+            if given is not None and (given.dtype, given.shape) == (values[outputs[0]].dtype, values[outputs[0]].shape):
                 yield _replaced(graph, node, text)
 
 

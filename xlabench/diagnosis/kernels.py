@@ -143,9 +143,9 @@ def _sum_like(dot: Any) -> str:
 
 def _summing(module: compiler.Module, instruction: Any) -> str:
     """The instruction alone, with a sum for what it combines."""
-    alone = edit.isolate(module, edit.place_of(instruction)).module
-    constants = [edit.place_of(i) for i in alone.entry.instructions if i.opcode == "constant"]
-    root = edit.place_of(alone.entry.root)
+    alone = edit.isolate(module, edit.id_of(instruction)).module
+    constants = [edit.id_of(i) for i in alone.entry.instructions if i.opcode == "constant"]
+    root = edit.id_of(alone.entry.root)
     return compiler.to_text(edit.sum_up(edit.to_parameters(alone, constants).module, [root]).module)
 
 

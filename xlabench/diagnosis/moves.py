@@ -43,7 +43,7 @@ class Move:
         """Whether the place of an item still exists; an item without a place always applies."""
         if not self.together and not isinstance(item[0], str):
             return True
-        return any(edit.place_of(i) == item[:2] for i in case.module.instructions())
+        return any(edit.id_of(i) == item[:2] for i in case.module.instructions())
 
 
 def cost(case: Case) -> tuple[int, ...]:
@@ -76,7 +76,7 @@ def instruction_count(module: compiler.Module) -> int:
 
 
 def _plain_items(case: Case, _: Values) -> Iterator[Item]:
-    yield (*edit.place_of(case.module.entry.root),)
+    yield (*edit.id_of(case.module.entry.root),)
 
 
 def _plain(case: Case, _items: Sequence[Item], values: Values) -> Case | None:
@@ -87,20 +87,20 @@ def _result_items(case: Case, _: Values) -> Iterator[Item]:
     root = case.module.entry.root
     if root.opcode == "tuple":
         for operand in dict.fromkeys(root.operands):
-            yield (*edit.place_of(operand),)
+            yield (*edit.id_of(operand),)
 
 
 def _drop_results(case: Case, items: Sequence[Item], values: Values) -> Case | None:
     dropped = set(items)
     root = case.module.entry.root
-    kept = [edit.place_of(o) for o in dict.fromkeys(root.operands) if edit.place_of(o) not in dropped]
+    kept = [edit.id_of(o) for o in dict.fromkeys(root.operands) if edit.id_of(o) not in dropped]
     return derive(case, edit.keep_results(case.module, kept), values) if root.opcode == "tuple" and kept else None
 
 
 def _root_items(case: Case, _: Values) -> Iterator[Item]:
     for instruction in case.module.entry.instructions:
         if instruction.opcode not in ("parameter", "constant", "tuple") and not instruction.is_root:
-            yield (*edit.place_of(instruction),)
+            yield (*edit.id_of(instruction),)
 
 
 def _new_root(case: Case, items: Sequence[Item], values: Values) -> Case | None:
@@ -112,7 +112,7 @@ def _behind_items(case: Case, _: Values) -> Iterator[Item]:
     for instruction in _results(case):
         for operand in dict.fromkeys(instruction.operands):
             if operand.opcode != "parameter":
-                yield (*edit.place_of(instruction), operand.name)
+                yield (*edit.id_of(instruction), operand.name)
 
 
 def _results(case: Case) -> list[Any]:
@@ -122,15 +122,15 @@ def _results(case: Case) -> list[Any]:
 
 def _behind(case: Case, items: Sequence[Item], values: Values) -> Case | None:
     ((computation, name, operand),) = items
-    results = [edit.place_of(result) for result in _results(case)]
+    results = [edit.id_of(result) for result in _results(case)]
     others = [(computation, operand) if result == (computation, name) else result for result in results]
     return derive(case, edit.keep_results(case.module, list(dict.fromkeys(others))), values)
 
 
 def _cut_items(case: Case, values: Values) -> Iterator[Item]:
     for instruction in case.module.entry.instructions:
-        if instruction.opcode not in ("parameter", "tuple") and edit.place_of(instruction) in values:
-            yield (*edit.place_of(instruction),)
+        if instruction.opcode not in ("parameter", "tuple") and edit.id_of(instruction) in values:
+            yield (*edit.id_of(instruction),)
 
 
 def _cut(case: Case, items: Sequence[Item], values: Values) -> Case | None:
@@ -145,15 +145,15 @@ def _substitute_items(case: Case, _: Values) -> Iterator[Item]:
         near = instruction.operands[0].operands if is_picked else instruction.operands
         for other in dict.fromkeys(near):
             if other.shape == instruction.shape:
-                yield (*edit.place_of(instruction), other.name)
+                yield (*edit.id_of(instruction), other.name)
         first = alike.setdefault(_form(instruction), instruction)
         if first is not instruction:
-            yield (*edit.place_of(instruction), first.name)
+            yield (*edit.id_of(instruction), first.name)
     parameters = case.module.entry.parameters
     for number, parameter in enumerate(parameters):
         twin = next((other for other in parameters[:number] if other.shape == parameter.shape), None)
         if twin is not None:
-            yield (*edit.place_of(parameter), twin.name)
+            yield (*edit.id_of(parameter), twin.name)
 
 
 def _form(instruction: Any) -> Any:
@@ -172,13 +172,13 @@ def _substitute(case: Case, items: Sequence[Item], values: Values) -> Case | Non
 def _constant_items(case: Case, values: Values) -> Iterator[Item]:
     """Instructions of called computations, which cannot take their values from outside."""
     for instruction in chain.from_iterable(c.instructions for c in case.called_computations()):
-        value = values.get(edit.place_of(instruction))
+        value = values.get(edit.id_of(instruction))
         if (
             instruction.opcode not in ("parameter", "constant")
             and value is not None
             and value.size <= _LARGEST_CONSTANT
         ):
-            yield (*edit.place_of(instruction),)
+            yield (*edit.id_of(instruction),)
 
 
 def _to_constants(case: Case, items: Sequence[Item], values: Values) -> Case | None:
@@ -190,7 +190,7 @@ def _body_items(case: Case, _: Values) -> Iterator[Item]:
     for instruction in case.module.instructions():
         if instruction.opcode in ("call", "fusion", "while", "conditional", "async-start"):
             for choice in range(len(list(instruction.called_computations()))):
-                yield (*edit.place_of(instruction), choice)
+                yield (*edit.id_of(instruction), choice)
 
 
 def _expand(case: Case, items: Sequence[Item], values: Values) -> Case | None:
@@ -201,7 +201,7 @@ def _expand(case: Case, items: Sequence[Item], values: Values) -> Case | None:
 def _combiner_items(case: Case, _: Values) -> Iterator[Item]:
     for instruction in case.module.instructions():
         if instruction.opcode in COMBINING:
-            yield (*edit.place_of(instruction),)
+            yield (*edit.id_of(instruction),)
 
 
 def _sum_up(case: Case, items: Sequence[Item], values: Values) -> Case | None:
@@ -211,7 +211,7 @@ def _sum_up(case: Case, items: Sequence[Item], values: Values) -> Case | None:
 def _alike_items(case: Case, _: Values) -> Iterator[Item]:
     """Anything, where two bodies have as many instructions: they may be the same."""
     if len({len(c.instructions) for c in case.called_computations()}) < len(case.called_computations()):
-        yield (*edit.place_of(case.module.entry.root),)
+        yield (*edit.id_of(case.module.entry.root),)
 
 
 def _share(case: Case, _items: Sequence[Item], values: Values) -> Case | None:
@@ -222,26 +222,26 @@ def _open_items(case: Case, _: Values) -> Iterator[Item]:
     """What calls bodies that nothing may be left out of, as they would depend on the order: mapped, they do not."""
     for instruction, body in callers(case.module):
         for result in range(len(body.root.operands) if body.root.opcode == "tuple" else 1):
-            yield (*edit.place_of(instruction), result)
+            yield (*edit.id_of(instruction), result)
 
 
 def _lay_open(case: Case, items: Sequence[Item], values: Values) -> Case | None:
     ((computation, name, result),) = items
     for instruction, body in callers(case.module):
-        if edit.place_of(instruction) == (computation, name):
-            places = [edit.place_of(parameter) for parameter in body.parameters]
-            if not all(place in values for place in places):
+        if edit.id_of(instruction) == (computation, name):
+            instruction_ids = [edit.id_of(parameter) for parameter in body.parameters]
+            if not all(instruction_id in values for instruction_id in instruction_ids):
                 return None
-            called = np.broadcast_arrays(*(values[place] for place in places))
+            called = np.broadcast_arrays(*(values[instruction_id] for instruction_id in instruction_ids))
             edited = edit.lay_open(case.module, (computation, name), result, called[0].shape)
-            return derive(case, edited, {**values, **dict(zip(places, called, strict=True))})
+            return derive(case, edited, {**values, **dict(zip(instruction_ids, called, strict=True))})
     return None
 
 
 def _argument_items(case: Case, _: Values) -> Iterator[Item]:
     for instruction in case.module.instructions():
         if edit.unused_arguments(instruction):
-            yield (*edit.place_of(instruction),)
+            yield (*edit.id_of(instruction),)
 
 
 def _drop_arguments(case: Case, items: Sequence[Item], values: Values) -> Case | None:
@@ -252,7 +252,7 @@ def _state_items(case: Case, _: Values) -> Iterator[Item]:
     for instruction in case.module.instructions():
         if instruction.opcode == "while":
             for index in reversed(range(len(getattr(instruction.shape, "elements", ())))):
-                yield (*edit.place_of(instruction), index)
+                yield (*edit.id_of(instruction), index)
 
 
 def _drop_state(case: Case, items: Sequence[Item], values: Values) -> Case | None:
@@ -264,7 +264,7 @@ def _iteration_items(case: Case, _: Values) -> Iterator[Item]:
     for instruction in case.module.instructions():
         if instruction.opcode == "while":
             for trip_count in range(1, _MOST_ITERATIONS + 1):
-                yield (*edit.place_of(instruction), trip_count)
+                yield (*edit.id_of(instruction), trip_count)
 
 
 def _write_out(case: Case, items: Sequence[Item], values: Values) -> Case | None:
@@ -282,7 +282,7 @@ def _inner_items(case: Case, _: Values) -> Iterator[Item]:
     inner = chain.from_iterable(reversed(c.instructions) for c in case.called_computations())
     computing = (i for i in inner if i.opcode not in ("parameter", "constant", "tuple", "get-tuple-element"))
     for instruction in islice(computing, _MOST_ALONE):
-        yield (*edit.place_of(instruction),)
+        yield (*edit.id_of(instruction),)
 
 
 def _isolate(case: Case, items: Sequence[Item], values: Values) -> Case | None:
@@ -293,7 +293,7 @@ def _isolate(case: Case, items: Sequence[Item], values: Values) -> Case | None:
 def _attribute_items(case: Case, _: Values) -> Iterator[Item]:
     for instruction in case.module.instructions():
         if instruction.attributes:
-            yield (*edit.place_of(instruction),)
+            yield (*edit.id_of(instruction),)
 
 
 def _simplify_attributes(case: Case, items: Sequence[Item], values: Values) -> Case | None:

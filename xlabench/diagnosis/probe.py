@@ -256,17 +256,18 @@ class Prober:
         )
         if outcome.ending != "answered":
             return Recorded({}, {}, outcome.message or outcome.ending)
-        places = [(computation, name) for computation, name in outcome.value["places"]]
+        instruction_ids = [(computation, name) for computation, name in outcome.value["places"]]
         arrays = jobs.read_arrays(Path(arguments["results"]))
-        first = dict(zip(places, arrays[: len(places)], strict=True))
+        first = dict(zip(instruction_ids, arrays[: len(instruction_ids)], strict=True))
         again = {
-            places[number]: array for number, array in zip(outcome.value["again"], arrays[len(places) :], strict=True)
+            instruction_ids[number]: array
+            for number, array in zip(outcome.value["again"], arrays[len(instruction_ids) :], strict=True)
         }
         return Recorded(first, {**first, **again})
 
-    def graph_values(self, case: Case, places: Sequence[str]) -> dict[str, Array]:
+    def graph_values(self, case: Case, endpoints: Sequence[str]) -> dict[str, Array]:
         """What outputs of nodes are in the graph that a program carries, by the reference; dead ones are left out."""
-        arguments = self._arguments(case.text(), case.inputs) | {"places": list(places)}
+        arguments = self._arguments(case.text(), case.inputs) | {"places": list(endpoints)}
         job = "xlabench.diagnosis.probe:record_graph"
         outcome = self._reference.run(job, arguments, timeout_s=self.setup.timeout_s)
         if outcome.ending != "answered":
@@ -334,10 +335,16 @@ def record_values(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any
     on_stage("record")
     module = compiler.parse(Path(arguments["program"]).read_text(encoding="utf-8"))
     values = recorded(Case(module, tuple(jobs.read_arrays(Path(arguments["inputs"])))))
-    places = list(values.first)
-    again = [number for number, place in enumerate(places) if values.last[place] is not values.first[place]]
-    jobs.write_arrays(Path(arguments["results"]), [*values.first.values(), *(values.last[places[n]] for n in again)])
-    return {"places": places, "again": again}
+    instruction_ids = list(values.first)
+    again = [
+        number
+        for number, instruction_id in enumerate(instruction_ids)
+        if values.last[instruction_id] is not values.first[instruction_id]
+    ]
+    jobs.write_arrays(
+        Path(arguments["results"]), [*values.first.values(), *(values.last[instruction_ids[n]] for n in again)]
+    )
+    return {"places": instruction_ids, "again": again}
 
 
 def record_graph(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:

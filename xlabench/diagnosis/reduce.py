@@ -29,7 +29,7 @@ from xlabench.diagnosis.case import Case, Recorded, Values
 from xlabench.diagnosis.combiners import Form, doubtful
 from xlabench.diagnosis.endless import is_endless
 from xlabench.diagnosis.moves import LAST, MOVES, Item, Move, cost
-from xlabench.diagnosis.parts import neighbourhoods, prefix, suffix
+from xlabench.diagnosis.slices import neighbourhoods, prefix, suffix
 
 Predicate = Callable[[Case], bool]
 Record = Callable[[Case], Recorded]
@@ -198,11 +198,11 @@ class _Search:
             items = [item for item in items if move.applies(self.case, item)]
             size = min(size, len(items)) // 2 if size > 1 else 0
 
-    def _try(self, move: Move, parts: Sequence[Sequence[Item]]) -> None:
+    def _try(self, move: Move, batches: Sequence[Sequence[Item]]) -> None:
         """Try a move on each of the parts, each time on what the case has become."""
-        left = deque(parts)
+        left = deque(batches)
         while left and not self.is_spent:
-            taken = self.first(move.name, (self._applied(move, part) for part in left))
+            taken = self.first(move.name, (self._applied(move, batch) for batch in left))
             for _ in range(taken):
                 left.popleft()
 

@@ -194,7 +194,7 @@ def shrink(
             return prober.judge(candidate).verdict == judgement.verdict
         return blame.same_cause(prober, candidate, found)
 
-    focus = [found.place] if found else []
+    focus = [found.instruction_id] if found else []
     predicates = [partial(is_bad, prober) for prober in probers]
     done = reduce(case, predicates, prober.record, max_probes=max_probes, focus=focus, watcher=watcher)
     final = prober.judge(done.case)

@@ -79,7 +79,7 @@ def split_spec(text: str) -> tuple[str, dict[str, str]]:
     """The engine's name and its options as written; a bare key has an empty value."""
     name, _, rest = text.partition(":")
     options: dict[str, str] = {}
-    for item in filter(None, (part.strip() for part in rest.split(","))):
+    for item in filter(None, (option.strip() for option in rest.split(","))):
         key, _, value = item.partition("=")
         if key in options:
             raise BenchError(f"engine {text!r}: option {key!r} is given twice")

@@ -78,7 +78,7 @@ class XlaEngine:
         taken, tokens = _taken(proto), _tokens(text)
 
         def run(*inputs: Array) -> list[Array]:
-            placed = [_place(array, sharding, device) for array in _fitting(inputs, taken)]
+            placed = [_on_device(array, sharding, device) for array in _fitting(inputs, taken)]
             try:
                 results = executable.execute_sharded(placed).disassemble_into_single_device_arrays()
                 return arrays_of([result[0] for number, result in enumerate(results) if number not in tokens])
@@ -212,6 +212,6 @@ def _tokens(text: str) -> frozenset[int]:
     return frozenset(number for number, result in enumerate(results) if result.element_type.name == "token")
 
 
-def _place(array: Array, sharding: Any, device: Any) -> Any:
+def _on_device(array: Array, sharding: Any, device: Any) -> Any:
     shape = core.ShapedArray(array.shape, array.dtype)
     return _jax.batched_device_put(shape, sharding, [array], [device], enable_x64=True)

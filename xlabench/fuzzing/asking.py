@@ -99,7 +99,7 @@ class Baseline:
         return self._results
 
 
-def places_on(spec: str, case: Case) -> Sequence[int]:
+def call_numbers_on(spec: str, case: Case) -> Sequence[int]:
     """The calls of a program on an engine, by their places: of all of them, or of each in turn.
 
     One of a simulator takes longer than all that a processor makes, and the reference is what all are held against.
@@ -135,8 +135,8 @@ def kind_in(phase: str) -> tuple[str, str]:
 class Asking:
     """One engine is asked about one case: it compiles once, and is called with inputs of several kinds.
 
-    `spec` is what the campaign calls the engine, of which `subject` is the variant for the case; `places` are those of
-    the calls that it is asked, by which a case that was part of a pack is asked what the pack was.
+    `spec` is what the campaign calls the engine, of which `subject` is the variant for the case; `call_numbers` are
+    those of the calls that it is asked, by which a case that was part of a pack is asked what the pack was.
     """
 
     case: Case
@@ -147,14 +147,14 @@ class Asking:
     on_stage: OnStage
     spent: dict[str, float]
     decided: compiler.generate.Decisions
-    places: Sequence[int]
+    call_numbers: Sequence[int]
     raised: str = ""
     """The verdict on what was raised in the way of results."""
 
     @property
     def calls(self) -> list[Call]:
         """The calls that the engine is asked; in place of those that the case does not have stands its last."""
-        return [self.case.call(place) for place in self.places]
+        return [self.case.call(number) for number in self.call_numbers]
 
     def results(self) -> list[list[Array]] | None:
         """The results of all calls, which nobody has judged; None where anything else comes of one."""
@@ -219,7 +219,7 @@ class Asking:
         for answer in answers:
             if not same_bytes(answer.actual, answer.held):
                 return replace(answer, verdict="wrong", message="results changed while another call ran", key="held")
-        if not answers or (len(self.places) < len(self.case.calls) and self.case.number % _REPEATED_EVERY):
+        if not answers or (len(self.call_numbers) < len(self.case.calls) and self.case.number % _REPEATED_EVERY):
             return None
         first = answers[0]
         self.on_stage(f"{self.case.label} {self.spec} {phase_of('run', first.kind)}")
@@ -284,9 +284,9 @@ def _key(error: BaseException) -> str:
     """What of an error stays the same from case to case: where it was raised, and what it says but for names."""
     while error.__cause__ is not None:
         error = error.__cause__
-    place, trace = "", error.__traceback__
+    location, trace = "", error.__traceback__
     while trace is not None:
-        place = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_frame.f_code.co_name}"
+        location = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_frame.f_code.co_name}"
         trace = trace.tb_next
     words = re.sub(r"\S*[\d%\[{]\S*", "#", str(error).partition("\n")[0])
-    return f"{type(error).__name__} in {place}: {words[:_LONGEST_KEY]}"
+    return f"{type(error).__name__} in {location}: {words[:_LONGEST_KEY]}"

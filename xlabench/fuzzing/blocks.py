@@ -127,11 +127,13 @@ class Todo(Generic[Ended]):
 
         One that took too long is none of them: that is what its members take together; nor is one of which a part did.
         """
-        parts = [{*ended.members} for ended in self.broken]
+        sets = [{*ended.members} for ended in self.broken]
         return [
             ended
             for ended in self.broken
             if not (
-                ended.is_timeout or self.ending & {*ended.members} or any(part < {*ended.members} for part in parts)
+                ended.is_timeout
+                or self.ending & {*ended.members}
+                or any(smaller_ < {*ended.members} for smaller_ in sets)
             )
         ]

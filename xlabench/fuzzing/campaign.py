@@ -194,7 +194,7 @@ def _make(folder: Path) -> None:
     """Make the folder where it is not there, and know before anything runs that it is one for a campaign."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        atomic.require_place(folder / _IDENTITY)
+        atomic.require_writable(folder / _IDENTITY)
     except OSError as error:
         reason = "there is a file" if isinstance(error, FileExistsError) else error.strerror
         message = f"{folder}: no place for a campaign: {reason}; give a new folder, where you may write"

@@ -78,8 +78,8 @@ def _below(folder: Path) -> list[Path]:
             raise error
         found.append(Path(error.filename))
 
-    for place, folders, files in os.walk(folder, onerror=note):
-        found += [Path(place, name) for name in (*files, *folders) if name.endswith(ENDINGS)]
+    for root, folders, files in os.walk(folder, onerror=note):
+        found += [Path(root, name) for name in (*files, *folders) if name.endswith(ENDINGS)]
     if not found:
         raise BenchError(
             f"{folder}: there is no program in it ({', '.join(ENDINGS)}); give files, folders of them, or suites"
@@ -129,12 +129,12 @@ class Mutants:
 
     def changes(self, number: int) -> int:
         """How many changes are tried."""
-        _, index = self._place(number)
+        _, index = self._entry_and_index(number)
         return 0 if index == 0 else 1 + self._hash(number, "count") % self.most
 
     def with_changes(self, number: int, count: int | None) -> Case:
         """The case with only the first so many of its changes."""
-        entry, _ = self._place(number)
+        entry, _ = self._entry_and_index(number)
         original, arrays = load(entry, self.seed)
         choices = RandomChoices(self._hash(number, "changes"))
         wanted = self.changes(number) if count is None else count
@@ -143,13 +143,13 @@ class Mutants:
         note += f", the last {applied[-1]}" if applied else ""
         return Case(number, mutant, arrays, original, tuple(change.name for change in applied), note)
 
-    def _place(self, number: int) -> tuple[Entry, int]:
+    def _entry_and_index(self, number: int) -> tuple[Entry, int]:
         block, within = divmod(number, PER_PROGRAM)
         iteration, at = divmod(block, len(self.entries))
         return self.entries[at], iteration * PER_PROGRAM + within
 
     def _hash(self, number: int, purpose: str) -> int:
-        entry, index = self._place(number)
+        entry, index = self._entry_and_index(number)
         text = f"{self.seed} {entry.digest} {entry.module} {index} {purpose}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big")
 

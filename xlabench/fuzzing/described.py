@@ -50,8 +50,8 @@ def shares(found: Sequence[Told]) -> dict[str, dict[str, int]]:
 
 def tellingly(decided: compiler.generate.Decisions, found: Sequence[Told]) -> list[str]:
     """The rules that fired where it shows: at an instruction whose value, were it another, a result would tell."""
-    telling_places = {one.place for one in found if one.tells}
-    return sorted(rule for rule, places in decided.rules.items() if places & telling_places)
+    telling_ids = {one.instruction_id for one in found if one.tells}
+    return sorted(rule for rule, instruction_ids in decided.rules.items() if instruction_ids & telling_ids)
 
 
 def _types(instruction: Any) -> list[str]:

@@ -327,19 +327,19 @@ def _name_beside(known: Finding, number: int) -> str:
 
 def left_in(folder: Path) -> Iterator[CaseFailure]:
     """What a batch left behind."""
-    return map(left_at, places_in(folder))
+    return map(left_at, folders_in(folder))
 
 
-def places_in(folder: Path) -> list[Path]:
+def folders_in(folder: Path) -> list[Path]:
     """The folders of what a batch left behind whole; their names begin with the numbers of the cases."""
     return [entry.parent for entry in sorted(folder.glob("*/finding.json"))]
 
 
-def left_at(place: Path) -> CaseFailure:
+def left_at(folder: Path) -> CaseFailure:
     """What lies in one of them."""
-    entry: dict[str, Any] = json.loads((place / "finding.json").read_text(encoding="utf-8"))
-    inputs, expected, actual = (read_arrays(place / name) for name in ("inputs", "expected", "actual"))
-    text = (place / "module.hlo").read_text(encoding="utf-8")
+    entry: dict[str, Any] = json.loads((folder / "finding.json").read_text(encoding="utf-8"))
+    inputs, expected, actual = (read_arrays(folder / name) for name in ("inputs", "expected", "actual"))
+    text = (folder / "module.hlo").read_text(encoding="utf-8")
     return CaseFailure(**entry, module_text=text, inputs=inputs, expected=expected, actual=actual)
 
 

@@ -28,7 +28,7 @@ from xlabench import atomic
 from xlabench.engines import Engine, build, is_foreign
 from xlabench.errors import verdict_of
 from xlabench.fuzzing import blocks, described, generate, packs, patients, seed_order
-from xlabench.fuzzing.asking import FINE, Answer, Asking, Baseline, phase_of, places_on, timed
+from xlabench.fuzzing.asking import FINE, Answer, Asking, Baseline, call_numbers_on, phase_of, timed
 from xlabench.fuzzing.generate import Case
 from xlabench.fuzzing.own_failures import kept_in
 from xlabench.fuzzing.packs import Expected
@@ -182,10 +182,10 @@ class _Work:
         return expected
 
     def _asking(
-        self, case: Case, spec: str, expected: Expected, decided: Decisions, places: Sequence[int] | None = None
+        self, case: Case, spec: str, expected: Expected, decided: Decisions, call_numbers: Sequence[int] | None = None
     ) -> Asking:
         subject = self.made(case.on(spec))
-        asked = places_on(spec, case) if places is None else places
+        asked = call_numbers_on(spec, case) if call_numbers is None else call_numbers
         return Asking(case, spec, subject, expected, self.baseline, self.on_stage, self.spent, decided, asked)
 
     def _take(self, asking: Asking, answer: Answer) -> None:
@@ -213,7 +213,7 @@ class _Work:
         decided = Decisions()
         pack = packs.Pack(packs.pack(cases), cases, [self._expected(case) for case in cases])
         for spec in self._asked(cases[0]):
-            self._ask_pack(pack, spec, decided, places_on(spec, pack.case), frozenset())
+            self._ask_pack(pack, spec, decided, call_numbers_on(spec, pack.case), frozenset())
         if not self.is_examined:
             return
         self._record(cases[0], {"rules": sorted(decided.rules), "ways": sorted(decided.ways)})
@@ -222,17 +222,17 @@ class _Work:
         self._keep_new(cases, decided)
 
     def _ask_pack(
-        self, pack: packs.Pack, spec: str, decided: Decisions, places: Sequence[int], beside: frozenset[str]
+        self, pack: packs.Pack, spec: str, decided: Decisions, call_numbers: Sequence[int], beside: frozenset[str]
     ) -> frozenset[str]:
         """Ask an engine about a pack, and of one that fails about its halves; returns the verdicts.
 
         What is wrong in a pack but in no part of it, nor is known of what is `beside` it, is a finding about the pack.
         """
-        whole = self._asking(pack.case, spec, pack.whole(), decided, places)
+        whole = self._asking(pack.case, spec, pack.whole(), decided, call_numbers)
         calls, verdicts = whole.results(), frozenset[str]()
         if calls is None and (halves := pack.halves()):
             for half in halves:
-                verdicts |= self._ask_pack(half, spec, decided, places, beside | verdicts)
+                verdicts |= self._ask_pack(half, spec, decided, call_numbers, beside | verdicts)
             is_explained = not verdicts <= FINE
         else:
             verdicts, is_explained = self._ask_members(pack, whole, calls)
@@ -247,10 +247,10 @@ class _Work:
         self, pack: packs.Pack, whole: Asking, calls: Sequence[Sequence[Array]] | None
     ) -> tuple[frozenset[str], bool]:
         """The verdicts on the members by the results of the pack, or alone; whether they explain what fails in it."""
-        parts = pack.parts(calls) if calls is not None else [None] * len(pack.members)
+        answers = pack.results_of_members(calls) if calls is not None else [None] * len(pack.members)
         verdicts, alone = set[str](), set[str]()
-        for case, expected, results in zip(pack.members, pack.expected, parts, strict=True):
-            asking = self._asking(case, whole.spec, expected, whole.decided, whole.places)
+        for case, expected, results in zip(pack.members, pack.expected, answers, strict=True):
+            asking = self._asking(case, whole.spec, expected, whole.decided, whole.call_numbers)
             answer = asking.of_results(results) if results is not None else None
             if answer is None:
                 answer = asking.answer()
@@ -267,7 +267,7 @@ class _Work:
         for member in pack.members:
             less = pack.without(member)
             if less is not None:
-                other = self._asking(less.case, whole.spec, less.whole(), decided, whole.places)
+                other = self._asking(less.case, whole.spec, less.whole(), decided, whole.call_numbers)
                 found = other.answer()
                 if found.verdict == answer.verdict:
                     pack, asking, answer = less, other, found
@@ -334,7 +334,7 @@ def _name_of(number: int | str, spec: str) -> str:
 
 def _keep(case: Case, spec: str, expected: Sequence[Array], answer: Answer, folder: Path) -> None:
     """Leave a finding; its last file says that it is whole."""
-    place = folder / _name_of(f"{case.number}-pack" if case.members else case.number, spec)
+    target = folder / _name_of(f"{case.number}-pack" if case.members else case.number, spec)
     text = compiler.to_text(case.module)
     entry = {
         "number": case.number,
@@ -344,9 +344,9 @@ def _keep(case: Case, spec: str, expected: Sequence[Array], answer: Answer, fold
         "key": answer.key,
         "note": case.noted(answer.kind),
     }
-    with kept_in(place):
-        place.mkdir(exist_ok=True)
-        (place / "module.hlo").write_text(text, encoding="utf-8")
+    with kept_in(target):
+        target.mkdir(exist_ok=True)
+        (target / "module.hlo").write_text(text, encoding="utf-8")
         for name, arrays in (("inputs", case.given(answer.kind)), ("expected", expected), ("actual", answer.actual)):
-            write_arrays(place / name, arrays)
-        atomic.write(place / "finding.json", json.dumps(entry).encode())
+            write_arrays(target / name, arrays)
+        atomic.write(target / "finding.json", json.dumps(entry).encode())

@@ -248,10 +248,10 @@ def featuring(space: Space, whole: Space, number: int, seed: int) -> Space:
     turn = [str(turns[(_FEATURED * number + k) % len(turns)]) for k in range(_FEATURED)]
     turn = list(space.featured) or turn
     types = set(space.element_types)
-    for place, opcode in enumerate(turn):
+    for offset, opcode in enumerate(turn):
         able = sorted(kind for kind in whole.element_types if (opcode, kind) in PAIRS)
         if able and not types & set(able):
-            types.add(able[(number + place) % len(able)])
+            types.add(able[(number + offset) % len(able)])
     return replace(
         space,
         opcodes=space.opcodes | set(turn),
@@ -309,7 +309,7 @@ def swarm(space: Space, rng: np.random.Generator) -> Space:
     most = int(rng.integers(space.most_instructions // 3, space.most_instructions, endpoint=True))
     if space.devices_percent and rng.integers(100) < space.devices_percent:
         kept |= set(map(str, rng.choice(_EXCHANGING, 2))) & space.opcodes
-    part = replace(
+    narrowed = replace(
         space,
         opcodes=frozenset(kept or {str(rng.choice(sorted(space.opcodes)))}),
         element_types=frozenset(kept_types) | (_ALWAYS & space.element_types),
@@ -322,7 +322,7 @@ def swarm(space: Space, rng: np.random.Generator) -> Space:
         again_percent=int(rng.choice(_AGAIN_PERCENTS)),
         guard_percent=int(rng.choice([space.guard_percent, space.guard_percent, space.guard_percent // 4])),
     )
-    return _large(part, rng) if rng.integers(100) < _LARGE_PERCENT else part
+    return _large(narrowed, rng) if rng.integers(100) < _LARGE_PERCENT else narrowed
 
 
 def _large(space: Space, rng: np.random.Generator) -> Space:

@@ -32,11 +32,11 @@ _ASIDE = having(Trait.STRUCTURAL | Trait.SIDE_EFFECT | Trait.RANDOM) | {"constan
 
 @cache
 def _names() -> tuple[tuple[str, str], ...]:
-    places = ((suite, path) for suite in SUITES for path in (files("suites") / suite).iterdir())
+    candidates = ((suite, path) for suite in SUITES for path in (files("suites") / suite).iterdir())
     return tuple(
         sorted(
             (suite, path.name)
-            for suite, path in places
+            for suite, path in candidates
             if path.name.endswith(".hlo") and len(path.read_bytes()) < _MOST_BYTES
         )
     )
@@ -63,9 +63,9 @@ def cut(module: Module, last: Instruction, rng: Rng) -> Module | None:
     given = _given(last, int(rng.integers(_LEAST, _MOST, endpoint=True)))
     if not all(_is_array(instruction) for instruction in given):
         return None
-    place_of = compiler.edit.place_of
-    kept = compiler.edit.keep_results(module, [place_of(last)]).module
-    made = compiler.edit.to_parameters(kept, [place_of(instruction) for instruction in given]).module
+    id_of = compiler.edit.id_of
+    kept = compiler.edit.keep_results(module, [id_of(last)]).module
+    made = compiler.edit.to_parameters(kept, [id_of(instruction) for instruction in given]).module
     sizes = sorted({n for i in made.instructions() for leaf in compiler.edit.leaves(i.shape) for n in leaf.dims})
     large = [size for size in sizes if size > _KEPT_SIZE]
     smaller = [int(_SMALL[number % len(_SMALL)]) for number in rng.permutation(len(_SMALL))]
@@ -75,11 +75,11 @@ def cut(module: Module, last: Instruction, rng: Rng) -> Module | None:
 
 def _given(last: Instruction, most: int) -> list[Instruction]:
     """What so many instructions that end in one, the nearest first, take that is none of them."""
-    part = [last]
-    for instruction in part:
-        near = [o for o in instruction.operands if o not in part and _is_inside(o)]
-        part += near[: max(0, most - len(part))]
-    return list(dict.fromkeys(o for i in part for o in i.operands if o not in part and o.opcode not in _FREE))
+    members = [last]
+    for instruction in members:
+        near = [o for o in instruction.operands if o not in members and _is_inside(o)]
+        members += near[: max(0, most - len(members))]
+    return list(dict.fromkeys(o for i in members for o in i.operands if o not in members and o.opcode not in _FREE))
 
 
 _FREE = having(Trait.GENERATES)

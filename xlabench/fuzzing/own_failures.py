@@ -68,14 +68,14 @@ def bug_in(outcome: Outcome) -> Bug:
 
 
 @contextmanager
-def kept_in(place: Path) -> Iterator[None]:
+def kept_in(folder: Path) -> Iterator[None]:
     """Within it records are written to a place; that they cannot be is no failure of one program."""
     try:
         yield
     except RecordsLost:
         raise
     except (OSError, BenchError) as error:
-        raise RecordsLost(f"{place}: cannot be written: {error}; make room, and run the campaign again") from error
+        raise RecordsLost(f"{folder}: cannot be written: {error}; make room, and run the campaign again") from error
 
 
 def is_full(error: BaseException | None) -> bool:

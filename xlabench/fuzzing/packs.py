@@ -83,20 +83,20 @@ class Pack:
             for at, (kind, _) in enumerate(self.case.calls)
         }
 
-    def parts(self, calls: Sequence[Sequence[Array]]) -> list[list[Sequence[Array]]]:
+    def results_of_members(self, calls: Sequence[Sequence[Array]]) -> list[list[Sequence[Array]]]:
         """The results of each member by call, from those of the pack."""
         ends = [0, *accumulate(len(results[""]) for results in self.expected)]
         return [[results[begin:end] for results in calls] for begin, end in pairwise(ends)]
 
     def without(self, member: Case) -> Pack | None:
         """The pack of the others; None where that is none."""
-        kept = [place for place, other in enumerate(self.members) if other is not member]
+        kept = [number for number, other in enumerate(self.members) if other is not member]
         return self._of(kept) if len(kept) > 1 else None
 
     def halves(self) -> list[Pack]:
         """The packs of either half of the members; none of few."""
         return [self._of(half) for half in blocks.halves(range(len(self.members)))]
 
-    def _of(self, places: Sequence[int]) -> Pack:
-        cases = [self.members[place] for place in places]
-        return Pack(pack(cases), cases, [self.expected[place] for place in places])
+    def _of(self, numbers: Sequence[int]) -> Pack:
+        cases = [self.members[number] for number in numbers]
+        return Pack(pack(cases), cases, [self.expected[number] for number in numbers])

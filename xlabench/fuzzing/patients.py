@@ -38,8 +38,8 @@ def _types() -> dict[str, tuple[str, ...]]:
 
 def operation(number: int) -> Any:
     """A program of about one operation, each opcode in its turn; None where it cannot be drawn alone."""
-    turn, place = divmod(number * _SPREAD, len(_types()))
-    opcode = list(_types())[place]
+    turn, offset = divmod(number * _SPREAD, len(_types()))
+    opcode = list(_types())[offset]
     return _drawn(number, opcode, _types()[opcode][turn % len(_types()[opcode])])
 
 
@@ -83,8 +83,8 @@ def _patients(case: Case) -> Iterator[tuple[Any, list[Any], bool]]:
     if left:
         return
     kinds = list(KINDS)
-    for place in range(OPERATIONS):
-        number = turn * OPERATIONS + place
+    for offset in range(OPERATIONS):
+        number = turn * OPERATIONS + offset
         module = operation(number)
         if module is not None:
             kind = "tame" if number % 2 else kinds[number // 2 % len(kinds)]

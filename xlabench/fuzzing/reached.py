@@ -172,11 +172,11 @@ def cut_down(module: Module, wanted: Iterable[str], reaches: Callable[[Module], 
     root, asked = module.entry.root, set(wanted)
     if root.opcode != "tuple":
         return module
-    places = dict.fromkeys(map(compiler.edit.place_of, root.operands))
-    parts = [compiler.edit.keep_results(module, [place]).module for place in places]
-    for part in sorted(parts, key=_count)[:_MOST_TRIED]:
-        if asked <= reaches(part):
-            return part
+    operands_ = dict.fromkeys(map(compiler.edit.id_of, root.operands))
+    pieces = [compiler.edit.keep_results(module, [instruction_id]).module for instruction_id in operands_]
+    for piece in sorted(pieces, key=_count)[:_MOST_TRIED]:
+        if asked <= reaches(piece):
+            return piece
     return module
 
 

@@ -35,7 +35,7 @@ class Turn(NamedTuple):
     earlier: int
 
 
-def place_of(number: int, count: int) -> Turn | None:
+def position_of(number: int, count: int) -> Turn | None:
     """Which of so many seeds has its turn, and how often it had one; None of a number that is drawn."""
     ahead = _ahead(count)
     if number < ahead:
@@ -48,7 +48,7 @@ def place_of(number: int, count: int) -> Turn | None:
 
 def is_seed(number: int) -> bool:
     """Whether a number is a seed's."""
-    return place_of(number, len(seeds())) is not None
+    return position_of(number, len(seeds())) is not None
 
 
 def is_first(number: int) -> bool:
@@ -61,7 +61,7 @@ def seed_of(number: int, rng: np.random.Generator) -> Any:
 
     A seed comes as it is first, then in variations.
     """
-    turn = place_of(number, len(seeds()))
+    turn = position_of(number, len(seeds()))
     if turn is None:
         return None
     seed = seeds()[turn.seed]

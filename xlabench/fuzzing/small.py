@@ -50,8 +50,8 @@ def drawer(arguments: Mapping[str, Any]) -> Callable[[int], Case]:
 
     def drawn(number: int) -> Case:
         known, order = _order(banned)
-        place = (number * shards + shard) * PACK
-        chosen = [known[k] for k in order[place : place + PACK]]
+        start = (number * shards + shard) * PACK
+        chosen = [known[k] for k in order[start : start + PACK]]
         packing = Packing(f"fuzz_{number}", space_of(_TYPES, banned))
         several_of_them = sum(packing.add(small) for small in chosen)
         module = packing.finish()

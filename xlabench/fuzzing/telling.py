@@ -83,7 +83,7 @@ class Told:
     """What was asked about one instruction, and whether it told."""
 
     opcode: str
-    place: str
+    instruction_id: str
     tells: bool
 
 
@@ -97,19 +97,21 @@ def told(
     if compiler.device_count(module) > 1:
         return []
     asked = [i for i in module.instructions() if i.opcode not in _ASIDE]
-    order = sorted(map(int, rng.permutation(len(asked))), key=lambda number: _place(asked[number]) not in first)
+    order = sorted(
+        map(int, rng.permutation(len(asked))), key=lambda number: _instruction_id(asked[number]) not in first
+    )
     chosen = [asked[number] for number in sorted(order[:MOST_ASKED])]
     left = chosen
     for inputs in calls[:_MOST_INPUTS]:
         plain = _Change(None, rng)
         expected = compiler.interpret(module, *inputs, around=plain)
         left = [i for i in left if not _tells(module, inputs, expected, _Change(i, rng, _LONGER * plain.steps))]
-    return [Told(i.opcode, _place(i), i not in left) for i in chosen]
+    return [Told(i.opcode, _instruction_id(i), i not in left) for i in chosen]
 
 
-def _place(instruction: Instruction) -> str:
+def _instruction_id(instruction: Instruction) -> str:
     """The place of an instruction, as a compilation tells it of its rewrites."""
-    return "/".join(compiler.edit.place_of(instruction))
+    return "/".join(compiler.edit.id_of(instruction))
 
 
 def _tells(module: Any, inputs: Sequence[Array], expected: Sequence[Array], change: _Change) -> bool:

@@ -165,10 +165,10 @@ def _boundary(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Ar
         return tame(rng, dims, dtype)
     low, high = _range(dtype)
     wanted = [0, 1, limit - 1, limit, limit + 1, -1, -limit, high, low]
-    places = [place for place in wanted if low <= place <= high]
-    shares = [3 if 0 <= place <= limit else 1 for place in places]
-    chosen = rng.choice(len(places), dims, p=np.asarray(shares) / sum(shares))
-    return np.asarray(np.asarray(places, _widest(dtype))[chosen]).astype(dtype)
+    candidates = [candidate for candidate in wanted if low <= candidate <= high]
+    shares = [3 if 0 <= candidate <= limit else 1 for candidate in candidates]
+    chosen = rng.choice(len(candidates), dims, p=np.asarray(shares) / sum(shares))
+    return np.asarray(np.asarray(candidates, _widest(dtype))[chosen]).astype(dtype)
 
 
 def _uneven(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
@@ -190,12 +190,12 @@ def _payloads(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Ar
     values = tame(rng, dims, dtype, limit)
     if dtype.name not in _WITH_PAYLOADS:
         return values
-    parts = values.reshape(-1).view(real_dtype(dtype)).copy()
-    bits, info = raw_bits(parts), finfo(real_dtype(dtype))
-    quiet = raw_bits(np.asarray([np.nan], parts.dtype))[0]
-    some = rng.integers(0, 1 << (info.nmant - 1), parts.shape, dtype=np.uint64).astype(bits.dtype)
-    sign = rng.integers(0, 2, parts.shape).astype(bits.dtype) << bits.dtype.type(info.bits - 1)
-    chosen = rng.random(parts.shape) < float(rng.choice(_SOME))
+    components = values.reshape(-1).view(real_dtype(dtype)).copy()
+    bits, info = raw_bits(components), finfo(real_dtype(dtype))
+    quiet = raw_bits(np.asarray([np.nan], components.dtype))[0]
+    some = rng.integers(0, 1 << (info.nmant - 1), components.shape, dtype=np.uint64).astype(bits.dtype)
+    sign = rng.integers(0, 2, components.shape).astype(bits.dtype) << bits.dtype.type(info.bits - 1)
+    chosen = rng.random(components.shape) < float(rng.choice(_SOME))
     return np.asarray(np.where(chosen, quiet | some | sign, bits).astype(bits.dtype)).view(dtype).reshape(dims)
 
 

@@ -177,26 +177,26 @@ def _near_miss(module: Module, rng: Rng) -> Module | None:
         return None
     instruction, name = able[int(rng.integers(len(able)))]
     value = NEAR[name](instruction.attributes[name], rng)
-    edited = compiler.edit.with_attribute(module, compiler.edit.place_of(instruction), name, value)
+    edited = compiler.edit.with_attribute(module, compiler.edit.id_of(instruction), name, value)
     return edited.module if edited else None
 
 
 def _reordered(numbers: tuple[int, ...], rng: Rng) -> tuple[int, ...]:
     """The same numbers in another order, or one of them one more or less."""
     if len(numbers) > 1 and rng.integers(4):
-        return tuple(numbers[int(place)] for place in rng.permutation(len(numbers)))
+        return tuple(numbers[int(index)] for index in rng.permutation(len(numbers)))
     return tuple(max(0, n + int(rng.integers(-1, 1, endpoint=True))) for n in numbers)
 
 
-def _shifted(parts: tuple[Any, ...], rng: Rng) -> tuple[Any, ...]:
+def _shifted(items: tuple[Any, ...], rng: Rng) -> tuple[Any, ...]:
     """Parts of slices, paddings or windows, one number of one of them one more or less."""
-    if not parts:
-        return parts
-    place = int(rng.integers(len(parts)))
-    names = [name for name in _SHIFTED if hasattr(parts[place], name)]
+    if not items:
+        return items
+    index = int(rng.integers(len(items)))
+    names = [name for name in _SHIFTED if hasattr(items[index], name)]
     name = _one(rng, names)
-    changed = replace(parts[place], **{name: getattr(parts[place], name) + int(rng.choice([-1, 1]))})
-    return (*parts[:place], changed, *parts[place + 1 :])
+    changed = replace(items[index], **{name: getattr(items[index], name) + int(rng.choice([-1, 1]))})
+    return (*items[:index], changed, *items[index + 1 :])
 
 
 _SHIFTED = ("start", "limit", "stride", "low", "high", "interior", "pad_low", "pad_high", "lhs_dilate", "rhs_dilate")

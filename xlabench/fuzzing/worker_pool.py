@@ -165,11 +165,11 @@ class WorkerPool:
     def _work(self, pending: Iterator[tuple[int, list[int]]]) -> None:
         try:
             with ExitStack() as stack:
-                parts = [(self._worker(stack, engines), engines) for engines in apart(self._config.engines)]
+                workers = [(self._worker(stack, engines), engines) for engines in apart(self._config.engines)]
                 while not self._stop.is_set():
                     with self._lock:
                         batch = next(pending, None)
-                    done = None if batch is None else self._run(parts, *batch)
+                    done = None if batch is None else self._run(workers, *batch)
                     if done is None:
                         break
                     self._results.put(done)
@@ -184,17 +184,17 @@ class WorkerPool:
         self._workers.append(worker)
         return worker
 
-    def _run(self, parts: Sequence[tuple[Worker, Sequence[str]]], number: int, cases: list[int]) -> Done | None:
+    def _run(self, workers: Sequence[tuple[Worker, Sequence[str]]], number: int, cases: list[int]) -> Done | None:
         """Run one batch in each process, on the engines that may share it; None where it is to stop."""
         folder = self._scratch / str(number)
         folder.mkdir()
         self._drawings |= dict.fromkeys(cases, self._begun())
         done = Done(cases, folder)
-        for place, (worker, engines) in enumerate(parts):
-            inner = folder / str(place)
+        for index, (worker, engines) in enumerate(workers):
+            inner = folder / str(index)
             if not self._run_on(worker, engines, inner, done):
                 return None
-            for left in findings.places_in(inner):
+            for left in findings.folders_in(inner):
                 number = int(left.name.partition("-")[0])
                 done.add(attempt(partial(findings.left_at, left), number, "reading what a worker left"))
             for record in _records(inner):
@@ -385,9 +385,9 @@ def _records(folder: Path) -> list[dict[str, Any]]:
     found: dict[int, dict[str, Any]] = {}
     for line in stored.read_bytes().splitlines() if stored.exists() else ():
         with contextlib.suppress(ValueError):
-            part = json.loads(line)
-            record = found.setdefault(part["number"], nothing_known())
-            for key, value in part.items():
+            entry = json.loads(line)
+            record = found.setdefault(entry["number"], nothing_known())
+            for key, value in entry.items():
                 if key == "seconds":  # of a stage that comes several times
                     record[key] = Counter(record[key]) + Counter(value)
                 else:

@@ -103,7 +103,7 @@ class GraphCase:
     def outputs(self, node: Node) -> list[str]:
         """The places of a node's outputs that are arrays."""
         types = output_types(node, self.library) or ()
-        return [place_at(node.name, n) for n, one in enumerate(types) if one is not None and _is_array(one)]
+        return [endpoint_at(node.name, n) for n, one in enumerate(types) if one is not None and _is_array(one)]
 
     @property
     def constants(self) -> Mapping[str, Array]:
@@ -112,24 +112,24 @@ class GraphCase:
         return {name: one.array() for name, one in held if isinstance(one, Tensor) and one.stated is not None}
 
     @property
-    def places(self) -> tuple[str, ...]:
+    def endpoints(self) -> tuple[str, ...]:
         """Every array of the graph that is not fed, after those that it is made of, dead or not."""
         nodes = [node for node in in_order(self.graph.nodes) if node.op != "Const"]
-        fed = {place_at(source_of(text), port_of(text)) for text in self.values}
-        return tuple(place for node in nodes for place in self.outputs(node) if place not in fed)
+        fed = {endpoint_at(source_of(text), port_of(text)) for text in self.values}
+        return tuple(endpoint for node in nodes for endpoint in self.outputs(node) if endpoint not in fed)
 
     def opened(self) -> GraphCase:
         """The same with every array of the graph fetched that is always there, each after those that it is made of."""
         dead = self.may_be_dead
         runs = tuple(text for text in self.fetches if text.startswith("^"))
-        return replace(self, fetches=(*(text for text in self.places if source_of(text) not in dead), *runs))
+        return replace(self, fetches=(*(text for text in self.endpoints if source_of(text) not in dead), *runs))
 
     @property
     def may_be_dead(self) -> set[str]:
         """The nodes that run on one side of a `Switch` only."""
         return _may_be_dead(in_order(self.graph.nodes))
 
-    def part(self, names: Iterable[str], found: Mapping[str, Array]) -> GraphCase | None:
+    def subgraph(self, names: Iterable[str], found: Mapping[str, Array]) -> GraphCase | None:
         """Some nodes alone, on the values that they get in the whole; None where one of these is no array."""
         inside = set(names)
         nodes = [node for node in self.graph.nodes if node.name in inside]
@@ -137,7 +137,7 @@ class GraphCase:
         values: dict[str, Array] = {}
         stands: dict[str, str] = {}
         made: list[Node] = []
-        for text in dict.fromkeys(place_at(source_of(text), port_of(text)) for text in taken):
+        for text in dict.fromkeys(endpoint_at(source_of(text), port_of(text)) for text in taken):
             source = self.graph.node(source_of(text))
             if source.op in VARIABLES or (source.op == "Const" and not source.inputs):
                 made.append(source)
@@ -149,14 +149,14 @@ class GraphCase:
             values[stands[text]] = value
             made.append(fed_node(stands[text], value))
         kept = [replace(node, inputs=tuple(_taken(node, inside, stands))) for node in nodes]
-        fetches = [place for node in nodes for place in self.outputs(node)]
+        fetches = [endpoint for node in nodes for endpoint in self.outputs(node)]
         runs = [f"^{node.name}" for node in nodes if not self.outputs(node)]
         graph = replace(self.graph, nodes=[*made, *kept])
         return GraphCase(graph, values, (*fetches, *runs), self.variables).pruned()
 
     def body(self, node: Node, found: Mapping[str, Array]) -> GraphCase | None:
         """The first function that a node calls, as a graph on what the node gives it; None where it calls none."""
-        taken = [found.get(place_at(source_of(text), port_of(text))) for text in node.data_inputs]
+        taken = [found.get(endpoint_at(source_of(text), port_of(text))) for text in node.data_inputs]
         chosen = _chosen(node, taken)
         function = self.library.get(chosen.name) if chosen else None
         if chosen is None or function is None:
@@ -202,7 +202,7 @@ def port_of(text: str) -> int:
     return int(text.partition(":")[2] or 0)
 
 
-def place_at(name: str, port: int) -> str:
+def endpoint_at(name: str, port: int) -> str:
     """An output, as an input of a node names it."""
     return f"{name}:{port}" if port else name
 
@@ -229,7 +229,7 @@ def _taken(node: Node, inside: set[str], stands: Mapping[str, str]) -> Iterable[
             if source_of(text) in inside:
                 yield text
         else:
-            yield stands.get(place_at(source_of(text), port_of(text)), text)
+            yield stands.get(endpoint_at(source_of(text), port_of(text)), text)
 
 
 def _is_array(kind: DataType) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from compiler.tf import Flags, Marking, Options, Progress, cluster, cluster_of, for_execution
 from xlabench.graphs.case import GraphCase
 from xlabench.graphs.running import HOST, HOST_DEVICE
-from xlabench.tensorflow.runtime.placement import place
+from xlabench.tensorflow.runtime.placement import assign_devices
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def clustered(case: GraphCase, flags: Flags) -> Clustered:
     targets = [text[1:] for text in case.fetches if text.startswith("^")]
     run = for_execution(case.graph, feeds, fetches, targets, HOST)
     nodes = [replace(one, attributes=dict(one.attributes)) for one in run.graph.nodes]
-    place(nodes, {HOST: HOST_DEVICE}, is_soft=True)
+    assign_devices(nodes, {HOST: HOST_DEVICE}, is_soft=True)
     marked, marking = cluster(replace(run.graph, nodes=nodes), flags, Options(device=HOST, progress=Progress()))
     values = dict(zip(run.feeds, case.values.values(), strict=True))
     return Clustered(replace(case, graph=marked, values=values), marking)

@@ -21,7 +21,7 @@ from compiler.tf import CompilerError, DataType, Flags, Graph, Node, PartialShap
 from xlabench.errors import BenchError, RunFailure
 from xlabench.tensorflow.config import ConfigProto
 from xlabench.tensorflow.errors import OpError
-from xlabench.tensorflow.framework.places import LOCAL, Place
+from xlabench.tensorflow.framework.device_names import LOCAL, DeviceName
 from xlabench.tensorflow.runtime import calls, clustering, executor, plan
 from xlabench.tensorflow.runtime.kernels import DEAD
 from xlabench.tensorflow.runtime.resources import Resources
@@ -29,10 +29,10 @@ from xlabench.tensorflow.runtime.settings import Device
 
 Array = np.ndarray[Any, Any]
 
-_PLACE = Place(LOCAL.job, LOCAL.replica, LOCAL.task, "CPU", "0")
-HOST = str(_PLACE)
+_DEVICE = DeviceName(LOCAL.job, LOCAL.replica, LOCAL.task, "CPU", "0")
+HOST = str(_DEVICE)
 """The device that everything runs on, whatever a graph says."""
-HOST_DEVICE = Device(_PLACE, "reference", "reference")
+HOST_DEVICE = Device(_DEVICE, "reference", "reference")
 _VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
 
 
@@ -77,7 +77,7 @@ class _Runner:
         self._engine = engine
         self._carried = carried
         self._resources = Resources()
-        host = Device(_PLACE, engine.ops, engine.on)
+        host = Device(_DEVICE, engine.ops, engine.on)
         clusters = clustering.Clusters(ConfigProto(), HOST, engine.flags)
         around = plan.Around(
             {HOST: host},
@@ -86,11 +86,11 @@ class _Runner:
             {**calls.CALLS, **clusters.kernels},
             is_soft=True,
         )
-        fed = {_place(text).partition(":")[0] for text in carried.feeds}
+        fed = {_endpoint(text).partition(":")[0] for text in carried.feeds}
         given = {name: value for name, value in carried.known.items() if name not in fed}
         self._given = {name: value for name, value in given.items() if _is_fed(carried.graph.node(name))}
         feeds = [*carried.feeds, *self._given]
-        fetches = [_place(text) for text in carried.fetches if not text.startswith("^")]
+        fetches = [_endpoint(text) for text in carried.fetches if not text.startswith("^")]
         targets = [text[1:] for text in carried.fetches if text.startswith("^")]
         try:
             self._plan = plan.make(carried.graph, feeds, fetches, targets, around)
@@ -122,23 +122,25 @@ class _Runner:
             _fail(self._engine, error)
 
 
-def values_of(carried: aot.Carried, places: Sequence[str], inputs: Sequence[Array]) -> dict[str, Array]:
+def values_of(carried: aot.Carried, endpoints: Sequence[str], inputs: Sequence[Array]) -> dict[str, Array]:
     """What outputs of nodes are, op by op on the reference; of those that are dead nothing.
 
     Args:
         carried: the graph of a program, and what is fed.
-        places: the outputs that are asked for.
+        endpoints: the outputs that are asked for.
         inputs: the program's.
     """
-    runner = _Runner(GraphEngine("ops", "reference", "reference"), replace(carried, fetches=tuple(places)))
-    return {place: np.array(one) for place, one in zip(places, runner.run(inputs), strict=True) if one is not DEAD}
+    runner = _Runner(GraphEngine("ops", "reference", "reference"), replace(carried, fetches=tuple(endpoints)))
+    return {
+        endpoint: np.array(one) for endpoint, one in zip(endpoints, runner.run(inputs), strict=True) if one is not DEAD
+    }
 
 
 def _as_it_is(graph: Graph) -> Graph:
     return graph
 
 
-def _place(text: str) -> str:
+def _endpoint(text: str) -> str:
     return text if ":" in text else f"{text}:0"
 
 

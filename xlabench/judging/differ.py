@@ -317,10 +317,10 @@ def _nan_alike(expected: Array, actual: Array) -> Mask:
     """Both NaN, whatever the payload; a complex number is NaN part by part."""
     if expected.dtype.kind != "c":
         return np.asarray(np.isnan(expected) & np.isnan(actual))
-    parts = []
+    alike = []
     for left, right in ((expected.real, actual.real), (expected.imag, actual.imag)):
-        parts.append((left == right) | (np.isnan(left) & np.isnan(right)))
-    return np.asarray(np.isnan(expected) & parts[0] & parts[1])
+        alike.append((left == right) | (np.isnan(left) & np.isnan(right)))
+    return np.asarray(np.isnan(expected) & alike[0] & alike[1])
 
 
 def _specials_match(expected: Array, actual: Array, bound: Array) -> Mask:
@@ -344,8 +344,8 @@ def _widen(array: Array) -> Array:
 def _ulps(expected: Array, actual: Array) -> NDArray[np.uint64]:
     if expected.dtype.kind != "c":
         return ulp_distance(expected, actual)
-    part = real_dtype(expected.dtype)
-    left, right = (np.ascontiguousarray(array).view(part) for array in (expected, actual))
+    component_type = real_dtype(expected.dtype)
+    left, right = (np.ascontiguousarray(array).view(component_type) for array in (expected, actual))
     return np.asarray(ulp_distance(left, right).reshape(-1, 2).max(axis=1))
 
 

@@ -147,7 +147,7 @@ def _held_against(question: Question, number: int, trial: Array) -> tuple[Mask, 
         return departs, np.asarray(trial == actual)
     tolerance = question.policy.for_dtype(expected.dtype)
     with np.errstate(all="ignore"):
-        reference, wanted, given = (_parts(array) for array in (expected, trial, actual))
+        reference, wanted, given = (_components(array) for array in (expected, trial, actual))
         distance, shift = _distance(wanted, given), _distance(reference, wanted)
         tolerated = tolerance.rtol * np.abs(np.nan_to_num(wanted, posinf=0.0, neginf=0.0)) + tolerance.atol
         within = distance <= np.minimum(tolerated, np.max(shift, axis=0))
@@ -194,7 +194,7 @@ class _Spread:
             return np.asarray((every.min(axis=0) <= actual) & (actual <= every.max(axis=0)))
         tolerance = question.policy.for_dtype(expected.dtype)
         with np.errstate(all="ignore"):
-            reference, given = _parts(expected), _parts(actual)
+            reference, given = _components(expected), _components(actual)
             sizes = np.where(np.isfinite(reference), np.abs(reference), 0.0)
             bound = tolerance.bound(sizes, float(np.max(sizes, initial=0.0)))
             within = self._within(reference, given, bound) | self._special(reference, given, bound)
@@ -205,7 +205,7 @@ class _Spread:
         spread = np.zeros_like(reference)
         for factor, trials in ((_SAFETY, self.small), (1, self.large)):
             for trial in trials:
-                distance = _distance(reference, _parts(trial))
+                distance = _distance(reference, _components(trial))
                 spread = np.fmax(spread, np.where(np.isfinite(distance), factor * distance, 0.0))
         return np.asarray(_distance(reference, given) <= bound + spread)
 
@@ -214,12 +214,12 @@ class _Spread:
         special = ~(np.isfinite(reference) & np.isfinite(given))
         shown = np.zeros_like(special)
         for trial in (*self.small, *self.large):
-            wanted = _parts(trial)
+            wanted = _components(trial)
             shown |= np.isinf(_distance(reference, wanted)) if self.is_open else _distance(wanted, given) <= bound
         return special & shown
 
 
-def _parts(array: Array) -> NDArray[np.float64]:
+def _components(array: Array) -> NDArray[np.float64]:
     """Real and imaginary parts, or the numbers themselves, in f64, along a first axis."""
     if array.dtype.kind == "c":
         wide = array.astype(np.complex128)

@@ -117,7 +117,7 @@ def known_bug(failure: Failure) -> str:
         return ""
     whole, alone = _shown(failure, folder), list[str]()
     if not whole:
-        alone = [_shown(part, folder) for part in _results(failure)]
+        alone = [_shown(one, folder) for one in _results(failure)]
     return whole or (alone[0] if alone and all(alone) else "")
 
 
@@ -132,7 +132,7 @@ def _results(failure: Failure) -> Iterator[Failure]:
     results = module.entry.root.operands if module.entry.root.opcode == "tuple" else ()
     for number in failure.wrong if all(hasattr(result.shape, "dims") for result in results) else ():
         if number < len(results):
-            edited = compiler.edit.keep_results(module, [compiler.edit.place_of(results[number])])
+            edited = compiler.edit.keep_results(module, [compiler.edit.id_of(results[number])])
             given = [failure.inputs[source] for source in edited.sources if isinstance(source, int)]
             yield replace(failure, module_text=compiler.to_text(edited.module), inputs=given, wrong=())
 
@@ -163,9 +163,9 @@ def _any_value(module: Any, inputs: Sequence[Array], holds: Callable[[Array], An
         nonlocal found
         for array in map(np.asarray, value if isinstance(value, tuple) else (value,)):
             if not found and array.size and is_inexact(array.dtype):
-                parts = np.ascontiguousarray(array).reshape(-1).view(real_dtype(array.dtype))
+                components = np.ascontiguousarray(array).reshape(-1).view(real_dtype(array.dtype))
                 with np.errstate(all="ignore"):
-                    found = bool(np.any(holds(parts)))
+                    found = bool(np.any(holds(components)))
 
     try:
         compiler.interpret(module, *inputs, trace=look)
@@ -174,16 +174,16 @@ def _any_value(module: Any, inputs: Sequence[Array], holds: Callable[[Array], An
     return found
 
 
-def _denormal(parts: Array) -> Any:
-    return (parts != 0) & (np.abs(parts) < finfo(parts.dtype).tiny)
+def _denormal(components: Array) -> Any:
+    return (components != 0) & (np.abs(components) < finfo(components.dtype).tiny)
 
 
-def _large(parts: Array) -> Any:
-    return np.abs(parts).astype(np.float64) > _LARGE * float(finfo(parts.dtype).max)
+def _large(components: Array) -> Any:
+    return np.abs(components).astype(np.float64) > _LARGE * float(finfo(components.dtype).max)
 
 
-def _smallest(parts: Array) -> Any:
-    return parts == finfo(parts.dtype).tiny
+def _smallest(components: Array) -> Any:
+    return components == finfo(components.dtype).tiny
 
 
 VALUES: Mapping[str, Callable[[Array], Any]] = {
@@ -191,7 +191,7 @@ VALUES: Mapping[str, Callable[[Array], Any]] = {
     "large": _large,
     "nan": np.isnan,
     "smallest": _smallest,
-    "special": lambda parts: ~np.isfinite(parts),
-    "zero": lambda parts: parts == 0,
+    "special": lambda components: ~np.isfinite(components),
+    "zero": lambda components: components == 0,
 }
 """Kinds of values, and what elements are of them, real and imaginary parts each alone."""

@@ -63,11 +63,11 @@ def without_denormals(value: Any) -> Any:
     array = np.asarray(value)
     if array.dtype.name not in _AFFECTED:
         return value
-    parts = np.ascontiguousarray(array).reshape(-1).view(real_dtype(array.dtype))
+    components = np.ascontiguousarray(array).reshape(-1).view(real_dtype(array.dtype))
     with np.errstate(all="ignore"):
-        small = np.abs(parts) < finfo(parts.dtype).tiny
-        kept = np.where(small, np.copysign(np.zeros((), parts.dtype), parts), parts)
-    return kept.astype(parts.dtype).view(array.dtype).reshape(array.shape)
+        small = np.abs(components) < finfo(components.dtype).tiny
+        kept = np.where(small, np.copysign(np.zeros((), components.dtype), components), components)
+    return kept.astype(components.dtype).view(array.dtype).reshape(array.shape)
 
 
 def _without_payloads(_: Instruction, evaluate: Evaluate, __: np.random.Generator) -> Evaluate:
@@ -81,10 +81,10 @@ def without_payloads(value: Any) -> Any:
     array = np.asarray(value)
     if not is_inexact(array.dtype):
         return value
-    parts = np.ascontiguousarray(array).reshape(-1).view(real_dtype(array.dtype))
-    bits, only = raw_bits(parts), raw_bits(np.asarray(np.nan, parts.dtype))
+    components = np.ascontiguousarray(array).reshape(-1).view(real_dtype(array.dtype))
+    bits, only = raw_bits(components), raw_bits(np.asarray(np.nan, components.dtype))
     sign = bits.dtype.type(1 << (8 * bits.dtype.itemsize - 1))
-    kept = np.where(np.isnan(parts), (only & ~sign) | (bits & sign), bits)
+    kept = np.where(np.isnan(components), (only & ~sign) | (bits & sign), bits)
     return kept.astype(bits.dtype).view(array.dtype).reshape(array.shape)
 
 

@@ -113,8 +113,8 @@ class _Perturb:
         if not is_inexact(array.dtype):
             return value
         if array.dtype.kind == "c":
-            parts = np.ascontiguousarray(array).reshape(-1).view(real_dtype(array.dtype))
-            moved = move(parts, self.rng, self._scaled(ulps, parts))
+            components = np.ascontiguousarray(array).reshape(-1).view(real_dtype(array.dtype))
+            moved = move(components, self.rng, self._scaled(ulps, components))
             return np.ascontiguousarray(moved).view(array.dtype).reshape(array.shape)
         return move(array, self.rng, self._scaled(ulps, array))
 

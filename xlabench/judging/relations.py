@@ -47,11 +47,11 @@ def _geqrf(call: Call) -> Claims:
     yield from _is_qr(call, call.given[0], call.errors[0], (packed, factors), (0, 1))
 
 
-def _is_qr(call: Call, matrix: Array, error: Array, found: tuple[Array, Array], places: tuple[int, ...]) -> Claims:
+def _is_qr(call: Call, matrix: Array, error: Array, found: tuple[Array, Array], results: tuple[int, ...]) -> Claims:
     packed, factors = found
     orthogonal = _reflected(_vectors(packed, len(factors)), factors)
-    yield places, call.unitary(orthogonal)
-    yield places, call.columns_off(orthogonal @ np.triu(packed) - matrix, matrix, error)
+    yield results, call.unitary(orthogonal)
+    yield results, call.columns_off(orthogonal @ np.triu(packed) - matrix, matrix, error)
 
 
 def _geqp3(call: Call) -> Claims:
@@ -105,11 +105,11 @@ def _gehrd(call: Call) -> Claims:
     yield from _similar(call, call.given[0], np.triu(packed, -1), orthogonal, (0, 1, 2))
 
 
-def _similar(call: Call, matrix: Array, inner: Array, orthogonal: Array, places: tuple[int, ...]) -> Claims:
+def _similar(call: Call, matrix: Array, inner: Array, orthogonal: Array, results: tuple[int, ...]) -> Claims:
     """A matrix is an inner one between an orthogonal one and its inverse."""
-    yield places, call.unitary(orthogonal)
+    yield results, call.unitary(orthogonal)
     difference = orthogonal @ inner @ adjoint(orthogonal) - matrix
-    yield places, call.off(difference, norm(matrix), norm(call.errors[0]))
+    yield results, call.off(difference, norm(matrix), norm(call.errors[0]))
 
 
 def _hermitian(matrix: Array, uplo: str) -> Array:
@@ -127,33 +127,33 @@ def _sytrd(call: Call) -> Claims:
         vectors = (np.triu(packed, 2) + np.eye(rows, k=1))[:, 1:]
         orthogonal = _reflected(vectors[:, ::-1], factors[::-1])
     inner = np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1)
-    places = (0, 1, 2, 3, 4)
-    yield places, flag(holds=info == 0)
+    results = (0, 1, 2, 3, 4)
+    yield results, flag(holds=info == 0)
     # The triangle that is not read stays as it is, and the tridiagonal matrix stands in the other as well.
     side = 1 if uplo == "L" else -1
     kept = (np.triu if side == 1 else np.tril)(np.ones(packed.shape), side) > 0
-    yield places, flag(holds=bool((np.abs(packed - call.given[0]) <= call.errors[0])[kept].all()))
+    yield results, flag(holds=bool((np.abs(packed - call.given[0]) <= call.errors[0])[kept].all()))
     size = norm(call.given[0])
-    yield places, max(call.off(np.diag(packed) - diagonal, size), call.off(np.diag(packed, -side) - beside, size))
+    yield results, max(call.off(np.diag(packed) - diagonal, size), call.off(np.diag(packed, -side) - beside, size))
     wide = Call(call.given, [2 * call.errors[0]], call.results, call.options, call.eps, call.least)
-    yield from _similar(wide, _hermitian(call.given[0], uplo), inner, orthogonal, places)
+    yield from _similar(wide, _hermitian(call.given[0], uplo), inner, orthogonal, results)
 
 
-def _eigenvalues(call: Call, values: Array, places: tuple[int, ...]) -> Claims:
+def _eigenvalues(call: Call, values: Array, results: tuple[int, ...]) -> Claims:
     """They are those of a matrix that is a little off: so is what is left of each, and so are the traces of powers."""
     if not np.isfinite(values).all():
-        yield places, np.inf
+        yield results, np.inf
         return
     matrix, size = call.given[0], norm(call.given[0])
     away = call.allowed(size) + norm(call.errors[0])
     for value in values:
         left = np.linalg.svd(matrix - value * np.eye(len(matrix)), compute_uv=False)[-1]
-        yield places, ratio(np.asarray(left), away)
+        yield results, ratio(np.asarray(left), away)
     power = np.eye(len(matrix))
     for exponent in _POWERS:
         power = power @ matrix
         grown = exponent * np.sqrt(len(matrix)) * away * (size + away) ** (exponent - 1)
-        yield places, ratio(np.abs((values**exponent).sum() - np.trace(power)), grown)
+        yield results, ratio(np.abs((values**exponent).sum() - np.trace(power)), grown)
 
 
 def _is_balanced(matrix: Array) -> bool:
@@ -166,9 +166,9 @@ def _is_balanced(matrix: Array) -> bool:
 
 
 def _geev(call: Call) -> Claims:
-    *parts, left, right, info = call.results
-    matrix, values = call.given[0], parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
-    spectrum, count = tuple(range(len(parts))), len(parts)
+    *eigenvalues, left, right, info = call.results
+    matrix, values = call.given[0], eigenvalues[0] if len(eigenvalues) == 1 else eigenvalues[0] + 1j * eigenvalues[1]
+    spectrum, count = tuple(range(len(eigenvalues))), len(eigenvalues)
     yield (count + 2,), flag(holds=info == 0)
     if not _is_balanced(matrix):
         return
@@ -179,16 +179,16 @@ def _geev(call: Call) -> Claims:
         ("right", right, matrix, values),
     ):
         if call.is_set(f"compute_{side}", "V"):
-            places = (*spectrum, count if side == "left" else count + 1)
-            yield places, ratio(np.abs(lengths(vectors) - 1), call.allowed(1.0))
-            yield places, ratio(lengths(turned @ vectors - vectors * found), call.allowed(size) + error)
+            results = (*spectrum, count if side == "left" else count + 1)
+            yield results, ratio(np.abs(lengths(vectors) - 1), call.allowed(1.0))
+            yield results, ratio(lengths(turned @ vectors - vectors * found), call.allowed(size) + error)
 
 
 def _gees(call: Call) -> Claims:
     """The form with its vectors, or where there are none the eigenvalues that it says."""
-    triangle, vectors, *parts, chosen, info = call.results
-    values = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
-    spectrum, last, blocks = tuple(range(2, 2 + len(parts))), 2 + len(parts), _of_blocks(triangle)
+    triangle, vectors, *eigenvalues, chosen, info = call.results
+    values = eigenvalues[0] if len(eigenvalues) == 1 else eigenvalues[0] + 1j * eigenvalues[1]
+    spectrum, last, blocks = tuple(range(2, 2 + len(eigenvalues))), 2 + len(eigenvalues), _of_blocks(triangle)
     yield (last, last + 1), flag(holds=chosen == 0 and info == 0)
     yield (0,), flag(holds=_is_schur_form(triangle))
     yield (0, *spectrum), call.off(values - blocks, norm(triangle))
@@ -227,11 +227,11 @@ def _gesdd(call: Call) -> Claims:
     """Result 0 is what is left of the operand."""
     _, singular, left, right, info = call.results
     if info == 0:
-        count, places = len(singular), (1, 2, 3, 4)
-        yield places, flag(holds=bool((np.diff(singular) <= 0).all() and (singular >= 0).all()))
-        yield places, max(call.unitary(left), call.unitary(adjoint(right)))
+        count, results = len(singular), (1, 2, 3, 4)
+        yield results, flag(holds=bool((np.diff(singular) <= 0).all() and (singular >= 0).all()))
+        yield results, max(call.unitary(left), call.unitary(adjoint(right)))
         product = (left[:, :count] * singular) @ right[:count]
-        yield places, call.off(product - call.given[0], norm(call.given[0]), norm(call.errors[0]))
+        yield results, call.off(product - call.given[0], norm(call.given[0]), norm(call.errors[0]))
 
 
 def _gtsv(call: Call) -> Claims:
@@ -299,7 +299,7 @@ def _potrf(call: Call) -> Claims:
 def _trsm(call: Call) -> Claims:
     (solution,) = call.results
     triangle, error = (
-        (np.tril if call.is_set("uplo", "L") else np.triu)(part) for part in (call.given[0], call.errors[0])
+        (np.tril if call.is_set("uplo", "L") else np.triu)(array) for array in (call.given[0], call.errors[0])
     )
     if call.is_set("diag", "U"):
         diagonal = np.eye(len(triangle), dtype=np.bool_)
@@ -320,7 +320,7 @@ def _trsm(call: Call) -> Claims:
     yield (0,), _componentwise(call, terms, spread, len(triangle))
 
 
-def _qr_parts(call: Call) -> Claims:
+def _qr_factors(call: Call) -> Claims:
     """Of reflections that nobody sees: the orthogonal factor, and with it the triangle where that is a result too."""
     orthogonal, *triangles = call.results
     matrix, steps = call.given[0], min(call.given[0].shape)
@@ -353,6 +353,6 @@ RELATIONS: Mapping[str, Callable[[Call], Claims]] = {
     "getrf": _getrf,
     "potrf": _potrf,
     "trsm": _trsm,
-    "qr": _qr_parts,
+    "qr": _qr_factors,
 }
 """By LAPACK's name without the letter of the type; `qr` is what is made of the results of geqrf."""

@@ -104,21 +104,21 @@ def _sources(value: Value) -> Iterator[tuple[Value, str]]:
 
 
 def _handed_on(found: tuple[Value, str]) -> list[tuple[Value, str]]:
-    (instruction, path), part = found
+    (instruction, path), component = found
     operands = instruction.operands
     if instruction.opcode == "get-tuple-element":
-        return [((operands[0], (instruction.attributes["index"], *path)), part)]
+        return [((operands[0], (instruction.attributes["index"], *path)), component)]
     if instruction.opcode == "tuple" and path:
-        return [((operands[path[0]], path[1:]), part)]
-    if instruction.opcode == "complex" and part == WHOLE:
+        return [((operands[path[0]], path[1:]), component)]
+    if instruction.opcode == "complex" and component == WHOLE:
         return [((operands[0], ()), "real"), ((operands[1], ()), "imag")]
     if instruction.opcode == "select":
-        return [((operand, ()), part) for operand in operands[1:]]
-    return [((operands[0], path), part)] if instruction.opcode in _AS_THEY_ARE else []
+        return [((operand, ()), component) for operand in operands[1:]]
+    return [((operands[0], path), component)] if instruction.opcode in _AS_THEY_ARE else []
 
 
-def _part(array: Array, part: str) -> Array:
-    return array if part == WHOLE else np.asarray(getattr(array, part))
+def _component(array: Array, component: str) -> Array:
+    return array if component == WHOLE else np.asarray(getattr(array, component))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class _Program:
     def of(cls, module: Any, inputs: Sequence[Array], expected: Sequence[Array]) -> _Program:
         """Put bodies in the places of calls, and run it."""
         while calls := [i for i in module.entry.instructions if i.opcode == "call"]:
-            edited = compiler.edit.expand(module, {compiler.edit.place_of(call): 0 for call in calls})
+            edited = compiler.edit.expand(module, {compiler.edit.id_of(call): 0 for call in calls})
             inputs = [inputs[source] for source in edited.sources if isinstance(source, int)]
             module = edited.module
         known: dict[Instruction, Any] = {}
@@ -154,18 +154,18 @@ class _Program:
         value = self.known[call]
         return value if isinstance(value, tuple) else (value,)
 
-    def place(self, call: Instruction, index: int) -> tuple[int, str]:
+    def result_of(self, call: Instruction, index: int) -> tuple[int, str]:
         """Where a result of a call is a result of the program, as it is."""
         own, wanted = self.of_call(call)[index], (call, (index,) if hasattr(call.shape, "elements") else ())
         for number, leaf in enumerate(_leaves(self.module.entry.root)):
-            for source, part in _sources(leaf):
-                if source == wanted and _are_equal(_part(self.expected[number], part), own):
-                    return number, part
+            for source, component in _sources(leaf):
+                if source == wanted and _are_equal(_component(self.expected[number], component), own):
+                    return number, component
         return NOWHERE
 
     def operands(self, call: Instruction) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
         """The operands of a call as wide mode has them, and their errors."""
-        edited = compiler.edit.keep_results(self.module, [compiler.edit.place_of(o) for o in call.operands])
+        edited = compiler.edit.keep_results(self.module, [compiler.edit.id_of(o) for o in call.operands])
         given = [self.inputs[source] for source in edited.sources if isinstance(source, int)]
         wides = compiler.interpret(edited.module, *given, wide=True)
         return tuple(wide.value for wide in wides), tuple(np.abs(wide.bound) for wide in wides)
@@ -173,17 +173,17 @@ class _Program:
     def direct(self, call: Instruction) -> Residual | None:
         """What decides those results of a call that are results of the program."""
         own = self.of_call(call)
-        places = tuple(self.place(call, index) for index in range(len(own)))
-        if all(place == NOWHERE for place in places):
+        results_ = tuple(self.result_of(call, index) for index in range(len(own)))
+        if all(result == NOWHERE for result in results_):
             return None
         return Residual(
-            compiler.edit.routine_of(call), compiler.edit.options_of(call), places, own, *self.operands(call)
+            compiler.edit.routine_of(call), compiler.edit.options_of(call), results_, own, *self.operands(call)
         )
 
     def factored(self, call: Instruction) -> Residual | None:
         """The orthogonal factor that a call makes of the reflections of another, and the triangle if that is seen."""
-        place = self.place(call, 0) if compiler.edit.routine_of(call) in ("orgqr", "ungqr") else NOWHERE
-        made = _reflections_of(call) if place != NOWHERE else None
+        result = self.result_of(call, 0) if compiler.edit.routine_of(call) in ("orgqr", "ungqr") else NOWHERE
+        made = _reflections_of(call) if result != NOWHERE else None
         if made is None:
             return None
         packed, factors = self.of_call(made)
@@ -191,9 +191,9 @@ class _Program:
             return None
         orthogonal = self.of_call(call)[0]
         triangle = np.triu(packed)[..., : orthogonal.shape[-1], :]
-        others = [n for n, other in enumerate(self.expected) if n != place[0] and _are_equal(other, triangle)]
-        places = (place, *((number, WHOLE) for number in others[:1]))
-        return Residual("qr", {}, places, (orthogonal, triangle)[: len(places)], *self.operands(made))
+        others = [n for n, other in enumerate(self.expected) if n != result[0] and _are_equal(other, triangle)]
+        results_ = (result, *((number, WHOLE) for number in others[:1]))
+        return Residual("qr", {}, results_, (orthogonal, triangle)[: len(results_)], *self.operands(made))
 
 
 def _reflections_of(call: Instruction) -> Instruction | None:
@@ -237,9 +237,11 @@ def unpacked(said: Sequence[Mapping[str, Any]], arrays: Sequence[Array]) -> tupl
     """What was `packed`."""
     left, residuals = iter(arrays), []
     for one in said:
-        places = tuple((number, part) for number, part in one["results"])
-        own, values, errors = (tuple(islice(left, count)) for count in (len(places), one["operands"], one["operands"]))
-        residuals.append(Residual(one["routine"], one["options"], places, own, values, errors))
+        result_numbers = tuple((number, component) for number, component in one["results"])
+        own, values, errors = (
+            tuple(islice(left, count)) for count in (len(result_numbers), one["operands"], one["operands"])
+        )
+        residuals.append(Residual(one["routine"], one["options"], result_numbers, own, values, errors))
     return tuple(residuals)
 
 
@@ -257,10 +259,10 @@ def decided_by(residuals: Sequence[Residual], expected: Sequence[Array], actual:
 
 def found(residual: Residual, actual: Sequence[Array]) -> dict[int, Decided]:
     """What an engine's results are by what they must satisfy, by the numbers of results."""
-    seen = {place[0] for place in residual.results if place != NOWHERE}
+    seen = {result[0] for result in residual.results if result != NOWHERE}
     results = [
-        own if place == NOWHERE else _part(actual[place[0]], place[1])
-        for own, place in zip(residual.own, residual.results, strict=True)
+        own if result == NOWHERE else _component(actual[result[0]], result[1])
+        for own, result in zip(residual.own, residual.results, strict=True)
     ]
     decided = {
         number: Decided(np.zeros(actual[number].shape, np.bool_), np.zeros(actual[number].shape, np.bool_))
@@ -269,8 +271,8 @@ def found(residual: Residual, actual: Sequence[Array]) -> dict[int, Decided]:
     batch = residual.values[-1 if residual.routine in _VECTORS else 0].shape[:-2]
     with np.errstate(all="ignore"):
         for index in np.ndindex(*batch):
-            for place, is_right in _of_matrix(residual, results, index).items():
-                mask = decided[residual.results[place][0]]
+            for result, is_right in _of_matrix(residual, results, index).items():
+                mask = decided[residual.results[result][0]]
                 (mask.right if is_right else mask.wrong)[index] = True
     return decided
 
@@ -278,22 +280,22 @@ def found(residual: Residual, actual: Sequence[Array]) -> dict[int, Decided]:
 def _of_matrix(residual: Residual, results: Sequence[Array], index: tuple[int, ...]) -> dict[int, bool]:
     """Whether each of the results for one matrix is right, of those that anything is known of."""
     own = next(real_dtype(result.dtype) for result in results if is_inexact(result.dtype))
-    given, errors = ([part[index] for part in parts] for parts in (residual.values, residual.errors))
-    seen = {place for place, where in enumerate(residual.results) if where != NOWHERE}
+    given, errors = ([array[index] for array in arrays] for arrays in (residual.values, residual.errors))
+    seen = {number for number, where in enumerate(residual.results) if where != NOWHERE}
     info = finfo(own)
-    if not all(part.size for part in given):  # all that can be said is that it went well
-        return {place: not results[place][index].any() for place in seen}
-    if not all(np.isfinite(part).all() for part in (*given, *errors)):
+    if not all(array.size for array in given):  # all that can be said is that it went well
+        return {number: not results[number][index].any() for number in seen}
+    if not all(np.isfinite(array).all() for array in (*given, *errors)):
         return {}
-    largest = max(float(np.abs(part).max()) for part in given if is_inexact(part.dtype))
+    largest = max(float(np.abs(array).max()) for array in given if is_inexact(array.dtype))
     if largest * _HEADROOM * max(given[0].shape) > float(info.max) or 0 < largest < _SQUARED:
         return {}
     call = Call(given, errors, [_wide(r[index]) for r in results], residual.options, float(info.eps), float(info.tiny))
     known: dict[int, bool] = {}
-    for places, off in RELATIONS[residual.routine](call):
+    for result_numbers, off in RELATIONS[residual.routine](call):
         # Of what nobody sees an engine may have another than the reference, but for whether all went well.
-        if all(place in seen or results[place].dtype.kind == "i" for place in places):
-            known |= {place: known.get(place, True) and off <= 1 for place in places if place in seen}
+        if all(number in seen or results[number].dtype.kind == "i" for number in result_numbers):
+            known |= {number: known.get(number, True) and off <= 1 for number in result_numbers if number in seen}
     return known
 
 

@@ -244,7 +244,7 @@ class _Patient:
 
     def ask_about_changes(self) -> None:
         """What is said of each change, by the bounds where they say anything of the element, and by tolerance."""
-        number, at = self._place()
+        number, at = self._element_position()
         own = self.expected[number].reshape(-1)[at]
         largest, bounds = _largest(self.expected[number]), self.basis.bounds
         if bounds is not None and np.isfinite(error := float(bounds[number].error.reshape(-1)[at])):
@@ -268,7 +268,7 @@ class _Patient:
             for number, one in decided.items()
             if is_inexact(self.expected[number].dtype)
         }
-        numbers = [number for number, places in known.items() if places.size]
+        numbers = [number for number, positions in known.items() if positions.size]
         if numbers:
             number = numbers[int(self.rng.integers(len(numbers)))]
             at = int(known[number][int(self.rng.integers(known[number].size))])
@@ -279,13 +279,13 @@ class _Patient:
 
     def ask_about_trials(self) -> None:
         """A NaN that no rounding brings about is excused by no trial either, where there are no bounds."""
-        number, at = self._place()
+        number, at = self._element_position()
         own = self.expected[number].reshape(-1)[at]
         other = _not_a_number(Element(own, own, 0.0, 0.0))
         if other is not None and np.isfinite(own) and rounds(self.module):
             self.ask("NaN, by trials", {(number, at): other}, _WRONG, Standard(), Basis())
 
-    def _place(self) -> tuple[int, int]:
+    def _element_position(self) -> tuple[int, int]:
         """A result, and an element of it, one that its bounds say something about if there is any."""
         numbers = [number for number, array in enumerate(self.expected) if array.size]
         number = numbers[int(self.rng.integers(len(numbers)))]
@@ -295,12 +295,12 @@ class _Patient:
         return number, int(known[int(self.rng.integers(len(known)))])
 
     def _ask_about(
-        self, name: str, change: Change, element: Element, place: tuple[int, int], standard: Standard
+        self, name: str, change: Change, element: Element, position: tuple[int, int], standard: Standard
     ) -> None:
         with np.errstate(all="ignore"):
             other = change.make(element)
         if other is not None:
-            self.ask(name, {place: other}, change.verdicts, standard)
+            self.ask(name, {position: other}, change.verdicts, standard)
 
     def ask(
         self,

@@ -143,7 +143,7 @@ REFUSED: Mapping[str, str] = {
 """What TensorFlow has and this has not, and what to do instead."""
 
 
-def places() -> Mapping[str, tuple[str, str]]:
+def modules_of_names() -> Mapping[str, tuple[str, str]]:
     """For every public name the module that it is in, and what it is called there."""
     found = {}
     for line in _ROWS.strip().splitlines():

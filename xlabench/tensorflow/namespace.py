@@ -12,10 +12,10 @@ from types import ModuleType
 from typing import Any
 
 from xlabench.errors import did_you_mean
-from xlabench.tensorflow.names import MODULES, NAMESPACES, REFUSED, places, values
+from xlabench.tensorflow.names import MODULES, NAMESPACES, REFUSED, modules_of_names, values
 
 ROOT = "xlabench.tensorflow"
-_PLACES, _VALUES = places(), values()
+_NAMES, _VALUES = modules_of_names(), values()
 _TYPES = frozenset(
     [
         "float16",
@@ -71,8 +71,8 @@ def resolve(name: str) -> Any:
     Raises:
         AttributeError: it is not there; the message says what is instead.
     """
-    if name in _PLACES:
-        module, inner = _PLACES[name]
+    if name in _NAMES:
+        module, inner = _NAMES[name]
         return getattr(_module(module), inner)
     if name in _VALUES:
         return _VALUES[name]
@@ -115,7 +115,7 @@ def _generated(name: str) -> Any:
             return found
     said = REFUSED.get(name)
     if said is None:
-        others = [f"tf.{one}" for one in (*_PLACES, *REFUSED, *NAMESPACES, *known(""))]
+        others = [f"tf.{one}" for one in (*_NAMES, *REFUSED, *NAMESPACES, *known(""))]
         said = f"it is not there{did_you_mean(f'tf.{name}', others)}"
     raise AttributeError(f"tf.{name}: {said}")
 
@@ -130,7 +130,7 @@ def _raw(op: str) -> Any:
 def known(prefix: str) -> list[str]:
     """The names that stand under a prefix, or in the namespace itself."""
     rows = import_module(f"{ROOT}.ops.rows").names()
-    every = {*_PLACES, *_VALUES, *rows, *NAMESPACES, *MODULES, *_TYPES, *_REDUCTIONS, *_CONVERSIONS}
+    every = {*_NAMES, *_VALUES, *rows, *NAMESPACES, *MODULES, *_TYPES, *_REDUCTIONS, *_CONVERSIONS}
     if not prefix:
         return sorted(one for one in every if "." not in one)
     return sorted(one.removeprefix(f"{prefix}.") for one in every if one.startswith(f"{prefix}."))

@@ -43,7 +43,7 @@ class BaseSession:
         self._devices = {
             name: one
             for name, one in devices().items()
-            if self._config.device_count.get(one.place.type, 1) > 0 or one.is_host
+            if self._config.device_count.get(one.device_name.type, 1) > 0 or one.is_host
         }
         self._resources = Resources()
         self._clusters = clustering.Clusters(self._config, next(iter(self._devices)))
@@ -174,8 +174,8 @@ class BaseSession:
 def _identity(what: Any) -> Any:
     """A key by which the same fetches are known again; None where there is none."""
     if isinstance(what, list | tuple):
-        parts = tuple([_identity(one) for one in what])
-        return None if None in parts else (type(what), parts)
+        elements = tuple([_identity(one) for one in what])
+        return None if None in elements else (type(what), elements)
     return what if hasattr(what, "graph") and what.__hash__ is not None else None
 
 

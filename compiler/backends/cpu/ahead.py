@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compiler.analysis.placing import ALIGNMENT as ARENA_ALIGNMENT
+from compiler.analysis.storage import ALIGNMENT as ARENA_ALIGNMENT
 from compiler.backends.cpu import c_names, program
 from compiler.backends.cpu.image import arrays, leaf
 from compiler.backends.cpu.machine import Machine
@@ -148,7 +148,7 @@ class _Facts:
             "upper": self.name.upper(),
             "title": c_names.comment(self.title),
             "cpu": f"{self.target.triple.partition('-')[0]} ({self.target.cpu})",
-            "arrays": "\n".join(f" * {place}: {array}, {array.size_bytes} bytes" for place, array in rows),
+            "arrays": "\n".join(f" * {location}: {array}, {array.size_bytes} bytes" for location, array in rows),
             "parameter_count": len(self.parameters),
             "result_count": len(self.results),
             "alignment": ALIGNMENT,
@@ -192,11 +192,11 @@ def compile_ahead(module: Module, target: llvm.Target, opt: int, *, name: str) -
         [leaf(array) for array in arrays(module.entry.root.shape)],
         built.assignment.arena_bytes,
     )
-    part = compile_units.whole(built.ir)
-    hidden = re.sub("^define (?!internal )", "define internal ", part.text, flags=re.MULTILINE) + _WRAPPER
+    unit = compile_units.whole(built.ir)
+    hidden = re.sub("^define (?!internal )", "define internal ", unit.text, flags=re.MULTILINE) + _WRAPPER
     # What the program calls so itself, a kernel perhaps, has to give way.
     text = re.sub(rf"@{symbol}(?![\w.$-])", f"@{symbol}.inside", hidden).replace(f"@{_ENTRY}(", f"@{symbol}(")
-    (code,) = llvm.compile_all([llvm.Source(text, part.has_loops)], target, opt, threads=1)
+    (code,) = llvm.compile_all([llvm.Source(text, unit.has_loops)], target, opt, threads=1)
     llvm.check_symbols([code], C_LIBRARY.__contains__)
     words = facts.words()
     return {

@@ -240,8 +240,8 @@ class _Checked:
             kept = self._scattered(pointer, wide, lanes, rest)
         narrow = self._let(f"trunc i64 {kept} to i{lanes}") if lanes < 64 else kept
         new = f"<{lanes} x i1> {self._let(f'bitcast i{lanes} {narrow} to <{lanes} x i1>')}"
-        place = 3 if stores else 2
-        return [new if number == place else argument for number, argument in enumerate(arguments)]
+        position = 3 if stores else 2
+        return [new if number == position else argument for number, argument in enumerate(arguments)]
 
     def _scattered(self, addresses: str, wanted: str, lanes: int, rest: tuple[str, int, int]) -> str:
         """Those of the lanes that may be touched, each at an address of its own."""
@@ -352,10 +352,10 @@ def _leading_type(text: str) -> str:
     if text[0] not in "<[{":
         return text.split(" ")[0]
     depth = 0
-    for place, character in enumerate(text):
+    for position, character in enumerate(text):
         depth += (character in "<[{") - (character in ">]}")
         if not depth:
-            return text[: place + 1]
+            return text[: position + 1]
     raise AssertionError(text)
 
 
@@ -365,17 +365,17 @@ def _size(type_: str) -> int:
         count, _, of = type_[1:-1].partition(" x ")
         return -(-int(count) // 8) if type_[0] == "<" and of == "i1" else int(count) * _size(of)
     if type_[0] == "{":
-        return sum(_size(part) for part in _split(type_[1:-1].strip()))
+        return sum(_size(element) for element in _split(type_[1:-1].strip()))
     return _SIZES.get(type_) or -(-int(type_[1:]) // 8)
 
 
 def _split(text: str) -> list[str]:
     """What stands between commas that are in no brackets."""
-    parts, depth = [""], 0
+    elements, depth = [""], 0
     for character in text:
         depth += (character in "<[{(") - (character in ">]})")
         if character == "," and not depth:
-            parts.append("")
+            elements.append("")
         else:
-            parts[-1] += character
-    return [part.strip() for part in parts if part.strip()]
+            elements[-1] += character
+    return [element.strip() for element in elements if element.strip()]

@@ -190,8 +190,8 @@ class CpuExecutable:
 
     def _object(self) -> bytes:
         """The whole program as one object file."""
-        part = compile_units.whole(self._lowering().ir)
-        source = llvm.Source(part.text, part.has_loops)
+        unit = compile_units.whole(self._lowering().ir)
+        source = llvm.Source(unit.text, unit.has_loops)
         return llvm.compile_all([source], self._target, self._opt, threads=1)[0]
 
     def profile(self, *inputs: object) -> list[KernelTime]:

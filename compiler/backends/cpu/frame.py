@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from compiler.analysis.buffers import Assignment
-from compiler.analysis.placing import Buffer, Place
+from compiler.analysis.storage import Buffer, Storage
 from compiler.backends.cpu.sharing import Kernels, shares
 from compiler.codegen.kernel import callees
 from compiler.ir.module import Computation, Instruction
@@ -36,12 +36,14 @@ def lay_in_frame(entry: Computation, assignment: Assignment, emitted: Kernels, t
     """
     walk = _Walk(assignment, emitted, threads)
     walk.visit(entry)
-    small = [b for b in walk.alone if b.place is Place.ARENA and 0 < b.size_bytes <= _LARGEST and b not in walk.shared]
+    small = [
+        b for b in walk.alone if b.storage is Storage.ARENA and 0 < b.size_bytes <= _LARGEST and b not in walk.shared
+    ]
     for buffer in small[:_MOST]:
-        buffer.place = Place.FRAME
+        buffer.storage = Storage.FRAME
     for loop, pairs in assignment.exchanged.items():
         assignment.exchanged[loop] = tuple(
-            pair for pair in pairs if any(buffer.place is not Place.FRAME for buffer in pair)
+            pair for pair in pairs if any(buffer.storage is not Storage.FRAME for buffer in pair)
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from compiler.analysis.placing import Buffer
+from compiler.analysis.storage import Buffer
 
 
 @dataclass(slots=True)

@@ -106,8 +106,8 @@ def sources(program: Program, opt: int) -> list[llvm.Source]:
     At level 0 no pass knows loops.
     """
     return [
-        llvm.Source(part.text, part.has_loops, part.cold, bool(part.routine))
-        for part in compile_units.cut(program.ir, vectorise=opt > 0)
+        llvm.Source(unit.text, unit.has_loops, unit.cold, bool(unit.routine))
+        for unit in compile_units.cut(program.ir, vectorise=opt > 0)
     ]
 
 

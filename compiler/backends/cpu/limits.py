@@ -167,6 +167,6 @@ def _loop(name: str, share: str) -> str:
     body = [_BODIES[name].format(k=k, type=type_) for k in vectors]
     # What is computed has to arrive somewhere, or none of it would be done.
     rest = [f"  store volatile {type_} %n{k}, ptr %target, align 64" for k in vectors if name not in _LOOPS["copy"]]
-    parts = {"state": state, "body": [*index, *body], "rest": rest}
-    texts = {part: "\n".join(lines) for part, lines in parts.items()}
+    blocks = {"state": state, "body": [*index, *body], "rest": rest}
+    texts = {name_: "\n".join(lines) for name_, lines in blocks.items()}
     return _LOOP.format(name=name, share=share, work=_WORK_NS, **texts)

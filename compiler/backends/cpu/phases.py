@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TypeAlias
 
-from compiler.analysis.placing import Buffer, Place
+from compiler.analysis.storage import Buffer, Storage
 from compiler.backends.cpu.hazards import Hazards
 from compiler.backends.cpu.kernels.emitted import THREAD
 from compiler.backends.cpu.pointers import BASES, Pointers
@@ -67,7 +67,7 @@ class Phases:
 
         What is about the caller's frame only it can do: a phase's first chunk may be another thread's.
         """
-        is_callers = any(buffer.place is Place.FRAME for buffer in (*step.reads, *step.writes))
+        is_callers = any(buffer.storage is Storage.FRAME for buffer in (*step.reads, *step.writes))
         if is_callers or self._hazards.conflict(step.reads, step.writes, shared=step.shared):
             self.end()
         if not self._steps and not step.shared:
@@ -95,7 +95,7 @@ class Phases:
         """The buffers whose addresses the phase is told, since they change roles."""
         touched = (buffer for step in self._steps for buffer in (*step.reads, *step.writes))
         told = list(dict.fromkeys(buffer for buffer in touched if buffer in self.caller.known))
-        assert all(buffer.place is not Place.FRAME for buffer in told), "nobody else sees the caller's frame"
+        assert all(buffer.storage is not Storage.FRAME for buffer in told), "nobody else sees the caller's frame"
         return told
 
     def _function(self, told: Sequence[Buffer]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from compiler.analysis.buffers import Assignment
-from compiler.analysis.placing import ALIGNMENT, Buffer, Place
+from compiler.analysis.storage import ALIGNMENT, Buffer, Storage
 from compiler.codegen.llvm_ir import Builder, Value, integer
 from compiler.codegen.movement import constant_data
 from compiler.diagnostics import UnsupportedError
@@ -41,11 +41,11 @@ class Pointers:
         builder = self.builder
         if buffer in self.known:
             return self.known[buffer]
-        if buffer.place is Place.CONSTANT:
+        if buffer.storage is Storage.CONSTANT:
             return self._constant(buffer.owner)
-        if buffer.place is Place.ARENA:
+        if buffer.storage is Storage.ARENA:
             return builder.gep("i8", Value("ptr", "%arena"), integer(buffer.offset))
-        base = "%parameters" if buffer.place is Place.PARAMETER else "%results"
+        base = "%parameters" if buffer.storage is Storage.PARAMETER else "%results"
         address = builder.gep("ptr", Value("ptr", base), integer(buffer.number))
         start = builder.load("ptr", address, metadata=self.unchanging)
         return builder.gep("i8", start, integer(buffer.offset)) if buffer.offset else start
@@ -56,7 +56,7 @@ class Pointers:
         if buffer is None:
             return Value("ptr", "null")
         builder, pointer = self.builder, self.of(buffer)
-        if buffer.place is Place.ARENA:
+        if buffer.storage is Storage.ARENA:
             return pointer
         up = builder.add(builder.cast("ptrtoint", pointer, "i64"), integer(ALIGNMENT - 1))
         aligned = builder.binary("and", up, integer(-ALIGNMENT))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from compiler.analysis.buffers import Assignment, branches, complete
-from compiler.analysis.placing import Buffer, Place, alignment_of
+from compiler.analysis.storage import Buffer, Storage, alignment_of
 from compiler.analysis.trip_count import counted_trip_count
 from compiler.backends.cpu.frame import lay_in_frame
 from compiler.backends.cpu.inline_kernels import Copies
@@ -147,7 +147,7 @@ class _Driver:
         builder = Builder(self.ir.function(name, "void", [*BASES, ("ptr", "team")]))
         self.builder = builder
         cold = builder.function.cold = all(instruction.opcode != "while" for instruction in module.instructions())
-        framed = [(b, alignment_of(b.size_bytes)) for b in self.assignment.buffers if b.place is Place.FRAME]
+        framed = [(b, alignment_of(b.size_bytes)) for b in self.assignment.buffers if b.storage is Storage.FRAME]
         self.known = {b: builder.emit("ptr", f"alloca [{b.size_bytes} x i8], align {a}") for b, a in framed}
         unchanging = f", !invariant.load {self.ir.metadata('!{}')}"
         self.pointers = Pointers(builder, self.assignment, self.known, unchanging)
@@ -252,8 +252,8 @@ class _Driver:
         self.loop_depth -= 1
         following = builder.add(number, integer(1))
         builder.fill(number, [(integer(0), entry), (following, builder.block)])
-        for place, (present, other) in enumerate(before):
-            now, then = roles[2 * place], roles[2 * place + 1]
+        for position, (present, other) in enumerate(before):
+            now, then = roles[2 * position], roles[2 * position + 1]
             builder.fill(now, [(present, entry), (then, builder.block)])
             builder.fill(then, [(other, entry), (now, builder.block)])
         # Of its own notes: otherwise LLVM may take those of a loop that an iteration ends with for this one's.

@@ -71,11 +71,11 @@ def _is_worth_waking(entry: Computation, kernels: Kernels, shared: Set[Instructi
     saved = by_one = 0.0
     sleeps = 0
     for instruction in entry.instructions:
-        work, part = _work(instruction, kernels, shared)
-        saved += _saved(part, threads)
-        if part:
+        work, divisible = _work(instruction, kernels, shared)
+        saved += _saved(divisible, threads)
+        if divisible:
             sleeps += by_one > _PATIENCE_NS
-        by_one = 0.0 if part else by_one + work
+        by_one = 0.0 if divisible else by_one + work
     sleeps += by_one > _PATIENCE_NS
     return saved >= sleeps * _WAKING_NS
 
@@ -85,9 +85,9 @@ def _work(instruction: Instruction, kernels: Kernels, shared: Set[Instruction]) 
     if instruction in kernels:
         kernel = kernels[instruction]
         return kernel.cost_ns, kernel.cost_ns if kernel.parallel and instruction in shared else 0.0
-    parts = [_work(inner, kernels, shared) for callee in callees(instruction) for inner in callee.instructions]
+    works = [_work(inner, kernels, shared) for callee in callees(instruction) for inner in callee.instructions]
     trip_count = (known_trip_count(instruction) or _ITERATIONS) if instruction.opcode == "while" else 1
-    return trip_count * sum(part[0] for part in parts), trip_count * sum(part[1] for part in parts)
+    return trip_count * sum(pair[0] for pair in works), trip_count * sum(pair[1] for pair in works)
 
 
 def _saved(work: float, threads: int) -> float:

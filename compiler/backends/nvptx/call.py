@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from compiler.analysis.placing import Buffer, Place
+from compiler.analysis.storage import Buffer, Storage
 from compiler.backends.executable import KernelTime
 from compiler.backends.nvptx.device import Array, Device, LoadedModule
 from compiler.backends.nvptx.program import Program
@@ -74,15 +74,15 @@ class Call:
     def _arena_buffers(self) -> set[Buffer]:
         assignment = self.program.assignment
         everything = [b for buffers in assignment.of.values() for b in buffers] + list(assignment.workspaces.values())
-        return {buffer for buffer in everything if buffer.place is Place.ARENA}
+        return {buffer for buffer in everything if buffer.storage is Storage.ARENA}
 
     def address(self, buffer: Buffer | None) -> int:
         """The device address of a buffer in this run."""
         if buffer is None:
             return 0
-        if buffer.place is Place.PARAMETER:
+        if buffer.storage is Storage.PARAMETER:
             return self._parameters[buffer.number]
-        if buffer.place is Place.RESULT:
+        if buffer.storage is Storage.RESULT:
             return self._results[buffer.number]
         known = self.addresses.get(buffer)
         return self._arena + buffer.offset if known is None else known

@@ -197,7 +197,7 @@ def stand_ins(launches: Sequence[Launch]) -> list[int]:
         alike.setdefault((launch.function, launch.threads, launch.shared_bytes), []).append(number)
     found = list(range(len(launches)))
     for numbers in alike.values():
-        run = [numbers[place] for place in sampled(len(numbers), _MOST_LAUNCHES)]
+        run = [numbers[step] for step in sampled(len(numbers), _MOST_LAUNCHES)]
         for number in numbers:
             found[number] = min(run, key=lambda other: abs(other - number))
     return found
@@ -207,7 +207,7 @@ def sampled(blocks: int, most: int) -> tuple[int, ...]:
     """The numbers of blocks, or launches, that stand for all: the middle ones of so many equal runs."""
     if blocks <= most:
         return tuple(range(blocks))
-    return tuple((2 * place + 1) * blocks // (2 * most) for place in range(most))
+    return tuple((2 * number + 1) * blocks // (2 * most) for number in range(most))
 
 
 def made_up(kernel: Kernel, shapes: Iterable[ArrayShape]) -> Iterator[Array]:

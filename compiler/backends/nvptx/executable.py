@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from compiler.analysis.placing import Buffer
+from compiler.analysis.storage import Buffer
 from compiler.backends.decisions import Decisions
 from compiler.backends.executable import (
     Artifacts,

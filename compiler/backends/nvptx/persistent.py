@@ -118,7 +118,7 @@ class _Persistent:
     def _within(self, step: Step) -> Step:
         if isinstance(step, WhileStep):
             note = f"a block would take {_us(self._work(step))}, launches take {_us(self._saved(step))}"
-            inner = tuple(tuple(self.sequence(part)) for part in (step.condition, step.body))
+            inner = tuple(tuple(self.sequence(steps)) for steps in (step.condition, step.body))
             return replace(step, condition=inner[0], body=inner[1], note=note)
         if isinstance(step, ConditionalStep):
             return replace(step, branches=tuple(tuple(self.sequence(branch)) for branch in step.branches))

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from compiler.analysis.placing import Buffer
+from compiler.analysis.storage import Buffer
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch, Parts
+from compiler.backends.nvptx.kernels.grid import EmittedKernel, Launch, LaunchModule
 from compiler.backends.nvptx.steps import (
     ConditionalStep,
     CopyStep,
@@ -98,7 +98,7 @@ class Emission:
         if any(launch.blocks > 1 and side_by_side(self.functions[launch.function], launch) > 1 for launch in launches):
             self.threads = MOST_THREADS
         self.threads = -(-self.threads // grid.WARP) * grid.WARP
-        self.parts = dict(self._parts({id(k): k for k in (kernels[launch.function] for launch in launches)}))
+        self.callees = dict(self._emitted({id(k): k for k in (kernels[launch.function] for launch in launches)}))
 
     def launch(self, name: str) -> LaunchStep:
         """Emit the function."""
@@ -115,12 +115,12 @@ class Emission:
     def _alignment(buffer: Buffer) -> int:
         return next((size for size in (16, 8, 4, 2) if buffer.size_bytes >= size), 1)
 
-    def _parts(self, kernels: Mapping[int, EmittedKernel]) -> Iterator[tuple[str, str]]:
+    def _emitted(self, kernels: Mapping[int, EmittedKernel]) -> Iterator[tuple[str, str]]:
         """The names of launches' functions, and of the parts that do the same."""
-        module = Parts.of(self.ir, self.threads)
+        module = LaunchModule.of(self.ir, self.threads)
         for kernel in kernels.values():
-            for launch, part in zip(kernel.launches, kernel.emit(module), strict=True):
-                yield launch.function, part.function
+            for launch, function in zip(kernel.launches, kernel.emit(module), strict=True):
+                yield launch.function, function.function
 
     # -- steps --------------------------------------------------------------------------------------------------
     def _sequence(self, steps: Sequence[Step]) -> None:
@@ -150,7 +150,7 @@ class Emission:
 
     def _call(self, step: LaunchStep) -> None:
         launch, builder = step.launch, self.builder
-        callee = self.parts[launch.function]
+        callee = self.callees[launch.function]
         pointers = [Value("ptr", "null") if buffer is None else self.pointers[buffer] for buffer in step.buffers]
         given = [*pointers, *map(integer, launch.numbers)]
 

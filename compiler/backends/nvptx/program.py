@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.analysis.buffers import Assignment, assign, branches, check_unique_callers, pack_again
-from compiler.analysis.placing import Buffer, Place
+from compiler.analysis.storage import Buffer, Storage
 from compiler.analysis.trip_count import known_trip_count
 from compiler.backends.decisions import Decided, Decisions, details_of, others_of, placed
 from compiler.backends.nvptx.estimate import Estimate
@@ -46,13 +46,13 @@ class Program:
 
     def to_text(self) -> str:
         """The steps of a call as text, for dumps: those between the host's transfers, which are on stream 0."""
-        before = (f"copy in {buffer}" for buffer in self._of(Place.PARAMETER))
-        after = (f"copy out {buffer}" for buffer in self._of(Place.RESULT))
+        before = (f"copy in {buffer}" for buffer in self._of(Storage.PARAMETER))
+        after = (f"copy out {buffer}" for buffer in self._of(Storage.RESULT))
         return "".join(f"{line}\n" for line in (*before, *lines(self.steps), *after))
 
-    def _of(self, place: Place) -> list[Buffer]:
+    def _of(self, storage: Storage) -> list[Buffer]:
         """What the host fills or fetches, in order."""
-        found = {b for buffers in self.assignment.of.values() for b in buffers if b.place is place and b.size_bytes}
+        found = {b for buffers in self.assignment.of.values() for b in buffers if b.storage is storage and b.size_bytes}
         return sorted(found, key=lambda buffer: buffer.number)
 
 

@@ -74,15 +74,15 @@ def to_sentence(kernels: Sequence[KernelResources], arch: str) -> str:
 
 def _resources(log: str) -> list[KernelResources]:
     found: list[KernelResources] = []
-    for part in re.split(r"Compiling entry function ", log)[1:]:
-        name = re.match(r"'([^']+)'", part)
+    for entry in re.split(r"Compiling entry function ", log)[1:]:
+        name = re.match(r"'([^']+)'", entry)
         found.append(
             KernelResources(
                 name.group(1) if name else "?",
-                _number(r"Used (\d+) registers", part),
-                _number(r"(\d+) bytes smem", part),
-                _number(r"(\d+) bytes stack frame", part),
-                _number(r"(\d+) bytes spill stores", part),
+                _number(r"Used (\d+) registers", entry),
+                _number(r"(\d+) bytes smem", entry),
+                _number(r"(\d+) bytes stack frame", entry),
+                _number(r"(\d+) bytes spill stores", entry),
             )
         )
     return found

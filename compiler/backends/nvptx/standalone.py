@@ -68,7 +68,7 @@ def simulate(text: str, launch: Launch, arguments: Mapping[str, Array], *, filen
     parameters = [parameter.name for parameter in module.kernels[kernel].parameters]
     given = _by_parameter(kernel, parameters, arguments)
     machine = Machine()
-    addresses, values = _place(machine, given, launch.uninitialised)
+    addresses, values = _store_inputs(machine, given, launch.uninitialised)
     options = LaunchOptions(check_global_races=launch.check_global_races, profile=True)
     try:
         statistics = machine.launch(
@@ -111,7 +111,7 @@ def _by_parameter(kernel: str, parameters: Sequence[str], arguments: Mapping[str
     return dict(arguments)
 
 
-def _place(
+def _store_inputs(
     machine: Machine, given: Mapping[str, Array], uninitialised: frozenset[str]
 ) -> tuple[dict[str, int], list[int | np.generic]]:
     """Where arrays lie, and what is passed for every argument."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from compiler.analysis.placing import Buffer
+from compiler.analysis.storage import Buffer
 from compiler.backends.nvptx.kernels.grid import Launch
 
 
@@ -25,7 +25,7 @@ class _Base:
         return ()
 
     @property
-    def parts(self) -> tuple[tuple[Step, ...], ...]:
+    def sequences(self) -> tuple[tuple[Step, ...], ...]:
         """Steps of which the host does all or some."""
         return ()
 
@@ -127,7 +127,7 @@ class WhileStep(_Base):
         return (self.predicate,) if self.trip_count is None else ()
 
     @property
-    def parts(self) -> tuple[tuple[Step, ...], ...]:
+    def sequences(self) -> tuple[tuple[Step, ...], ...]:
         """The condition and the body."""
         return self.condition, self.body
 
@@ -150,7 +150,7 @@ class ConditionalStep(_Base):
         return (self.selector,)
 
     @property
-    def parts(self) -> tuple[tuple[Step, ...], ...]:
+    def sequences(self) -> tuple[tuple[Step, ...], ...]:
         """The branches."""
         return self.branches
 
@@ -188,16 +188,16 @@ def lines(steps: Sequence[Step], depth: int = 0) -> Iterator[str]:
     """The steps as text, what runs inside others indented."""
     for step in steps:
         yield "  " * depth + str(step)
-        for part in (step.within,) if isinstance(step, LaunchStep) else step.parts:
-            yield from lines(part, depth + 1)
+        for sequence in (step.within,) if isinstance(step, LaunchStep) else step.sequences:
+            yield from lines(sequence, depth + 1)
 
 
 def walk(steps: Sequence[Step]) -> Iterator[Step]:
     """The steps, and those in loops and branches; what a launch does all by itself is not among them."""
     for step in steps:
         yield step
-        for part in step.parts:
-            yield from walk(part)
+        for sequence in step.sequences:
+            yield from walk(sequence)
 
 
 def launches_of(steps: Sequence[Step]) -> Iterator[LaunchStep]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from compiler.analysis.placing import Buffer
+from compiler.analysis.storage import Buffer
 from compiler.backends.nvptx.steps import ConditionalStep, CopyStep, RecordStep, Step, WaitStep, WhileStep, Work
 
 MOST_STREAMS = 4
@@ -61,7 +61,9 @@ def _sequence(steps: Sequence[Step], order: Order, events: Iterator[int], most: 
         yield from _Stretch(stretch, most).steps(order, events)
         stretch = []
         if isinstance(step, WhileStep):
-            condition, body = (tuple(_sequence(part, order, events, most)) for part in (step.condition, step.body))
+            condition, body = (
+                tuple(_sequence(sequence, order, events, most)) for sequence in (step.condition, step.body)
+            )
             yield replace(step, condition=condition, body=body)
         elif isinstance(step, ConditionalStep):
             branches = tuple(tuple(_sequence(branch, order, events, most)) for branch in step.branches)

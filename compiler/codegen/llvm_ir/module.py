@@ -111,13 +111,13 @@ class Module:
         return reference
 
     def __str__(self) -> str:
-        parts = [
+        sections = [
             "\n".join(f"@{name} = {definition}" for name, definition in self.globals.items()),
             "\n".join(self.declarations.values()),
             "\n\n".join(map(str, self.functions)),
             "\n".join(self.nodes),
         ]
-        return "\n\n".join(part for part in parts if part) + "\n"
+        return "\n\n".join(section for section in sections if section) + "\n"
 
 
 @dataclass(slots=True)

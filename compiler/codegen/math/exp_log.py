@@ -162,7 +162,7 @@ def exponential_minus_one(x: Term) -> Term:
     return (x.abs() < 2.0 ** -(x.format.mantissa + 2)).where(x, result)
 
 
-def _log_of_parts(e: Term, f: Term) -> Term:
+def _log_of_scaled(e: Term, f: Term) -> Term:
     """log(2^e * (1 + f)), e an integer as a float."""
     head, tail = _LN2_HEAD_TAIL[f.format.type]
     whole = e * head
@@ -205,7 +205,7 @@ def log(x: Term) -> Term:
     shift = format_.mantissa + 1
     e, significand = split_exponent(denormal.where(x * 2.0**shift, x))
     e = denormal.where(e - shift, e)
-    return _logarithm_edges(x, _log_of_parts(integer_to_real(e, format_), significand - 1.0), 0.0)
+    return _logarithm_edges(x, _log_of_scaled(integer_to_real(e, format_), significand - 1.0), 0.0)
 
 
 def log_plus_one(x: Term) -> Term:
@@ -217,5 +217,5 @@ def log_plus_one(x: Term) -> Term:
     four = format_.one + (2 << format_.mantissa)
     inverse = (exponent_bits.literal(four) - exponent_bits).real() * 0.25
     f = x.fma(inverse, inverse - 1.0)
-    result = _log_of_parts(integer_to_real(offset >> format_.mantissa, format_), f)
+    result = _log_of_scaled(integer_to_real(offset >> format_.mantissa, format_), f)
     return _logarithm_edges(x, result, -1.0).copysign(x)

@@ -72,8 +72,8 @@ def _define(builder: Builder, symbol: str, format_: Format) -> None:
     defined = body.binary("and", body.binary("and", finite, is_number), nonzero)
     divides = body.binary("and", defined, body.compare("sge", x_bits, y_bits))
     # Where there is nothing to divide, divide by 1, in no steps.
-    x_exponent, x_significand = _parts(body, x_bits, format_)
-    y_exponent, y_significand = _parts(body, body.select(divides, y_bits, integer(1)), format_)
+    x_exponent, x_significand = _exponent_and_significand(body, x_bits, format_)
+    y_exponent, y_significand = _exponent_and_significand(body, body.select(divides, y_bits, integer(1)), format_)
     rest = _divide(body, (x_exponent, x_significand), (y_exponent, y_significand), divides, 63 - format_.mantissa)
     bits = _assemble(body, rest, y_exponent, format_)
     magnitude = body.cast("bitcast", body.cast("trunc", bits, format_.integer), format_.type)
@@ -88,7 +88,7 @@ def _magnitude(body: Builder, value: Value, format_: Format) -> Value:
     return body.binary("and", bits, integer((1 << (int(format_.integer[1:]) - 1)) - 1))
 
 
-def _parts(body: Builder, bits: Value, format_: Format) -> tuple[Value, Value]:
+def _exponent_and_significand(body: Builder, bits: Value, format_: Format) -> tuple[Value, Value]:
     """The biased exponent, at least 1, and the significand with its leading bit."""
     exponent = body.binary("lshr", bits, integer(format_.mantissa))
     stored = body.binary("and", bits, integer((1 << format_.mantissa) - 1))

@@ -253,8 +253,8 @@ def squared_polynomial(x: Term, coefficients: Sequence[float]) -> Term:
 def two_sum(a: Term, b: Term) -> tuple[Term, Term]:
     """The rounded sum and its exact error (Knuth)."""
     total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
+    rest = total - a
+    return total, (a - (total - rest)) + (b - rest)
 
 
 def two_product(a: Term, b: Term | float) -> tuple[Term, Term]:

@@ -55,7 +55,7 @@ _COSINE_SHORT = (0.04166666661945131, -0.0013888883496768895, 2.47994593560659e-
 """As `_COSINE`, with a term less."""
 FAST = {"float": 2.0**17, "double": 2.0**20}
 """Up to here arguments are reduced by three parts of pi/2."""
-_HALF_PI_PARTS = {
+_HALF_PI_SLICES = {
     "float": (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15),
     "double": (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33),
 }
@@ -89,10 +89,10 @@ def _f64_windows() -> str:
         rest = (_TWO_OVER_PI << _F64_WINDOW * j) % (4 * one)
         rest -= 4 * one if rest >= 2 * one else 0
         for _ in range(4):
-            part = rest / one
-            numerator, denominator = part.as_integer_ratio()
+            quotient = rest / one
+            numerator, denominator = quotient.as_integer_ratio()
             rest -= numerator * one // denominator
-            numbers.append(part)
+            numbers.append(quotient)
     text = ", ".join(str(floating(number, "double")) for number in numbers)
     return f"internal unnamed_addr constant [{len(numbers)} x double] [{text}], align 32"
 
@@ -107,9 +107,9 @@ def _reduce_f32(magnitude: Term) -> tuple[Term, Term]:
         for condition, row in zip(beyond, _f32_windows()[1:], strict=True):
             chosen = condition.where(magnitude.literal(row[column]), chosen)
         slices.append(chosen)
-    first, second = (magnitude.fma(part, F64.magic) for part in slices[:2])
+    first, second = (magnitude.fma(slice_, F64.magic) for slice_ in slices[:2])
     fractions = [
-        magnitude.fma(part, F64.magic - shifted) for part, shifted in zip(slices, (first, second), strict=False)
+        magnitude.fma(slice_, F64.magic - shifted) for slice_, shifted in zip(slices, (first, second), strict=False)
     ]
     total, tail = fractions[0] + fractions[1], magnitude * slices[2]
     third = total + tail + F64.magic
@@ -132,22 +132,22 @@ def _reduce_f64(magnitude: Term) -> tuple[Term, Term, Term]:
     window = (window > 30).where(window.literal(30), window)
     table = builder.module.define_global("math.two_over_pi", _f64_windows())
     row = builder.gep("[4 x double]", Value(PTR, table.name), window.value)
-    parts = [
+    slices = [
         Term(builder, builder.load("double", builder.gep("double", row, window.literal(i).value), align=8))
         for i in range(4)
     ]
     x = magnitude * (window.literal(F64.one) - (window << 5 + F64.mantissa)).real()
-    (h0, l0), (h1, l1), (h2, l2) = (two_product(x, part) for part in parts[:3])
+    (h0, l0), (h1, l1), (h2, l2) = (two_product(x, term) for term in slices[:3])
     total, e1 = two_sum(_modulo_four(h0), _modulo_four(l0))
     total, e2 = two_sum(total, _modulo_four(h1))
     shifted = total + F64.magic
     total = total - (shifted - F64.magic)
     rest, lower = two_sum(e1, e2)
-    for part in (h2, l1):
-        rest, error = two_sum(rest, part)
+    for term in (h2, l1):
+        rest, error = two_sum(rest, term)
         lower = lower + error
     y, tail = two_sum(total, rest)
-    tail = tail + (lower + x.fma(parts[3], l2))
+    tail = tail + (lower + x.fma(slices[3], l2))
     rounded = y + tail
     return shifted.bits(), rounded, (y - rounded) + tail
 
@@ -170,7 +170,7 @@ class _Reduced:
 
 def _reduce_fast(magnitude: Term) -> _Reduced:
     """The reduction of |x| up to `FAST`; tiny arguments come through as they are."""
-    format_, (first, second, third) = magnitude.format, _HALF_PI_PARTS[magnitude.format.type]
+    format_, (first, second, third) = magnitude.format, _HALF_PI_SLICES[magnitude.format.type]
     shifted = magnitude * (1.0 / _HALF_PI) + format_.magic
     turns = format_.magic - shifted
     exact = turns.fma(first, magnitude)
@@ -202,13 +202,13 @@ def _sine_and_cosine(x: Term, *, fast: bool) -> tuple[Term, Term, Term]:
     reduced = _reduce(x.abs(), fast=fast)
     quadrant, r, tail = reduced.quadrant, reduced.rest, reduced.tail
     z = r * r
-    sine_part, cosine_part = polynomial(z, _SINE[x.format.type]), polynomial(z, _COSINE[x.format.type])
+    sine_polynomial, cosine_polynomial = polynomial(z, _SINE[x.format.type]), polynomial(z, _COSINE[x.format.type])
     if tail is None:
-        return quadrant, (r * z).fma(sine_part, r), z.fma(z.fma(cosine_part, -0.5), 1.0)
+        return quadrant, (r * z).fma(sine_polynomial, r), z.fma(z.fma(cosine_polynomial, -0.5), 1.0)
     half = z * 0.5
-    sine = r + (r * z).fma(sine_part, tail - half * tail)
+    sine = r + (r * z).fma(sine_polynomial, tail - half * tail)
     head = 1.0 - half
-    cosine = head + (((1.0 - head) - half) + (z * z).fma(cosine_part, -(r * tail)))
+    cosine = head + (((1.0 - head) - half) + (z * z).fma(cosine_polynomial, -(r * tail)))
     return quadrant, sine, cosine
 
 

@@ -59,8 +59,8 @@ _RULES: dict[str, Rule] = {
     "add": _add,
     "compare": _compare,
     "divide": _divide,
-    "imag": lambda scalar, operands: complex_numbers.part(scalar.builder, operands[0], 1),
-    "real": lambda scalar, operands: complex_numbers.part(scalar.builder, operands[0], 0),
+    "imag": lambda scalar, operands: complex_numbers.component(scalar.builder, operands[0], 1),
+    "real": lambda scalar, operands: complex_numbers.component(scalar.builder, operands[0], 0),
 }
 """Emission by opcode where the result is no complex number, or where there is more to it than the function."""
 

@@ -47,14 +47,14 @@ def _by_order(builder: Builder, name: str, left: Value, right: Value) -> Value:
 
 def _of_halves(builder: Builder, name: str, left: Value, right: Value) -> Value:
     """By integers in the order of the numbers: LLVM finds out that floats were halves, and may make no vectors then."""
-    places = [_place(builder, name, operand) for operand in (left, right)]
-    chosen = builder.intrinsic(f"s{name}.{mangled(places[0].type)}", places)
+    keys = [_order_key(builder, name, operand) for operand in (left, right)]
+    chosen = builder.intrinsic(f"s{name}.{mangled(keys[0].type)}", keys)
     value = builder.cast("bitcast", _reordered(builder, chosen), left.type)
     builder.function.codes[value.name, name] = chosen
     return value
 
 
-def _place(builder: Builder, name: str, value: Value) -> Value:
+def _order_key(builder: Builder, name: str, value: Value) -> Value:
     """The place of a float in that order; that of NaN is where it is taken before all numbers."""
     known = builder.function.codes.get((value.name, name))
     if known is not None:

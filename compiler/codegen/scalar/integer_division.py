@@ -66,9 +66,9 @@ def _long_quotient(builder: Builder, left: Value, right: Value, *, signed: bool)
     total, rest = integer(0, type_), left
     for _ in range(2):
         ratio = builder.binary("fdiv", builder.cast(f"{sign}itofp", rest, floats), divisor)
-        part = builder.cast(f"fpto{sign}i", builder.binary("fmul", ratio, floating(_A_LITTLE_LESS, floats)), type_)
-        total = builder.binary("add", total, part)
-        rest = builder.binary("sub", rest, builder.binary("mul", part, right))
+        digit = builder.cast(f"fpto{sign}i", builder.binary("fmul", ratio, floating(_A_LITTLE_LESS, floats)), type_)
+        total = builder.binary("add", total, digit)
+        rest = builder.binary("sub", rest, builder.binary("mul", digit, right))
     one, size = integer(1, type_), right
     if signed:
         rest, size = (builder.intrinsic(f"abs.{mangled(type_)}", [v, Value(I1, "false")]) for v in (rest, right))

@@ -49,7 +49,7 @@ def reduce_precision(
         result = builder.cast("bitcast", kept, value.type)
     if source in HALF_RANGE:
         exponent = _F16_EXPONENT
-        result = builder.select(_is_small(builder, value), _at_fixed_places(builder, value, mantissa_bits), result)
+        result = builder.select(_is_small(builder, value), _at_fixed_digits(builder, value, mantissa_bits), result)
     if exponent_bits < exponent:
         bias = (1 << (exponent_bits - 1)) - 1
         size = builder.intrinsic(f"fabs.{suffix}", [result])
@@ -68,12 +68,12 @@ def _is_small(builder: Builder, value: Value) -> Value:
     return builder.compare("olt", size, floating(2.0**_F16_LEAST, value.type))
 
 
-def _at_fixed_places(builder: Builder, value: Value, mantissa_bits: int) -> Value:
+def _at_fixed_digits(builder: Builder, value: Value, mantissa_bits: int) -> Value:
     """A denormal of f16, which is a normal number here, with so many of its digits."""
-    places = min(mantissa_bits, 10) - _F16_LEAST
-    digits = builder.binary("fmul", value, floating(2.0**places, value.type))
+    digits_ = min(mantissa_bits, 10) - _F16_LEAST
+    digits = builder.binary("fmul", value, floating(2.0**digits_, value.type))
     whole = builder.intrinsic("roundeven.f32", [digits])
-    return builder.binary("fmul", whole, floating(2.0**-places, value.type))
+    return builder.binary("fmul", whole, floating(2.0**-digits_, value.type))
 
 
 def stochastic_convert(

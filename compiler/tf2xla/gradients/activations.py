@@ -57,8 +57,8 @@ def _by_result(op: str, of_y: Second) -> Differentiate:
 
 def _root(node: Built, g: Output) -> Sequence[Gradient]:
     y = node["y"]
-    part = g / y
-    return [-conj(part) * node.output, part * 0.5]
+    scaled = g / y
+    return [-conj(scaled) * node.output, scaled * 0.5]
 
 
 def _bias(node: Built, g: Output) -> Output:

@@ -78,8 +78,8 @@ def _to_real(forward: str, count: int) -> Differentiate:
         x, lengths = node["input"], node["fft_length"]
         found = g.op(forward, lengths, Tcomplex=x.type.base)
         length = lengths.op("StridedSlice", [-1], [0], [1], shrink_axis_mask=1, end_mask=1)
-        place = node.add("Range", 0, length.op("FloorDiv", 2) + 1, 1)
-        is_one = place.op("Equal", 0).op("LogicalOr", (place * 2).op("Equal", length))
+        frequency = node.add("Range", 0, length.op("FloorDiv", 2) + 1, 1)
+        is_one = frequency.op("Equal", 0).op("LogicalOr", (frequency * 2).op("Equal", length))
         times = is_one.op("SelectV2", 1, 2).op("Cast", DstT=g.type.base)
         scale = (times / lengths.op("Prod", [0]).op("Cast", DstT=g.type.base)).op("Cast", DstT=x.type.base)
         return _fitted(found * scale, _last(node, x, count), count)
@@ -120,8 +120,8 @@ def _extreme_of_rows(node: Built, g: Output) -> Output:
     """Equal parts to all elements that are the greatest, or the least, of their segment."""
     ids, data = node["segment_ids"], node["data"]
     chosen = data.op("Equal", node.output.op("GatherV2", ids, 0)).op("Cast", DstT=g.type.base)
-    parts = g / chosen.op("SegmentSum", ids)
-    rows = parts.op("GatherV2", ids, 0)
+    shares = g / chosen.op("SegmentSum", ids)
+    rows = shares.op("GatherV2", ids, 0)
     return chosen.op("Greater", chosen.op("ZerosLike")).op("SelectV2", rows, rows.op("ZerosLike"))
 
 

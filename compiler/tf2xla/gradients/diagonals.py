@@ -20,7 +20,7 @@ def _made(version: str) -> Differentiate:
     return formula
 
 
-def _part(version: str) -> Differentiate:
+def _diagonal_gradient(version: str) -> Differentiate:
     def formula(node: Built, g: Output) -> Output:
         more = [node["k"]] if version else []
         return node["input"].op("ZerosLike").op(f"MatrixSetDiag{version}", g, *more, **_stated(node))
@@ -43,6 +43,6 @@ GRADIENTS: dict[str, Differentiate] = {
     "Diag": lambda _node, g: g.op("DiagPart"),
     "DiagPart": lambda _node, g: g.op("Diag"),
     **{f"MatrixDiag{version}": _made(version) for version in ("", "V2", "V3")},
-    **{f"MatrixDiagPart{version}": _part(version) for version in ("", "V2", "V3")},
+    **{f"MatrixDiagPart{version}": _diagonal_gradient(version) for version in ("", "V2", "V3")},
     **{f"MatrixSetDiag{version}": _set(version) for version in ("", "V2", "V3")},
 }

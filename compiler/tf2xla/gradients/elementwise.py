@@ -181,9 +181,10 @@ def _choice(node: Built, g: Output) -> Sequence[Output | None]:
     """Of each branch where it was chosen; each was spread over the condition and the other."""
     condition, then, otherwise = node.inputs
     zeros = g.op("ZerosLike")
-    parts = condition.op("SelectV2", g, zeros), condition.op("SelectV2", zeros, g)
+    gradients = condition.op("SelectV2", g, zeros), condition.op("SelectV2", zeros, g)
     found = [
-        unspread(node, (own, part), (node.output, None))[0] for own, part in zip((then, otherwise), parts, strict=True)
+        unspread(node, (own, gradient), (node.output, None))[0]
+        for own, gradient in zip((then, otherwise), gradients, strict=True)
     ]
     return [None, *found]
 
@@ -194,7 +195,7 @@ def _clipped(node: Built, g: Output) -> Sequence[Output | None]:
     below, above = x.op("Less", low), x.op("Greater", high)
     inside = below.op("LogicalOr", above).op("SelectV2", zeros, g)
     of_low, of_high = below.op("SelectV2", g, zeros), above.op("SelectV2", g, zeros)
-    found = [unspread(node, (own, part), (x, None))[0] for own, part in ((low, of_low), (high, of_high))]
+    found = [unspread(node, (own, gradient), (x, None))[0] for own, gradient in ((low, of_low), (high, of_high))]
     return [inside, *found]
 
 

@@ -15,9 +15,9 @@ from compiler.tf2xla.record import Differentiate
 from compiler.tf2xla.terms import Built, Gradient, IndexedSlices, Output
 
 
-def _pieces(node: Built, *parts: Output | Sequence[int]) -> Output:
+def _pieces(node: Built, *values: Output | Sequence[int]) -> Output:
     """Sizes one after the other."""
-    outputs = [one if isinstance(one, Output) else node.constant(np.array(one, np.int32), INT32) for one in parts]
+    outputs = [one if isinstance(one, Output) else node.constant(np.array(one, np.int32), INT32) for one in values]
     return node.maker.add("ConcatV2", outputs, 0).output
 
 
@@ -166,14 +166,16 @@ def _parted(node: Built, *gradients: Output) -> Output:
     numbers = node["partitions"]
     own = numbers.op("Shape")
     count = own.op("Prod", [0])
-    places = node.add("Range", 0, count, 1).op("Reshape", own)
-    parts = node.maker.add("DynamicPartition", places, numbers, num_partitions=node.attribute("num_partitions")).outputs
-    whole = node.maker.add("ParallelDynamicStitch", list(parts), list(gradients)).output
+    positions = node.add("Range", 0, count, 1).op("Reshape", own)
+    partitions = node.maker.add(
+        "DynamicPartition", positions, numbers, num_partitions=node.attribute("num_partitions")
+    ).outputs
+    whole = node.maker.add("ParallelDynamicStitch", list(partitions), list(gradients)).output
     return whole.op("Reshape", node["data"].op("Shape"))
 
 
 def _greatest(node: Built, g: Output, _of_indices: Gradient) -> Output:
-    return _to_places(node, node["input"], node["indices"], g)
+    return _scatter_back(node, node["input"], node["indices"], g)
 
 
 def _greatest_along(node: Built, g: Output, _of_indices: Gradient) -> Output:
@@ -182,14 +184,14 @@ def _greatest_along(node: Built, g: Output, _of_indices: Gradient) -> Output:
     order = list(range(rank))
     order[axis], order[-1] = order[-1], order[axis]
     turned = [one.op("Transpose", order) for one in (node["input"], node["indices"], g)]
-    return _to_places(node, *turned).op("Transpose", order)
+    return _scatter_back(node, *turned).op("Transpose", order)
 
 
-def _to_places(node: Built, x: Output, indices: Output, g: Output) -> Output:
+def _scatter_back(node: Built, x: Output, indices: Output, g: Output) -> Output:
     """Back to where the greatest of each row stand."""
-    own, places = x.op("Shape"), indices.op("Cast", DstT=INT32)
+    own, indices_ = x.op("Shape"), indices.op("Cast", DstT=INT32)
     length = _cut(own, -1, None)
-    rows = places.op("Reshape", _pieces(node, _product(_cut(own, 0, -1)), _cut(places.op("Shape"), -1, None)))
+    rows = indices_.op("Reshape", _pieces(node, _product(_cut(own, 0, -1)), _cut(indices_.op("Shape"), -1, None)))
     scalar = np.array([], np.int32)
     count = rows.op("Shape").op("StridedSlice", [0], [1], [1], shrink_axis_mask=1)
     first = (node.add("Range", 0, count, 1) * length.op("Reshape", scalar)).op("ExpandDims", -1)

@@ -23,23 +23,23 @@ def _einsum(node: Built, g: Output) -> Sequence[Gradient]:
         kept = [letter for letter in term.replace("...", "_") if letter == "_" or letter in known]
         spelled = "".join(kept).replace("_", "...")
         equation = f"{','.join(there)}->{spelled}".encode()
-        part = node.maker.add("Einsum", given, equation=equation).output
-        found.append(_spread(node, part, x, term, spelled))
+        gradient = node.maker.add("Einsum", given, equation=equation).output
+        found.append(_spread(node, gradient, x, term, spelled))
     return found
 
 
-def _spread(node: Built, part: Output, x: Output, term: str, spelled: str) -> Gradient:
+def _spread(node: Built, gradient: Output, x: Output, term: str, spelled: str) -> Gradient:
     """Back in the sizes of the input: letters that it alone has were summed."""
     if spelled == term:
-        return unspread(node, (x, part), (part, None))[0] if "..." in term else part
+        return unspread(node, (x, gradient), (gradient, None))[0] if "..." in term else gradient
     front, _, back = term.partition("...")
     for axis, letter in enumerate(front):
         if letter not in spelled:
-            part = part.op("ExpandDims", axis)
+            gradient = gradient.op("ExpandDims", axis)
     for axis, letter in enumerate(reversed(back), 1):
         if letter not in spelled:
-            part = part.op("ExpandDims", -axis)
-    return part.op("BroadcastTo", sizes(x))
+            gradient = gradient.op("ExpandDims", -axis)
+    return gradient.op("BroadcastTo", sizes(x))
 
 
 def _lower_half(x: Output) -> Output:

@@ -21,19 +21,19 @@ def _transposed(node: Built, g: Output) -> Output:
 
 def _unjoined(node: Built, g: Output, values: str, axis: Output) -> list[Output]:
     """The part of each array that was joined."""
-    parts = node.takes[values]
-    if len(parts) == 1:
+    inputs = node.takes[values]
+    if len(inputs) == 1:
         return [g]
     known = axis.value
-    lengths = [None if one.shape.static is None or known is None else one.shape.static[int(known)] for one in parts]
+    lengths = [None if one.shape.static is None or known is None else one.shape.static[int(known)] for one in inputs]
     if any(one is None for one in lengths):
         after = axis + 1
-        along = [one.op("Shape").op("StridedSlice", _vector(axis), _vector(after), [1]) for one in parts]
+        along = [one.op("Shape").op("StridedSlice", _vector(axis), _vector(after), [1]) for one in inputs]
         listed: Output | list[int] = node.maker.add("ConcatV2", along, 0).output
     else:
         listed = [int(one) for one in lengths if one is not None]
     given = np.array(listed, np.int32) if isinstance(listed, list) else listed
-    return list(node.maker.add("SplitV", g, given, axis, num_split=len(parts)).outputs)
+    return list(node.maker.add("SplitV", g, given, axis, num_split=len(inputs)).outputs)
 
 
 def _vector(x: Output) -> Output:
@@ -135,9 +135,9 @@ def _complex(node: Built, g: Output) -> Sequence[Gradient]:
 
 def _with_imaginary(node: Built, real: Output | None, imaginary: Output | None) -> Output:
     """A complex number of one part, the other being 0."""
-    parts = [real, imaginary]
-    there = next(one for one in parts if one is not None)
-    filled = [there.op("ZerosLike") if one is None else one for one in parts]
+    components = [real, imaginary]
+    there = next(one for one in components if one is not None)
+    filled = [there.op("ZerosLike") if one is None else one for one in components]
     return node.add("Complex", *filled, Tout=node.inputs[0].type.base)
 
 

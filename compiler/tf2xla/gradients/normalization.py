@@ -97,10 +97,10 @@ def _patches(node: Built, g: Output) -> Output:
     count = height * width
     numbers = node.add("Range", 1, count + 1, 1)
     image = numbers.op("Reshape", _joined(node, 1, height, width, 1)).op("Cast", DstT=_FLOAT)
-    places = image.op("ExtractImagePatches", **stated).op("Cast", DstT=INT32).op("Reshape", [-1]) - 1
-    parts = g.op("Reshape", _joined(node, batch, _size(cut, 1), _size(cut, 2), rows, columns, channels))
-    flat = parts.op("Transpose", [1, 2, 3, 4, 0, 5]).op("Reshape", _joined(node, -1, batch * channels))
-    found = flat.op("UnsortedSegmentSum", places, count)
+    positions = image.op("ExtractImagePatches", **stated).op("Cast", DstT=INT32).op("Reshape", [-1]) - 1
+    patches = g.op("Reshape", _joined(node, batch, _size(cut, 1), _size(cut, 2), rows, columns, channels))
+    flat = patches.op("Transpose", [1, 2, 3, 4, 0, 5]).op("Reshape", _joined(node, -1, batch * channels))
+    found = flat.op("UnsortedSegmentSum", positions, count)
     return found.op("Reshape", _joined(node, height, width, batch, channels)).op("Transpose", [2, 0, 1, 3])
 
 
@@ -108,8 +108,8 @@ def _size(all_sizes: Output, number: int) -> Output:
     return all_sizes.op("StridedSlice", [number], [number + 1], [1], shrink_axis_mask=1)
 
 
-def _joined(node: Built, *parts: Output | int) -> Output:
-    outputs = [one if isinstance(one, Output) else node.constant(np.array(one, np.int32), INT32) for one in parts]
+def _joined(node: Built, *sizes_: Output | int) -> Output:
+    outputs = [one if isinstance(one, Output) else node.constant(np.array(one, np.int32), INT32) for one in sizes_]
     return node.maker.add("Pack", outputs).output
 
 

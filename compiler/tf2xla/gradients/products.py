@@ -31,24 +31,27 @@ def _batches(op: str) -> Differentiate:
         x, y = node.inputs
         rows = _TRANSPOSED[node.attribute("adj_x"), node.attribute("adj_y")]
         given = {"a": x, "b": y, "g": g}
-        parts = [
+        gradients = [
             given[left].op(op, given[right], adj_x=turns_left, adj_y=turns_right)
             for left, right, turns_left, turns_right in rows
         ]
-        return parts if op == "BatchMatMul" else without_spread(node, parts)
+        return gradients if op == "BatchMatMul" else without_spread(node, gradients)
 
     return formula
 
 
-def without_spread(node: Built, parts: Sequence[Output]) -> Sequence[Output | None]:
+def without_spread(node: Built, gradients: Sequence[Output]) -> Sequence[Output | None]:
     """Summed along batches that one was spread over; its last two dimensions are its own."""
     x, y = node.inputs
     if x.shape.static is not None and y.shape.static is not None and x.shape.static[:-2] == y.shape.static[:-2]:
-        return parts
+        return gradients
     sizes = [one.op("Shape") for one in (x, y)]
     batches = [one.op("StridedSlice", [0], [-2], [1], begin_mask=1) for one in sizes]
     along = node.maker.add("BroadcastGradientArgs", *batches).outputs
-    return [part.op("Sum", axes).op("Reshape", size) for part, axes, size in zip(parts, along, sizes, strict=True)]
+    return [
+        gradient.op("Sum", axes).op("Reshape", size)
+        for gradient, axes, size in zip(gradients, along, sizes, strict=True)
+    ]
 
 
 GRADIENTS: dict[str, Differentiate] = {

@@ -50,12 +50,12 @@ def _to_hsv(node: Built, g: Output) -> Output:
     of_greatest = of_value + of_saturation * least * inverse * inverse + by_spread
     of_least = -of_saturation * inverse - by_spread
     scaled = of_hue * scale
-    parts = [
+    channels = [
         is_red * of_greatest + least_red * of_least + scaled * (is_blue - is_green),
         is_green * of_greatest + least_green * of_least + scaled * (is_red - is_blue),
         is_blue * of_greatest + least_blue * of_least + scaled * (is_green - is_red),
     ]
-    return node.maker.add("Pack", parts, axis=-1).output
+    return node.maker.add("Pack", channels, axis=-1).output
 
 
 _FAKE = "FakeQuantWithMinMax"

@@ -85,11 +85,11 @@ def _product(node: Built, g: Output) -> Output:
 
 def _halves(node: Built, all_sizes: Output, first: int) -> Output:
     """How many elements the first dimensions have, and the others."""
-    parts = [
+    sizes_ = [
         all_sizes.op("StridedSlice", [begin], [end], [1]).op("Prod", [0])
         for begin, end in ((0, first), (first, 1 << 20))
     ]
-    return node.maker.add("Pack", parts).output
+    return node.maker.add("Pack", sizes_).output
 
 
 def _nothing(*names: str) -> dict[str, Differentiate]:

@@ -12,8 +12,8 @@ def _stated(node: Built) -> dict[str, object]:
 
 
 def _nearest(node: Built, g: Output) -> Output:
-    places = sizes(node["images"]).op("StridedSlice", [1], [3], [1])
-    return g.op("ResizeNearestNeighborGrad", places, **_stated(node))
+    size = sizes(node["images"]).op("StridedSlice", [1], [3], [1])
+    return g.op("ResizeNearestNeighborGrad", size, **_stated(node))
 
 
 def _of_image(op: str) -> Differentiate:

@@ -46,9 +46,9 @@ def as_shaped(x: Output, like: Output) -> Output:
     return x if x.shape.static is not None and x.shape.static == like.shape.static else x.op("Reshape", sizes(like))
 
 
-def unspread(node: Built, *parts: tuple[Output, Output | None]) -> list[Output | None]:
+def unspread(node: Built, *pairs: tuple[Output, Output | None]) -> list[Output | None]:
     """Of each of two inputs its gradient, given as if it had the sizes of the result, summed to its own sizes."""
-    (x, of_x), (y, of_y) = parts
+    (x, of_x), (y, of_y) = pairs
     if x.shape.static is not None and y.shape.static is not None:
         if x.shape.static == y.shape.static:
             return [of_x, of_y]

@@ -25,12 +25,12 @@ def _log_sums(node: Built, g: Output) -> Output:
     assert kind.element_type is not None
     finite = node.constant(-float(ml_dtypes.finfo(kind.element_type.dtype).max), kind)  # type: ignore[no-untyped-call]
     switches = {"exclusive": node.attribute("exclusive"), "reverse": not node.attribute("reverse")}
-    parts = []
+    sums = []
     for one in (g, -g):
         there = one.op("Greater", one.op("ZerosLike"))
         logarithm = there.op("SelectV2", there.op("SelectV2", one, one.op("OnesLike")).op("Log"), finite)
-        parts.append(((logarithm - node.output).op("CumulativeLogsumexp", axis, **switches) + x).op("Exp"))
-    return parts[0] - parts[1]
+        sums.append(((logarithm - node.output).op("CumulativeLogsumexp", axis, **switches) + x).op("Exp"))
+    return sums[0] - sums[1]
 
 
 def _shifted(rank: int, x: Output, *, is_left: bool) -> Output:
@@ -71,18 +71,18 @@ def _diagonals_solved(node: Built, g: Output) -> Sequence[Output]:
     joined = _turned(rank, node.maker.add("ConcatV2", moved, -1).output)
     switches = {name: node.attribute(name) for name in ("partial_pivoting", "perturb_singular")}
     of_x = joined.op("TridiagonalSolve", g, **switches)
-    parts = [_along(of_x * one) for one in _neighbours(rank, node.output)]
-    return -node.maker.add("Pack", parts, axis=-2).output, of_x
+    bands = [_along(of_x * one) for one in _neighbours(rank, node.output)]
+    return -node.maker.add("Pack", bands, axis=-2).output, of_x
 
 
 def _dense(node: Built, g: Output) -> Sequence[Gradient]:
-    places = node["sparse_indices"]
-    rank = rank_of(node, places)
-    of_values = g.op("GatherV2", places, 0) if rank < 2 else g.op("GatherNd", places)
+    indices = node["sparse_indices"]
+    rank = rank_of(node, indices)
+    of_values = g.op("GatherV2", indices, 0) if rank < 2 else g.op("GatherNd", indices)
     every = g.op("Sum", node.add("Range", 0, g.op("Rank"), 1))
     scalar = np.array([], np.int32)
-    of_places = of_values.op("Sum", node.add("Range", 0, of_values.op("Rank"), 1))
-    return [None, None, as_shaped(of_values, node["sparse_values"]), (every - of_places).op("Reshape", scalar)]
+    of_indices = of_values.op("Sum", node.add("Range", 0, of_values.op("Rank"), 1))
+    return [None, None, as_shaped(of_values, node["sparse_values"]), (every - of_indices).op("Reshape", scalar)]
 
 
 def _product(node: Built, g: Output) -> Sequence[Output]:
@@ -105,9 +105,9 @@ def _changed(node: Built, g: Output) -> Sequence[Gradient]:
     """To the value what was taken of the part; to the array nothing where it was replaced."""
     at = [node[name] for name in ("begin", "end", "strides")]
     masks = {name: node.attribute(name) for name in MASKS}
-    part = g.op("StridedSlice", *at, **masks)
-    rest = g.op("TensorStridedSliceUpdate", *at, part.op("ZerosLike"), **masks)
-    return [rest, None, None, None, unspread(node, (node["value"], part), (part, None))[0]]
+    taken = g.op("StridedSlice", *at, **masks)
+    rest = g.op("TensorStridedSliceUpdate", *at, taken.op("ZerosLike"), **masks)
+    return [rest, None, None, None, unspread(node, (node["value"], taken), (taken, None))[0]]
 
 
 GRADIENTS: dict[str, Differentiate] = {

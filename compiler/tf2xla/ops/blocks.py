@@ -37,16 +37,16 @@ def _to_batches(operation: Operation, sides: Sequence[int], edges: Pairs) -> Exp
     operation.require(min(sides, default=1) > 0, lambda: f"its blocks {list(sides)} must be positive")
     rest = x.dims[1 + count :]
     x = _padded(x, [(0, 0), *edges, *[(0, 0)] * len(rest)])
-    batch, places = x.dims[0], x.dims[1 : 1 + count]
-    fits = all(size % side == 0 for size, side in zip(places, sides, strict=True))
-    operation.require(fits, lambda: f"blocks of {list(sides)} do not fill {list(places)}")
-    parts = [n for size, side in zip(places, sides, strict=True) for n in (size // side, side)]
+    batch, sides_ = x.dims[0], x.dims[1 : 1 + count]
+    fits = all(size % side == 0 for size, side in zip(sides_, sides, strict=True))
+    operation.require(fits, lambda: f"blocks of {list(sides)} do not fill {list(sides_)}")
+    sizes = [n for size, side in zip(sides_, sides, strict=True) for n in (size // side, side)]
     inside, outside = range(2, 2 * count + 2, 2), range(1, 2 * count + 1, 2)
     order = [*inside, 0, *outside, *range(2 * count + 1, 2 * count + 1 + len(rest))]
-    turned = x.reshape(batch, *parts, *rest).transpose(*order)
+    turned = x.reshape(batch, *sizes, *rest).transpose(*order)
     for side in sides:
         batch *= side
-    return turned.reshape(batch, *parts[::2], *rest)
+    return turned.reshape(batch, *sizes[::2], *rest)
 
 
 def _from_batches(operation: Operation, sides: Sequence[int], edges: Pairs) -> Expression:
@@ -57,11 +57,11 @@ def _from_batches(operation: Operation, sides: Sequence[int], edges: Pairs) -> E
     for side in sides:
         whole *= side
     operation.require(x.dims[0] % whole == 0, lambda: f"a batch of {x.dims[0]} is no multiple of {whole}")
-    batch, places, rest = x.dims[0] // whole, x.dims[1 : 1 + count], x.dims[1 + count :]
+    batch, sides_, rest = x.dims[0] // whole, x.dims[1 : 1 + count], x.dims[1 + count :]
     pairs = [axis for number in range(count) for axis in (count + 1 + number, number)]
     order = [count, *pairs, *range(2 * count + 1, 2 * count + 1 + len(rest))]
-    turned = x.reshape(*sides, batch, *places, *rest).transpose(*order)
-    joined = turned.reshape(batch, *(size * side for size, side in zip(places, sides, strict=True)), *rest)
+    turned = x.reshape(*sides, batch, *sides_, *rest).transpose(*order)
+    joined = turned.reshape(batch, *(size * side for size, side in zip(sides_, sides, strict=True)), *rest)
     kept = [(low, size - high) for size, (low, high) in zip(joined.dims[1:], edges, strict=False)]
     operation.require(all(low <= high for low, high in kept), "more is cropped than there is")
     return joined.slice((0, batch), *kept, *((0, size) for size in rest))
@@ -99,8 +99,8 @@ def _space_to_depth(operation: Operation) -> Expression:
     batch, height, width, depth = x.dims
     fits = side > 1 and height % side == 0 and width % side == 0
     operation.require(fits, lambda: f"blocks of {side} do not fill {height} x {width}")
-    parts = x.reshape(batch, height // side, side, width // side, side, depth).transpose(0, 1, 3, 2, 4, 5)
-    made = parts.reshape(batch, height // side, width // side, side * side * depth)
+    blocks = x.reshape(batch, height // side, side, width // side, side, depth).transpose(0, 1, 3, 2, 4, 5)
+    made = blocks.reshape(batch, height // side, width // side, side * side * depth)
     return made.transpose(0, 3, 1, 2) if is_turned else made
 
 
@@ -110,8 +110,8 @@ def _depth_to_space(operation: Operation) -> Expression:
     batch, height, width, depth = x.dims
     fits = side > 1 and depth % (side * side) == 0
     operation.require(fits, lambda: f"{depth} channels are no blocks of {side} x {side}")
-    parts = x.reshape(batch, height, width, side, side, depth // (side * side)).transpose(0, 1, 3, 2, 4, 5)
-    made = parts.reshape(batch, height * side, width * side, depth // (side * side))
+    blocks = x.reshape(batch, height, width, side, side, depth // (side * side)).transpose(0, 1, 3, 2, 4, 5)
+    made = blocks.reshape(batch, height * side, width * side, depth // (side * side))
     return made.transpose(0, 3, 1, 2) if is_turned else made
 
 
@@ -135,12 +135,12 @@ def _patches(operation: Operation) -> Expression:
         first = number * rate
         return (first, first + (count - 1) * stride + 1, stride) if count else (0, 0, 1)
 
-    parts = [
+    pieces = [
         x.slice((0, x.dims[0]), cut(rows, row), cut(columns, column), (0, x.dims[3]))
         for row in range(rows[0])
         for column in range(columns[0])
     ]
-    return concatenate(parts, 3)
+    return concatenate(pieces, 3)
 
 
 def _reversed(operation: Operation) -> Expression:
@@ -163,9 +163,9 @@ def _sequences_reversed(operation: Operation) -> Expression:
     order = [batch, along, *(axis for axis in range(rank) if axis not in (batch, along))]
     turned = x.transpose(*order)
     sizes = turned.dims[:2]
-    place = iota(operation.computation, S32, sizes, 1)
+    position = iota(operation.computation, S32, sizes, 1)
     count = lengths.to(S32).spread(sizes, [0])
-    indices = place.compare("LT", count).where(count - place - 1, place)
+    indices = position.compare("LT", count).where(count - position - 1, position)
     found = gathered(operation, turned, indices, 1, 1)
     return found.transpose(*(order.index(axis) for axis in range(rank)))
 

@@ -48,12 +48,12 @@ def _chosen(operation: Operation) -> list[Expression]:
     operation.require(most >= 0, f"it asks for {most} boxes")
     if not count or not most:
         return [operation.full(0, S32, (most,)), operation.number(0, S32)]
-    places = iota(operation.computation, S32, (count,))
-    operands = [scores.instruction, places.instruction]
+    numbers = iota(operation.computation, S32, (count,))
+    operands = [scores.instruction, numbers.instruction]
     order = descending(operation, F32)
     pair = build(operation.computation, "sort", operands, dimensions=(0,), is_stable=True, to_apply=order)
-    ranked, places = (Expression(element(pair, n)) for n in (0, 1))
-    overlap = _overlaps(rows_of(boxes, places.reshape(count, 1)))
+    ranked, numbers = (Expression(element(pair, n)) for n in (0, 1))
+    overlap = _overlaps(rows_of(boxes, numbers.reshape(count, 1)))
     too_much = overlap.compare("GT", operation["iou_threshold"].to(F32))
     start = ranked.compare("GT", operation["score_threshold"].to(F32))
 
@@ -71,7 +71,7 @@ def _chosen(operation: Operation) -> list[Expression]:
         by *= 2
     total = rank.slice((count - 1, count)).reshape().apply("minimum", most)
     target = kept.where(rank - 1, rank.literal(most))
-    return [scattered(operation.full(0, S32, (most,)), target.reshape(count, 1), places, None), total]
+    return [scattered(operation.full(0, S32, (most,)), target.reshape(count, 1), numbers, None), total]
 
 
 def _row(matrix: Expression, number: Expression) -> Expression:

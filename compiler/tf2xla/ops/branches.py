@@ -10,7 +10,7 @@ from compiler.ir.types import PRED
 from compiler.ops import Trait, having
 from compiler.ops.build import build
 from compiler.tf2xla.operation import Array, Operation
-from compiler.tf2xla.values import Handle, Traced, Value, all_parts, no_handle, rebuilt
+from compiler.tf2xla.values import Handle, Traced, Value, arrays_of, no_handle, rebuilt
 
 _MOVES = having(Trait.MOVES) - {"bitcast-convert"}
 _LARGEST_CONSTANT = 1 << 12  # elements of what is written into a computation again
@@ -48,7 +48,7 @@ def state_of(
     operation: Operation, inputs: Sequence[Value], known: Mapping[int, Array], carried: Sequence[str]
 ) -> Instruction:
     """The tuple that computations take: the inputs that are not known, and the variables."""
-    arrays = all_parts([one for number, one in enumerate(inputs) if number not in known])
+    arrays = arrays_of([one for number, one in enumerate(inputs) if number not in known])
     arrays += [operation.library.variables.read(name) for name in carried]
     return build(operation.computation, "tuple", [one.instruction for one in arrays])
 
@@ -57,7 +57,7 @@ def taken(
     operation: Operation, result: Instruction, like: Sequence[Value], carried: Sequence[str], changed: Collection[str]
 ) -> list[Value]:
     """The values in the tuple that a branch or loop has given; variables that it changed hold what it gives."""
-    count = len(all_parts(like))
+    count = len(arrays_of(like))
     arrays = iter([Expression(element(result, number)) for number in range(count)])
     values = [rebuilt(one, arrays) for one in like]
     for number, name in enumerate(carried, count):

@@ -77,7 +77,7 @@ def _chosen(
         operands[0] = index.instruction
         result = build(operation.computation, "conditional", operands, branch_computations=tuple(computations))
     changed = frozenset().union(*(traced.changed for traced in made))
-    results = [_common(parts) for parts in zip(*(traced.results for traced in made), strict=True)]
+    results = [_common(results_) for results_ in zip(*(traced.results for traced in made), strict=True)]
     return taken(operation, result, results, carried, changed)
 
 

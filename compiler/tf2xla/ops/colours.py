@@ -43,10 +43,10 @@ def _to_hsv(colours: Channels) -> list[Expression]:
     return [hue.compare("LT", 0).where(hue + 1, hue), saturation, value]
 
 
-def _to_rgb(parts: Channels) -> list[Expression]:
-    hue, saturation, value = parts
-    place = hue * 6
-    slopes = [(place - 3).apply("abs") - 1, -(place - 2).apply("abs") + 2, -(place - 4).apply("abs") + 2]
+def _to_rgb(channels: Channels) -> list[Expression]:
+    hue, saturation, value = channels
+    sector = hue * 6
+    slopes = [(sector - 3).apply("abs") - 1, -(sector - 2).apply("abs") + 2, -(sector - 4).apply("abs") + 2]
     rest = -saturation + 1
     return [(rest + saturation * hue.literal(0).apply("clamp", slope, 1)) * value for slope in slopes]
 
@@ -56,16 +56,16 @@ def _converted(convert: Callable[[Channels], list[Expression]], operation: Opera
 
 
 def _changed(
-    name: str, place: int, change: Callable[[Expression, Expression], Expression]
+    name: str, channel: int, change: Callable[[Expression, Expression], Expression]
 ) -> Callable[..., Expression]:
     """One of hue, saturation and value changed by a number."""
 
     def lower(operation: Operation) -> Expression:
         image, by = operation["images"], operation[name]
         operation.require(not by.dims, f"its {name} must be a scalar")
-        parts = _to_hsv(_channels(operation, image.to(F32), 3))
-        parts[place] = change(parts[place], by)
-        return _image(_to_rgb(parts)).to(image.type)
+        channels = _to_hsv(_channels(operation, image.to(F32), 3))
+        channels[channel] = change(channels[channel], by)
+        return _image(_to_rgb(channels)).to(image.type)
 
     return lower
 

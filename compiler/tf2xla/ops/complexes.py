@@ -12,7 +12,7 @@ from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.record import Record, record, table
 
 
-def _part(name: str, formula: Callable[[Expression], Expression], doc: str, port: str = "input") -> Record:
+def _real_valued(name: str, formula: Callable[[Expression], Expression], doc: str, port: str = "input") -> Record:
     def lower(operation: Operation) -> Expression:
         return formula(operation[port]).to(operation.type("Tout"))
 
@@ -53,10 +53,10 @@ RECORDS = table(
         lambda operation: conjugate(operation["input"]),
         "The conjugate.",
     ),
-    _part("Real", lambda x: x.apply("real"), "The real part."),
-    _part("Imag", lambda x: x.apply("imag"), "The imaginary part."),
-    _part("ComplexAbs", lambda x: x.apply("abs"), "The distance from 0.", "x"),
-    _part("Angle", lambda x: x.apply("imag").apply("atan2", x.apply("real")), "The angle to the real axis."),
+    _real_valued("Real", lambda x: x.apply("real"), "The real part."),
+    _real_valued("Imag", lambda x: x.apply("imag"), "The imaginary part."),
+    _real_valued("ComplexAbs", lambda x: x.apply("abs"), "The distance from 0.", "x"),
+    _real_valued("Angle", lambda x: x.apply("imag").apply("atan2", x.apply("real")), "The angle to the real axis."),
     record(
         "Complex",
         "real: T, imag: T -> out: Tout; T: {float32 float64} = float32; Tout: {complexes} = complex64",

@@ -32,9 +32,9 @@ def _planned(operation: Operation, image: Sequence[int], kernel: Sequence[int]) 
 
 
 def _labels(layout: Layout, kernel_in: int, kernel_out: int) -> ConvolutionDimensions:
-    places = tuple(range(len(layout.spatial)))
+    spatial_dims = tuple(range(len(layout.spatial)))
     return ConvolutionDimensions(
-        *(layout.batch, layout.channel, layout.spatial, kernel_in, kernel_out, places),
+        *(layout.batch, layout.channel, layout.spatial, kernel_in, kernel_out, spatial_dims),
         *(layout.batch, layout.channel, layout.spatial),
     )
 
@@ -63,7 +63,7 @@ def _to_image(operation: Operation, image: Sequence[int], kernel: Expression, g:
     _require_result(operation, layout, plan, g, (image[layout.batch], kernel.dims[-1]))
     window = []
     for one in plan:
-        spread = (one.places - 1) * one.stride + 1
+        spread = (one.output_size - 1) * one.stride + 1
         low = one.extent - 1 - one.low
         high = one.image - spread - low + one.extent - 1
         window.append(
@@ -72,9 +72,9 @@ def _to_image(operation: Operation, image: Sequence[int], kernel: Expression, g:
     rank = len(image)
     if groups == 1:
         return _convolved(g, kernel, _labels(layout, rank - 1, rank - 2), window)
-    places, own, made = kernel.dims[:-2], kernel.dims[-2], kernel.dims[-1] // groups
-    parts = kernel.reshape(*places, own, groups, made).transpose(*range(rank - 2), rank, rank - 1, rank - 2)
-    turned = parts.reshape(*places, made, groups * own)
+    spatial_sizes, own, made = kernel.dims[:-2], kernel.dims[-2], kernel.dims[-1] // groups
+    grouped = kernel.reshape(*spatial_sizes, own, groups, made).transpose(*range(rank - 2), rank, rank - 1, rank - 2)
+    turned = grouped.reshape(*spatial_sizes, made, groups * own)
     return _convolved(g, turned, _labels(layout, rank - 2, rank - 1), window, feature_group_count=groups)
 
 
@@ -84,9 +84,9 @@ def _to_filter(operation: Operation, x: Expression, kernel: Sequence[int], g: Ex
     _require_result(operation, layout, plan, g, (x.dims[layout.batch], kernel[-1]))
     window = []
     for one in plan:
-        reach = (one.size - 1) * one.dilation + (one.places - 1) * one.stride + 1
+        reach = (one.size - 1) * one.dilation + (one.output_size - 1) * one.stride + 1
         high = reach - one.image - one.low
-        window.append(WindowDimension(one.places, one.dilation, one.low, high, rhs_dilate=one.stride))
+        window.append(WindowDimension(one.output_size, one.dilation, one.low, high, rhs_dilate=one.stride))
     rank = len(x.dims)
     labels = ConvolutionDimensions(
         *(layout.channel, layout.batch, layout.spatial, layout.batch, layout.channel, layout.spatial),
@@ -98,7 +98,7 @@ def _to_filter(operation: Operation, x: Expression, kernel: Sequence[int], g: Ex
 def _require_result(
     operation: Operation, layout: Layout, plan: Sequence[Along], g: Expression, others: tuple[int, int]
 ) -> None:
-    wanted = list(layout.to([one.places for one in plan]))
+    wanted = list(layout.to([one.output_size for one in plan]))
     wanted[layout.batch], wanted[layout.channel] = others
     fits = list(g.dims) == wanted
     operation.require(fits, lambda: f"its out_backprop must have the sizes {wanted}, and has {list(g.dims)}")

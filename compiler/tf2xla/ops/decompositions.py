@@ -77,9 +77,9 @@ def _determinant(operation: Operation) -> Expression:
 
 def _signed_pivots(a: Expression) -> Expression:
     whole, pivots, _ = lu(a)
-    place = iota(a.instruction.computation, S32, pivots.dims, 1) + 1
+    position = iota(a.instruction.computation, S32, pivots.dims, 1) + 1
     one = a.literal(1).spread(pivots.dims, ())
-    signs = pivots.compare("EQ", place).where(one, -one)
+    signs = pivots.compare("EQ", position).where(one, -one)
     return matrices.diagonal(whole) * signs
 
 
@@ -103,7 +103,7 @@ def _qr(operation: Operation) -> Sequence[Expression]:
     if 0 in x.dims:
         raise operation.unsupported("matrices without elements have no decomposition here")
     packed, factors = householder(a)
-    upper = matrices.place(packed, 1).compare("LE", matrices.place(packed, 2))
+    upper = matrices.index_along(packed, 1).compare("LE", matrices.index_along(packed, 2))
     r = upper.where(packed, packed.literal(0).spread(packed.dims, ()))
     vectors = matrices.cut(packed, 2, 0, min(rows, columns))
     if inner > vectors.dims[2]:

@@ -45,7 +45,7 @@ class _Diagonals:
         """The sizes of all of them as an array."""
         return (self.longest,) if self.low == self.high else (self.high - self.low + 1, self.longest)
 
-    def places(self) -> tuple[Table, Table]:
+    def index_tables(self) -> tuple[Table, Table]:
         """Of each element of the array the element of the matrix, and the other way round; -1 where there is none."""
         count = self.high - self.low + 1
         of_array = np.full((count, self.longest), -1, np.int32)
@@ -89,19 +89,19 @@ def _of_matrix(operation: Operation, x: Expression) -> _Diagonals:
     return _Diagonals(rows, columns, low, high, _align(operation))
 
 
-def _chosen(operation: Operation, x: Expression, inner: int, places: Table, otherwise: Expression) -> Expression:
+def _chosen(operation: Operation, x: Expression, inner: int, positions: Table, otherwise: Expression) -> Expression:
     """Of the last `inner` dimensions those elements whose numbers a table has; where it has -1 another value."""
     outer = x.dims[: len(x.dims) - inner]
     flat = x.reshape(math.prod(outer), math.prod(x.dims[len(outer) :]))
-    dims = (*outer, *places.shape)
-    if not flat.dims[1] or not places.size:
+    dims = (*outer, *positions.shape)
+    if not flat.dims[1] or not positions.size:
         return otherwise.spread(dims, ()) if not otherwise.dims else otherwise
-    indices = operation.constant(np.maximum(places, 0), S32)
+    indices = operation.constant(np.maximum(positions, 0), S32)
     found = gathered(operation, flat, indices, 1, 0).reshape(*dims)
-    if (places >= 0).all():
+    if (positions >= 0).all():
         return found
     along = list(range(len(outer), len(dims)))
-    return operation.constant(places >= 0, PRED).spread(dims, along).where(found, otherwise)
+    return operation.constant(positions >= 0, PRED).spread(dims, along).where(found, otherwise)
 
 
 def _padding(operation: Operation, x: Expression) -> Expression:
@@ -112,9 +112,9 @@ def _padding(operation: Operation, x: Expression) -> Expression:
     return value
 
 
-def _part(operation: Operation) -> Expression:
+def _diagonal(operation: Operation) -> Expression:
     x = operation["input"]
-    of_array, _ = _of_matrix(operation, x).places()
+    of_array, _ = _of_matrix(operation, x).index_tables()
     return _chosen(operation, x, 2, of_array, _padding(operation, x))
 
 
@@ -140,7 +140,7 @@ def _made(operation: Operation) -> Expression:
         x.dims[-inner:] == asked.dims,
         lambda: f"{list(x.dims)} are no sizes of diagonals {low} to {high} of {rows} x {columns}",
     )
-    return _chosen(operation, x, inner, asked.places()[1], _padding(operation, x))
+    return _chosen(operation, x, inner, asked.index_tables()[1], _padding(operation, x))
 
 
 def _set(operation: Operation) -> Expression:
@@ -149,36 +149,36 @@ def _set(operation: Operation) -> Expression:
     wanted = (*x.dims[:-2], *asked.dims)
     fits = diagonal.dims == wanted
     operation.require(fits, lambda: f"its diagonal must have the sizes {list(wanted)}, and has {list(diagonal.dims)}")
-    return _chosen(operation, diagonal, len(asked.dims), asked.places()[1], x)
+    return _chosen(operation, diagonal, len(asked.dims), asked.index_tables()[1], x)
 
 
 def _whole(operation: Operation) -> Expression:
     """An array of twice as many dimensions, whose diagonal another is."""
     x = operation["diagonal"]
     size = math.prod(x.dims)
-    places = np.full((size, size), -1, np.int32)
-    np.fill_diagonal(places, np.arange(size, dtype=np.int32))
-    found = _chosen(operation, x.reshape(size), 1, places, x.literal(0))
+    positions = np.full((size, size), -1, np.int32)
+    np.fill_diagonal(positions, np.arange(size, dtype=np.int32))
+    found = _chosen(operation, x.reshape(size), 1, positions, x.literal(0))
     return found.reshape(*x.dims, *x.dims)
 
 
-def _whole_part(operation: Operation) -> Expression:
+def _whole_diagonal(operation: Operation) -> Expression:
     x = operation["input"]
     half = len(x.dims) // 2
     fits = half and x.dims[:half] == x.dims[half:]
     operation.require(fits, lambda: f"the sizes {list(x.dims)} are not the same twice")
     size = math.prod(x.dims[:half])
-    places = np.arange(size, dtype=np.int32) * (size + 1)
-    return _chosen(operation, x.reshape(size * size), 1, places, x.literal(0)).reshape(*x.dims[:half])
+    positions = np.arange(size, dtype=np.int32) * (size + 1)
+    return _chosen(operation, x.reshape(size * size), 1, positions, x.literal(0)).reshape(*x.dims[:half])
 
 
 _ALIGN = "align: string = 'RIGHT_LEFT'"
 _VERSIONS = {"V2": "T: {any}", "V3": f"T: {{any}}; {_ALIGN}"}
 RECORDS = table(
     record("Diag", "diagonal: T -> output: T; T: {floats complexes index}", _whole, "An array with a diagonal."),
-    record("DiagPart", "input: T -> diagonal: T; T: {floats complexes index}", _whole_part, "The diagonal."),
+    record("DiagPart", "input: T -> diagonal: T; T: {floats complexes index}", _whole_diagonal, "The diagonal."),
     record("MatrixDiag", "diagonal: T -> output: T; T: {any}", _made, "Matrices with diagonals."),
-    record("MatrixDiagPart", "input: T -> diagonal: T; T: {any}", _part, "The diagonals of matrices."),
+    record("MatrixDiagPart", "input: T -> diagonal: T; T: {any}", _diagonal, "The diagonals of matrices."),
     record("MatrixSetDiag", "input: T, diagonal: T -> output: T; T: {any}", _set, "Matrices with other diagonals."),
     *(
         record(
@@ -194,7 +194,7 @@ RECORDS = table(
         record(
             f"MatrixDiagPart{version}",
             f"input: T, k: int32, padding_value: T -> diagonal: T; {rest}",
-            _part,
+            _diagonal,
             "The diagonals of matrices.",
             constants=("k",),
         )

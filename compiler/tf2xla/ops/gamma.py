@@ -57,9 +57,9 @@ def _series(a: Expression, x: Expression, enabled: Expression, *, by_a: bool) ->
         slopes_new = slopes + slope_new
         c_new = c * (x / r_new)
         total_new = total + c_new
-        part = (slope_new / slopes_new).apply("abs") if by_a else c_new / total_new
+        change = (slope_new / slopes_new).apply("abs") if by_a else c_new / total_new
         kept = _kept(goes_on, [r_new, c_new, total_new, slope_new, slopes_new], [r, c, total, slope, slopes])
-        return [goes_on & part.compare("GT", eps), *kept, x]
+        return [goes_on & change.compare("GT", eps), *kept, x]
 
     start = [enabled, a, one, one, zero, zero, x]
     found = counted_loop("series", 2**31 - 1, start, step, lambda _, state: _any(state[0]))
@@ -101,7 +101,7 @@ def _fraction(a: Expression, x: Expression, enabled: Expression, *, by_a: bool) 
     return found[1], found[2]
 
 
-def _parts(a: Expression, x: Expression) -> tuple[Expression, Expression]:
+def _factor_and_small(a: Expression, x: Expression) -> tuple[Expression, Expression]:
     """x^a e^-x / gamma(a), and where it is too small to be told from 0."""
     exponent = a * x.apply("log") - x - lgamma(a)
     small = exponent.compare("LT", -math.log(float(np.finfo(a.type.dtype).max)))
@@ -127,7 +127,7 @@ class _Domain(NamedTuple):
 def _domain(a: Expression, x: Expression) -> _Domain:
     undefined = x.compare("LT", 0) | a.compare("LE", 0) | a.compare("NE", a) | x.compare("NE", x)
     zero = x.compare("EQ", 0)
-    factor, small = _parts(a, x)
+    factor, small = _factor_and_small(a, x)
     return _Domain(undefined, zero, factor, (zero | undefined | small).apply("not"))
 
 
@@ -161,11 +161,11 @@ def _by_a(*, of_sample: bool) -> Callable[[Expression, Expression], Expression]:
         upper, upper_slope = _fraction(a, x, enabled & above, by_a=True)
         lower, lower_slope = _series(a, x, enabled & above.apply("not"), by_a=True)
         log_x = x.apply("log")
-        parts = [
+        derivatives = [
             -(upper * (log_x - digamma(a)) + upper_slope),
             (lower * (log_x - digamma(a + 1)) + lower_slope) / a,
         ]
-        scaled = [-(one * x) if of_sample else one * factor for one in parts]
+        scaled = [-(one * x) if of_sample else one * factor for one in derivatives]
         is_flat = x.compare("EQ", math.inf) | a.compare("EQ", math.inf)
         found = is_flat.where(_full(a, 0), above.where(*scaled))
         return zero.where(_full(a, 0), undefined.where(_full(a, math.nan), found))

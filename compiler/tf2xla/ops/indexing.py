@@ -97,8 +97,8 @@ def _one_hot(operation: Operation) -> Expression:
     others = [number for number in range(len(dims)) if number != axis]
     if indices.type.bits < S32.bits:
         indices = indices.to(S32)  # which holds every depth
-    places = iota(operation.computation, indices.type, dims, axis)
-    return indices.spread(dims, others).compare("EQ", places).where(on, off)
+    positions = iota(operation.computation, indices.type, dims, axis)
+    return indices.spread(dims, others).compare("EQ", positions).where(on, off)
 
 
 RECORDS = table(

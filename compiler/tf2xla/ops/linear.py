@@ -68,14 +68,14 @@ def einsum(operation: Operation, inputs: Sequence[Expression]) -> Expression:
     return x if result == equation.result else _on_diagonal(operation, x, result, equation.result)
 
 
-def _same_places(operation: Operation, dims: Sequence[int], term: str) -> Expression:
+def _same_positions(operation: Operation, dims: Sequence[int], term: str) -> Expression:
     """Where dimensions of one letter have the same index."""
     same = operation.full(1, PRED, dims)
     for axis, letter in enumerate(term):
         first = term.index(letter)
         if first < axis:
-            places = [iota(operation.computation, S32, dims, one) for one in (first, axis)]
-            same = same & places[0].compare("EQ", places[1])
+            positions = [iota(operation.computation, S32, dims, one) for one in (first, axis)]
+            same = same & positions[0].compare("EQ", positions[1])
     return same
 
 
@@ -87,7 +87,7 @@ def _diagonal(operation: Operation, x: Expression, term: str) -> tuple[Expressio
     for axis, letter in enumerate(term):
         size = x.dims[term.index(letter)]
         operation.require(x.dims[axis] == size, f"dimensions of {size} and of {x.dims[axis]} have the same letter")
-    chosen = _same_places(operation, x.dims, term).where(x, x.literal(0))
+    chosen = _same_positions(operation, x.dims, term).where(x, x.literal(0))
     return chosen.sum(*(axis for axis, letter in enumerate(term) if term.index(letter) < axis)), letters
 
 
@@ -95,7 +95,7 @@ def _on_diagonal(operation: Operation, x: Expression, letters: str, term: str) -
     """The other way: zeros but where the indices of dimensions that have the same letter are the same."""
     dims = [x.dims[letters.index(letter)] for letter in term]
     spread_out = x.spread(dims, [term.index(letter) for letter in letters])
-    return _same_places(operation, dims, term).where(spread_out, x.literal(0))
+    return _same_positions(operation, dims, term).where(spread_out, x.literal(0))
 
 
 def _summed(x: Expression, term: str, wanted: set[str]) -> tuple[Expression, str]:

@@ -15,7 +15,7 @@ from compiler.tf2xla.iterations import most_iterations
 from compiler.tf2xla.operation import Array, Operation
 from compiler.tf2xla.ops.branches import begin_before, known_of, require_one_result, state_of, taken
 from compiler.tf2xla.ops.lists import grown
-from compiler.tf2xla.values import TensorList, Traced, Value, all_parts, checked_same, same_each
+from compiler.tf2xla.values import TensorList, Traced, Value, arrays_of, checked_same, same_each
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def _growth(before: Value, after: Value) -> int:
 def _iterations(operation: Operation, loop: _Loop, carried: Sequence[str]) -> int:
     library = operation.library
     held = [library.variables.read(name) for name in carried]
-    known: list[Array | None] = [library.value(one) for one in (*all_parts(loop.inputs), *held)]
+    known: list[Array | None] = [library.value(one) for one in (*arrays_of(loop.inputs), *held)]
     count = most_iterations(loop.test.computation, loop.step.computation, known)
     if count is None:
         raise operation.unsupported(
@@ -116,5 +116,5 @@ def _iterations(operation: Operation, loop: _Loop, carried: Sequence[str]) -> in
 
 def _require_same(operation: Operation, number: int, before: Value, after: Value) -> None:
     if not checked_same([before], [after]):
-        made, was = [", ".join(str(one.instruction.shape) for one in all_parts([v])) or str(v) for v in (after, before)]
+        made, was = [", ".join(str(one.instruction.shape) for one in arrays_of([v])) or str(v) for v in (after, before)]
         raise operation.invalid(f"its body makes {made} of input {number}, which is {was}: sizes must stay")

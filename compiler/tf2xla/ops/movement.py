@@ -54,17 +54,17 @@ def _squeeze(operation: Operation) -> Expression:
     return x.reshape(*(size for axis, size in enumerate(x.dims) if axis not in gone))
 
 
-def _joined(operation: Operation, parts: Sequence[Expression], axis: int) -> Expression:
+def _joined(operation: Operation, pieces: Sequence[Expression], axis: int) -> Expression:
     """Arrays one after the other along an axis."""
-    rank = len(parts[0].dims)
+    rank = len(pieces[0].dims)
     at = operation.axis(axis, rank)
-    for part in parts:
-        same = len(part.dims) == rank and all(
-            a == b for number, (a, b) in enumerate(zip(part.dims, parts[0].dims, strict=True)) if number != at
+    for piece in pieces:
+        same = len(piece.dims) == rank and all(
+            a == b for number, (a, b) in enumerate(zip(piece.dims, pieces[0].dims, strict=True)) if number != at
         )
         if not same:
-            raise operation.invalid(f"{list(part.dims)} does not join {list(parts[0].dims)} along axis {at}")
-    return parts[0] if len(parts) == 1 else concatenate(parts, at)
+            raise operation.invalid(f"{list(piece.dims)} does not join {list(pieces[0].dims)} along axis {at}")
+    return pieces[0] if len(pieces) == 1 else concatenate(pieces, at)
 
 
 def _concat(operation: Operation) -> Expression:
@@ -91,7 +91,7 @@ def _unpack(operation: Operation) -> list[list[Expression]]:
     at = operation.axis(operation.attribute("axis"), len(value.dims))
     operation.require(value.dims[at] == count, lambda: f"dimension {at} has {value.dims[at]} elements, not {count}")
     dims = value.dims[:at] + value.dims[at + 1 :]
-    return [[part.reshape(*dims) for part in _pieces(value, at, [1] * count)]]
+    return [[piece.reshape(*dims) for piece in _pieces(value, at, [1] * count)]]
 
 
 def _pieces(value: Expression, axis: int, sizes: Sequence[int]) -> list[Expression]:

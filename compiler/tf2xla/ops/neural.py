@@ -68,9 +68,9 @@ def _sparse_cross_entropy(operation: Operation) -> list[Expression]:
     operation.require(len(logits.dims) == 2, lambda: f"it takes rows of a matrix, not the sizes {list(logits.dims)}")
     fits = labels.dims == logits.dims[:1]
     operation.require(fits, lambda: f"{list(labels.dims)} are not the labels of {list(logits.dims)}")
-    places = iota(operation.computation, labels.type, logits.dims, 1)
+    positions = iota(operation.computation, labels.type, logits.dims, 1)
     numbers = _along(labels, logits)
-    hot = numbers.compare("EQ", places).where(logits.literal(1), logits.literal(0).spread(logits.dims, ()))
+    hot = numbers.compare("EQ", positions).where(logits.literal(1), logits.literal(0).spread(logits.dims, ()))
     inside = labels.compare("GE", 0) & labels.compare("LT", logits.dims[1])
     hot = hot + _along(inside.where(logits.literal(0).spread(labels.dims, ()), logits.literal(float("nan"))), logits)
     logs, grown, sums = _log_of_softmax(logits)

@@ -33,11 +33,11 @@ def _first(
     last = axis % len(x.dims)
     fits = 0 <= count <= x.dims[last]
     operation.require(fits, lambda: f"it takes the {count} greatest of {x.dims[last]}")
-    places = iota(operation.computation, S32, x.dims, last)
+    positions = iota(operation.computation, S32, x.dims, last)
     pair = build(
         operation.computation,
         "sort",
-        [x.instruction, places.instruction],
+        [x.instruction, positions.instruction],
         dimensions=(last,),
         is_stable=True,
         to_apply=descending(operation, x.type, "GT" if is_greatest else "LT"),
@@ -73,8 +73,8 @@ def _is_among(operation: Operation, count: Expression) -> Expression:
     x, targets = operation["predictions"], operation["targets"]
     fits = len(x.dims) == 2 and targets.dims == x.dims[:1]
     operation.require(fits, lambda: f"{list(targets.dims)} are not the targets of rows of {list(x.dims)}")
-    places = iota(operation.computation, targets.type, x.dims, 1)
-    hot = targets.spread(x.dims, [0]).compare("EQ", places)
+    positions = iota(operation.computation, targets.type, x.dims, 1)
+    hot = targets.spread(x.dims, [0]).compare("EQ", positions)
     chosen = hot.where(x, x.literal(0).spread(x.dims, ())).sum(1)
     ahead = x.compare("GT", chosen.spread(x.dims, [0]))
     number = ahead.to(count.type).sum(1)

@@ -62,10 +62,10 @@ def _counts(operation: Operation, like: Expression, layout: Layout, plan: Sequen
     """How many elements of the image each window has, spread over batches and channels."""
     rows = []
     for one in plan:
-        first = np.arange(one.places) * one.stride - one.low
+        first = np.arange(one.output_size) * one.stride - one.low
         rows.append(np.minimum(first + one.size, one.image) - np.maximum(first, 0))
     counts = reduce(np.multiply.outer, rows)
-    dims = list(layout.to([one.places for one in plan]))
+    dims = list(layout.to([one.output_size for one in plan]))
     dims[layout.batch], dims[layout.channel] = like.dims[layout.batch], like.dims[layout.channel]
     if counts.size and (counts == counts.flat[0]).all():
         return operation.full(int(counts.flat[0]), like.type, dims)
@@ -73,7 +73,7 @@ def _counts(operation: Operation, like: Expression, layout: Layout, plan: Sequen
 
 
 def _require(operation: Operation, layout: Layout, plan: Sequence[Along], g: Expression, image: Sequence[int]) -> None:
-    wanted = list(layout.to([one.places for one in plan]))
+    wanted = list(layout.to([one.output_size for one in plan]))
     wanted[layout.batch], wanted[layout.channel] = image[layout.batch], image[layout.channel]
     fits = list(g.dims) == wanted
     operation.require(fits, lambda: f"its gradient must have the sizes {wanted}, and has {list(g.dims)}")
@@ -85,15 +85,15 @@ def _mean_back(operation: Operation) -> Expression:
     layout, plan = _planned(operation, image)
     _require(operation, layout, plan, g, image)
     wide = g.to(in_f32(g.type))
-    parts = wide / _counts(operation, wide, layout, plan)
+    shares = wide / _counts(operation, wide, layout, plan)
     padding = [PaddingDimension(0, 0)] * len(image)
     window = [WindowDimension()] * len(image)
     for axis, one in zip(layout.spatial, plan, strict=True):
-        spread = (one.places - 1) * one.stride + 1
+        spread = (one.output_size - 1) * one.stride + 1
         low = one.size - 1 - one.low
         padding[axis] = PaddingDimension(low, one.image - spread - low + one.size - 1, one.stride - 1)
         window[axis] = WindowDimension(one.size)
-    operands = [parts.instruction, parts.literal(0).instruction]
+    operands = [shares.instruction, shares.literal(0).instruction]
     spread_out = Expression(build(operation.computation, "pad", operands, padding=tuple(padding)))
     return _reduced(spread_out, tuple(window), "add", 0).to(g.type)
 

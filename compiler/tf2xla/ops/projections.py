@@ -29,7 +29,7 @@ def _transformed(operation: Operation) -> Expression:
     operation.require(len(size) == 2 and min(size) > 0, f"its size must be two positive numbers, not {list(size)}")
     fill = operation["fill_value"].to(images.type)
     dims = (batch, *size)
-    x, y, is_finite = _places(operation, dims)
+    x, y, is_finite = _coordinates(operation, dims)
     mode = _choice(operation, "fill_mode", _MODES)
     x, y = mode(x, width), mode(y, height)
     kind = _choice(operation, "interpolation", {"NEAREST": _nearest, "BILINEAR": _bilinear})
@@ -43,7 +43,7 @@ def _choice(operation: Operation, name: str, known: Mapping[str, T]) -> T:
     return known[said]
 
 
-def _places(operation: Operation, dims: tuple[int, ...]) -> tuple[Expression, Expression, Expression]:
+def _coordinates(operation: Operation, dims: tuple[int, ...]) -> tuple[Expression, Expression, Expression]:
     """From which column and row each new element comes, and whether there is such a place."""
     column, row = (iota(operation.computation, F32, dims, axis) for axis in (2, 1))
     transforms = operation["transforms"]
@@ -63,34 +63,34 @@ def _places(operation: Operation, dims: tuple[int, ...]) -> tuple[Expression, Ex
     return (mixed(0) + field(2)) / scale, (mixed(3) + field(5)) / scale, is_finite
 
 
-def _between(place: Expression, size: int) -> Expression:
+def _between(coordinate: Expression, size: int) -> Expression:
     """The place, or the edge that it is beyond."""
-    return place.apply("maximum", 0).apply("minimum", size - 1)
+    return coordinate.apply("maximum", 0).apply("minimum", size - 1)
 
 
-def _reflected(place: Expression, size: int) -> Expression:
+def _reflected(coordinate: Expression, size: int) -> Expression:
     """The place in `dcba|abcd|dcba`."""
     if size == 1:
-        return _between(place, size)
+        return _between(coordinate, size)
     period = 2 * size
-    before = place + _floor(-place / period) * period
+    before = coordinate + _floor(-coordinate / period) * period
     before = before.compare("LT", -size).where(before + period, -before - 1)
-    after = place - _floor(place / period) * period
+    after = coordinate - _floor(coordinate / period) * period
     after = after.compare("GE", size).where(-after + (period - 1), after)
-    return _between(_outside(place, size, before, after), size)
+    return _between(_outside(coordinate, size, before, after), size)
 
 
-def _wrapped(place: Expression, size: int) -> Expression:
+def _wrapped(coordinate: Expression, size: int) -> Expression:
     """The place in `abcd|abcd|abcd`."""
     if size == 1:
-        return _between(place, size)
-    before = place + (_floor(-place / (size - 1)) + 1) * size
-    after = place - _floor(place / (size - 1)) * size
-    return _between(_outside(place, size, before, after), size)
+        return _between(coordinate, size)
+    before = coordinate + (_floor(-coordinate / (size - 1)) + 1) * size
+    after = coordinate - _floor(coordinate / (size - 1)) * size
+    return _between(_outside(coordinate, size, before, after), size)
 
 
-def _outside(place: Expression, size: int, before: Expression, after: Expression) -> Expression:
-    return place.compare("LT", 0).where(before, place.compare("GT", size - 1).where(after, place))
+def _outside(coordinate: Expression, size: int, before: Expression, after: Expression) -> Expression:
+    return coordinate.compare("LT", 0).where(before, coordinate.compare("GT", size - 1).where(after, coordinate))
 
 
 def _floor(value: Expression) -> Expression:
@@ -140,7 +140,7 @@ _Mode = Callable[[Expression, int], Expression]
 _MODES: Mapping[str, _Mode] = {
     "REFLECT": _reflected,
     "WRAP": _wrapped,
-    "CONSTANT": lambda place, _size: place,
+    "CONSTANT": lambda coordinate, _size: coordinate,
     "NEAREST": _between,
 }
 RECORDS = table(

@@ -32,10 +32,10 @@ def _nudged(operation: Operation, low: Expression, high: Expression) -> _Range:
     operation.require(2 <= bits <= 16, f"num_bits must be from 2 to 16, not {bits}")
     first, last = float(operation.attribute("narrow_range")), float((1 << bits) - 1)
     step = (high - low) / (last - first)
-    place = -(low / step) + first
+    zero_point = -(low / step) + first
     ends = [low.literal(one).spread(low.dims, ()) for one in (first, last)]
-    rounded = (place + 0.5).apply("floor")
-    at = place.compare("LE", first).where(ends[0], place.compare("GE", last).where(ends[1], rounded))
+    rounded = (zero_point + 0.5).apply("floor")
+    at = zero_point.compare("LE", first).where(ends[0], zero_point.compare("GE", last).where(ends[1], rounded))
     return _Range((-at + first) * step, (-at + last) * step, step)
 
 

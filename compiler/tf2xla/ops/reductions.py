@@ -96,7 +96,7 @@ def _reduction(name: str) -> Record:
     return record(name, f"{text}; Tidx: {{index}} = int32", lower, doc, constants=(indices,))
 
 
-def _place(*, is_greatest: bool) -> Lower:
+def _arg_extreme(*, is_greatest: bool) -> Lower:
     """The place of the first greatest, or least; NaN is neither, and of nothing else the place is 0."""
 
     def lower(operation: Operation) -> Expression:
@@ -105,11 +105,11 @@ def _place(*, is_greatest: bool) -> Lower:
         axis = operation.axis(axis, len(x.dims), "dimension")
         operation.require(x.dims[axis], "it reduces a dimension without elements")
         target = operation.type("output_type")
-        places = iota(operation.computation, S64, x.dims, axis)
+        indices = iota(operation.computation, S64, x.dims, axis)
         order = _ahead(operation, x.type, is_greatest=is_greatest)
         low, high = (0, 1) if x.type is PRED else bounds(x.type)
-        starts = [x.literal(low if is_greatest else high), places.literal(0)]
-        operands = [part.instruction for part in (x, places, *starts)]
+        starts = [x.literal(low if is_greatest else high), indices.literal(0)]
+        operands = [operand.instruction for operand in (x, indices, *starts)]
         pair = build(operation.computation, "reduce", operands, dimensions=(axis,), to_apply=order)
         return Expression(element(pair, 1)).to(target)
 
@@ -134,7 +134,7 @@ def _argument(name: str, doc: str, indices: str, results: str, *, is_greatest: b
         f"input: T, dimension: Tidx -> output: output_type; T: {{reals bool}}; Tidx: {{{indices}}} = int32; "
         f"output_type: {{{results}}} = int64"
     )
-    return record(name, text, _place(is_greatest=is_greatest), doc, constants=("dimension",))
+    return record(name, text, _arg_extreme(is_greatest=is_greatest), doc, constants=("dimension",))
 
 
 def _cumulative(name: str, opcode: str, start: int, doc: str) -> Record:

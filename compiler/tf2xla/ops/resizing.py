@@ -42,7 +42,7 @@ class _Along:
             return _F32(self.size - 1) / _F32(self.wanted - 1)
         return _F32(self.size) / _F32(max(self.wanted, 1))
 
-    def places(self) -> Floats:
+    def coordinates(self) -> Floats:
         """Where new elements lie in the image."""
         number = np.arange(self.wanted, dtype=np.float32)
         if self.is_centred:
@@ -60,7 +60,7 @@ class _Along:
 
     def linear(self) -> tuple[Integers, Integers, Floats]:
         """The two elements that each lies between, and the weight of the second."""
-        at = self.places()
+        at = self.coordinates()
         first = np.floor(at)
         low = np.clip(first, 0, self.size - 1).astype(np.int32)
         high = np.clip(first + 1, 0, self.size - 1).astype(np.int32)
@@ -68,7 +68,7 @@ class _Along:
 
     def cubic(self) -> tuple[Integers, Floats]:
         """The four elements around each, and their weights; with centres, what lies outside has none."""
-        at = self.places()
+        at = self.coordinates()
         first = np.floor(at).astype(np.int64)
         step = np.rint((at - first) * _STEPS).astype(np.int64)
         near, far = _cubic_weights(-0.5 if self.is_centred else -0.75)
@@ -152,12 +152,12 @@ def _cubic(operation: Operation) -> Expression:
     x = x.to(F32)
     for axis, plan in enumerate(_plans(operation, x.dims[1:3], size), 1):
         there, weights = plan.cubic()
-        parts = []
+        terms = []
         for number in range(4):
-            part = _taken(operation, x, np.ascontiguousarray(there[:, number]), axis)
+            tap = _taken(operation, x, np.ascontiguousarray(there[:, number]), axis)
             weight = operation.constant(np.ascontiguousarray(weights[:, number]), F32)
-            parts.append(part * weight.spread(part.dims, [axis]))
-        x = parts[0] + parts[1] + parts[2] + parts[3]
+            terms.append(tap * weight.spread(tap.dims, [axis]))
+        x = terms[0] + terms[1] + terms[2] + terms[3]
     return x
 
 

@@ -72,9 +72,9 @@ def _matrix(operation: Operation, size: int, wanted: int, axis: int) -> Floats:
     reach = _F32(radius) * stretch
     first = np.clip(np.ceil(centre - reach - _F32(0.5)), 0, size - 1)
     last = np.clip(np.floor(centre + reach - _F32(0.5)), 0, size - 1)
-    place = np.arange(size, dtype=_F32)
-    weights = kernel(np.abs((place + _F32(0.5) - centre[:, None]) * (_F32(1) / stretch)))
-    weights[(place < first[:, None]) | (place > last[:, None])] = 0
+    position = np.arange(size, dtype=_F32)
+    weights = kernel(np.abs((position + _F32(0.5) - centre[:, None]) * (_F32(1) / stretch)))
+    weights[(position < first[:, None]) | (position > last[:, None])] = 0
     total = weights.sum(1, dtype=_F32, keepdims=True)
     usable = np.abs(total) >= 1000 * np.finfo(_F32).tiny
     weights = np.where(usable, weights / np.where(usable, total, 1), 0)

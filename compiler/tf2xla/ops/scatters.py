@@ -106,17 +106,17 @@ def _rows(operation: Operation, x: Expression, numbers: np.ndarray) -> Expressio
     kept = [(0, size) for size in x.dims[1:]]
     if (np.diff(numbers) == 1).all() and numbers.size:
         return x.slice((int(numbers[0]), int(numbers[-1]) + 1), *kept)
-    parts = [x.slice((int(number), int(number) + 1), *kept) for number in numbers]
-    if not parts:
+    rows = [x.slice((int(number), int(number) + 1), *kept) for number in numbers]
+    if not rows:
         return operation.full(0, x.type, (0, *x.dims[1:]))
-    return concatenate(parts, 0) if len(parts) > 1 else parts[0]
+    return concatenate(rows, 0) if len(rows) > 1 else rows[0]
 
 
 def _inverted(operation: Operation) -> Expression:
     x = operation["x"]
     operation.require(len(x.dims) == 1, lambda: f"{list(x.dims)} are not the sizes of a permutation")
-    places = iota(operation.computation, x.type, x.dims)
-    return scattered(operation.full(0, x.type, x.dims), x.reshape(*x.dims, 1), places, None)
+    positions = iota(operation.computation, x.type, x.dims)
+    return scattered(operation.full(0, x.type, x.dims), x.reshape(*x.dims, 1), positions, None)
 
 
 _INTO = "tensor: T, indices: Tindices, updates: T -> output: T; T: {any}"

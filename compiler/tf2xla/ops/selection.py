@@ -48,8 +48,8 @@ def cast(x: Expression, target: ElementType) -> Expression:
     if x.type.is_complex and not target.is_complex:
         return x.apply("real").to(target)
     if target.is_complex and not x.type.is_complex:
-        part = x.to(TYPES["f32" if target.bits == 64 else "f64"])
-        return part.apply("complex", part.literal(0))
+        real_ = x.to(TYPES["f32" if target.bits == 64 else "f64"])
+        return real_.apply("complex", real_.literal(0))
     return x.to(target)
 
 

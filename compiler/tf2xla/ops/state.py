@@ -118,7 +118,7 @@ def _stateful(name: str, text: str, lower: Lower, doc: str) -> Record:
     return record(name, text, lower, doc, traits=Trait.STATEFUL)
 
 
-_PLACE = "container: string = ''; shared_name: string = ''"
+_NAMES = "container: string = ''; shared_name: string = ''"
 _UPDATES: dict[str, Update] = {"AssignAdd": lambda x, y: x + y, "AssignSub": lambda x, y: x - y}
 _SCATTERS = {
     "Add": ("add", "numbers", "Rows added to."),
@@ -165,7 +165,7 @@ def _old_variable(name: str, more: str, doc: str) -> Record:
 RECORDS = table(
     _stateful(
         "VarHandleOp",
-        f"-> resource: resource; {_PLACE}; debug_name: string = ''; dtype: {{any}}; shape: shape; "
+        f"-> resource: resource; {_NAMES}; debug_name: string = ''; dtype: {{any}}; shape: shape; "
         "allowed_devices: list(string) = []",
         _resource,
         "A variable.",
@@ -193,8 +193,8 @@ RECORDS = table(
         "Whether it has a value.",
     ),
     _stateful("VariableShape", "input: resource -> output: out_type; out_type: {index} = int32", _sizes, "Its sizes."),
-    _old_variable("VariableV2", _PLACE, "A variable, as a reference."),
-    _old_variable("Variable", _PLACE, "The same, under its older name."),
+    _old_variable("VariableV2", _NAMES, "A variable, as a reference."),
+    _old_variable("Variable", _NAMES, "The same, under its older name."),
     record(
         "Assign",
         "ref: Ref(T), value: T -> output_ref: Ref(T); T: {any}; validate_shape: bool = true; use_locking: bool = true",

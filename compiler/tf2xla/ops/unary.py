@@ -146,8 +146,8 @@ def _erfc(x: Expression) -> Expression:
     else:
         inverse = _reciprocal(size)
         square = inverse * inverse
-        part = size.compare("LT", 2).where(polynomial(square, _NEAR_F32), polynomial(square, _FAR_F32))
-        tail = decay.apply("exponential") * inverse * part
+        polynomial_ = size.compare("LT", 2).where(polynomial(square, _NEAR_F32), polynomial(square, _FAR_F32))
+        tail = decay.apply("exponential") * inverse * polynomial_
     none = x.literal(0).spread(x.dims, ())
     tail = decay.compare("LT", -_LARGEST_LOG[x.type]).where(none, tail)
     mirrored = x.compare("LT", 0).where(-tail + 2, tail)
@@ -192,8 +192,8 @@ def digamma(x: Expression) -> Expression:
     above = x.literal(0).spread(x.dims, ())
     below = x.literal(_LANCZOS_FIRST).spread(x.dims, ())
     for number, coefficient in enumerate(_LANCZOS, 1):
-        part = x.literal(coefficient).spread(x.dims, ()) / (z + number)
-        above, below = above - part / (z + number), below + part
+        polynomial_ = x.literal(coefficient).spread(x.dims, ()) / (z + number)
+        above, below = above - polynomial_ / (z + number), below + polynomial_
     t = z + _G
     log_t = (z / _G).apply("log-plus-one") + math.log(_G)
     y = log_t + above / below - x.literal(_G - 0.5).spread(x.dims, ()) / t

@@ -48,9 +48,12 @@ def _difference(operation: Operation) -> list[Expression]:
     """Those of x that y has not, and where they stand."""
     x, y = operation.value("x"), operation.value("y")
     operation.require(x.ndim == y.ndim == 1, "it takes vectors")
-    places = np.flatnonzero(~np.isin(x, y))
+    positions = np.flatnonzero(~np.isin(x, y))
     kind = operation.type("out_idx")
-    return [operation.constant(x[places], operation["x"].type), operation.constant(places.astype(kind.dtype), kind)]
+    return [
+        operation.constant(x[positions], operation["x"].type),
+        operation.constant(positions.astype(kind.dtype), kind),
+    ]
 
 
 def _parted(operation: Operation) -> list[list[Expression]]:
@@ -63,9 +66,9 @@ def _parted(operation: Operation) -> list[list[Expression]]:
     rows = data.reshape(numbers.size, *data.dims[rank:])
     found = []
     for number in range(count):
-        places = np.flatnonzero(numbers.reshape(-1) == number).astype(np.int32)
-        if places.size:
-            found.append(gathered(operation, rows, operation.constant(places, S32), 0, 0))
+        positions = np.flatnonzero(numbers.reshape(-1) == number).astype(np.int32)
+        if positions.size:
+            found.append(gathered(operation, rows, operation.constant(positions, S32), 0, 0))
         else:
             found.append(operation.full(0, data.type, (0, *rows.dims[1:])))
     return [found]

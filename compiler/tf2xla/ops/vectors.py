@@ -80,16 +80,16 @@ def _diagonals_solved(operation: Operation) -> Expression:
 
 
 def _dense(operation: Operation) -> Expression:
-    values, places = operation["sparse_values"], operation["sparse_indices"]
+    values, indices = operation["sparse_values"], operation["sparse_indices"]
     dims = sizes(operation, "output_shape")
     default = operation["default_value"]
     operation.require(not default.dims, "its default_value must be a scalar")
-    places = places.reshape(1, 1) if not places.dims else places
-    places = places.reshape(*places.dims, 1) if len(places.dims) == 1 else places
-    fits = len(places.dims) == 2 and places.dims[1] == len(dims) and values.dims in ((), places.dims[:1])
-    operation.require(fits, lambda: f"places of {list(places.dims)} are none in {list(dims)}")
-    values = values.spread(places.dims[:1], ()) if not values.dims else values
-    return scattered(default.spread(dims, ()), places, values, None)
+    indices = indices.reshape(1, 1) if not indices.dims else indices
+    indices = indices.reshape(*indices.dims, 1) if len(indices.dims) == 1 else indices
+    fits = len(indices.dims) == 2 and indices.dims[1] == len(dims) and values.dims in ((), indices.dims[:1])
+    operation.require(fits, lambda: f"places of {list(indices.dims)} are none in {list(dims)}")
+    values = values.spread(indices.dims[:1], ()) if not values.dims else values
+    return scattered(default.spread(dims, ()), indices, values, None)
 
 
 def _sparse_product(operation: Operation) -> Expression:

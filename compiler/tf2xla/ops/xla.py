@@ -16,7 +16,7 @@ from compiler.ir.attributes import PaddingDimension, WindowDimension
 from compiler.ir.shape import ArrayShape, TupleShape
 from compiler.ir.types import S32
 from compiler.ops.build import build
-from compiler.tf2xla.dimension_numbers import convolution_numbers, dot_numbers, place_numbers
+from compiler.tf2xla.dimension_numbers import convolution_numbers, dot_numbers, gather_numbers
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.ops.linear import einsum
 from compiler.tf2xla.record import Lower, Record, Trait, record, table
@@ -92,7 +92,7 @@ def _updated(operation: Operation) -> Expression:
 
 
 def _gathered(operation: Operation) -> Expression:
-    stated = place_numbers(operation, is_scatter=False)
+    stated = gather_numbers(operation, is_scatter=False)
     sizes = operation.integers("slice_sizes")
     return made(operation, "gather", operation["operand"], operation["start_indices"], slice_sizes=sizes, **stated)
 
@@ -187,22 +187,22 @@ def _split(operation: Operation) -> list[list[Expression]]:
     operation.require(fits, lambda: f"dimensions of {sizes} are not in {list(counts)} equal parts")
     rows = tuple(PaddingDimension(0, more) for more in padding)
     whole = made(operation, "pad", x, x.literal(0), padding=rows)
-    parts = [whole]
+    pieces = [whole]
     for axis, count in enumerate(counts):
         each = sizes[axis] // count
-        parts = [matrices.cut(one, axis, n * each, (n + 1) * each) for one in parts for n in range(count)]
-    return [parts]
+        pieces = [matrices.cut(one, axis, n * each, (n + 1) * each) for one in pieces for n in range(count)]
+    return [pieces]
 
 
 def _joined(operation: Operation) -> Expression:
-    parts = operation.list("inputs")
-    rank = len(parts[0].dims)
+    pieces = operation.list("inputs")
+    rank = len(pieces[0].dims)
     counts, padding = _grid(operation, "num_concats", rank)
-    operation.require(math.prod(counts) == len(parts), "it takes another number of parts")
+    operation.require(math.prod(counts) == len(pieces), "it takes another number of parts")
     for axis in reversed(range(rank)):
         count = counts[axis]
-        parts = [concatenate(parts[n : n + count], axis) for n in range(0, len(parts), count)]
-    [whole] = parts
+        pieces = [concatenate(pieces[n : n + count], axis) for n in range(0, len(pieces), count)]
+    [whole] = pieces
     return whole.slice(*((0, size - more) for size, more in zip(whole.dims, padding, strict=True)))
 
 

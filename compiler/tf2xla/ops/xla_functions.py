@@ -15,7 +15,7 @@ from compiler.ir.module import Computation
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import ElementType
 from compiler.ops.build import build, parameter
-from compiler.tf2xla.dimension_numbers import place_numbers
+from compiler.tf2xla.dimension_numbers import gather_numbers
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.ops.calls import one_of_two
 from compiler.tf2xla.ops.loops import lower_while
@@ -91,7 +91,7 @@ def _selected(operation: Operation) -> Expression:
 def _scattered(operation: Operation) -> Expression:
     given = [operation[name] for name in ("operand", "scatter_indices", "updates")]
     to_apply = _reducer(operation, "update_computation", [given[0].type] * 2)
-    return made(operation, "scatter", *given, to_apply=to_apply, **place_numbers(operation, is_scatter=True))
+    return made(operation, "scatter", *given, to_apply=to_apply, **gather_numbers(operation, is_scatter=True))
 
 
 def _ordered(

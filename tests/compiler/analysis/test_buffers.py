@@ -14,7 +14,7 @@ import compiler
 from compiler import CompileOptions
 from compiler.analysis import buffers
 from compiler.analysis.buffers import Assignment, assign
-from compiler.analysis.placing import Buffer, Place, alignment_of
+from compiler.analysis.storage import Buffer, Storage, alignment_of
 from compiler.generate import RandomChoices, Space, program
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.shape import ArrayShape, leaves
@@ -34,15 +34,15 @@ class Memory:
     """What lies where: for each byte the name of the value that was last written there."""
 
     def __init__(self) -> None:
-        self.written: dict[tuple[Place | int, int], object] = {}
+        self.written: dict[tuple[Storage | int, int], object] = {}
 
-    def cells(self, buffer: Buffer) -> Iterator[tuple[Place | int, int]]:
-        if buffer.place is Place.ARENA:
-            yield from ((Place.ARENA, buffer.offset + byte) for byte in range(buffer.size_bytes))
-        elif buffer.place is Place.RESULT:
+    def cells(self, buffer: Buffer) -> Iterator[tuple[Storage | int, int]]:
+        if buffer.storage is Storage.ARENA:
+            yield from ((Storage.ARENA, buffer.offset + byte) for byte in range(buffer.size_bytes))
+        elif buffer.storage is Storage.RESULT:
             yield from ((buffer.number, buffer.offset + byte) for byte in range(buffer.size_bytes))
         elif buffer.size_bytes:
-            yield buffer.place, id(buffer)
+            yield buffer.storage, id(buffer)
 
     def write(self, buffer: Buffer, name: object) -> None:
         for cell in self.cells(buffer):
@@ -220,7 +220,7 @@ def test_values_lie_in_the_memory_of_a_result_until_it_is_written() -> None:
     sizes = {i: 4096 for i in module.entry.instructions if i.opcode == "dot"}
     buffers.complete(assignment, sizes, lend_results=True)
     play(module, assignment)
-    inside = [b for b in assignment.buffers if b.place is Place.RESULT]
+    inside = [b for b in assignment.buffers if b.storage is Storage.RESULT]
     assert len(inside) > 1
     assert all(b.offset + b.size_bytes <= 64 * 64 * 4 for b in inside)
     assert assignment.arena_bytes < 2 * 64 * 64 * 4 + 4096
@@ -244,7 +244,7 @@ def test_arena_buffers_are_aligned_and_within_the_arena() -> None:
     for seed in range(20):
         _, assignment = assigned(program(RandomChoices(seed), SPACE))
         for buffer in (buffer for owned in assignment.of.values() for buffer in owned):
-            if buffer.place is Place.ARENA:
+            if buffer.storage is Storage.ARENA:
                 assert buffer.offset % alignment_of(buffer.size_bytes) == 0
                 assert buffer.offset + buffer.size_bytes <= assignment.arena_bytes
 

@@ -6,7 +6,7 @@ import itertools
 import pytest
 
 from compiler.codegen import llvm
-from compiler.codegen.complex_numbers import Complex, add, pair, part, part_type, put_together, taken_apart
+from compiler.codegen.complex_numbers import Complex, add, component, component_type, pair, put_together, taken_apart
 from compiler.codegen.llvm_ir import Builder, Module, Value
 
 NUMBERS = [0j, 1 + 0j, -2j, 3 - 4j, -0.5 + 0.25j]
@@ -20,7 +20,7 @@ def computed(emit):
     given = [builder.load("double", cell) for cell in cells]
     found = emit(builder, pair(builder, *given[:2]), pair(builder, *given[2:]))
     for number in (0, 1):
-        builder.store(part(builder, found, number), cells[number])
+        builder.store(component(builder, found, number), cells[number])
     builder.ret()
     target = llvm.Target.host()
     library = llvm.Library(llvm.parse(str(module), target, 0), ("f",), target, 0)
@@ -72,7 +72,7 @@ def test_values_are_taken_apart_and_put_together():
     assert [one.type for one in parts] == ["double", "float", "float", "double"]
     types = [one.type for one in (scalar, both, scalar)]
     assert [one.type for one in put_together(builder, parts, types)] == types
-    assert part_type(both.type) == "float"
+    assert component_type(both.type) == "float"
     assert put_together(builder, [], []) == taken_apart(builder, []) == []
 
 

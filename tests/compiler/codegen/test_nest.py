@@ -42,13 +42,13 @@ def test_counters_make_every_index_once(loops):
 @pytest.mark.parametrize("period", [Period(4, 0), Period(4, 3), Period(1, 0), Period(7, 2)], ids=str)
 @pytest.mark.parametrize("piece", [(0, 16), (3, 5), (0, 1), (5, 30), (2, 9)], ids=str)
 def test_pieces_make_up_what_they_were_cut_from(period, piece):
-    parts = period.parts(*piece)
-    assert [one for first, stop in parts for one in range(first, stop)] == list(range(*piece))
-    assert all(first < stop for first, stop in parts)
-    assert len(parts) <= 3
+    pieces = period.pieces(*piece)
+    assert [one for first, stop in pieces for one in range(first, stop)] == list(range(*piece))
+    assert all(first < stop for first, stop in pieces)
+    assert len(pieces) <= 3
     whole = [
         (first, stop)
-        for first, stop in parts
+        for first, stop in pieces
         if (first - period.phase) % period.length == 0 == (stop - first) % period.length
     ]
     starts = [one for one in range(*piece) if (one - period.phase) % period.length == 0]

@@ -20,8 +20,8 @@ def test_a_workspace_is_all_its_parts():
 
 def test_each_part_begins_where_the_one_before_ends():
     function = Module().function("f", "void", [("ptr", "base")])
-    parts = Workspace({"a": 1, "b": 65, "c": 8}).parts(Builder(function), Value("ptr", "%base"))
-    assert list(parts) == ["a", "b", "c"]
+    regions = Workspace({"a": 1, "b": 65, "c": 8}).regions(Builder(function), Value("ptr", "%base"))
+    assert list(regions) == ["a", "b", "c"]
     text = "\n".join(function.lines)
     assert "i64 64" in text
     assert "i64 192" in text

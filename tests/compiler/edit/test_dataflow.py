@@ -18,7 +18,7 @@ def module():
 def test_given_values_stand_where_they_were_computed(module):
     x, y = np.arange(24, dtype=np.float32).reshape(6, 4), np.ones((6, 4), np.float32)
     values = {}
-    expected = compiler.interpret(module, x, y, trace=lambda i, v: values.setdefault(edit.place_of(i), v))
+    expected = compiler.interpret(module, x, y, trace=lambda i, v: values.setdefault(edit.id_of(i), v))
     edited = edit.to_parameters(module, [MAIN["b"]])
     actual = compiler.interpret(edited.module, *(values[source] for source in edited.sources))
     assert [a.tolist() for a in actual] == [e.tolist() for e in expected]

@@ -4,7 +4,7 @@ import pytest
 from edited_programs import MAIN, TEXT
 
 import compiler
-from compiler.edit.draft import Draft, is_static_array, place_of
+from compiler.edit.draft import Draft, id_of, is_static_array
 from compiler.ir.shape import ArrayShape, TupleShape
 from compiler.ir.types import F32, TYPES
 
@@ -41,7 +41,7 @@ def test_parameters_are_numbered_again_and_new_ones_know_their_source(module):
     edited = draft.finish()
     compiler.verify(edited.module)
     assert edited.sources == (1, MAIN["a"])
-    assert [place_of(p)[0] for p in edited.module.entry.parameters] == ["main", "main"]
+    assert [id_of(p)[0] for p in edited.module.entry.parameters] == ["main", "main"]
 
 
 @pytest.mark.parametrize(

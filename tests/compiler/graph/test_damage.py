@@ -2,7 +2,7 @@
 
 import pytest
 
-from compiler.graph.damage import DEEPEST, place_of_damage
+from compiler.graph.damage import DEEPEST, damage_location
 
 
 def field(number, content, wire=2):
@@ -14,7 +14,7 @@ NODE = field(1, field(1, b"name") + field(2, b"Op"))
 
 @pytest.mark.parametrize("data", [b"", NODE, NODE * 3, field(15, b"unknown")])
 def test_nothing_is_found_in_what_makes_sense(data):
-    assert place_of_damage("GraphDef", data) == ""
+    assert damage_location("GraphDef", data) == ""
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_nothing_is_found_in_what_makes_sense(data):
     ],
 )
 def test_the_first_byte_that_makes_no_sense_is_named(data, said):
-    assert place_of_damage("GraphDef", data).startswith(said)
+    assert damage_location("GraphDef", data).startswith(said)
 
 
 def test_messages_stand_only_so_deep_in_each_other():

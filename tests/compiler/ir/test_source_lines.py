@@ -87,7 +87,7 @@ ENTRY e {{
 
 
 def test_what_says_no_line_comes_from_where_it_is_called_if_that_is_one_place():
-    places = {edit.place_of(i): source_of(i) for i in compiler.parse(CALLED).instructions()}
+    places = {edit.id_of(i): source_of(i) for i in compiler.parse(CALLED).instructions()}
     assert places["once", "a"] == "a b/loss.py:71 (Loss.__call__)"
     assert places["deep", "r"] == places["once", "r"] == "model.py:8 (step)"
     assert places["twice", "r"] == ""

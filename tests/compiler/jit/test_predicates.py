@@ -69,4 +69,4 @@ def test_what_stands_too_deep_is_a_symbol_of_its_own(logic):
     for number in range(10_000):
         formula = logic.loop(formula, b, [str(number)])
     assert formula.depth < 10_000
-    assert any(part.kind is Kind.SYMBOL and part.name.startswith("#") for part in formula.parts())
+    assert any(one.kind is Kind.SYMBOL and one.name.startswith("#") for one in formula.subpredicates())

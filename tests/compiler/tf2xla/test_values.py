@@ -9,7 +9,7 @@ from compiler.ir.module import Computation
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import F32, S32
 from compiler.ops.build import parameter
-from compiler.tf2xla.values import Handle, TensorList, all_parts, checked_same, no_handle, parts, rebuilt, same_each
+from compiler.tf2xla.values import Handle, TensorList, arrays_in, arrays_of, checked_same, no_handle, rebuilt, same_each
 
 
 @pytest.fixture
@@ -23,11 +23,11 @@ def test_a_value_is_what_its_parts_make(arrays):
     one, rows, count = arrays
     full, empty = TensorList(F32, 4, rows, count), TensorList(F32, 4, None, count)
     for value, its in ((one, [one]), (full, [rows, count]), (empty, [count]), (Handle("v", F32), [])):
-        assert parts(value) == its
+        assert arrays_in(value) == its
         again = rebuilt(value, iter(its))
-        assert parts(again) == its
+        assert arrays_in(again) == its
         assert type(again) is type(value)
-    assert all_parts([one, Handle("v", F32), full]) == [one, rows, count]
+    assert arrays_of([one, Handle("v", F32), full]) == [one, rows, count]
 
 
 def test_values_are_the_same_by_kinds_types_and_sizes(arrays):

@@ -6,7 +6,7 @@ from compiler.tf2xla.windows import Along, Layout
 
 
 @pytest.mark.parametrize(
-    ("along", "extent", "places"),
+    ("along", "extent", "output_size"),
     [
         (Along(3, 1, 1, 0, 0, 5), 3, 3),
         (Along(3, 2, 1, 1, 1, 5), 3, 3),
@@ -16,10 +16,10 @@ from compiler.tf2xla.windows import Along, Layout
         (Along(2, 3, 1, 0, 1, 5), 2, 2),
     ],
 )
-def test_places_are_those_that_fit(along, extent, places):
-    assert (along.extent, along.places) == (extent, places)
+def test_places_are_those_that_fit(along, extent, output_size):
+    assert (along.extent, along.output_size) == (extent, output_size)
     fitting = [start for start in range(0, 100, along.stride) if start + extent <= along.image + along.low + along.high]
-    assert len(fitting) == places
+    assert len(fitting) == output_size
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_the_guilty_rewrite_is_shown_between_a_good_and_a_bad_engine(mutants):
     assert (found.rule, found.where) == ("merge with equal", "main/b")
     assert (found.last_good, found.first_bad) == (f"cpu:fuel={found.rewrite - 1}", f"cpu:fuel={found.rewrite}")
     assert "-  z = f32[12,10] concatenate(b, a), dimensions={0}" in found.diff
-    assert found.place == ("main", "b")
+    assert found.instruction_id == ("main", "b")
 
 
 @pytest.mark.slow
@@ -63,7 +63,7 @@ def test_of_a_pass_that_raises_the_rewrite_is_named_with_which_it_does(mutants):
 @pytest.mark.slow
 def test_alone_only_the_guilty_instruction_diverges(mutants):
     with Prober(Setup("cpu", factory="mutants:sign")) as prober:
-        wrong = [row.place for row in examine(prober, _case(mutants["sign"].text)) if row.judgement.is_failure]
+        wrong = [row.instruction_id for row in examine(prober, _case(mutants["sign"].text)) if row.judgement.is_failure]
     assert wrong == [("main", "z")]
 
 
@@ -79,8 +79,8 @@ def test_alone_what_is_in_a_loop_runs_on_what_it_is_given_first_and_on_what_last
         w = (s32[], f32[3]) while(s), condition=below, body=iteration ROOT z = f32[3] get-tuple-element(w), index=1 }"""
     with Prober(Setup("drops", factory="broken_engines:engine")) as prober:  # zeros it reverses rightly
         rows = list(examine(prober, _case(text)))
-    assert [row.place for row in rows if row.judgement.is_failure] == [("iteration", "r")]
-    assert len(rows) == len({row.place for row in rows})
+    assert [row.instruction_id for row in rows if row.judgement.is_failure] == [("iteration", "r")]
+    assert len(rows) == len({row.instruction_id for row in rows})
 
 
 @pytest.mark.slow

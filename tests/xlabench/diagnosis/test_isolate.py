@@ -4,7 +4,7 @@ import numpy as np
 
 import compiler
 from xlabench.diagnosis.case import Case, recorded
-from xlabench.diagnosis.isolate import parts
+from xlabench.diagnosis.isolate import isolate_each
 
 LOOP = """body { p = (s32[], f32[2]) parameter(0)  i = s32[] get-tuple-element(p), index=0
   x = f32[2] get-tuple-element(p), index=1  one = s32[] constant(1)  j = s32[] add(i, one)
@@ -18,7 +18,7 @@ ENTRY e { x = f32[2] parameter(0)  z = s32[] constant(0)  t = (s32[], f32[2]) tu
 
 def found():
     case = Case(compiler.parse(LOOP), (np.array([1, 2], np.float32),))
-    return {part.place: part for part in parts(case, recorded(case))}
+    return {isolated.instruction_id: isolated for isolated in isolate_each(case, recorded(case))}
 
 
 def test_only_what_computes_stands_alone_in_the_order_of_execution():

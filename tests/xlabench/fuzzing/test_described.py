@@ -29,13 +29,13 @@ def test_a_graph_is_made_of_its_ops():
 
 
 def test_one_of_several_cases_is_asked_what_tells():
-    found = {one.place: one.tells for one in told(case(), Decisions())}
+    found = {one.instruction_id: one.tells for one in told(case(), Decisions())}
     assert any(found.values())
     assert told(case(number=1), Decisions()) == []
 
 
-def row(opcode, place, *, tells):
-    return Told(opcode, place, tells)
+def row(opcode, folder, *, tells):
+    return Told(opcode, folder, tells)
 
 
 def test_shares_are_counted_by_opcode_and_rules_tell_where_their_instruction_does():

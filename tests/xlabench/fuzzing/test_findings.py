@@ -35,7 +35,7 @@ def test_a_smaller_case_takes_the_place_of_a_larger_one(tmp_path, mutants):
     (smallest,) = findings.all
     assert first.instructions > smallest.instructions == 2
     assert (smallest.name, smallest.cases) == (first.name, (1, 2))
-    assert [place.name for place in tmp_path.iterdir() if place.is_dir()] == [smallest.bundle.rpartition("/")[2]]
+    assert [folder.name for folder in tmp_path.iterdir() if folder.is_dir()] == [smallest.bundle.rpartition("/")[2]]
     assert Findings(tmp_path).all == [smallest]
 
 
@@ -72,7 +72,9 @@ def test_engines_that_fail_on_the_same_case_leave_a_bundle(tmp_path, monkeypatch
     for number, text in ((1, _LARGE), (2, medium), (2, _SMALL)):
         findings.add(_unreduced(number, text))
         (found,) = findings.all
-        assert [tmp_path / found.bundle] == [place for place in (tmp_path / "findings").iterdir() if place.is_dir()]
+        assert [tmp_path / found.bundle] == [
+            instruction_id for instruction_id in (tmp_path / "findings").iterdir() if instruction_id.is_dir()
+        ]
     assert (Path(found.bundle).name, found.instructions) == ("000-wrong-by-2-again", 2)
 
 

@@ -314,11 +314,11 @@ def test_a_folder_of_another_campaign_is_refused(tmp_path):
         run(CONFIG, tmp_path / "file")
 
 
-@pytest.mark.parametrize("place", ["file", "file/below", "x" * 300, "/proc/new"])
-def test_a_place_for_no_folder_is_bad_input(tmp_path, place):
+@pytest.mark.parametrize("folder", ["file", "file/below", "x" * 300, "/proc/new"])
+def test_a_place_for_no_folder_is_bad_input(tmp_path, folder):
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(BenchError, match=r"no place for a campaign: .*; give a new folder"):
-        run(CONFIG, tmp_path / place, Unprobed)
+        run(CONFIG, tmp_path / folder, Unprobed)
 
 
 @pytest.mark.slow

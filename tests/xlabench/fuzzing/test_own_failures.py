@@ -114,14 +114,14 @@ def test_an_exception_in_any_stage_of_a_program_is_a_finding(stage, fault, tmp_p
     assert found["message"].startswith((type(error).__name__, f"xlabench.errors.{type(error).__name__}"))
     assert found["note"].startswith(f"in: {step}")
     assert "in failing" in found["traceback"]
-    place = tmp_path / "campaign" / found["bundle"]
-    assert "in failing" in (place / "traceback.txt").read_text()
-    entry = json.loads((place / "error.json").read_text())
+    folder = tmp_path / "campaign" / found["bundle"]
+    assert "in failing" in (folder / "traceback.txt").read_text()
+    entry = json.loads((folder / "error.json").read_text())
     assert entry["drawing"] == {"drawer": "broken_engines:draw_with_the_same_inputs"}
     assert entry["number"] == 0
     is_known = stage not in ("drawing", "reading a finding")
-    assert (place / "module.hlo").exists() == is_known
-    assert not is_known or "negate(x)" in (place / "module.hlo").read_text()
+    assert (folder / "module.hlo").exists() == is_known
+    assert not is_known or "negate(x)" in (folder / "module.hlo").read_text()
     others = [one["verdict"] for one in summary["findings"] if one["verdict"] != "error" and 0 in one["cases"]]
     assert others == {"right": [], "spoils": ["wrong"], "dies": ["crash"]}[engine][: stage not in _LOST]
     assert (summary["cases"], summary["verdicts"]["xlabench error"]) == (3, 1)

@@ -7,13 +7,13 @@ import compiler
 from xlabench.fuzzing.blocks import BLOCK
 from xlabench.fuzzing.generate import PROFILES, draw_case
 from xlabench.fuzzing.reached import seeds
-from xlabench.fuzzing.seed_order import is_first, is_seed, place_of, seed_of
+from xlabench.fuzzing.seed_order import is_first, is_seed, position_of, seed_of
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 318])
 def test_every_seed_comes_once_then_again_in_the_same_order(count):
-    places = [place for number in range(count * 9) if (place := place_of(number, count)) is not None]
-    assert places[: 2 * count] == [(seed, times) for times in (0, 1) for seed in range(count)]
+    positions = [position for number in range(count * 9) if (position := position_of(number, count)) is not None]
+    assert positions[: 2 * count] == [(seed, times) for times in (0, 1) for seed in range(count)]
 
 
 def test_seeds_come_first_and_some_programs_are_drawn_between():
@@ -25,10 +25,10 @@ def test_seeds_come_first_and_some_programs_are_drawn_between():
 
 
 def test_a_seed_comes_as_it_is_and_then_as_another_program():
-    number = next(number for number in range(100) if place_of(number, len(seeds())) == (0, 0))
+    number = next(number for number in range(100) if position_of(number, len(seeds())) == (0, 0))
     case = draw_case(PROFILES["ratchet"], 5, number)
     assert compiler.to_text(case.module).partition("\n")[2] == compiler.to_text(seeds()[0]).partition("\n")[2]
     assert "disable_passes" not in case.options["cpu"]
-    again = next(n for n in range(number + 1, 9999) if place_of(n, len(seeds())) == (0, 1))
+    again = next(n for n in range(number + 1, 9999) if position_of(n, len(seeds())) == (0, 1))
     varied = {compiler.to_text(seed_of(again, np.random.default_rng(k))) for k in range(4)}
     assert len(varied) > 1

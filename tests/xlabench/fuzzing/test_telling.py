@@ -96,7 +96,7 @@ def test_those_are_asked_first_of_whom_more_is_to_be_known():
     module = compiler.parse(f"ENTRY main {{ x = f32[4] parameter(0) {body} ROOT r = f32[4] add(y0, y1) }}")
     found = telling.told(module, [[X]], np.random.default_rng(0), {"main/y1", "main/y7"})
     assert len(found) == telling.MOST_ASKED
-    assert {one.place: one.tells for one in found if one.place in ("main/y1", "main/y7")} == {
+    assert {one.instruction_id: one.tells for one in found if one.instruction_id in ("main/y1", "main/y7")} == {
         "main/y1": True,
         "main/y7": False,
     }

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from cluster_graphs import graph_of
 
-from xlabench.graphs.case import GraphCase, in_order, place_at, port_of, source_of
+from xlabench.graphs.case import GraphCase, endpoint_at, in_order, port_of, source_of
 
 TEXT = """
     z = Add(a, b)
@@ -25,8 +25,8 @@ def case(*fetches):
 )
 def test_an_input_names_a_node_and_a_port(text, node, port):
     assert (source_of(text), port_of(text)) == (node, port)
-    assert source_of(place_at(node, port)) == node
-    assert port_of(place_at(node, port)) == port
+    assert source_of(endpoint_at(node, port)) == node
+    assert port_of(endpoint_at(node, port)) == port
 
 
 def test_nodes_come_after_those_that_they_take_from():
@@ -47,18 +47,18 @@ def test_what_no_fetch_needs_goes():
 
 
 def test_every_array_is_a_place_after_those_that_it_is_made_of():
-    places = case().places
-    assert set(places) == {"a", "b", "z", "unused"}
-    assert places.index("a") < places.index("z")
-    assert set(case().opened().fetches) == set(places)
+    endpoints = case().endpoints
+    assert set(endpoints) == {"a", "b", "z", "unused"}
+    assert endpoints.index("a") < endpoints.index("z")
+    assert set(case().opened().fetches) == set(endpoints)
 
 
 def test_a_part_stands_alone_on_the_values_that_it_gets():
-    found = case().part(["z"], {"a": X, "b": X})
+    found = case().subgraph(["z"], {"a": X, "b": X})
     assert [node.op for node in found.graph.nodes] == ["Placeholder", "Placeholder", "Add"]
     assert sorted(value.tolist() for value in found.values.values()) == [X.tolist()] * 2
     assert found.fetches == ("z",)
-    assert case().part(["z"], {"a": X}) is None
+    assert case().subgraph(["z"], {"a": X}) is None
 
 
 def test_what_runs_on_one_side_only_may_be_dead():

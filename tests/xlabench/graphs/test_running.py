@@ -36,7 +36,7 @@ def test_a_run_keeps_nothing_of_the_one_before():
 
 def test_values_inside_are_those_on_the_way():
     found = values_of(aot.carried_by(carried("b")), ["a:0", "b:0"], [X])
-    assert {place: one.tolist() for place, one in found.items()} == {"a:0": [1, 2], "b:0": [-1, -2]}
+    assert {endpoint: one.tolist() for endpoint, one in found.items()} == {"a:0": [1, 2], "b:0": [-1, -2]}
 
 
 def test_a_program_without_a_graph_is_refused():

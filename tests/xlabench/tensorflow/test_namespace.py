@@ -8,7 +8,7 @@ from xlabench.tensorflow import names, namespace
 from xlabench.tensorflow.ops import generated, rows
 
 
-@pytest.mark.parametrize("name", [*names.places(), *names.values(), *names.NAMESPACES, *names.MODULES])
+@pytest.mark.parametrize("name", [*names.modules_of_names(), *names.values(), *names.NAMESPACES, *names.MODULES])
 def test_every_name_is_there(name):
     namespace.resolve(name)
 

@@ -204,7 +204,7 @@ def _paddings(rng: Generator, dims: Dims) -> Any:
     return rng.integers(0, 2, (len(dims), 2)).tolist()
 
 
-def _part_sizes(rng: Generator, dims: Dims) -> Any:
+def _slice_sizes(rng: Generator, dims: Dims) -> Any:
     return [int(rng.integers(1, size, endpoint=True)) if rng.random() < 0.7 else -1 for size in dims]
 
 
@@ -284,7 +284,7 @@ KNOWN: Mapping[str, Callable[[Generator, Dims], Any]] = {
     "begin": _per_dim(0, 1),
     "end": _per_dim(-1, LARGEST_DIM),
     "strides": _per_dim(1, 2),
-    "size": _part_sizes,
+    "size": _slice_sizes,
     "paddings": _paddings,
     "multiples": _per_dim(1, 2),
     "depth": _number(1, LARGEST_DIM),

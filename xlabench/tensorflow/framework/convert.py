@@ -199,13 +199,13 @@ def _packed(values: Sequence[Any], dtype: DType | None, name: str) -> Tensor:
     wanted = dtype or tensors[0].dtype.base_dtype
     graph = get_default_graph()
     with graph.name_scope(name) as scope:
-        parts = [
+        elements = [
             _packed(one, wanted, str(n)) if isinstance(one, list | tuple) and is_symbolic(one)
             else convert_to_tensor(one, wanted, str(n))
             for n, one in enumerate(values)
         ]  # fmt: skip
-        attributes = {"N": len(parts), "T": wanted.data_type, "axis": 0}
-        return graph.create("Pack", [parts], attributes, scope).outputs[0]
+        attributes = {"N": len(elements), "T": wanted.data_type, "axis": 0}
+        return graph.create("Pack", [elements], attributes, scope).outputs[0]
 
 
 def _leaves(values: Any) -> Iterable[Any]:

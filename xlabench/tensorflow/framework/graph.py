@@ -14,7 +14,7 @@ from typing import Any
 from compiler.tf import Attribute, Builder, Built, Node, Output, Signature
 from compiler.tf import Graph as Definition
 from xlabench.tensorflow.framework import elements
-from xlabench.tensorflow.framework.places import Place, place_of
+from xlabench.tensorflow.framework.device_names import DeviceName, device_name_of
 from xlabench.tensorflow.framework.tensor import Operation, Tensor
 
 _SCOPE = re.compile(r"[A-Za-z0-9_.\\/>-]*\Z")
@@ -59,7 +59,7 @@ class Graph:
         self.builder: Builder = _Builder(self)
         self._operations: dict[str, Operation] = {}
         self._collections: dict[str, list[Any]] = {}
-        self._devices: list[Place | DeviceFunction] = []
+        self._devices: list[DeviceName | DeviceFunction] = []
         self._attributes: list[AttributeScope] = []
         self._controls: list[Controls] = []
         self.sessions: list[Any] = SESSIONS
@@ -105,7 +105,10 @@ class Graph:
             raise RuntimeError("Graph is finalized and cannot be modified.")
         if not _FIRST.match(name):
             raise ValueError(_NO_SCOPE.format(name.rstrip("/")))
-        given = [[self.own(one) for one in part] if isinstance(part, list) else self.own(part) for part in inputs]
+        given = [
+            [self.own(one) for one in argument] if isinstance(argument, list) else self.own(argument)
+            for argument in inputs
+        ]
         built = self.builder.add(op, *given, name=name, **attributes)
         return self.operation_of(built)
 
@@ -147,11 +150,11 @@ class Graph:
         return list(found)
 
     def _device(self, operation: Operation) -> str:
-        place = Place()
+        device_name = DeviceName()
         for one in reversed(self._devices):
-            stated = one if isinstance(one, Place) else place_of(str(one(operation) or ""))
-            place = place.within(stated)
-        return str(place)
+            stated = one if isinstance(one, DeviceName) else device_name_of(str(one(operation) or ""))
+            device_name = device_name.within(stated)
+        return str(device_name)
 
     def operation_of(self, built: Built) -> Operation:
         """The operation of a node."""
@@ -184,7 +187,7 @@ class Graph:
         elif callable(device):
             self._devices = [*before, device]
         else:
-            self._devices = [*before, place_of(str(device))]
+            self._devices = [*before, device_name_of(str(device))]
         try:
             yield
         finally:

@@ -104,7 +104,7 @@ def _only(op: str) -> Callable[[Any], Any]:
     return operator
 
 
-def part(self: Any, key: Any) -> Tensor:
+def sliced(self: Any, key: Any) -> Tensor:
     """`x[key]`, as NumPy has it: numbers, slices, `...` and `newaxis`, tensors among them."""
     x = convert_to_tensor(self)
     rows: list[tuple[Any, Any, Any]] = []
@@ -154,7 +154,7 @@ def _operators() -> Iterator[tuple[str, Callable[..., Any]]]:
             yield f"__r{method}__", _right(op, name)
     for method, op in _UNARY.items():
         yield f"__{method}__", _only(op)
-    yield "__getitem__", part
+    yield "__getitem__", sliced
 
 
 OPERATORS: Mapping[str, Callable[..., Any]] = dict(_operators())

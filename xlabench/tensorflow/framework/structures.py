@@ -25,6 +25,6 @@ def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
         made = {key: _packed(structure[key], leaves) for key in sorted(structure)}
         return type(structure)((key, made[key]) for key in structure)  # type: ignore[call-arg]  # as dict
     if isinstance(structure, list | tuple):
-        parts = [_packed(one, leaves) for one in structure]
-        return type(structure)(*parts) if hasattr(structure, "_fields") else type(structure)(parts)
+        items = [_packed(one, leaves) for one in structure]
+        return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
     return None if structure is None else next(leaves)

@@ -250,7 +250,7 @@ class _Loop:
 def _shapes_of(stated: Sequence[Any]) -> list[Any]:
     found = []
     for one in stated:
-        is_nested = isinstance(one, list | tuple) and any(isinstance(part, TensorShape) for part in one)
+        is_nested = isinstance(one, list | tuple) and any(isinstance(shape, TensorShape) for shape in one)
         found += _shapes_of(one) if is_nested else [one]
     return found
 

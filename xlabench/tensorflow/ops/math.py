@@ -84,7 +84,7 @@ REDUCTIONS = {
 }
 
 
-def _place(op: str) -> Callable[..., Tensor]:
+def _arg_extreme(op: str) -> Callable[..., Tensor]:
     def find(
         input: Any,
         axis: Any = None,
@@ -101,7 +101,7 @@ def _place(op: str) -> Callable[..., Tensor]:
     return find
 
 
-argmax, argmin = _place("ArgMax"), _place("ArgMin")
+argmax, argmin = _arg_extreme("ArgMax"), _arg_extreme("ArgMin")
 
 
 def range_(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:

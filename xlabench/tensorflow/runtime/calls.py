@@ -12,7 +12,7 @@ from typing import Any
 from compiler.tf import Function, FunctionReference, Graph, Node, PlaceholderName, output_names
 from xlabench.tensorflow.runtime import executor, plan
 from xlabench.tensorflow.runtime.kernels import Kernel
-from xlabench.tensorflow.runtime.placement import place
+from xlabench.tensorflow.runtime.placement import assign_devices
 from xlabench.tensorflow.runtime.plan import Around
 from xlabench.tensorflow.runtime.steps import Plan
 
@@ -93,7 +93,7 @@ def callee(reference: FunctionReference, device: str, graph: Graph, around: Arou
             body, entries, exits = body_of(graph.function(reference.name), reference, library)
             for one in body.nodes:
                 one.device = device if one.op in ("_Arg", "_Retval") or not one.device else one.device
-            place(body.nodes, around.devices, is_soft=around.is_soft)
+            assign_devices(body.nodes, around.devices, is_soft=around.is_soft)
             made.append(plan.of_graph(body, entries, exits, around))
         return executor.run(made[0], inputs)
 

@@ -49,18 +49,18 @@ def _built(graph: Graph, fetch: Any, tensors: dict[str, tuple[int, Tensor]], tar
         raise TypeError(f'Argument `fetch` = {fetch} has invalid type "{type(fetch).__name__}". Cannot be None')
     if isinstance(fetch, Mapping):
         keys = list(fetch)
-        parts = [_built(graph, fetch[key], tensors, targets) for key in keys]
+        builds = [_built(graph, fetch[key], tensors, targets) for key in keys]
         make: Any = type(fetch)
-        return lambda values: make(zip(keys, (part(values) for part in parts), strict=True))
+        return lambda values: make(zip(keys, (build(values) for build in builds), strict=True))
     if isinstance(fetch, list | tuple):
-        parts = [_built(graph, one, tensors, targets) for one in fetch]
+        builds = [_built(graph, one, tensors, targets) for one in fetch]
         if hasattr(fetch, "_fields"):
             named: Any = type(fetch)
-            return lambda values: named(*[part(values) for part in parts])
+            return lambda values: named(*[build(values) for build in builds])
         plain = type(fetch)
-        return lambda values: plain([part(values) for part in parts])
-    if hasattr(fetch, "fetch_parts"):
-        return _built(graph, fetch.fetch_parts, tensors, targets)
+        return lambda values: plain([build(values) for build in builds])
+    if hasattr(fetch, "fetch_components"):
+        return _built(graph, fetch.fetch_components, tensors, targets)
     return _leaf(graph, fetch, tensors, targets)
 
 

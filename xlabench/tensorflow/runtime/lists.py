@@ -99,10 +99,10 @@ def _together(node: Node, given: Items, numbers: Sequence[int]) -> Any:
 
 def _joined(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
     given = inputs[0]
-    parts = [_element(node, given, number) for number in range(len(given.elements))]
+    elements = [_element(node, given, number) for number in range(len(given.elements))]
     kind: Any = node.attributes[_KIND]
-    parts = parts or [np.zeros((0, *(given.dims or ())[1:]), kind.element_type.dtype)]
-    return np.concatenate(parts), np.array([len(one) for one in parts[: len(given.elements)]], np.int64)
+    elements = elements or [np.zeros((0, *(given.dims or ())[1:]), kind.element_type.dtype)]
+    return np.concatenate(elements), np.array([len(one) for one in elements[: len(given.elements)]], np.int64)
 
 
 def _element_shape(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
@@ -162,8 +162,8 @@ def _sum(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
     return (Items(tuple(map(_added, zip(*(one.elements for one in inputs), strict=True))), dims),)
 
 
-def _added(parts: Iterable[Any]) -> Any:
-    return functools.reduce(lambda a, b: b if a is None else a if b is None else np.asarray(a + b), parts)
+def _added(values: Iterable[Any]) -> Any:
+    return functools.reduce(lambda a, b: b if a is None else a if b is None else np.asarray(a + b), values)
 
 
 def maker_for(node: Node) -> Maker | None:

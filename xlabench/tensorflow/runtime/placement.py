@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from compiler.tf import RECORDS, Node, Trait
 from xlabench.tensorflow import errors
-from xlabench.tensorflow.framework.places import LOCAL, Place, place_of
+from xlabench.tensorflow.framework.device_names import LOCAL, DeviceName, device_name_of
 from xlabench.tensorflow.runtime.settings import Device
 
 HOST_OPS = frozenset({"_Arg", "_Retval", "NoOp", "Assert", "Placeholder"}) | {
@@ -15,14 +15,14 @@ HOST_OPS = frozenset({"_Arg", "_Retval", "NoOp", "Assert", "Placeholder"}) | {
 """Ops that run on the host unless they are said to run elsewhere."""
 
 
-def place(nodes: Iterable[Node], devices: Mapping[str, Device], *, is_soft: bool) -> None:
+def assign_devices(nodes: Iterable[Node], devices: Mapping[str, Device], *, is_soft: bool) -> None:
     """Give every node the whole name of its device.
 
     Raises:
         InvalidArgumentError: one is to run where there is nothing.
     """
     host = next(iter(devices))
-    first = next((name for name, one in devices.items() if one.place.type == "GPU"), host)
+    first = next((name for name, one in devices.items() if one.device_name.type == "GPU"), host)
     for node in nodes:
         if not node.device:
             node.device = host if node.op in HOST_OPS else first
@@ -31,13 +31,15 @@ def place(nodes: Iterable[Node], devices: Mapping[str, Device], *, is_soft: bool
 
 
 def _found(node: Node, devices: Mapping[str, Device], host: str, first: str, *, is_soft: bool) -> str:
-    stated = place_of(node.device)
+    stated = device_name_of(node.device)
     if not stated.type:
-        stated = stated.within(Place(type=place_of(first).type))
-    match = next((name for name, one in devices.items() if stated.allows(one.place)), None)
+        stated = stated.within(DeviceName(type=device_name_of(first).type))
+    match = next((name for name, one in devices.items() if stated.allows(one.device_name)), None)
     if match is not None:
         return match
-    if is_soft and stated.within(LOCAL).allows(Place(LOCAL.job, LOCAL.replica, LOCAL.task, stated.type, stated.index)):
+    if is_soft and stated.within(LOCAL).allows(
+        DeviceName(LOCAL.job, LOCAL.replica, LOCAL.task, stated.type, stated.index)
+    ):
         return host
     names = ", ".join(devices)
     raise errors.InvalidArgumentError(

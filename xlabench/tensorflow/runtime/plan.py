@@ -18,7 +18,7 @@ from xlabench.tensorflow import errors
 from xlabench.tensorflow.runtime import host, summaries
 from xlabench.tensorflow.runtime.kernels import KERNELS, Kernel, Maker, raised
 from xlabench.tensorflow.runtime.lists import maker_for
-from xlabench.tensorflow.runtime.placement import place
+from xlabench.tensorflow.runtime.placement import assign_devices
 from xlabench.tensorflow.runtime.programs import LoweredKernel, output_count
 from xlabench.tensorflow.runtime.resources import Resources
 from xlabench.tensorflow.runtime.settings import Device
@@ -72,7 +72,7 @@ def make(graph: Graph, feeds: Sequence[str], fetches: Sequence[str], targets: Se
     try:
         run = for_execution(replace(graph, nodes=nodes), feeds, fetches, targets, first)
         nodes = [replace(one, attributes=dict(one.attributes)) for one in run.graph.nodes]
-        place(nodes, around.devices, is_soft=around.is_soft)
+        assign_devices(nodes, around.devices, is_soft=around.is_soft)
         made = around.cluster(replace(run.graph, nodes=nodes))
     except CompilerError as error:
         raise errors.InvalidArgumentError(None, None, str(error)) from error

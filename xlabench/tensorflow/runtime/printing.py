@@ -34,13 +34,13 @@ def _nested(dims: tuple[int, ...], words: list[str], *, is_outermost: bool) -> t
     if len(dims) == 1:
         shown, left = words[: dims[0]], words[dims[0] :]
         return " ".join(shown) + ("" if is_outermost or len(shown) == dims[0] else "..."), left
-    parts = []
+    rows = []
     for _ in range(dims[0]):
         if not words:
             break
         text, words = _nested(dims[1:], words, is_outermost=False)
-        parts.append(f"[{text}]")
-    return "".join(parts), words
+        rows.append(f"[{text}]")
+    return "".join(rows), words
 
 
 def _word(value: Any) -> str:

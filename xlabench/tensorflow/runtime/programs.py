@@ -126,9 +126,9 @@ class LoweredKernel:
         taken = [names.index(name) for name in lowered.inputs]
         if lowered.reads or lowered.writes:
             kept = {name: self._resources.kept(name, value) for name, value in lowered.initial.items()}
-            places = {name: number for number, name in enumerate(names)}
+            numbers = {name: number for number, name in enumerate(names)}
             reads, writes = (
-                [kept.get(name, places.get(name)) for name in part] for part in (lowered.reads, lowered.writes)
+                [kept.get(name, numbers.get(name)) for name in names_] for names_ in (lowered.reads, lowered.writes)
             )
             return lambda given: _changing(program, given, (taken, reads, writes), count), not kept
         if taken == list(range(len(inputs))):
@@ -146,16 +146,16 @@ def _feed(value: Any, name: str) -> Any:
 _PASS_ON = frozenset({"Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "PlaceholderWithDefault"})
 
 
-def _changing(program: Program, given: Sequence[Any], places: tuple[list[Any], ...], count: int) -> Sequence[Array]:
+def _changing(program: Program, given: Sequence[Any], arguments: tuple[list[Any], ...], count: int) -> Sequence[Array]:
     """Run a program that takes what variables hold after its inputs, and gives that after its outputs.
 
     A variable is the number of an input, or one that is kept for the node.
     """
-    taken, reads, writes = places
+    taken, reads, writes = arguments
     held = [one if isinstance(one, Variable) else given[one] for one in reads]
     results = program(*[given[number] for number in taken], *[one.value for one in held])
-    for place, value in zip(writes, results[count:], strict=True):
-        changed = place if isinstance(place, Variable) else given[place]
+    for target, value in zip(writes, results[count:], strict=True):
+        changed = target if isinstance(target, Variable) else given[target]
         changed.value = value
     return results[:count]
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from xlabench.tensorflow.framework.places import LOCAL, Place
+from xlabench.tensorflow.framework.device_names import LOCAL, DeviceName
 
 VARIABLE = "XLABENCH_TF_"
 DEFAULTS: Mapping[str, str] = {"CPU": "cpu", "GPU": "", "XLA_CPU": "cpu", "XLA_GPU": "nvptx:sim"}
@@ -24,34 +24,34 @@ class Device:
     """A device of this process.
 
     Attributes:
-        place: its name.
+        device_name: its name.
         spec: the engine that runs its kernels, one op at a time.
         cluster_spec: the engine that clusters on it are compiled by.
     """
 
-    place: Place
+    device_name: DeviceName
     spec: str
     cluster_spec: str
 
     @property
     def name(self) -> str:
         """The whole name."""
-        return str(self.place)
+        return str(self.device_name)
 
     @property
     def device_type(self) -> str:
         """Its kind."""
-        return self.place.type
+        return self.device_name.type
 
     @property
     def is_host(self) -> bool:
         """Whether its values lie in the host's memory."""
-        return self.place.type == "CPU"
+        return self.device_name.type == "CPU"
 
     @property
     def compiles(self) -> bool:
         """Whether all that runs on it is compiled."""
-        return self.place.type.startswith("XLA_")
+        return self.device_name.type.startswith("XLA_")
 
 
 def devices() -> dict[str, Device]:
@@ -60,6 +60,6 @@ def devices() -> dict[str, Device]:
     found = {}
     for kind, spec in specs.items():
         if spec:
-            place = Place(LOCAL.job, LOCAL.replica, LOCAL.task, kind, "0")
-            found[str(place)] = Device(place, spec, specs[CLUSTERS.get(kind, kind)])
+            device_name = DeviceName(LOCAL.job, LOCAL.replica, LOCAL.task, kind, "0")
+            found[str(device_name)] = Device(device_name, spec, specs[CLUSTERS.get(kind, kind)])
     return found

@@ -102,8 +102,8 @@ def _split(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
     if lengths.sum() != len(values):
         said = f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is {lengths.sum()}"
         raise raised(errors.InvalidArgumentError, node, said)
-    for number, part in enumerate(np.split(values, np.cumsum(lengths)[:-1]) if len(lengths) else ()):
-        _put(node, array, number, part)
+    for number, piece in enumerate(np.split(values, np.cumsum(lengths)[:-1]) if len(lengths) else ()):
+        _put(node, array, number, piece)
     return (flow,)
 
 
@@ -123,9 +123,9 @@ def _gathered(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
 
 
 def _joined(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
-    parts = [_element(node, inputs[0], number) for number in range(len(inputs[0].elements))]
-    lengths = np.array([len(one) for one in parts], np.int64)
-    return np.concatenate(parts) if parts else _together(node, inputs[0], ()), lengths
+    pieces = [_element(node, inputs[0], number) for number in range(len(inputs[0].elements))]
+    lengths = np.array([len(one) for one in pieces], np.int64)
+    return np.concatenate(pieces) if pieces else _together(node, inputs[0], ()), lengths
 
 
 def _size(_node: Node, inputs: Sequence[Any]) -> Sequence[Any]:

@@ -110,8 +110,8 @@ def _merged(node: Node, _resources: Resources) -> Kernel:
     def kernel(inputs: Sequence[Any]) -> Sequence[Any]:
         summary, seen = message_class("Summary")(), set[str]()
         for one in inputs:
-            part = message_class("Summary").FromString(np.asarray(one, object).reshape(-1)[0])
-            for value in part.value:
+            piece = message_class("Summary").FromString(np.asarray(one, object).reshape(-1)[0])
+            for value in piece.value:
                 if value.tag in seen:
                     said = f"Duplicate tag {value.tag} found in summary inputs"
                     raise raised(errors.InvalidArgumentError, node, said)

@@ -48,8 +48,8 @@ def _difference(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
     for name, one in (("x", x), ("y", y)):
         if one.ndim != 1:
             raise raised(errors.InvalidArgumentError, node, f"{name} should be a 1D vector.")
-    places = np.flatnonzero(~np.isin(x, y))
-    return x[places], places.astype(_index_type(node))
+    positions = np.flatnonzero(~np.isin(x, y))
+    return x[positions], positions.astype(_index_type(node))
 
 
 def _parted(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:

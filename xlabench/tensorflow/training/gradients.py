@@ -51,7 +51,7 @@ class IndexedSlices:
         return self.values.op
 
     @property
-    def fetch_parts(self) -> IndexedSlicesValue:
+    def fetch_components(self) -> IndexedSlicesValue:
         """What a session fetches for it."""
         return IndexedSlicesValue(self.values, self.indices, () if self.dense_shape is None else self.dense_shape)
 

@@ -46,12 +46,12 @@ def adams(
     gradient = each_once(gradient)
     root = _first("Sqrt", 1.0 - numbers["beta2_power"])
     rate = numbers["learning_rate"] * root / (1.0 - numbers["beta1_power"])
-    parts = {"beta1": gradient.values, "beta2": _first("Mul", gradient.values, gradient.values)}
+    pieces = {"beta1": gradient.values, "beta2": _first("Mul", gradient.values, gradient.values)}
     means = []
-    for slot, (word, part) in zip(slots, parts.items(), strict=True):
+    for slot, (word, piece) in zip(slots, pieces.items(), strict=True):
         kept = slot.assign(_first("Mul", slot.value(), numbers[word]), read_value=False)
         with get_default_graph().control_dependencies([kept]):
-            means.append(_added_to(slot, gradient.indices, _first("Mul", part, 1.0 - numbers[word])))
+            means.append(_added_to(slot, gradient.indices, _first("Mul", piece, 1.0 - numbers[word])))
     step = rate * means[0] / (_first("Sqrt", means[1]) + numbers["epsilon"])
     taken = variable.assign_sub(step, read_value=False)
     return group(taken, *(one.op for one in means))

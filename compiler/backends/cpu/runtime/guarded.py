@@ -44,11 +44,11 @@ def call(program: Program, *inputs: object, at_end: bool = True, watched: bool =
     """
     arrays = convert(inputs, program.parameters)
     with ExitStack() as stack:
-        places = [
+        arrays_ = [
             stack.enter_context(_guarded(leaf.size_bytes, _ALIGNMENT, str(leaf), at_end=at_end))
             for leaf in (*program.parameters, *program.results)
         ]
-        given, made = places[: len(arrays)], places[len(arrays) :]
+        given, made = arrays_[: len(arrays)], arrays_[len(arrays) :]
         for array, leaf, address in zip(arrays, program.parameters, given, strict=True):
             if array.size:
                 _view(leaf, address)[...] = array

@@ -3,7 +3,7 @@
 A kernel function is `void NAME(inputs..., outputs..., workspace, numbers...)` on a one-dimensional grid.  Functions of
 one kernel are launched one after the other, which is the only order between blocks that there is.
 
-Emitted into `Parts` of a module it is a part of a larger launch, which does its blocks in turn: it is told which thread
+Emitted into a `LaunchModule` it is called by a larger launch, which does its blocks in turn: it is told which thread
 of which block it is, and waits for as many threads as it is made for.
 """
 
@@ -84,19 +84,19 @@ _OWN = ((I32, "own.thread"), (I32, "own.block"))
 """What a part is told behind everything else."""
 _SOME = 1
 """The number of the barrier for some of a launch's threads: at number 0 the others are waiting already."""
-_PART = "alwaysinline convergent nounwind"
+_FUNCTION_ATTRIBUTES = "alwaysinline convergent nounwind"
 """LLVM may double a call before it looks inside, and a barrier or shuffle must stay where all threads come by."""
 
 
 @dataclass(slots=True)
-class Parts(Module):
-    """A module in which kernels are parts of one launch, whose blocks have `whole` threads."""
+class LaunchModule(Module):
+    """A module in which kernels are functions of one launch, whose blocks have `whole` threads."""
 
     whole: int = field(default=0, kw_only=True)
 
     @classmethod
-    def of(cls, module: Module, whole: int) -> Parts:
-        """The same module, which gets parts from now on."""
+    def of(cls, module: Module, whole: int) -> LaunchModule:
+        """The same module, which gets such functions from now on."""
         return cls(whole=whole, **{entry.name: getattr(module, entry.name) for entry in fields(module)})
 
 
@@ -130,10 +130,12 @@ def begin(  # noqa: PLR0913 - what a function is launched with
             (type_ if "readonly" in type_ else type_.replace("noalias ", ""), name) for type_, name in parameters
         ]
     name = f"{kernel.name}{suffix}"
-    if isinstance(module, Parts):
+    if isinstance(module, LaunchModule):
         # Within one launch others may write wherever this one reads.
         shared = [(type_.replace("noalias ", "").replace("readonly ", ""), name) for type_, name in parameters]
-        function = module.function(f"{name}.part", "void", [*shared, *_OWN], linkage="internal", attributes=_PART)
+        function = module.function(
+            f"{name}.part", "void", [*shared, *_OWN], linkage="internal", attributes=_FUNCTION_ATTRIBUTES
+        )
     else:
         # Asked for one block per multiprocessor at least: left to itself, ptxas spills registers to have room for more.
         attributes = f'nounwind "nvvm.maxntid"="{threads}" "nvvm.minctasm"="{resident}"'
@@ -184,7 +186,7 @@ def block(builder: Builder) -> Value:
 
 def _number(builder: Builder, register: str, argument: int) -> Value:
     """A number that a register holds, or that a part is told."""
-    if isinstance(builder.module, Parts):
+    if isinstance(builder.module, LaunchModule):
         type_, name = _OWN[argument]
         return builder.cast("zext", Value(type_, f"%{name}"), I64)
     callee = builder.module.declare(f"llvm.nvvm.read.ptx.sreg.{register}", I32, [])
@@ -200,7 +202,7 @@ def barrier(builder: Builder) -> None:
     """Wait for all threads of the block."""
     function, module = builder.function, builder.module
     function.waits = True
-    if isinstance(module, Parts) and function.threads < module.whole:
+    if isinstance(module, LaunchModule) and function.threads < module.whole:
         some_wait(builder, function.threads)
         return
     callee = builder.module.declare("llvm.nvvm.barrier.cta.sync.aligned.all", "void", [I32], "convergent nounwind")
@@ -263,8 +265,8 @@ def shuffle_up(builder: Builder, value: Value, distance: int) -> Value:
 def _shuffle_any(builder: Builder, value: Value, mode: str, amount: int, extent: tuple[int, int]) -> Value:
     """A value of any width from another lane; of a complex one both parts."""
     if value.type.startswith("{"):
-        parts = [complex_numbers.part(builder, value, number) for number in (0, 1)]
-        return complex_numbers.pair(builder, *(_shuffle_any(builder, p, mode, amount, extent) for p in parts))
+        components = [complex_numbers.component(builder, value, number) for number in (0, 1)]
+        return complex_numbers.pair(builder, *(_shuffle_any(builder, p, mode, amount, extent) for p in components))
     width = {"i1": 1, "float": 32, "double": 64}.get(value.type) or int(element_of(value.type)[1:])
     if width == 64:
         pair = builder.cast("bitcast", value, "<2 x i32>")

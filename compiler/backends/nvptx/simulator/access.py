@@ -63,7 +63,7 @@ def store(batch: Batch, space: str, addresses: Addresses, values: Array, *, is_s
     if space == GENERIC:
         space, addresses = _single_window(addresses)
     if space == GENERIC:
-        _split(batch, addresses, lambda sub, a, p: _store_part(batch, sub, a, values[p], is_strong=is_strong))
+        _split(batch, addresses, lambda sub, a, p: _store_lanes(batch, sub, a, values[p], is_strong=is_strong))
         return
     size = values.dtype.itemsize * values.shape[1]
     if space in ARENA_SPACES:
@@ -114,7 +114,7 @@ def _store_global(batch: Batch, addresses: Addresses, values: Array, *, is_stron
     batch.arena.store(index, values)
 
 
-def _store_part(batch: Batch, space: str, addresses: Addresses, values: Array, *, is_strong: bool) -> Array:
+def _store_lanes(batch: Batch, space: str, addresses: Addresses, values: Array, *, is_strong: bool) -> Array:
     store(batch, space, addresses, values, is_strong=is_strong)
     return values
 
@@ -143,8 +143,8 @@ def locate(batch: Batch, space: str, addresses: Addresses, dtype: np.dtype[Any])
 
 def _byte_offsets(batch: Batch, index: Index, size: int) -> Lanes:
     """Where in global memory each active lane's access begins."""
-    places = np.arange(index.start, index.stop) if isinstance(index, slice) else index
-    return np.broadcast_to(places * size, (batch.active_count,))
+    positions = np.arange(index.start, index.stop) if isinstance(index, slice) else index
+    return np.broadcast_to(positions * size, (batch.active_count,))
 
 
 def by_window(batch: Batch, space: str, addresses: Addresses, serve: Callable[[str, Addresses, Lanes], Array]) -> Array:
@@ -168,9 +168,9 @@ def _resolve(batch: Batch, space: str, addresses: Addresses, size: int) -> tuple
 
 
 def _check_initialised(memory: Store, index: Index, size: int, space: str) -> None:
-    place = memory.first_invalid(index, size)
-    if place is not None:
-        raise Fault("uninitialised", f"{size} bytes of {space} memory are read that nothing has written", place)
+    position = memory.first_invalid(index, size)
+    if position is not None:
+        raise Fault("uninitialised", f"{size} bytes of {space} memory are read that nothing has written", position)
 
 
 def _single_window(addresses: Addresses) -> tuple[str, Addresses]:
@@ -191,26 +191,26 @@ def _split(batch: Batch, addresses: Addresses, serve: Callable[[str, Addresses, 
         for space in ("shared", "local", "global"):
             base = np.uint64(_WINDOWS[space])
             mine = rest if space == "global" else rest & (addresses - base < np.uint64(WINDOW))
-            places = np.flatnonzero(mine)
+            positions = np.flatnonzero(mine)
             rest = rest & ~mine
-            if not places.size:
+            if not positions.size:
                 continue
-            batch.index = active[places]
-            part = addresses[places]
-            values = _serve_part(serve, space, part if space == "global" else part - base, places)
+            batch.index = active[positions]
+            selected = addresses[positions]
+            values = _serve_space(serve, space, selected if space == "global" else selected - base, positions)
             if result is None:
                 result = np.zeros((addresses.size, *values.shape[1:]), values.dtype)
-            result[places] = values
+            result[positions] = values
     finally:
         batch.index = saved
     assert result is not None
     return result
 
 
-def _serve_part(
-    serve: Callable[[str, Addresses, Lanes], Array], space: str, addresses: Addresses, places: Lanes
+def _serve_space(
+    serve: Callable[[str, Addresses, Lanes], Array], space: str, addresses: Addresses, positions: Lanes
 ) -> Array:
     try:
-        return serve(space, addresses, places)
+        return serve(space, addresses, positions)
     except Fault as fault:
-        raise Fault(fault.kind, fault.message, int(places[fault.place])) from None
+        raise Fault(fault.kind, fault.message, int(positions[fault.position])) from None

@@ -30,7 +30,7 @@ class ActiveLanes:
         key: equal for equal lanes of one batch.
         warps: the number of each lane's warp, in ascending order.
         blocks: the number of each lane's block in the grid.
-        places: the number of each lane within its warp.
+        positions: the number of each lane within its warp.
         executing: the numbers of the warps that take part, each once, to index clocks with.
         warp_count: how many warps these are.
     """
@@ -39,7 +39,7 @@ class ActiveLanes:
     key: bytes
     warps: Lanes
     blocks: Lanes
-    places: Lanes
+    positions: Lanes
     executing: Any
     warp_count: int
 
@@ -77,15 +77,15 @@ class Forms(Generic[Found]):
             size: bytes of each lane's access.
             find: what lanes, addresses and size come to.
         """
-        places = addresses.view(np.int64)
-        moved = int(np.minimum.reduce(places)) // self.unit
-        places = places - moved * self.unit
-        key = lanes.key, size, places.tobytes()
+        positions = addresses.view(np.int64)
+        moved = int(np.minimum.reduce(positions)) // self.unit
+        positions = positions - moved * self.unit
+        key = lanes.key, size, positions.tobytes()
         known = self.found.get(key)
         if known is None:
             if len(self.found) >= _MOST_FORMS:
                 self.found.clear()
-            known = self.found[key] = find(lanes, places, size)
+            known = self.found[key] = find(lanes, positions, size)
         return known, moved
 
     def forget(self) -> None:

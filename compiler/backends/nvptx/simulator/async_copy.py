@@ -81,8 +81,8 @@ def decode_copy_access(operands: Operands) -> Action:
             touch(batch, "global", sources, size)
         else:
             saved = batch.index
-            for places, offset, step in _pieces(batch, wanted, size):
-                touch(batch, "global", sources[places] + np.uint64(offset), step)
+            for positions, offset, step in _pieces(batch, wanted, size):
+                touch(batch, "global", sources[positions] + np.uint64(offset), step)
             batch.index = saved
         touch(batch, "shared", np.broadcast_to(destination(batch), (batch.active_count,)), size)
 
@@ -102,11 +102,11 @@ def _pieces(batch: Batch, wanted: Lanes, size: int) -> Iterator[tuple[Lanes, int
     """Of copies cut short the places of lanes, the offset and the size of each access, for which these are active."""
     active = batch.active
     for amount in np.unique(wanted):
-        places = np.flatnonzero(wanted == amount)
-        batch.index = active[places]
+        positions = np.flatnonzero(wanted == amount)
+        batch.index = active[positions]
         step = size if amount == size else 1
         for offset in range(0, int(amount), step):
-            yield places, offset, step
+            yield positions, offset, step
 
 
 def _read_source(batch: Batch, sources: Addresses, size: int, valid_size: int | None) -> Array:
@@ -117,9 +117,9 @@ def _read_source(batch: Batch, sources: Addresses, size: int, valid_size: int | 
         return np.array(np.broadcast_to(load(batch, "global", sources, _BYTE, size), (sources.size, size)))
     values = np.zeros((sources.size, size), np.uint8)
     saved = batch.index
-    for places, offset, step in _pieces(batch, wanted, size):
-        part = load(batch, "global", sources[places] + np.uint64(offset), _BYTE, step)
-        values[places, offset : offset + step] = part
+    for positions, offset, step in _pieces(batch, wanted, size):
+        loaded = load(batch, "global", sources[positions] + np.uint64(offset), _BYTE, step)
+        values[positions, offset : offset + step] = loaded
     batch.index = saved
     return values
 
@@ -159,8 +159,8 @@ def _land(batch: Batch, allowed: int) -> None:
         elif not lands.any():
             rest.append(copy)
         else:
-            _complete(batch, copy.part(lands))
-            rest.append(copy.part(~lands))
+            _complete(batch, copy.chosen(lands))
+            rest.append(copy.chosen(~lands))
     batch.pending = rest
 
 

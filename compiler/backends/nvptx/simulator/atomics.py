@@ -50,8 +50,8 @@ def decode_atomic(operands: Operands) -> Action:
         values = [batch.read_full(source) for source in slots]
         where = np.broadcast_to(addresses(batch), (batch.active_count,))
 
-        def serve(part: str, part_addresses: Addresses, places: Lanes) -> Array:
-            return update(batch, part, part_addresses, [value[places] for value in values])
+        def serve(space_: str, space_addresses: Addresses, positions: Lanes) -> Array:
+            return update(batch, space_, space_addresses, [value[positions] for value in values])
 
         old = by_window(batch, space, where, serve)
         if slot is not None:
@@ -69,31 +69,31 @@ class _Update:
         self.at_once = at_once
 
     def __call__(self, batch: Batch, space: str, addresses: Addresses, values: list[Array]) -> Array:
-        memory, places = locate(batch, space, addresses, self.dtype)
+        memory, elements = locate(batch, space, addresses, self.dtype)
         view = memory.data.view(self.dtype)
         if self.at_once is not None:
             function, kind = self.at_once
-            function.at(view.view(kind), places, values[0].view(kind))
+            function.at(view.view(kind), elements, values[0].view(kind))
             return values[0]
-        old = np.empty(places.size, self.dtype)
-        for turn in _turns(places):
-            at = places[turn]
+        old = np.empty(elements.size, self.dtype)
+        for turn in _turns(elements):
+            at = elements[turn]
             old[turn] = view[at]
             view[at] = self.combine(old[turn], *(value[turn] for value in values))
         return old
 
 
-def _turns(places: Lanes) -> list[Lanes]:
+def _turns(elements: Lanes) -> list[Lanes]:
     """Sets of lanes with distinct places, in which every lane comes after those before it with its place."""
-    order = np.argsort(places, kind="stable")
-    ordered = places[order]
-    is_first = np.ones(places.size, np.bool_)
+    order = np.argsort(elements, kind="stable")
+    ordered = elements[order]
+    is_first = np.ones(elements.size, np.bool_)
     is_first[1:] = ordered[1:] != ordered[:-1]
-    count = np.arange(places.size)
+    count = np.arange(elements.size)
     rank = count - np.maximum.accumulate(np.where(is_first, count, 0))
     by_rank = np.argsort(rank, kind="stable")
     ends = np.flatnonzero(np.diff(rank[by_rank])) + 1
-    return [order[part] for part in np.split(by_rank, ends)]
+    return [order[ranks_] for ranks_ in np.split(by_rank, ends)]
 
 
 def _combination(name: str, type_: str) -> Callable[..., Any] | None:

@@ -60,7 +60,7 @@ class BankCounter:
 def passes_of(lanes: ActiveLanes, addresses: NDArray[np.int64], size: int) -> Passes:
     """The passes of an access of so many bytes a lane at these addresses."""
     together = min(_BANKS, _PASS_BYTES // max(size, _WORD_BYTES))
-    group = (lanes.warps * _BANKS + lanes.places) // together
+    group = (lanes.warps * _BANKS + lanes.positions) // together
     first = np.broadcast_to(addresses, group.shape) // _WORD_BYTES
     words = np.concatenate([first + step for step in range(max(1, size // _WORD_BYTES))])
     wanted = np.unique(np.tile(group, words.size // group.size) << _GROUP_SHIFT | words)

@@ -52,7 +52,7 @@ class Observer(Protocol):
     def access_local(self) -> None:
         """The active lanes load or store local memory."""
 
-    def update(self, batch: Batch, places: Lanes) -> None:
+    def update(self, batch: Batch, elements: Lanes) -> None:
         """The active lanes update these places, one after the other where they meet."""
 
     def meet(self, batch: Batch, lanes: Lanes) -> None:
@@ -132,7 +132,7 @@ class PendingCopy:
     values: Array
     group: Lanes
 
-    def part(self, chosen: NDArray[np.bool_]) -> PendingCopy:
+    def chosen(self, chosen: NDArray[np.bool_]) -> PendingCopy:
         """The copies of some lanes."""
         group = self.group if self.group.size == 1 else self.group[chosen]
         return PendingCopy(self.lanes[chosen], self.index[chosen], self.values[chosen], group)
@@ -235,8 +235,8 @@ class Batch:
         if not self._groups:
             return None
         self.pc = min(self._groups)
-        parts = self._groups.pop(self.pc)
-        lanes = parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
+        groups = self._groups.pop(self.pc)
+        lanes = groups[0] if len(groups) == 1 else np.sort(np.concatenate(groups))
         self.index = None if lanes.size == self.lane_count else lanes
         return self.pc
 
@@ -300,16 +300,16 @@ class Batch:
         """The lanes of one warp must be at the same aligned barrier instruction."""
         if len({w.pc for w in here}) == 1 or not any(w.is_aligned for w in here):
             return
-        place = np.full(int(self.warp_of_lane.max()) + 1, -2, np.int64)
+        expected_pc = np.full(int(self.warp_of_lane.max()) + 1, -2, np.int64)
         for waiting in here:
             warps = self.warp_of_lane[waiting.lanes]
-            differs = (place[warps] != -2) & (place[warps] != waiting.pc)
+            differs = (expected_pc[warps] != -2) & (expected_pc[warps] != waiting.pc)
             if differs.any():
                 self.pc = max(waiting.pc, 0)
                 lane = int(waiting.lanes[int(np.argmax(differs))])
                 message = "the threads of one warp wait at different barrier instructions"
                 raise Fault("divergent-barrier", message, lane=lane)
-            place[warps] = waiting.pc
+            expected_pc[warps] = waiting.pc
 
     def _deadlock(self) -> None:
         waiting = min((w for w in self._waiting if w.pc >= 0), key=lambda w: w.pc)

@@ -30,7 +30,7 @@ def decode_carry(operands: Operands) -> Action:
     operation = _OPCODES[instruction.opcode]
     flag = operands.slots.register(_FLAG, "pred")
     target = operands.register(operands[0])
-    sources = [operands.source(operands[place], type_) for place in range(1, 4 if operation == "mad" else 3)]
+    sources = [operands.source(operands[position], type_) for position in range(1, 4 if operation == "mad" else 3)]
     reads, writes = instruction.opcode.endswith("c"), "cc" in instruction.modifiers
     high = multiply_high(is_signed=type_[0] == "s") if "hi" in instruction.modifiers else np.multiply
 
@@ -48,11 +48,11 @@ def decode_carry(operands: Operands) -> Action:
 
 
 def _add(a: Array, b: Array, carry: Array) -> tuple[Array, Array]:
-    part = a + b
-    total = part + carry.astype(a.dtype)
-    return total, (part < a) | (total < part)
+    partial = a + b
+    total = partial + carry.astype(a.dtype)
+    return total, (partial < a) | (total < partial)
 
 
 def _subtract(a: Array, b: Array, borrow: Array) -> tuple[Array, Array]:
-    part = a - b
-    return part - borrow.astype(a.dtype), (a < b) | ((part == 0) & borrow)
+    partial = a - b
+    return partial - borrow.astype(a.dtype), (a < b) | ((partial == 0) & borrow)

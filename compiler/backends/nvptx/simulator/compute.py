@@ -99,10 +99,10 @@ def decode_pure(operands: Operands) -> Action:
     target = operands[0]
     is_loose = operands.instruction.opcode == "cvt"
     slots, function = [], operation.function
-    for place, type_ in enumerate(operation.operands):
-        operand = operands[place + 1]
+    for number, type_ in enumerate(operation.operands):
+        operand = operands[number + 1]
         if is_loose and isinstance(operand, Register) and operands.dtype(operand) != storage(TYPE_BITS[type_]):
-            function = _narrowed(function, place, TYPE_BITS[type_])
+            function = _narrowed(function, number, TYPE_BITS[type_])
             slots.append(operands.register(operand))
         else:
             slots.append(operands.source(operand, type_))
@@ -115,13 +115,13 @@ def decode_pure(operands: Operands) -> Action:
     return Compute(resize(function, operation.result, bits), operands.register(target), slots, kind)
 
 
-def _narrowed(function: RawFunction, place: int, bits: int) -> RawFunction:
+def _narrowed(function: RawFunction, operand_number: int, bits: int) -> RawFunction:
     """Read only the lower bits of an operand in a wider register."""
     narrow = storage(bits)
 
     def apply(*raws: Array) -> Array:
         values = list(raws)
-        values[place] = values[place].astype(narrow)
+        values[operand_number] = values[operand_number].astype(narrow)
         result: Array = function(*values)
         return result
 
@@ -162,14 +162,14 @@ def _clock(target: int, dtype: np.dtype[np.generic]) -> Action:
 def _unpack(operands: Operands, target: Group, type_: str) -> Action:
     source = operands.source(operands[1], type_)
     count = len(target.items)
-    part = storage(TYPE_BITS[type_] // count)
+    dtype = storage(TYPE_BITS[type_] // count)
 
-    def piece(place: int) -> RawFunction:
-        return lambda a: np.ascontiguousarray(np.ascontiguousarray(a).view(part)[place::count])
+    def piece(number: int) -> RawFunction:
+        return lambda a: np.ascontiguousarray(np.ascontiguousarray(a).view(dtype)[number::count])
 
     # All pieces are taken before any is written: the source may be one of the targets.
     wanted = [(i, operands.register(item)) for i, item in enumerate(target.items) if not isinstance(item, Sink)]
-    functions = [(piece(place), slot) for place, slot in wanted]
+    functions = [(piece(number), slot) for number, slot in wanted]
 
     def act(batch: Batch) -> None:
         value = batch.read(source)
@@ -181,9 +181,9 @@ def _unpack(operands: Operands, target: Group, type_: str) -> Action:
 
 def _pack(operands: Operands, target: Operand, source: Group) -> Action:
     bits = TYPE_BITS[operands.register_type(target)]
-    part = bits // len(source.items)
-    whole, dtype = storage(bits), storage(part)
-    slots = [operands.source(item, f"b{part}") for item in source.items]
+    width = bits // len(source.items)
+    whole, dtype = storage(bits), storage(width)
+    slots = [operands.source(item, f"b{width}") for item in source.items]
 
     def pack(*raws: Array) -> Array:
         columns = np.broadcast_arrays(*raws)
@@ -224,8 +224,8 @@ def decode_set_predicate(operands: Operands) -> Action:
     pair = operands[0]
     targets = (pair.first, pair.second) if isinstance(pair, Pair) else (pair,)
     actions = [
-        (operands.target(target, "pred"), bool(place))
-        for place, target in enumerate(targets)
+        (operands.target(target, "pred"), bool(is_second))
+        for is_second, target in enumerate(targets)
         if not isinstance(target, Sink)
     ]
 
@@ -254,8 +254,8 @@ def _set_packed_predicates(operands: Operands, type_: str) -> Action:
     relate = compared
     sources = [operands.source(operands[1], type_), operands.source(operands[2], type_)]
 
-    def half(place: int) -> RawFunction:
-        shift = np.uint32(16 * place)
+    def half(number: int) -> RawFunction:
+        shift = np.uint32(16 * number)
         return lambda a, b: relate(*((x >> shift).astype(np.uint16) for x in (a, b)))
 
     targets = [(half(i), t) for i, t in enumerate((pair.first, pair.second)) if not isinstance(t, Sink)]

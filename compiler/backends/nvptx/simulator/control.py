@@ -31,8 +31,8 @@ def decode_guard(operands: Operands) -> _Chosen | None:
             value = ~value
         if value.size == 1:
             return None if value[0] else np.empty(0, np.int64)
-        places = np.flatnonzero(value)
-        return None if places.size == value.size else places
+        positions = np.flatnonzero(value)
+        return None if positions.size == value.size else positions
 
     return chosen
 
@@ -41,12 +41,12 @@ def guarded(action: Action, chosen: _Chosen) -> Action:
     """An instruction that executes only where its guard holds."""
 
     def act(batch: Batch) -> None:
-        places = chosen(batch)
-        if places is None:
+        positions = chosen(batch)
+        if positions is None:
             action(batch)
-        elif places.size:
+        elif positions.size:
             saved = batch.index
-            batch.index = batch.active[places]
+            batch.index = batch.active[positions]
             try:
                 action(batch)
             finally:
@@ -62,22 +62,22 @@ def jump(target: int, chosen: _Chosen | None) -> Action:
     choose = chosen
 
     def act(batch: Batch) -> int | None:
-        places = choose(batch)
-        if places is None:
+        positions = choose(batch)
+        if positions is None:
             return target
-        if not places.size:
+        if not positions.size:
             return None
-        return _part(batch, places, target)
+        return _split_off(batch, positions, target)
 
     return act
 
 
-def _part(batch: Batch, places: Lanes, target: int) -> int:
+def _split_off(batch: Batch, positions: Lanes, target: int) -> int:
     active = batch.active
     stays = np.ones(active.size, np.bool_)
-    stays[places] = False
+    stays[positions] = False
     batch.put(batch.pc + 1, active[stays])
-    batch.put(target, active[places])
+    batch.put(target, active[positions])
     return RESCHEDULE
 
 
@@ -93,15 +93,15 @@ def decode_indexed_jump(operands: Operands, targets: Sequence[int], chosen: _Cho
     table = np.array(targets)
 
     def act(batch: Batch) -> int | None:
-        places = None if chosen is None else chosen(batch)
+        positions = None if chosen is None else chosen(batch)
         number = batch.read_full(slot)
         active = batch.active
-        if places is not None:
-            number = number[places]
+        if positions is not None:
+            number = number[positions]
             stays = np.ones(active.size, np.bool_)
-            stays[places] = False
+            stays[positions] = False
             batch.put(batch.pc + 1, active[stays])
-            active = active[places]
+            active = active[positions]
         if not active.size:
             return RESCHEDULE
         if (number >= table.size).any():
@@ -119,16 +119,16 @@ def finish(chosen: _Chosen | None) -> Action:
     """`exit`, and `ret` of a kernel."""
 
     def act(batch: Batch) -> int | None:
-        places = None if chosen is None else chosen(batch)
+        positions = None if chosen is None else chosen(batch)
         active = batch.active
-        if places is None:
+        if positions is None:
             batch.retire(active)
             return RESCHEDULE
-        if not places.size:
+        if not positions.size:
             return None
-        batch.retire(active[places])
+        batch.retire(active[positions])
         stays = np.ones(active.size, np.bool_)
-        stays[places] = False
+        stays[positions] = False
         batch.put(batch.pc + 1, active[stays])
         return RESCHEDULE
 
@@ -164,17 +164,17 @@ def decode_barrier(operands: Operands) -> Action:
     return act
 
 
-def _constant(operands: Operands, place: int) -> int:
-    operand = operands[place]
+def _constant(operands: Operands, number: int) -> int:
+    operand = operands[number]
     if not isinstance(operand, Immediate):
         operands.unsupported("barrier numbers and counts must be constants")
     assert isinstance(operand, Immediate)
     return int(operand.value)
 
 
-def label_of(operands: Operands, place: int) -> str:
+def label_of(operands: Operands, number: int) -> str:
     """A branch's label, unique among the expansions of its function."""
-    operand = operands[place]
+    operand = operands[number]
     if not isinstance(operand, Symbol):
         operands.fail(f"{operands.instruction.name} wants a label")
     assert isinstance(operand, Symbol)

@@ -22,16 +22,16 @@ KINDS = (
 class Fault(Exception):
     """A fault of one lane, on its way to where line, block and thread are known.
 
-    `place` counts among the lanes for which the instruction was executing; `lane` is set instead where the fault is
+    `position` counts among the lanes for which the instruction was executing; `lane` is set instead where the fault is
     not tied to those.
     """
 
-    def __init__(self, kind: str, message: str, place: int = 0, *, lane: int | None = None) -> None:
+    def __init__(self, kind: str, message: str, position: int = 0, *, lane: int | None = None) -> None:
         assert kind in KINDS
         super().__init__(message)
         self.kind = kind
         self.message = message
-        self.place = place
+        self.position = position
         self.lane = lane
 
 

@@ -71,11 +71,11 @@ def _expand(module: PtxModule, program: FlatProgram, scope: Scope, stack: tuple[
         program.variables[key] = variable
     instructions = function.instructions
     assert instructions is not None
-    places: dict[int, list[str]] = {}
-    for label, place in function.labels.items():
-        places.setdefault(place, []).append(scope.prefix + label)
-    for place, instruction in enumerate(instructions):
-        for label in places.get(place, ()):
+    labels_at: dict[int, list[str]] = {}
+    for label, position in function.labels.items():
+        labels_at.setdefault(position, []).append(scope.prefix + label)
+    for position, instruction in enumerate(instructions):
+        for label in labels_at.get(position, ()):
             program.labels[label] = len(program.placed)
         if instruction.opcode == "call":
             _call(module, program, instruction, scope, (*stack, function.name))
@@ -83,7 +83,7 @@ def _expand(module: PtxModule, program: FlatProgram, scope: Scope, stack: tuple[
             program.placed.append(Placed(instruction, scope, end))
         else:
             program.placed.append(Placed(instruction, scope))
-    for label in places.get(len(instructions), ()):
+    for label in labels_at.get(len(instructions), ()):
         program.labels[label] = len(program.placed)
     program.labels[end] = len(program.placed)
 

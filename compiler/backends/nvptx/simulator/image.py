@@ -29,7 +29,7 @@ class Image:
     addresses: dict[str, int]
 
     @staticmethod
-    def place(module: PtxModule, arena: Arena) -> Image:
+    def load(module: PtxModule, arena: Arena) -> Image:
         """Allocate and fill the variables; without an initialiser they are zero, as the language says."""
         stored = [v for v in module.variables.values() if v.space in ("global", "const")]
         allocations: dict[str, Allocation] = {}

@@ -211,16 +211,16 @@ def count_ones(a: Array) -> Array:
 
 def _leading_one(a: Array) -> Array:
     """The place of the highest one bit, -1 for 0; exact, where log2 of a float would not be."""
-    place = np.full(a.shape, -1, np.int64)
+    position = np.full(a.shape, -1, np.int64)
     rest = a.copy()
     width = _bits(a) // 2
-    place[rest != 0] = 0
+    position[rest != 0] = 0
     while width:
         is_high = rest >= a.dtype.type(1) << a.dtype.type(width)
-        place[is_high] += width
+        position[is_high] += width
         rest = np.where(is_high, rest >> a.dtype.type(width), rest)
         width //= 2
-    return place
+    return position
 
 
 def count_leading_zeros(a: Array) -> Array:
@@ -233,10 +233,10 @@ def find_leading(*, is_signed: bool, as_shift: bool) -> Function:
 
     def apply(a: Array) -> Array:
         value = np.where(signed(a) < 0, ~a, a) if is_signed else a
-        place = _leading_one(value)
+        position = _leading_one(value)
         if as_shift:
-            place = np.where(place < 0, place, _bits(a) - 1 - place)
-        return place.astype(np.uint32)
+            position = np.where(position < 0, position, _bits(a) - 1 - position)
+        return position.astype(np.uint32)
 
     return apply
 
@@ -245,12 +245,12 @@ def permute_bytes(a: Array, b: Array, c: Array) -> Array:
     """`prmt`: each nibble of `c` picks a byte of `b:a`, or its sign."""
     both = (b.astype(np.uint64) << np.uint64(32)) | a
     result = np.zeros(both.shape, np.uint64)
-    for place in range(4):
-        selector = (c >> np.uint32(4 * place)).astype(np.uint64)
+    for number in range(4):
+        selector = (c >> np.uint32(4 * number)).astype(np.uint64)
         byte = (both >> ((selector & np.uint64(7)) * np.uint64(8))) & np.uint64(0xFF)
         is_sign = (selector & np.uint64(8)) != 0
         byte = np.where(is_sign, (byte >> np.uint64(7)) * np.uint64(0xFF), byte)
-        result |= byte << np.uint64(8 * place)
+        result |= byte << np.uint64(8 * number)
     return result.astype(np.uint32)
 
 

@@ -44,7 +44,7 @@ def lay_out(program: Program, image: Image, dynamic_bytes: int) -> Layout:
     used = program.slots.symbols
     static = {n: v for n, v in shared.items() if n in used and not _is_dynamic(v)}
     addresses = dict(image.addresses)
-    shared_bytes = _place(addresses, static.items(), 0)
+    shared_bytes = _lay_out(addresses, static.items(), 0)
     dynamic = [(n, v) for n, v in shared.items() if n in used and _is_dynamic(v)]
     for name, variable in dynamic:
         shared_bytes = -(-shared_bytes // variable.align) * variable.align
@@ -52,7 +52,7 @@ def lay_out(program: Program, image: Image, dynamic_bytes: int) -> Layout:
     for name, _ in dynamic:
         addresses[name] = shared_bytes
     local = {n: v for n, v in program.variables.items() if v.space in ("local", "param")}
-    local_bytes = _place(addresses, local.items(), 0)
+    local_bytes = _lay_out(addresses, local.items(), 0)
     return Layout(addresses, shared_bytes + dynamic_bytes, dynamic_bytes, local_bytes)
 
 
@@ -60,7 +60,7 @@ def _is_dynamic(variable: Variable) -> bool:
     return variable.is_extern or variable.size_bytes == 0
 
 
-def _place(addresses: dict[str, int], variables: Iterable[tuple[str, Variable]], offset: int) -> int:
+def _lay_out(addresses: dict[str, int], variables: Iterable[tuple[str, Variable]], offset: int) -> int:
     for name, variable in variables:
         offset = -(-offset // variable.align) * variable.align
         addresses[name] = offset

@@ -127,7 +127,7 @@ class Machine:
     def load(self, module: PtxModule) -> None:
         """Place a module's global and constant variables; a second time does nothing."""
         if id(module) not in self._images:
-            self._images[id(module)] = Image.place(module, self._arena)
+            self._images[id(module)] = Image.load(module, self._arena)
 
     def launch(  # noqa: PLR0913 - the shape of every launch interface there is
         self,
@@ -324,7 +324,7 @@ class _Launch:
         return Fault("endless-loop", message, lane=int(batch.active[0]))
 
     def _diagnosis(self, batch: Batch, fault: Fault) -> SimulationError:
-        lane = int(batch.active[fault.place]) if fault.lane is None else fault.lane
+        lane = int(batch.active[fault.position]) if fault.lane is None else fault.lane
         span = self.program.instructions[batch.pc].span
         geometry = batch.geometry
         return SimulationError(fault.kind, fault.message, span, geometry.block_at(lane), geometry.thread_at(lane))

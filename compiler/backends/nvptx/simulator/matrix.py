@@ -71,8 +71,8 @@ def decode_matrix_multiply(operands: Operands) -> Action:
     return act
 
 
-def _items(operands: Operands, place: int) -> tuple[Operand, ...]:
-    operand = operands[place]
+def _items(operands: Operands, number: int) -> tuple[Operand, ...]:
+    operand = operands[number]
     return operand.items if isinstance(operand, Group) else (operand,)
 
 
@@ -113,17 +113,17 @@ def _gather(batch: Batch, slots: list[int], type_: str, shape: tuple[int, int], 
     return matrix
 
 
-def _result_places(rows: int, registers: int) -> list[list[tuple[NDArray[np.int64], NDArray[np.int64]]]]:
+def _result_positions(rows: int, registers: int) -> list[list[tuple[NDArray[np.int64], NDArray[np.int64]]]]:
     """For each register of a 16x8 or 8x8 result the places of its elements."""
     pairs = rows // 8
     per = 2 * pairs // registers
-    places = [(_GROUP + 8 * (i >> 1), 2 * _THREAD + (i & 1)) for i in range(2 * pairs)]
-    return [places[register * per : (register + 1) * per] for register in range(registers)]
+    positions = [(_GROUP + 8 * (i >> 1), 2 * _THREAD + (i & 1)) for i in range(2 * pairs)]
+    return [positions[register * per : (register + 1) * per] for register in range(registers)]
 
 
 def _gather_result(batch: Batch, slots: list[int], type_: str, rows: int, warps: int) -> NDArray[Any]:
     matrix: NDArray[Any] = np.zeros((warps, rows, 8), np.int64 if type_ == "s32" else np.float64)
-    for slot, places in zip(slots, _result_places(rows, len(slots)), strict=True):
+    for slot, positions in zip(slots, _result_positions(rows, len(slots)), strict=True):
         raw = batch.read_full(slot)
         if type_ == "s32":
             values: NDArray[Any] = np.ascontiguousarray(raw).view(np.int32).reshape(warps, 32, 1)
@@ -131,7 +131,7 @@ def _gather_result(batch: Batch, slots: list[int], type_: str, rows: int, warps:
             values = _numbers(raw, "f16").reshape(warps, 32, 2)
         else:
             values = to_wide(raw, FORMATS[type_]).reshape(warps, 32, 1)
-        for element, (row, column) in enumerate(places):
+        for element, (row, column) in enumerate(positions):
             matrix[:, row, column] = values[:, :, element]
     return matrix
 
@@ -139,8 +139,8 @@ def _gather_result(batch: Batch, slots: list[int], type_: str, rows: int, warps:
 def _scatter_result(total: NDArray[Any], type_: str, registers: int, *, saturates: bool) -> list[Array]:
     """The registers that hold a result, each over all lanes."""
     result = []
-    for places in _result_places(total.shape[1], registers):
-        columns = np.stack([total[:, row, column].reshape(-1) for row, column in places], axis=1)
+    for positions in _result_positions(total.shape[1], registers):
+        columns = np.stack([total[:, row, column].reshape(-1) for row, column in positions], axis=1)
         if type_ == "s32":
             if saturates:
                 columns = np.clip(columns, -(2**31), 2**31 - 1)

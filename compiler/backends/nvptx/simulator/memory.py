@@ -117,9 +117,9 @@ def check_alignment(addresses: Addresses, size: int) -> None:
     """Every access lies at a multiple of its size."""
     low_bits = np.uint64(size - 1)
     if np.bitwise_or.reduce(addresses) & low_bits:
-        place = int(np.argmax(addresses & low_bits != 0))
-        message = f"address {int(addresses[place]):#x} is not a multiple of the access size {size}"
-        raise Fault("misaligned", message, place)
+        position = int(np.argmax(addresses & low_bits != 0))
+        message = f"address {int(addresses[position]):#x} is not a multiple of the access size {size}"
+        raise Fault("misaligned", message, position)
 
 
 class Arena(Store):
@@ -153,19 +153,19 @@ class Arena(Store):
 
     def free(self, address: int) -> None:
         """Give an allocation back; what lies at the top is used again."""
-        place = bisect_right(self._starts, address) - 1
-        if place < 0 or self._starts[place] != address:
+        position = bisect_right(self._starts, address) - 1
+        if position < 0 or self._starts[position] != address:
             raise ValueError(f"no allocation begins at {address:#x}")
-        del self._starts[place], self._allocations[place]
+        del self._starts[position], self._allocations[position]
         end = self._allocations[-1].end - GLOBAL_BASE if self._allocations else 0
         self._top = -(-(end + _GUARD) // _ALIGNMENT) * _ALIGNMENT
 
     def find(self, address: int) -> Allocation | None:
         """The allocation that holds an address; an empty one holds its start."""
-        place = bisect_right(self._starts, address) - 1
-        if place < 0:
+        position = bisect_right(self._starts, address) - 1
+        if position < 0:
             return None
-        allocation = self._allocations[place]
+        allocation = self._allocations[position]
         return allocation if address < max(allocation.end, allocation.start + 1) else None
 
     def resolve(self, addresses: Addresses, size: int, *, writes: bool) -> tuple[Index, bool]:
@@ -192,21 +192,21 @@ class Arena(Store):
         if starts.size:
             is_outside |= addresses + np.uint64(size) > ends[owner]
         if is_outside.any():
-            place = int(np.argmax(is_outside))
-            raise Fault("out-of-bounds", self._describe(int(addresses[place]), size), place)
+            position = int(np.argmax(is_outside))
+            raise Fault("out-of-bounds", self._describe(int(addresses[position]), size), position)
         if writes:
             is_locked = ~np.array([a.is_writable for a in self._allocations])[owner]
             if is_locked.any():
-                place = int(np.argmax(is_locked))
-                message = f"a write to {int(addresses[place]):#x}, which is constant memory"
-                raise Fault("read-only", message, place)
+                position = int(np.argmax(is_locked))
+                message = f"a write to {int(addresses[position]):#x}, which is constant memory"
+                raise Fault("read-only", message, position)
         return bool(np.array([a.is_complete for a in self._allocations])[owner].all())
 
     def _describe(self, address: int, size: int) -> str:
         text = f"{size} bytes at {address:#x} lie outside every allocation"
-        place = bisect_right(self._starts, address) - 1
-        if place >= 0:
-            near = self._allocations[place]
+        position = bisect_right(self._starts, address) - 1
+        if position >= 0:
+            near = self._allocations[position]
             named = f", {near.name}," if near.name else ""
             size, byte = near.end - near.start, address - near.start
             text += f"; the nearest one below{named} has {size} bytes, this is its byte {byte}"
@@ -235,8 +235,8 @@ class LaneMemory(Store):
         last = self.size_bytes - size
         if int(np.maximum.reduce(addresses)) > last:
             everyone = np.broadcast_to(addresses, owners.shape)
-            place = int(np.argmax(everyone > np.uint64(last))) if last >= 0 else 0
-            address = int(everyone[place])
+            position = int(np.argmax(everyone > np.uint64(last))) if last >= 0 else 0
+            address = int(everyone[position])
             message = f"{size} bytes at {address:#x} lie outside the {self.size_bytes} bytes of {self.space} memory"
-            raise Fault("out-of-bounds", message, place)
+            raise Fault("out-of-bounds", message, position)
         return (addresses.astype(np.int64) + owners * self.stride) >> (size.bit_length() - 1)

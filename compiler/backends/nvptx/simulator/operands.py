@@ -110,10 +110,10 @@ class Operands:
     def __len__(self) -> int:
         return len(self.instruction.operands)
 
-    def __getitem__(self, place: int) -> Operand:
-        if place >= len(self.instruction.operands):
+    def __getitem__(self, number: int) -> Operand:
+        if number >= len(self.instruction.operands):
             self.fail(f"{self.instruction.name} wants more than {len(self)} operands")
-        return self.instruction.operands[place]
+        return self.instruction.operands[number]
 
     def fail(self, message: str) -> Any:
         """Say what is wrong with the instruction."""

@@ -146,12 +146,12 @@ def _rearranged(program: FlatProgram, blocks: Sequence[_Block], order: Sequence[
     result = FlatProgram(variables=program.variables)
     moved: dict[int, int] = {}
     names = {number: f"#block{number}" for number in range(len(blocks) + 1)}
-    for place, number in enumerate(order):
+    for position, number in enumerate(order):
         block = blocks[number]
         moved[block.first] = len(result.placed)
         result.labels[names[number]] = len(result.placed)
         result.placed += program.placed[block.first : block.last]
-        following = order[place + 1] if place + 1 < len(order) else len(blocks)
+        following = order[position + 1] if position + 1 < len(order) else len(blocks)
         if block.falls is not None and block.falls != following:
             last = program.placed[block.last - 1]
             jump = Instruction("bra", (), (), None, last.instruction.span)

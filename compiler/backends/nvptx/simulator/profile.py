@@ -171,12 +171,12 @@ class Profiler:
         """Lanes load or store local memory."""
         self.latency = max(self.latency, _LOCAL_CYCLES)
 
-    def update(self, batch: Batch, places: Lanes) -> None:
+    def update(self, batch: Batch, elements: Lanes) -> None:
         """Lanes update these places, one after the other where they meet."""
         warps = batch.warp_of_lane[batch.active]
-        _, each = np.unique(np.stack([warps, np.broadcast_to(places, warps.shape)]), axis=1, return_counts=True)
-        self.atomics += places.size
-        distinct = np.unique(np.stack([warps, np.broadcast_to(places, warps.shape)]), axis=1)[0]
+        _, each = np.unique(np.stack([warps, np.broadcast_to(elements, warps.shape)]), axis=1, return_counts=True)
+        self.atomics += elements.size
+        distinct = np.unique(np.stack([warps, np.broadcast_to(elements, warps.shape)]), axis=1)[0]
         _, starts = np.unique(distinct, return_index=True)
         self.atomic_passes += int(np.maximum.reduceat(each, starts).sum())
         self.latency = max(self.latency, _REACH_CYCLES[Reach.L2])

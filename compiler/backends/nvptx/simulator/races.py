@@ -54,9 +54,9 @@ class _Access:
         self.latest = int(np.maximum.reduce(self.stamp))
         self._several: dict[int, _Access] = {}
 
-    def pick(self, places: _Lanes) -> _Access:
+    def pick(self, positions: _Lanes) -> _Access:
         """Some of the lanes."""
-        return _Access(self.threads[places], self.floor[places] >> _THREAD_BITS, self.warp_time[places])
+        return _Access(self.threads[positions], self.floor[positions] >> _THREAD_BITS, self.warp_time[positions])
 
     def several(self, count: int) -> _Access:
         """All of the lanes so many times, one after the other."""
@@ -226,9 +226,9 @@ class RaceDetector:
         if not self._is_shared:
             result |= (self._block(stamp & _THREAD) != self._block(access.threads)) & (stamp >= 0)
         if self._met_by_warp:
-            places = np.flatnonzero(result)
-            same_warp = self._warp(stamp[places] & _THREAD) == self._warp(access.threads[places])
-            result[places[same_warp & (log.warp_time[at[places]] < access.warp_time[places])]] = False
+            positions = np.flatnonzero(result)
+            same_warp = self._warp(stamp[positions] & _THREAD) == self._warp(access.threads[positions])
+            result[positions[same_warp & (log.warp_time[at[positions]] < access.warp_time[positions])]] = False
         return result
 
     def _may_meet(self, log: _Log, access: _Access) -> bool:
@@ -252,9 +252,9 @@ class RaceDetector:
     def _check_simultaneous(self, at: _Lanes, winner: _Lanes, values: NDArray[Any], access: _Access) -> None:
         """Threads that write one place with one instruction must write the same value."""
         lane = np.arange(at.size) % access.lanes
-        place = np.zeros(int(access.threads.max()) - self.first_thread + 1, np.int64)
-        place[access.threads - self.first_thread] = lane
-        differs = (values[lane] != values[place[winner - self.first_thread]]).any(axis=1)
+        writer = np.zeros(int(access.threads.max()) - self.first_thread + 1, np.int64)
+        writer[access.threads - self.first_thread] = lane
+        differs = (values[lane] != values[writer[winner - self.first_thread]]).any(axis=1)
         wrong = differs & (winner != access.threads)
         self._complain(wrong, at, access, "writes", self._writes, "wrote another value to")
 
@@ -269,15 +269,15 @@ class RaceDetector:
     ) -> None:
         if not wrong.any():
             return
-        place = int(np.argmax(wrong))
-        block, thread = divmod(int(log.stamp[at[place]]) & _THREAD, self._block_threads)
-        is_same = block == int(access.threads[place]) // self._block_threads
+        position = int(np.argmax(wrong))
+        block, thread = divmod(int(log.stamp[at[position]]) & _THREAD, self._block_threads)
+        is_same = block == int(access.threads[position]) // self._block_threads
         whose = "its block" if is_same else f"block {block} (by number)"
         message = (
             f"a thread {verb} {self._space} memory that thread {thread} (by number) of {whose} {other_verb}, "
             f"with no barrier between them"
         )
-        raise Fault("race", message, place % access.lanes)
+        raise Fault("race", message, position % access.lanes)
 
 
 @cache

@@ -168,8 +168,8 @@ def odd(value: Wide, error: Wide) -> Wide:
 def two_sum(a: Wide, b: Wide) -> tuple[Wide, Wide]:
     """The rounded sum and its exact error (Knuth)."""
     total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
+    rest = total - a
+    return total, (a - (total - rest)) + (b - rest)
 
 
 def two_product(a: Wide, b: Wide) -> tuple[Wide, Wide]:

@@ -97,9 +97,9 @@ class _Step:
         """That of an instruction."""
         instruction = placed.instruction
         opcode, uses = instruction.opcode, uses_of(instruction)
-        places = _ADDRESSES.get(opcode, ())
-        guard = [instruction.guard.register] if instruction.guard is not None and places else []
-        operands = [instruction.operands[place] for place in places if place < len(instruction.operands)]
+        positions = _ADDRESSES.get(opcode, ())
+        guard = [instruction.guard.register] if instruction.guard is not None and positions else []
+        operands = [instruction.operands[position] for position in positions if position < len(instruction.operands)]
         return cls(
             is_fixed=opcode in _ALWAYS or (opcode == "cp" and not _copies(instruction)) or has_carry(instruction),
             reads=uses.reads,

@@ -191,5 +191,5 @@ class _Loads:
             values = load(batch, first.space, np.concatenate(addresses), first.dtype, first.count)
         finally:
             batch.index = saved
-        for member, part in zip(self.members, values.reshape(count, -1, values.shape[1]), strict=True):
-            member.put(batch, part)
+        for member, loaded in zip(self.members, values.reshape(count, -1, values.shape[1]), strict=True):
+            member.put(batch, loaded)

@@ -83,7 +83,7 @@ def _shape(operands: Operands, values: Operand) -> tuple[str, list[Operand]]:
 class _Target(NamedTuple):
     """Where an element of an access goes: its number, its register's slot, and how it is extended."""
 
-    place: int
+    number: int
     slot: int
     extend: Callable[[Array], Array]
 
@@ -94,8 +94,8 @@ def decode_load(operands: Operands) -> Action:
     type_, items = _shape(operands, operands[0])
     space = space_of(operands, address)
     targets = [
-        _Target(place, operands.register(item), _extension(operands, item, type_))
-        for place, item in enumerate(items)
+        _Target(number, operands.register(item), _extension(operands, item, type_))
+        for number, item in enumerate(items)
         if not isinstance(item, Sink)
     ]
     dtype = storage(TYPE_BITS[type_])
@@ -103,7 +103,7 @@ def decode_load(operands: Operands) -> Action:
         return _load_parameter(operands, address, dtype, targets)
     addresses = decode_address(operands, address)
     forms = tuple(operands.slots.initial[slot].dtype for _, slot, _ in targets)
-    kind = (operands.instruction.name, space, tuple(place for place, _, _ in targets), forms)
+    kind = (operands.instruction.name, space, tuple(number for number, _, _ in targets), forms)
     is_strong = bool(_STRONG & set(operands.instruction.modifiers))
     return Load(addresses, space, dtype, len(items), targets, kind, is_strong)
 
@@ -136,8 +136,8 @@ class Load:
     def put(self, batch: Batch, values: Array) -> None:
         """Set the registers to what was loaded, of shape (lanes, elements)."""
         columns = values.T.copy()
-        for place, slot, extend in self.targets:
-            batch.write(slot, extend(columns[place]))
+        for number, slot, extend in self.targets:
+            batch.write(slot, extend(columns[number]))
 
     def __call__(self, batch: Batch) -> None:
         """Do so for the active lanes."""
@@ -147,12 +147,12 @@ class Load:
 
 def decode_access(operands: Operands) -> Action:
     """`ld`, `ldu` and `st` of which only the addresses are wanted."""
-    place = 0 if operands.instruction.opcode == "st" else 1
-    type_, items = _shape(operands, operands[1 - place])
-    space = space_of(operands, operands[place])
+    number = 0 if operands.instruction.opcode == "st" else 1
+    type_, items = _shape(operands, operands[1 - number])
+    space = space_of(operands, operands[number])
     if space in ("param", "const"):
         return nothing
-    addresses, size = decode_address(operands, operands[place]), storage(TYPE_BITS[type_]).itemsize * len(items)
+    addresses, size = decode_address(operands, operands[number]), storage(TYPE_BITS[type_]).itemsize * len(items)
     return lambda batch: touch(batch, space, addresses(batch), size)
 
 
@@ -177,8 +177,8 @@ def _load_parameter(
     name = address.base.name
     parameter = next(p for p in operands.scope.function.parameters if p.name == name)
     actions = []
-    for place, slot, extend in targets:
-        offset = address.offset + place * dtype.itemsize
+    for number, slot, extend in targets:
+        offset = address.offset + number * dtype.itemsize
         if offset < 0 or offset + dtype.itemsize > parameter.size_bytes:
             operands.fail(f"parameter {name!r} has {parameter.size_bytes} bytes")
         source = operands.slots.parameter(parameter.offset + offset, dtype)
@@ -206,8 +206,8 @@ def decode_store(operands: Operands) -> Action:
 
     def act(batch: Batch) -> None:
         values = np.empty((batch.active_count, len(slots)), dtype)
-        for place, slot in enumerate(slots):
-            values[:, place] = batch.read(slot).astype(dtype, copy=False)
+        for number, slot in enumerate(slots):
+            values[:, number] = batch.read(slot).astype(dtype, copy=False)
         store(batch, space, addresses(batch), values, is_strong=is_strong)
 
     return act

@@ -40,8 +40,8 @@ def _check_mask(batch: Batch, mask: NDArray[np.uint32]) -> None:
     own = _ONE << batch.lane_in_warp[lanes].astype(np.uint32)
     is_missing = (mask & own) == 0
     if is_missing.any():
-        place = int(np.argmax(is_missing))
-        raise Fault("divergent-shuffle", f"the thread is not in its own member mask {int(mask[place]):#x}", place)
+        position = int(np.argmax(is_missing))
+        raise Fault("divergent-shuffle", f"the thread is not in its own member mask {int(mask[position]):#x}", position)
     if batch.index is None:
         return
     executing = _warp_bits(batch, np.ones(lanes.size, np.bool_))
@@ -51,12 +51,12 @@ def _check_mask(batch: Batch, mask: NDArray[np.uint32]) -> None:
     np.bitwise_or.at(alive, batch.warp_of_lane[living], bit)
     absent = mask & alive[batch.warp_of_lane[lanes]] & ~executing
     if absent.any():
-        place = int(np.argmax(absent != 0))
+        position = int(np.argmax(absent != 0))
         message = (
-            f"the member mask {int(mask[place]):#x} names threads of the warp that are not here: "
-            f"{int(absent[place]):#x}"
+            f"the member mask {int(mask[position]):#x} names threads of the warp that are not here: "
+            f"{int(absent[position]):#x}"
         )
-        raise Fault("divergent-shuffle", message, place)
+        raise Fault("divergent-shuffle", message, position)
 
 
 def decode_shuffle(operands: Operands) -> Action:
@@ -70,8 +70,8 @@ def decode_shuffle(operands: Operands) -> Action:
     value_target, flag_target = (target.first, target.second) if isinstance(target, Pair) else (target, Sink())
     value_slot = None if isinstance(value_target, Sink) else operands.target(value_target, "b32")
     flag_slot = None if isinstance(flag_target, Sink) else operands.target(flag_target, "pred")
-    value, amount, clamp, mask = (operands.source(operands[place], "b32") for place in range(1, 5))
-    pattern = _pattern(mode, [operands[place] for place in range(2, 5)])
+    value, amount, clamp, mask = (operands.source(operands[number], "b32") for number in range(1, 5))
+    pattern = _pattern(mode, [operands[number] for number in range(2, 5)])
 
     def act(batch: Batch) -> None:
         if pattern is not None and batch.index is None and batch.has_whole_warps:
@@ -121,9 +121,9 @@ def _source_lanes(batch: Batch, lanes: Lanes, own: Lanes, source: Lanes) -> Lane
     is_same_warp &= batch.warp_of_lane[source_lane] == batch.warp_of_lane[lanes]
     is_wrong = ~(is_same_warp & is_here[source_lane])
     if is_wrong.any():
-        place = int(np.argmax(is_wrong))
-        message = f"a shuffle reads from lane {int(source[place])} of the warp, which does not take part"
-        raise Fault("divergent-shuffle", message, place)
+        position = int(np.argmax(is_wrong))
+        message = f"a shuffle reads from lane {int(source[position])} of the warp, which does not take part"
+        raise Fault("divergent-shuffle", message, position)
     result: Lanes = source_lane
     return result
 

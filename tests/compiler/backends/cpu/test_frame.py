@@ -10,7 +10,7 @@ from parts import every
 from shared import share_everything
 
 import compiler
-from compiler.analysis.placing import Place
+from compiler.analysis.storage import Storage
 
 SETTINGS = [
     compiler.CompileOptions(threads=threads, opt=opt, fusion=fusion)
@@ -66,7 +66,9 @@ def program(seed, many=6):
 
 def compiled(text, options):
     executable = compiler.compile(text, options=options)
-    return executable, [buffer for buffer in executable._lowering().assignment.buffers if buffer.place is Place.FRAME]
+    return executable, [
+        buffer for buffer in executable._lowering().assignment.buffers if buffer.storage is Storage.FRAME
+    ]
 
 
 @pytest.mark.slow

@@ -3,14 +3,14 @@
 import pytest
 
 import compiler
-from compiler.analysis.placing import Buffer, Place
+from compiler.analysis.storage import Buffer, Storage
 from compiler.backends.cpu.hazards import Hazards
 
 OWNER = compiler.parse("ENTRY e { ROOT x = f32[] parameter(0) }").entry.root
 
 
 def buffer(offset):
-    return Buffer(Place.ARENA, 64, OWNER, offset=offset)
+    return Buffer(Storage.ARENA, 64, OWNER, offset=offset)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 import compiler
 from compiler.analysis.buffers import Assignment
-from compiler.analysis.placing import ALIGNMENT, Buffer, Place
+from compiler.analysis.storage import ALIGNMENT, Buffer, Storage
 from compiler.backends.cpu.pointers import BASES, Pointers
 from compiler.codegen.llvm_ir import Builder, Module, Value
 
@@ -25,7 +25,7 @@ def emitted(found):
 
 @pytest.mark.parametrize(
     ("kind", "base", "loads"),
-    [(Place.PARAMETER, "%parameters", True), (Place.RESULT, "%results", True), (Place.ARENA, "%arena", False)],
+    [(Storage.PARAMETER, "%parameters", True), (Storage.RESULT, "%results", True), (Storage.ARENA, "%arena", False)],
 )
 def test_an_address_is_computed_from_the_parameter_that_is_its_base(kind, base, loads):
     found = pointers()
@@ -38,7 +38,7 @@ def test_an_address_is_computed_from_the_parameter_that_is_its_base(kind, base, 
 
 
 def test_what_is_known_is_not_computed():
-    buffer, address = Buffer(Place.FRAME, 4, ROOT), Value("ptr", "%here")
+    buffer, address = Buffer(Storage.FRAME, 4, ROOT), Value("ptr", "%here")
     found = pointers(known={buffer: address})
     assert found.of(buffer) == address
     assert emitted(found) == emitted(pointers())
@@ -46,12 +46,12 @@ def test_what_is_known_is_not_computed():
 
 def test_a_constant_is_data_of_the_module_and_one_left_out_is_refused():
     found = pointers()
-    assert found.of(Buffer(Place.CONSTANT, 12, CONSTANT)).name == "@data.e_c"
+    assert found.of(Buffer(Storage.CONSTANT, 12, CONSTANT)).name == "@data.e_c"
     with pytest.raises(compiler.UnsupportedError, match=r"the constant h .*elided"):
-        found.of(Buffer(Place.CONSTANT, 12, HIDDEN))
+        found.of(Buffer(Storage.CONSTANT, 12, HIDDEN))
 
 
-@pytest.mark.parametrize(("kind", "is_rounded"), [(Place.ARENA, False), (Place.RESULT, True)])
+@pytest.mark.parametrize(("kind", "is_rounded"), [(Storage.ARENA, False), (Storage.RESULT, True)])
 def test_a_workspace_starts_at_a_line_wherever_it_lies(kind, is_rounded):
     found = pointers(Assignment(workspaces={ROOT: Buffer(kind, 64, ROOT)}))
     assert found.workspace(ROOT).type == "ptr"

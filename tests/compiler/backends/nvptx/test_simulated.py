@@ -101,12 +101,12 @@ def _mask_of_half_the_warp(patch: pytest.MonkeyPatch) -> None:
 
 
 def _wrong_stride(patch: pytest.MonkeyPatch) -> None:
-    original = Layout.place
+    original = Layout.offset
 
-    def place(self: Layout, position: Index, depth: Index) -> Index:
+    def offset(self: Layout, position: Index, depth: Index) -> Index:
         return original(self, position, depth).times(8)
 
-    patch.setattr(Layout, "place", place)
+    patch.setattr(Layout, "offset", offset)
 
 
 def _overlapping_stride(patch: pytest.MonkeyPatch) -> None:
@@ -118,7 +118,7 @@ def _unaligned_rows(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(tile_mma, "_layout", lambda *given: replace(original(*given), pad=4))
 
 
-def _part_of_shared_memory_unfilled(patch: pytest.MonkeyPatch) -> None:
+def _shared_memory_partly_unfilled(patch: pytest.MonkeyPatch) -> None:
     original = Slice._copy
 
     def copy(self: Slice, emission: Emission, *rest: Any) -> None:
@@ -152,7 +152,9 @@ def _wait_for_too_few(patch: pytest.MonkeyPatch) -> None:
 def _neighbour_beyond_the_block(patch: pytest.MonkeyPatch) -> None:
     original = Block._load
     patch.setattr(
-        Block, "_load", lambda self, builder, place: original(self, builder, builder.add(place, integer(self.threads)))
+        Block,
+        "_load",
+        lambda self, builder, offset: original(self, builder, builder.add(offset, integer(self.threads))),
     )
 
 
@@ -183,7 +185,7 @@ CATALOGUE: dict[str, tuple[Plant, str, str]] = {
     "dot without barriers": (_no_barrier, DOT, "race"),
     "dot with too wide a stride": (_wrong_stride, DOT, "out-of-bounds"),
     "dot with rows that overlap": (_overlapping_stride, DOT, "race"),
-    "dot with a part of its tile unfilled": (_part_of_shared_memory_unfilled, DOT, "uninitialised"),
+    "dot with a part of its tile unfilled": (_shared_memory_partly_unfilled, DOT, "uninitialised"),
     "dot that does not wait for its copies": (_no_wait, DOT, "uninitialised"),
     "dot that waits for too few of its copies": (_wait_for_too_few, DOT, "uninitialised"),
     "dot on tensor cores without barriers": (_no_barrier, TENSOR_DOT, "race"),

@@ -3,7 +3,7 @@
 import pytest
 
 import compiler
-from compiler.analysis.placing import Buffer, Place
+from compiler.analysis.storage import Buffer, Storage
 from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.backends.nvptx.steps import (
     ConditionalStep,
@@ -21,7 +21,7 @@ from compiler.backends.nvptx.steps import (
 )
 
 OWNER = compiler.parse("ENTRY e { ROOT x = f32[] parameter(0) }").entry.root
-A, B, C = (Buffer(Place.RESULT, 64, OWNER, number) for number in range(3))
+A, B, C = (Buffer(Storage.RESULT, 64, OWNER, number) for number in range(3))
 LAUNCH = LaunchStep(Launch("k", 2, 32, (7,), 16), (A, None, B), 1)
 COPY = CopyStep(B, C, stream=1)
 COUNTED = WhileStep((), A, (LAUNCH, COPY), trip_count=5)

@@ -11,7 +11,7 @@ import pytest
 
 import compiler
 from compiler import CompileOptions, inputs
-from compiler.analysis.placing import Buffer, Place
+from compiler.analysis.storage import Buffer, Storage
 from compiler.backends.nvptx import program, streams
 from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.backends.nvptx.steps import LaunchStep, RecordStep, Step, WaitStep
@@ -54,7 +54,7 @@ def drawn(seed: int) -> list[LaunchStep]:
     """Launches that read and write buffers at random."""
     choices = random.Random(seed)
     owner: Any = SimpleNamespace(name="owner")
-    buffers = [Buffer(Place.RESULT, 64, owner, number) for number in range(choices.randint(2, 12))]
+    buffers = [Buffer(Storage.RESULT, 64, owner, number) for number in range(choices.randint(2, 12))]
     steps = []
     for number in range(choices.randint(1, 30)):
         used = choices.sample(buffers, choices.randint(1, min(3, len(buffers))))
@@ -99,11 +99,11 @@ def test_every_order_that_is_needed_is_kept(seed: int) -> None:
     sharing = [(a, b) for a in buffers for b in buffers if a is not b and order.allows_sharing(a, b)]
     for one, other in sharing:
         # As one place in memory they still never meet.
-        for buffer, place in ((one, 0), (other, 32)):
-            buffer.place, buffer.offset = Place.ARENA, place
+        for buffer, offset in ((one, 0), (other, 32)):
+            buffer.storage, buffer.offset = Storage.ARENA, offset
         run(steps)
         for buffer in (one, other):
-            buffer.place = Place.RESULT
+            buffer.storage = Storage.RESULT
 
 
 @pytest.mark.parametrize("seed", range(60))

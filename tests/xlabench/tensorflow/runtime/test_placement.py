@@ -4,19 +4,19 @@ import pytest
 
 from compiler.tf import Node
 from xlabench.tensorflow import errors
-from xlabench.tensorflow.framework.places import LOCAL, Place
-from xlabench.tensorflow.runtime.placement import place
+from xlabench.tensorflow.framework.device_names import LOCAL, DeviceName
+from xlabench.tensorflow.runtime.placement import assign_devices
 from xlabench.tensorflow.runtime.settings import Device
 
 
 def devices(*kinds):
-    places = [Place(LOCAL.job, LOCAL.replica, LOCAL.task, kind, "0") for kind in kinds]
-    return {str(one): Device(one, "cpu", "cpu") for one in places}
+    names = [DeviceName(LOCAL.job, LOCAL.replica, LOCAL.task, kind, "0") for kind in kinds]
+    return {str(one): Device(one, "cpu", "cpu") for one in names}
 
 
 def placed(op="Add", device="", kinds=("CPU", "GPU"), *, is_soft=False):
     node = Node("n", op, (), device)
-    place([node], devices(*kinds), is_soft=is_soft)
+    assign_devices([node], devices(*kinds), is_soft=is_soft)
     return node.device.rpartition("device:")[2]
 
 

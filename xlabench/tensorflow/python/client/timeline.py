@@ -105,7 +105,7 @@ class Timeline:
             for given in inputs:
                 yield from self._arrow(given, node, (process, lane), flows)
 
-    def _arrow(self, name: str, node: Any, place: tuple[int, int], flows: Iterator[int] | None) -> Iterator[Event]:
+    def _arrow(self, name: str, node: Any, position: tuple[int, int], flows: Iterator[int] | None) -> Iterator[Event]:
         """From where a value was made to a node that takes it, unless both lie on one lane."""
         if name not in self._values:  # what was copied here has the name of its source with a number
             name = name[: name.rfind(_COPY_SUFFIX)] if name.rfind(_COPY_SUFFIX) > 0 else name
@@ -113,11 +113,11 @@ class Timeline:
         if value is None:
             return
         value.needed_us = max(value.needed_us, node.all_start_micros + node.all_end_rel_micros - 1)
-        if flows is None or (value.process, value.lane) == place:
+        if flows is None or (value.process, value.lane) == position:
             return
         number = next(flows)
         yield _flow("s", value.name, (value.process, value.lane), value.done_us, number)
-        yield _flow("t", value.name, place, node.all_start_micros, number)
+        yield _flow("t", value.name, position, node.all_start_micros, number)
 
     def _memory(self) -> Iterator[Event]:
         """Ends of values, and the memory of each allocator after each change."""
@@ -164,10 +164,10 @@ def _process(name: str, number: int) -> Event:
 
 
 def _object(kind: str, value: _Value, when: int, lane: int) -> Event:
-    place = {"name": value.name, "pid": value.tensors, "tid": lane, "ts": when, "id": value.number}
-    return {"ph": kind, "cat": "Tensor", **place}
+    fields = {"name": value.name, "pid": value.tensors, "tid": lane, "ts": when, "id": value.number}
+    return {"ph": kind, "cat": "Tensor", **fields}
 
 
-def _flow(kind: str, name: str, place: tuple[int, int], when: int, number: int) -> Event:
-    event = {"ph": kind, "cat": "DataFlow", "name": name, "pid": place[0], "tid": place[1], "ts": when}
+def _flow(kind: str, name: str, lane: tuple[int, int], when: int, number: int) -> Event:
+    event = {"ph": kind, "cat": "DataFlow", "name": name, "pid": lane[0], "tid": lane[1], "ts": when}
     return {**event, "id": number}

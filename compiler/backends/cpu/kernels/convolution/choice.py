@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from compiler.backends.cpu.kernels.convolution.phases import Part, Phase
+from compiler.backends.cpu.kernels.convolution.phases import Phase, PhaseDimension
 from compiler.backends.cpu.kernels.convolution.plan import (
     Form,
     Plan,
@@ -46,8 +46,8 @@ _MOST_VECTORS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """A dimension of places: of the result, of the input, its size, and the input elements from one to the next."""
+class _OutputDimension:
+    """A dimension of positions: of the result, of the input, its size, and the input elements from one to the next."""
 
     out: int
     lhs: int
@@ -58,53 +58,53 @@ class _Place:
 def plans(kernel: Kernel, convolution: Instruction, machine: Machine, threads: int) -> list[Plan]:
     """Decide how to compute a convolution for calls with up to that many threads: a plan for each phase."""
     shape = in_words(shape_of(convolution), narrowed(kernel, convolution, machine))
-    places = _places(shape)
+    output_dims = _output_dims_of(shape)
     lanes = machine.vector_bits // 8 // shape.size
     if shape.form == "features":
         lanes = min(lanes, max(4, 1 << (shape.outputs - 1).bit_length()))
-    flattened = _flattened(shape, places)
-    banded = _banded(places, shape)
-    counts = [place.count for place in places]
-    # Few pieces of work: no tile may be higher than one thread's part.
+    flattened = _flattened(shape, output_dims)
+    banded = _banded(output_dims, shape)
+    counts = [output_dim.count for output_dim in output_dims]
+    # Few pieces of work: no tile may be higher than one thread's chunk.
     counts[banded] = -(-counts[banded] // -(-threads // _outer_items(shape)))
     boxes, rows, vectors = _tile(shape, counts, (lanes, machine), flattened)
-    draft = _Draft(kernel, shape, places, boxes, banded, flattened)
+    draft = _Draft(kernel, shape, output_dims, boxes, banded, flattened)
     block = draft.block(lanes)
     band = draft.band(block, threads)
     return draft.plans((lanes, vectors, rows), block, band)
 
 
 def _outer_items(shape: Shape) -> int:
-    """Pieces of work that there are before places are cut into bands."""
+    """Pieces of work that there are before positions are cut into bands."""
     return shape.groups * (shape.batch if shape.batch_is_outer else 1)
 
 
-def _places(shape: Shape) -> list[_Place]:
+def _output_dims_of(shape: Shape) -> list[_OutputDimension]:
     labels = shape.labels
     found = [
-        _Place(out, lhs, shape.places[out], part.stride)
-        for out, lhs, part in zip(labels.output_spatial, labels.input_spatial, shape.window, strict=True)
+        _OutputDimension(out, lhs, shape.output_counts[out], dimension.stride)
+        for out, lhs, dimension in zip(labels.output_spatial, labels.input_spatial, shape.window, strict=True)
     ]
     if not shape.batch_is_outer and shape.lane_dim != labels.input_batch:
-        found.append(_Place(labels.output_batch, labels.input_batch, shape.batch, 1))
-    found.sort(key=lambda place: place.lhs)
-    return [place for place in found if place.count > 1] or found[-1:]
+        found.append(_OutputDimension(labels.output_batch, labels.input_batch, shape.batch, 1))
+    found.sort(key=lambda output_dim: output_dim.lhs)
+    return [output_dim for output_dim in found if output_dim.count > 1] or found[-1:]
 
 
-def _flattened(shape: Shape, places: list[_Place]) -> int:
+def _flattened(shape: Shape, output_dims: list[_OutputDimension]) -> int:
     """How many of the last dimensions are walked as one run of form `places`, what lies between rows included."""
-    if shape.form != "places" or len(places) == 1:
+    if shape.form != "places" or len(output_dims) == 1:
         return 1
-    previous, last = places[-2:]
+    previous, last = output_dims[-2:]
     return 2 if previous.lhs == last.lhs - 1 and previous.stride == 1 else 1
 
 
-def _banded(places: list[_Place], shape: Shape) -> int:
+def _banded(output_dims: list[_OutputDimension], shape: Shape) -> int:
     """Which dimension is cut into bands: the outermost, or the batch where it is longer and inside."""
-    inner = [n for n, place in enumerate(places) if place.out == shape.labels.output_batch]
-    if inner and places[inner[0]].count >= max(place.count for place in places):
+    inner = [n for n, output_dim in enumerate(output_dims) if output_dim.out == shape.labels.output_batch]
+    if inner and output_dims[inner[0]].count >= max(output_dim.count for output_dim in output_dims):
         return inner[0]
-    return next((n for n, place in enumerate(places) if place.out != shape.labels.output_batch), 0)
+    return next((n for n, output_dim in enumerate(output_dims) if output_dim.out != shape.labels.output_batch), 0)
 
 
 def _cycles(form: Form, machine: Machine, rows: int, vectors: int) -> float:
@@ -114,7 +114,7 @@ def _cycles(form: Form, machine: Machine, rows: int, vectors: int) -> float:
 
 
 class _Tile(NamedTuple):
-    """How much of each dimension of places a tile covers, its rows and its vectors."""
+    """How much of each dimension of positions a tile covers, its rows and its vectors."""
 
     boxes: tuple[int, ...]
     rows: int
@@ -152,14 +152,14 @@ def _run(shape: Shape, counts: list[int], flattened: int) -> int:
     """The length of one run of form `places`, with what lies between its rows."""
     if flattened == 1:
         return counts[-1]
-    part = shape.copied[shape.labels.input_spatial.index(shape.lhs.array.rank - 1)]
-    return (counts[-2] - 1) * (counts[-1] + (part.size - 1) * part.rhs_dilate) + counts[-1]
+    dimension = shape.copied[shape.labels.input_spatial.index(shape.lhs.array.rank - 1)]
+    return (counts[-2] - 1) * (counts[-1] + (dimension.size - 1) * dimension.rhs_dilate) + counts[-1]
 
 
-def _rounded(count: int, part: int) -> float:
+def _rounded(count: int, multiple: int) -> float:
     """How many tiles' work a dimension is; a lower last one costs a little more than its share."""
-    whole, rest = divmod(count, part)
-    return whole + (min(1.0, rest / part + 0.15) if rest else 0.0)
+    whole, rest = divmod(count, multiple)
+    return whole + (min(1.0, rest / multiple + 0.15) if rest else 0.0)
 
 
 def _even(count: int, most: int) -> int:
@@ -181,7 +181,7 @@ class _Draft:
 
     kernel: Kernel
     shape: Shape
-    places: list[_Place]
+    output_dims: list[_OutputDimension]
     boxes: tuple[int, ...]
     banded: int
     flattened: int
@@ -189,13 +189,13 @@ class _Draft:
     def sources(self, block: int, band: int) -> list[Source]:
         """The dimensions of the copy."""
         shape, labels = self.shape, self.shape.labels
-        by_lhs = {place.lhs: (number, place) for number, place in enumerate(self.places)}
+        by_lhs = {output_dim.lhs: (number, output_dim) for number, output_dim in enumerate(self.output_dims)}
         result = []
         for dim in range(shape.lhs.array.rank):
             size = shape.extent(dim)
-            number, place = by_lhs.get(dim, (-1, None))
-            banded = number == self.banded and place is not None and band < place.count
-            count = band if banded else place.count if place else 1
+            number, output_dim = by_lhs.get(dim, (-1, None))
+            banded = number == self.banded and output_dim is not None and band < output_dim.count
+            count = band if banded else output_dim.count if output_dim else 1
             if dim == shape.lane_dim:
                 role: Literal["batch", "feature"] = "feature" if dim == labels.input_feature else "batch"
                 result.append(Source(shape.outputs, size, role, repeat=shape.outputs // size))
@@ -204,9 +204,11 @@ class _Draft:
             elif dim == labels.input_batch:
                 result.append(Source(count, size, "batch", banded=banded))
             else:
-                part = shape.copied[labels.input_spatial.index(dim)]
-                extent = (count - 1) * part.stride + (part.size - 1) * part.rhs_dilate + 1
-                result.append(Source(extent, size, "space", part.pad_low, part.lhs_dilate, part.stride, banded))
+                dimension = shape.copied[labels.input_spatial.index(dim)]
+                extent = (count - 1) * dimension.stride + (dimension.size - 1) * dimension.rhs_dilate + 1
+                result.append(
+                    Source(extent, size, "space", dimension.pad_low, dimension.lhs_dilate, dimension.stride, banded)
+                )
         return result
 
     def block(self, lanes: int) -> int:
@@ -225,9 +227,9 @@ class _Draft:
         return enough[-1]
 
     def band(self, block: int, threads: int) -> int:
-        """The places in a band: few enough for L2, and for every thread to get some."""
-        shape, unit, count = self.shape, self.boxes[self.banded], self.places[self.banded].count
-        others = math.prod(place.count for place in self.places) // count
+        """The positions in a band: few enough for L2, and for every thread to get some."""
+        shape, unit, count = self.shape, self.boxes[self.banded], self.output_dims[self.banded].count
+        others = math.prod(output_dim.count for output_dim in self.output_dims) // count
         band = -(-count // -(-_BANDS_PER_THREAD * threads // _outer_items(shape)))
         while band > unit:
             copied = 0 if self.patch_direct else math.prod(source.extent for source in self.sources(block, band))
@@ -245,10 +247,14 @@ class _Draft:
             return False
         if shape.lane_dim is not None and shape.outputs != shape.lhs.array.dims[shape.lane_dim]:
             return False
-        for dim, place in zip(shape.labels.input_spatial, shape.labels.output_spatial, strict=True):
-            part = shape.copied[shape.labels.input_spatial.index(dim)]
-            reach = (shape.places[place] - 1) * part.stride + (part.size - 1) * part.rhs_dilate
-            if part.pad_low > 0 or part.lhs_dilate > 1 or reach - part.pad_low >= shape.lhs.array.dims[dim]:
+        for dim, out_dim in zip(shape.labels.input_spatial, shape.labels.output_spatial, strict=True):
+            dimension = shape.copied[shape.labels.input_spatial.index(dim)]
+            reach = (shape.output_counts[out_dim] - 1) * dimension.stride + (dimension.size - 1) * dimension.rhs_dilate
+            if (
+                dimension.pad_low > 0
+                or dimension.lhs_dilate > 1
+                or reach - dimension.pad_low >= shape.lhs.array.dims[dim]
+            ):
                 return False
         return True
 
@@ -292,17 +298,17 @@ class _Draft:
         sources = self.sources(block, band)
         patch = strides(shape.lhs.array.dims if self.patch_direct else [source.extent for source in sources])
         out = strides(shape.instruction.array.dims)
-        parts = dict(zip(labels.output_spatial, phase, strict=True))
-        parts[labels.output_batch] = Part(count=shape.batch)
+        phase_dims = dict(zip(labels.output_spatial, phase, strict=True))
+        phase_dims[labels.output_batch] = PhaseDimension(count=shape.batch)
         walks = tuple(
             Walk(
-                dim=place.out,
-                count=parts[place.out].count,
-                patch=place.stride * patch[place.lhs],
-                out=out[place.out] * parts[place.out].every,
-                box=min(box, parts[place.out].count),
+                dim=output_dim.out,
+                count=phase_dims[output_dim.out].count,
+                patch=output_dim.stride * patch[output_dim.lhs],
+                out=out[output_dim.out] * phase_dims[output_dim.out].every,
+                box=min(box, phase_dims[output_dim.out].count),
             )
-            for place, box in zip(self.places, self.boxes, strict=True)
+            for output_dim, box in zip(self.output_dims, self.boxes, strict=True)
         )
         panel = rows if shape.form == "places" else vectors * lanes
         direct = self.weights_direct(-(-shape.outputs // panel))
@@ -310,8 +316,10 @@ class _Draft:
         if shape.form == "places":
             counts = [band if n == self.banded else walk.count for n, walk in enumerate(walks)]
             flat = 1 + sum((c - 1) * w.patch for c, w in list(zip(counts, walks, strict=True))[-self.flattened :])
-        patch_start = sum(part.skipped * patch[dim] for part, dim in zip(phase, labels.input_spatial, strict=True))
-        out_start = sum(part.first * out[dim] for part, dim in zip(phase, labels.output_spatial, strict=True))
+        patch_start = sum(
+            phase_dim.skipped * patch[dim] for phase_dim, dim in zip(phase, labels.input_spatial, strict=True)
+        )
+        out_start = sum(phase_dim.first * out[dim] for phase_dim, dim in zip(phase, labels.output_spatial, strict=True))
         return Plan(
             shape=shape,
             lanes=lanes,
@@ -341,8 +349,10 @@ def _steps(
     """The dimensions of the sum, those far apart in the copy outermost; packed weights follow the same order."""
     labels = shape.labels
     found = [
-        (one.taps, part.rhs_dilate * patch[lhs], rhs, part.reversal)
-        for one, lhs, rhs, part in zip(phase, labels.input_spatial, labels.kernel_spatial, shape.window, strict=True)
+        (one.taps, dimension.rhs_dilate * patch[lhs], rhs, dimension.reversal)
+        for one, lhs, rhs, dimension in zip(
+            phase, labels.input_spatial, labels.kernel_spatial, shape.window, strict=True
+        )
     ]
     if shape.lane_dim != labels.input_feature:
         found.append((block, patch[labels.input_feature], labels.kernel_input_feature, False))

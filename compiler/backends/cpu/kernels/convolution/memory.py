@@ -73,10 +73,10 @@ def emit_packing(module: Module, kernel: Kernel, plans: Sequence[Plan], layout: 
     b = Builder(begin(module, kernel, ".weights"))
     workspace = arguments(kernel).workspace
     for number, plan in enumerate(plans):
-        part = nest.share(b, plan.shape.groups * plan.panels, THREAD, THREADS)
+        chunk = nest.share(b, plan.shape.groups * plan.panels, THREAD, THREADS)
         weights = b.gep(plan.shape.type, workspace, integer(plan.weight_start))
         nothings = b.gep(I8, workspace, integer(layout.weights + number * layout.row)) if plan.shape.starts else None
-        pack_weights(b, kernel, plan, (weights, nothings), (part.start, part.stop))
+        pack_weights(b, kernel, plan, (weights, nothings), (chunk.start, chunk.stop))
     b.ret()
     return b.function.name
 
@@ -97,7 +97,7 @@ def emit_starts(b: Builder, plan: Plan, phases: int, memory: tuple[Value, Value]
     out = [b.gep(I8, scratch, integer(layout.patch + layout.sums + n * layout.row)) for n in range(phases)]
     with b.loop(integer(0), integer(plan.shape.groups * plan.shape.outputs), name="feature", nonempty=True) as feature:
         values = [b.load(type_, b.gep(type_, row, feature.index)) for row in rows]
-        for number, place in enumerate(out):
+        for number, address in enumerate(out):
             others = [value for other, value in enumerate(values) if other != number]
             total = functools.reduce(lambda one, other: b.binary("fadd", one, other), others)
-            b.store(total, b.gep(type_, place, feature.index))
+            b.store(total, b.gep(type_, address, feature.index))

@@ -47,8 +47,8 @@ def emit_nest(module: Module, kernel: Kernel, plans: Sequence[PhasePlan], layout
     first = plans[0]
     if first.shape.starts and not first.shape.corrected:
         emit_starts(b, first, len(plans), (arguments(kernel).workspace, scratch), layout)
-    part = nest.share(b, first.items, THREAD, THREADS)
-    with b.loop(part.start, part.stop, name="item", metadata=keep_rolled(b.module)) as loop:
+    chunk = nest.share(b, first.items, THREAD, THREADS)
+    with b.loop(chunk.start, chunk.stop, name="item", metadata=keep_rolled(b.module)) as loop:
         item = nests[0].item(loop.index)
         patch = nests[0].patch(item, integer(0)) if first.blocks == 1 else None
         for phase in nests:
@@ -78,7 +78,7 @@ class _Corner:
         out: the first sum.
         resumes: whether sums go on from what is there.
         last_panel: whether there are no more features behind the panel; None where that is known.
-        last_box: whether there are fewer places left than a box has; None where there are not.
+        last_box: whether there are fewer positions left than a box has; None where there are not.
     """
 
     patch: Value
@@ -130,7 +130,7 @@ class _Nest:
     def emit(self, item: _Item, patch: Value | None) -> None:
         """An item; `patch` is what its band is read from where that is the same for all blocks."""
         b, plan = self.b, self.plan
-        walk, most = plan.walks[plan.banded], self.shape.places.get(plan.walks[plan.banded].dim, 0)
+        walk, most = plan.walks[plan.banded], self.shape.output_counts.get(plan.walks[plan.banded].dim, 0)
         if walk.count < most:
             item = replace(item, stop=b.smin(item.stop, integer(walk.count)))
         with b.loop(integer(0), integer(plan.blocks), name="block", nonempty=True) as block:
@@ -173,8 +173,8 @@ class _Nest:
         labels, distances = shape.labels, strides(shape.lhs.array.dims)
         offset = b.mul(batch, integer(distances[labels.input_batch]))
         offset = b.add(offset, b.mul(feature, integer(distances[labels.input_feature])))
-        for dim, part in zip(labels.input_spatial, shape.copied, strict=True):
-            offset = b.add(offset, integer(-part.pad_low * distances[dim]))
+        for dim, dimension in zip(labels.input_spatial, shape.copied, strict=True):
+            offset = b.add(offset, integer(-dimension.pad_low * distances[dim]))
         walk = plan.walks[plan.banded]
         offset = b.add(offset, b.mul(item.start, integer(walk.patch)))
         return b.gep(self.type, self.given.inputs[dict(self.kernel.leaves)[shape.lhs]], offset)
@@ -183,20 +183,20 @@ class _Nest:
         b, plan, shape = self.b, self.plan, self.shape
         if not plan.weights_direct:
             panels = b.add(b.mul(item.group, integer(plan.panels)), panel)
-            place = b.add(b.mul(panels, integer(plan.blocks)), block)
-            offset = b.add(b.mul(place, integer(plan.panel_elements)), integer(plan.weight_start))
+            number = b.add(b.mul(panels, integer(plan.blocks)), block)
+            offset = b.add(b.mul(number, integer(plan.panel_elements)), integer(plan.weight_start))
             return b.gep(self.type, self.given.workspace, offset)
         labels, rhs = shape.labels, shape.rhs
         distances = strides(rhs.array.dims)
         offset = b.add(b.mul(item.group, integer(shape.outputs)), b.mul(panel, integer(plan.panel)))
         offset = b.add(offset, b.mul(block, integer(plan.block * distances[labels.kernel_input_feature])))
-        for dim, part in zip(labels.kernel_spatial, shape.window, strict=True):
-            if part.reversal:
-                offset = b.add(offset, integer((part.size - 1) * distances[dim]))
+        for dim, dimension in zip(labels.kernel_spatial, shape.window, strict=True):
+            if dimension.reversal:
+                offset = b.add(offset, integer((dimension.size - 1) * distances[dim]))
         return b.gep(self.type, self.given.inputs[dict(self.kernel.leaves)[rhs]], offset)
 
     def _tiles(self, item: _Item, at: tuple[Value, Value, Value]) -> None:
-        """All tiles of an item: panels of features outside, places inside."""
+        """All tiles of an item: panels of features outside, positions inside."""
         b, plan, shape = self.b, self.plan, self.shape
         patch, block, resumes = at
         with b.loop(
@@ -209,7 +209,7 @@ class _Nest:
             if shape.form == "lanes":
                 patch = b.gep(self.type, at[0], b.mul(panel.index, integer(plan.panel)))
             last = b.compare("eq", panel.index, integer(plan.panels - 1)) if plan.panels > 1 else None
-            self._places(item, 0, _Corner(patch, weights, starts, out, resumes, last_panel=last))
+            self._walk_outputs(item, 0, _Corner(patch, weights, starts, out, resumes, last_panel=last))
 
     def _target(self, item: _Item, panel: Value) -> Value:
         b, plan, shape = self.b, self.plan, self.shape
@@ -224,8 +224,8 @@ class _Nest:
             offset = b.add(offset, b.mul(item.batch, integer(self.out_strides[shape.labels.output_batch])))
         return b.gep(self.type, self.given.outputs[0], offset)
 
-    def _places(self, item: _Item, level: int, at: _Corner) -> None:
-        """The loops over places."""
+    def _walk_outputs(self, item: _Item, level: int, at: _Corner) -> None:
+        """The loops over positions."""
         b, plan = self.b, self.plan
         if level == len(plan.walks) - plan.flattened and self.shape.form == "places":
             self._run(at)
@@ -243,7 +243,7 @@ class _Nest:
             last = at.last_box
             if walk.count % walk.box:
                 last = b.compare("sgt", b.add(loop.index, integer(walk.box)), stop)
-            self._places(item, level + 1, replace(at, patch=here, out=there, last_box=last))
+            self._walk_outputs(item, level + 1, replace(at, patch=here, out=there, last_box=last))
 
     def _run(self, at: _Corner) -> None:
         b, plan = self.b, self.plan
@@ -274,7 +274,7 @@ class _Nest:
         return self.b.select(last, lower, self._kernel(plan.panel, edge=edge))
 
     def _kernel(self, width: int, *, edge: bool) -> Value:
-        """A register tile for so many features; at the `edge`, for the places that are left."""
+        """A register tile for so many features; at the `edge`, for the positions that are left."""
         plan, shape = self.plan, self.shape
         if shape.form == "places":
             rows = tuple((0, row * self.feature_stride) for row in range(width))
@@ -300,9 +300,9 @@ class _Nest:
         return self.tiles[wanted]
 
     def _is_met(self, level: int) -> bool:
-        """Whether every band has places of this walk: the last one may have none of phases with one place less."""
+        """Whether every band has positions of this walk: the last may have none of phases with one position less."""
         walk = self.plan.walks[level]
-        return level != self.plan.banded or self.shape.places.get(walk.dim, walk.count) == walk.count
+        return level != self.plan.banded or self.shape.output_counts.get(walk.dim, walk.count) == walk.count
 
     def _rows(self, *, edge: bool) -> tuple[tuple[int, int], ...]:
         rows = [(0, 0)]
@@ -373,15 +373,15 @@ class _Nest:
         self._put(emission, at, emission.opaque(at.get(feature, integer(0)), size), value)
 
     def _put(self, emission: Emission, at: Mapping[int, Value], feature: Index, value: Value) -> None:
-        """Do the epilogue for the sum of a feature, or those in lanes, at a place."""
+        """Do the epilogue for the sum of a feature, or those in lanes, at a position."""
         (root,) = self.kernel.roots
         convolution: Instruction = self.shape.instruction
         dims = convolution.array.dims
         indices: list[Index] = [emission.opaque(at.get(dim, integer(0)), size) for dim, size in enumerate(dims)]
         indices[self.shape.labels.output_feature] = feature
-        for dim, part in zip(self.shape.labels.output_spatial, self.plan.phase, strict=True):
-            place = emission.opaque(at.get(dim, integer(0)), part.count)
-            indices[dim] = place.times(part.every).plus(part.first)
+        for dim, dimension in zip(self.shape.labels.output_spatial, self.plan.phase, strict=True):
+            position = emission.opaque(at.get(dim, integer(0)), dimension.count)
+            indices[dim] = position.times(dimension.every).plus(dimension.first)
         result = element.convert(
             emission.builder, value, accumulation_type(convolution), convolution.array.element_type
         )

@@ -41,7 +41,7 @@ def _copy_bytes(
     b: Builder, memory: tuple[Value, Value], offsets: tuple[Value, Value], count: Value, plan: Plan
 ) -> None:
     """Copy so many elements from one memory to another, from an offset of each on."""
-    source, target = (b.gep(plan.shape.type, *place) for place in zip(memory, offsets, strict=True))
+    source, target = (b.gep(plan.shape.type, *position) for position in zip(memory, offsets, strict=True))
     b.copy_bytes(source, target, b.mul(count, integer(plan.shape.size)))
 
 
@@ -94,8 +94,8 @@ class PatchCopy:
             return
         size = max(source.size * source.repeat, 1)
         with b.loop(region.start, region.stop, name="copy", metadata=keep_rolled(b.module)) as loop:
-            place = b.add(b.mul(b.sub(loop.index, region.start), integer(source.dilate)), region.low)
-            here = b.add(offset, b.mul(place, integer(inner)))
+            address = b.add(b.mul(b.sub(loop.index, region.start), integer(source.dilate)), region.low)
+            here = b.add(offset, b.mul(address, integer(inner)))
             position = loop.index
             if source.repeat > 1:
                 position = b.binary("udiv", position, integer(source.repeat))
@@ -166,14 +166,14 @@ class PatchCopy:
 
 
 def pack_weights(
-    b: Builder, kernel: Kernel, plan: Plan, to: tuple[Value, Value | None], part: tuple[Value, Value]
+    b: Builder, kernel: Kernel, plan: Plan, to: tuple[Value, Value | None], panels: tuple[Value, Value]
 ) -> None:
-    """Pack the panels `part` of all groups, step by step, the features of a panel side by side.
+    """Pack the panels `panels` of all groups, step by step, the features of a panel side by side.
 
     `to` is where, and where the sums of zero times the weights, or of corrections, go, one for each output feature.
     """
     shape, (target, nothings) = plan.shape, to
-    with b.loop(*part, name="panel") as panel:
+    with b.loop(*panels, name="panel") as panel:
         group, number = b.udivrem(panel.index, integer(plan.panels))
         first = b.mul(number, integer(plan.panel))
         width = b.smin(b.sub(integer(shape.outputs), first), integer(plan.panel))
@@ -186,8 +186,8 @@ def pack_weights(
         with b.loop(
             integer(0), integer(plan.blocks), name="block", nonempty=True, metadata=keep_rolled(b.module)
         ) as block:
-            place = b.add(b.mul(panel.index, integer(plan.blocks)), block.index)
-            base = b.mul(place, integer(plan.panel_elements))
+            position = b.add(b.mul(panel.index, integer(plan.blocks)), block.index)
+            base = b.mul(position, integer(plan.panel_elements))
             start = b.mul(block.index, integer(plan.block))
             _pack_steps(b, kernel, plan, _Target(target, base, nothings), _Panel(output, width, start))
 
@@ -219,7 +219,7 @@ def _pack_steps(
     shape, (target, base, nothings), (output, width, start) = plan.shape, to, panel
     labels, rhs = shape.labels, shape.rhs
     at: dict[int, Index] = {labels.kernel_input_feature: ZERO}
-    backwards = {d for d, part in zip(labels.kernel_spatial, shape.window, strict=True) if part.reversal}
+    backwards = {d for d, dimension in zip(labels.kernel_spatial, shape.window, strict=True) if dimension.reversal}
     taps = dict(zip(labels.kernel_spatial, plan.phase, strict=True))
 
     def nest(depth: int, offset: Value) -> None:
@@ -256,9 +256,9 @@ def _pack_steps(
                 value, nothing = number(kernel, b, rhs, indices, shape.instruction), None
             b.store(value, b.gep(shape.type, target, b.add(offset, loop.index)))
             if nothings is not None:
-                place = b.gep(shape.type, nothings, b.add(output, loop.index))
-                total = b.load(shape.type, place)
+                address = b.gep(shape.type, nothings, b.add(output, loop.index))
+                total = b.load(shape.type, address)
                 total = multiply_add(b, value, zero(shape.type), total) if nothing is None else b.add(total, nothing)
-                b.store(total, place)
+                b.store(total, address)
 
     nest(0, base)

@@ -1,7 +1,7 @@
-"""Dilated inputs taken apart: places whose windows meet the input's elements at the same taps are one *phase*.
+"""Dilated inputs taken apart: positions whose windows meet the input's elements at the same taps are one *phase*.
 
-A dilation of n puts n - 1 zeros behind every element of the input.  Of neighbouring places, each meets elements at
-every n-th tap only, starting from another one.  So the places of a phase, n apart, are those of a convolution of the
+A dilation of n puts n - 1 zeros behind every element of the input.  Of neighbouring positions, each meets elements at
+every n-th tap only, starting from another one.  So the positions of a phase, n apart, are those of a convolution of the
 input as it is with those taps; every tap belongs to one phase.  None is multiplied with a zero in between.
 
 Products with zeros do matter where weights are NaN or infinite: they are NaN, as those with padding are.  So each phase
@@ -23,10 +23,10 @@ _MOST = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PhaseDimension:
     """One spatial dimension of a phase.
 
-    It has `count` places, the `first` and then one in `every`, and `taps` taps, `first_tap` and then one in `every`.
+    It has `count` positions, the `first` and then one in `every`, and `taps` taps, `first_tap` and then one in `every`.
     The first of both meets element `skipped` of the copy.
     """
 
@@ -38,53 +38,53 @@ class Part:
     skipped: int = 0
 
 
-Phase: TypeAlias = tuple[Part, ...]
+Phase: TypeAlias = tuple[PhaseDimension, ...]
 
 
-def phases(window: Window, places: Sequence[int]) -> tuple[Phase, ...]:
-    """The phases of a convolution with so many places in each spatial dimension; the first has the most in all."""
+def phases(window: Window, counts: Sequence[int]) -> tuple[Phase, ...]:
+    """The phases of a convolution with so many positions in each spatial dimension; the first has the most in all."""
     apart, total = [], 1
-    for part, count in zip(window, places, strict=True):
-        parts = _parts(part, count)
-        if total * len(parts) > _MOST:
-            parts = [_whole(part, count)]
-        total *= len(parts)
-        apart.append(parts)
+    for dimension, count in zip(window, counts, strict=True):
+        options = _dimension_phases(dimension, count)
+        if total * len(options) > _MOST:
+            options = [_whole(dimension, count)]
+        total *= len(options)
+        apart.append(options)
     return tuple(itertools.product(*apart))
 
 
 def copied(window: Window, found: tuple[Phase, ...]) -> Window:
     """The window over the copy that all phases read: from the first element that one of them meets to the last."""
     result = []
-    for dim, part in enumerate(window):
-        parts = [phase[dim] for phase in found if phase[dim].taps]
-        if all(one.every == 1 for one in parts):
-            result.append(part)
+    for dim, dimension in enumerate(window):
+        options = [phase[dim] for phase in found if phase[dim].taps]
+        if all(one.every == 1 for one in options):
+            result.append(dimension)
             continue
-        reach = max(one.skipped + (one.taps - 1) * part.rhs_dilate for one in parts) + 1
-        start = min(_start(part, one) for one in parts)
-        result.append(replace(part, size=reach, pad_low=-start, lhs_dilate=1, rhs_dilate=1))
+        reach = max(one.skipped + (one.taps - 1) * dimension.rhs_dilate for one in options) + 1
+        start = min(_start(dimension, one) for one in options)
+        result.append(replace(dimension, size=reach, pad_low=-start, lhs_dilate=1, rhs_dilate=1))
     return tuple(result)
 
 
-def _whole(part: WindowDimension, count: int) -> Part:
-    return Part(count=count, taps=part.size)
+def _whole(dimension: WindowDimension, count: int) -> PhaseDimension:
+    return PhaseDimension(count=count, taps=dimension.size)
 
 
-def _parts(part: WindowDimension, count: int) -> list[Part]:
-    every = part.lhs_dilate
-    if every == 1 or part.stride > 1 or math.gcd(every, part.rhs_dilate) > 1 or count < every:
-        # Of fewer places than phases, some would have taps, but no places.
-        return [_whole(part, count)]
+def _dimension_phases(dimension: WindowDimension, count: int) -> list[PhaseDimension]:
+    every = dimension.lhs_dilate
+    if every == 1 or dimension.stride > 1 or math.gcd(every, dimension.rhs_dilate) > 1 or count < every:
+        # Of fewer positions than phases, some would have taps, but no positions.
+        return [_whole(dimension, count)]
     found = []
     for first in range(every):
-        tap = next(t for t in range(every) if (first + t * part.rhs_dilate - part.pad_low) % every == 0)
-        taps = max(0, -(-(part.size - tap) // every))
-        found.append(Part(every, first, -(-(count - first) // every), tap, taps))
-    start = min((_start(part, one) for one in found if one.taps), default=0)
-    return [replace(one, skipped=_start(part, one) - start) if one.taps else one for one in found]
+        tap = next(t for t in range(every) if (first + t * dimension.rhs_dilate - dimension.pad_low) % every == 0)
+        taps = max(0, -(-(dimension.size - tap) // every))
+        found.append(PhaseDimension(every, first, -(-(count - first) // every), tap, taps))
+    start = min((_start(dimension, one) for one in found if one.taps), default=0)
+    return [replace(one, skipped=_start(dimension, one) - start) if one.taps else one for one in found]
 
 
-def _start(part: WindowDimension, one: Part) -> int:
-    """The input's element that the first tap meets at the first place; outside of the input it is padding."""
-    return (one.first + one.first_tap * part.rhs_dilate - part.pad_low) // one.every
+def _start(dimension: WindowDimension, one: PhaseDimension) -> int:
+    """The input's element that the first tap meets at the first position; outside of the input it is padding."""
+    return (one.first + one.first_tap * dimension.rhs_dilate - dimension.pad_low) // one.every

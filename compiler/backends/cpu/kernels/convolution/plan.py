@@ -1,12 +1,12 @@
 """How a convolution is walked: which index fills vectors, what a register tile covers, what is copied; no code here.
 
-Every convolution is a sum over *steps* (input features of a group x points of the window) for every *place* (batch x
+Every convolution is a sum over *steps* (input features of a group x points of the window) for every *position* (batch x
 spatial) and output feature.  The input is read through a padded copy of a band of it, small enough for L2, in which
-place and step are plain strides; so padding and negative edges cost one pass over the input and the inner loops know
+position and step are plain strides; so padding and negative edges cost one pass over the input and the inner loops know
 nothing of them.  Where nothing is padded the input itself serves.  A dilated input is taken apart into phases, which
 read one copy (`convolution_phases`).
 
-Three forms differ in what vectors hold: output *features* (the weights are vectors, the input is scalars), *places*
+Three forms differ in what vectors hold: output *features* (the weights are vectors, the input is scalars), *positions*
 along the minor dimension (the other way round), and *lanes*, for groups of a single feature each, where both are.
 
 The order in which one result is summed depends on shapes and target only, so any number of threads gives equal bits.
@@ -35,7 +35,7 @@ _LANES = 16
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A dimension of places inside a kernel: its dimension of the result, size, and strides in the copy and the result.
+    """A dimension of positions in a kernel: its dimension of the result, size, strides in the copy and the result.
 
     `box` is how many of it a register tile covers.  Of a phase it is what that phase has of it.
     """
@@ -91,7 +91,7 @@ class Shape:
     """The sizes, strides and types of a convolution.
 
     `groups` are walked one by one; in form `lanes` there are none.  Per group there are `inputs` features to sum over
-    and `outputs` to compute, for `batch` elements of the batch.  Places and taps fall into `phases`, more than one
+    and `outputs` to compute, for `batch` elements of the batch.  Positions and taps fall into `phases`, more than one
     where the input is dilated; `copied` is the window over the copy that all of them read.  Of what is `narrowed`,
     `inputs` are words.
     """
@@ -128,12 +128,12 @@ class Shape:
     @property
     def taps(self) -> int:
         """Points of the window, of the phase that has most of them."""
-        return max(math.prod(part.taps for part in phase) for phase in self.phases)
+        return max(math.prod(phase_dim.taps for phase_dim in phase) for phase in self.phases)
 
     @property
-    def places(self) -> dict[int, int]:
-        """How many places there are along the result's spatial dimensions, at most in a phase."""
-        return {dim: part.count for dim, part in zip(self.labels.output_spatial, self.phases[0], strict=True)}
+    def output_counts(self) -> dict[int, int]:
+        """How many positions there are along the result's spatial dimensions, at most in a phase."""
+        return {dim: phase_dim.count for dim, phase_dim in zip(self.labels.output_spatial, self.phases[0], strict=True)}
 
     @property
     def starts(self) -> bool:
@@ -193,7 +193,7 @@ def shape_of(convolution: Instruction) -> Shape:
         lanes = convolution.array.dims[labels.output_feature]
         return Shape(convolution, labels, *walked, type_, "lanes", 1, inputs, lanes, batch, lane)
     shape = Shape(convolution, labels, *walked, type_, "features", groups, inputs, outputs, batch, None)
-    return replace(shape, form="places") if _suits_places(shape) else shape
+    return replace(shape, form="places") if _suits_positions(shape) else shape
 
 
 def _lane_dim(
@@ -210,26 +210,26 @@ def _lane_dim(
     return last if single and labels.input_batch == last else None
 
 
-def _suits_places(shape: Shape) -> bool:
-    """Whether places adjacent in the result are so in the input, and fill vectors about as well as features do."""
+def _suits_positions(shape: Shape) -> bool:
+    """Whether positions adjacent in the result are so in the input, and fill vectors about as well as features do."""
     labels, window, outputs = shape.labels, shape.copied, shape.outputs
-    out, last = shape.places, shape.instruction.array.rank - 1
+    out, last = shape.output_counts, shape.instruction.array.rank - 1
     if last not in labels.input_spatial:
         return False
     number = labels.input_spatial.index(last)
-    part = window[number]
-    if labels.output_spatial[number] != last or part.stride != 1:
+    dimension = window[number]
+    if labels.output_spatial[number] != last or dimension.stride != 1:
         return False
-    run = places = out[last]
+    run = outputs_ = out[last]
     if last - 1 in labels.input_spatial:
         above = labels.input_spatial.index(last - 1)
         rows = out[labels.output_spatial[above]] if window[above].stride == 1 else 1
-        run, places = run + (rows - 1) * (run + (part.size - 1) * part.rhs_dilate), run * rows
-    return 2 * places / _rounded_up(run, _LANES) >= outputs / _rounded_up(outputs, min(_LANES, outputs))
+        run, outputs_ = run + (rows - 1) * (run + (dimension.size - 1) * dimension.rhs_dilate), run * rows
+    return 2 * outputs_ / _rounded_up(run, _LANES) >= outputs / _rounded_up(outputs, min(_LANES, outputs))
 
 
-def _rounded_up(count: int, part: int) -> int:
-    return -(-count // part) * part
+def _rounded_up(count: int, multiple: int) -> int:
+    return -(-count // multiple) * multiple
 
 
 class PartialSums(NamedTuple):
@@ -245,9 +245,9 @@ class Plan:
     """Every decision about one phase of a convolution; phases differ in `walks`, `steps` and where they begin.
 
     In the copy that is at `patch_start`, in the result at `out_start`, among packed weights at `weight_start`.  Vectors
-    have `lanes`; a tile is `vectors` wide.  `walks` are the places within one item of work in the order of the copy's
-    strides, the one numbered `banded` being cut into bands of `band`; `sources` are the copy's dimensions.  `block`
-    input features are summed at a time.  `flat` is the number of places in one run of form `places`.
+    have `lanes`; a tile is `vectors` wide.  `walks` are the positions within one item of work in the order of the
+    copy's strides, the one numbered `banded` being cut into bands of `band`; `sources` are the copy's dimensions.
+    `block` input features are summed at a time.  `flat` is the number of positions in one run of form `output_counts`.
     """
 
     shape: Shape

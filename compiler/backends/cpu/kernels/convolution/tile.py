@@ -61,7 +61,7 @@ def emit(module: Module, name: str, tile: Tile) -> Value:
         totals = _walk(b, tile, tile.steps, (patch, weights), totals)
     for position, total in enumerate(totals):
         row, vector = divmod(position, tile.vectors)
-        address, inside = _place(b, tile, out, tile.rows[row][1], vector)
+        address, inside = _position(b, tile, out, tile.rows[row][1], vector)
         store_lanes(b, total, address, tile.lanes, inside if tile.masks_out else tile.lanes)
     b.ret()
     return Value(PTR, f"@{function.name}")
@@ -140,11 +140,11 @@ def _starts(b: Builder, tile: Tile, starts: Value) -> list[Value]:
 
 
 def _load(b: Builder, tile: Tile, base: Value, offset: int, vector: int, *, masked: bool) -> Value:
-    address, inside = _place(b, tile, base, offset, vector)
+    address, inside = _position(b, tile, base, offset, vector)
     return load_lanes(b, tile.type, address, tile.lanes, inside if masked else tile.lanes)
 
 
-def _place(b: Builder, tile: Tile, base: Value, offset: int, vector: int) -> tuple[Value, int]:
+def _position(b: Builder, tile: Tile, base: Value, offset: int, vector: int) -> tuple[Value, int]:
     """The address of a vector, and how many of its lanes belong to the columns."""
     first = vector * tile.lanes
     return b.gep(tile.type, base, integer(offset + first)), tile.columns - first

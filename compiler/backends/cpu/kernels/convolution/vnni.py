@@ -53,7 +53,7 @@ class Narrowed:
         plain = word.as_it_is and self.lhs.source.array.element_type is self.lhs.type
         if leaf is None or not plain or feature != len(dims) - 1 or dims[feature] % self.words.group:
             elements = self._elements(kernel, b, self.lhs, at, feature)
-            return word.joined(b, [(word.part(b, value, 0), inside) for value, inside in elements], 0)
+            return word.joined(b, [(word.field(b, value, 0), inside) for value, inside in elements], 0)
         first = linear([*at[:-1], at[-1].times(self.words.group)], dims)
         address = b.gep(self.lhs.llvm, arguments(kernel).inputs[leaf], Emission(b).value(first))
         return word.flipped(b, b.load(I32, address, align=self.lhs.type.size_bytes), 0)
@@ -69,7 +69,7 @@ class Narrowed:
         """
         word = Word(self.rhs.llvm, self.rhs.type.is_signed, self.words.group)
         elements = self._elements(kernel, b, self.rhs, at, feature)
-        found = word.joined(b, [(word.part(b, value, 0), inside) for value, inside in elements], 0)
+        found = word.joined(b, [(word.field(b, value, 0), inside) for value, inside in elements], 0)
         total = zero(I32)
         for value, inside in elements:
             number = b.cast("sext" if word.signed else "zext", value, I32)
@@ -85,9 +85,9 @@ class Narrowed:
         for position in range(group):
             index, inside = at[feature].times(group).plus(position), None
             if size % group and position >= size % group:
-                place = emission.value(index)
-                inside = b.compare("slt", place, integer(size))
-                index = emission.opaque(b.smin(place, integer(size - 1)), size)
+                coordinate = emission.value(index)
+                inside = b.compare("slt", coordinate, integer(size))
+                index = emission.opaque(b.smin(coordinate, integer(size - 1)), size)
             indices = [index if dim == feature else other for dim, other in enumerate(at)]
             found.append((factor.load(kernel, emission, indices), inside))
         return found

@@ -52,10 +52,10 @@ def of_batches(
 
     def base(builder: Builder, batch: Value) -> Value:
         offset, rest = start(builder), batch
-        for place, (size, stride) in reversed(list(enumerate(walked))):
-            digit = builder.binary("urem", rest, integer(size)) if place else rest
+        for level, (size, stride) in reversed(list(enumerate(walked))):
+            digit = builder.binary("urem", rest, integer(size)) if level else rest
             offset = builder.add(offset, builder.mul(digit, integer(stride)))
-            rest = builder.binary("udiv", rest, integer(size)) if place else rest
+            rest = builder.binary("udiv", rest, integer(size)) if level else rest
         return builder.gep(type_, pointer, offset)
 
     return base

@@ -57,7 +57,7 @@ class _ComplexProduct(Product):
 
     def gemm(self) -> Gemm:
         """The matrix product."""
-        type_ = element.value_type(element.parts(self.type))
+        type_ = element.value_type(element.component_type(self.type))
         m, n = self.lhs.count(self.lhs.free), self.rhs.count(self.rhs.free)
         out = self._result()
         return Gemm(
@@ -68,7 +68,7 @@ class _ComplexProduct(Product):
             type=type_,
             lhs=self._left(),
             rhs=self._right(type_),
-            store=self._store_part,
+            store=self._store_component,
             out=Array(out.base, 2 * out.row, 1) if not self.exchanged or n == 1 else None,
             exchanged=self.exchanged,
         )
@@ -101,12 +101,12 @@ class _ComplexProduct(Product):
             load, not runs_down, vector=_pairs(array, type_, along=not runs_down) if array is not None else None
         )
 
-    def _store_part(self, b: Builder, batch: Value, row: Value, column: Value, value: Value) -> None:
+    def _store_component(self, b: Builder, batch: Value, row: Value, column: Value, value: Value) -> None:
         m, n = self.lhs.count(self.lhs.free), self.rhs.count(self.rhs.free)
         if self.exchanged:
-            part = b.binary("and", column, integer(1))
-            line, place = b.add(b.mul(batch, integer(n)), _half(b, column)), b.add(b.mul(row, integer(2)), part)
-            offset = b.add(b.mul(line, integer(2 * m)), place)
+            component = b.binary("and", column, integer(1))
+            line, position = b.add(b.mul(batch, integer(n)), _half(b, column)), b.add(b.mul(row, integer(2)), component)
+            offset = b.add(b.mul(line, integer(2 * m)), position)
         else:
             offset = b.add(b.mul(b.add(b.mul(batch, integer(m)), row), integer(2 * n)), column)
         b.store(value, b.gep(value.type, arguments(self.kernel).outputs[0], offset))

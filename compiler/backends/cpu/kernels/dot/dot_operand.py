@@ -101,11 +101,11 @@ class DotOperand:
         """`source`, which has the factor's dimensions, in an input of that type, where it is not computed."""
         return view(source, dict(self.kernel.leaves)) if source.array.element_type is element_type else None
 
-    def _indices(self, emission: Emission, *places: Value) -> tuple[Index, ...]:
+    def _indices(self, emission: Emission, *positions: Value) -> tuple[Index, ...]:
         """The factor's indices from linear ones of its batch, its row and its column."""
         at: dict[int, Index] = {}
-        for group, place in zip((self.factor.batch, self.rows, self.columns), places, strict=True):
+        for group, position in zip((self.factor.batch, self.rows, self.columns), positions, strict=True):
             sizes = self.factor.sizes(group)
             size = math.prod(sizes)
-            at.update(zip(group, reshape(emission, (emission.opaque(place, size),), (size,), sizes), strict=True))
+            at.update(zip(group, reshape(emission, (emission.opaque(position, size),), (size,), sizes), strict=True))
         return tuple(at[d] for d in range(len(at)))

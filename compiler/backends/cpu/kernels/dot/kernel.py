@@ -74,18 +74,18 @@ def _split(given: ProductGiven) -> Plan | Declined:
     pays = split.pays(whole, given.planned)
     if not pays:
         return Declined(pays.reason)
-    parts = split.parts(whole)
-    shared = split.partial_bytes(whole, parts)
-    part = GemmProduct(plan(split.partial(whole, parts), given.machine), shared)
+    chunk_count = split.chunk_count(whole)
+    shared = split.partial_bytes(whole, chunk_count)
+    chunked = GemmProduct(plan(split.partial(whole, chunk_count), given.machine), shared)
 
     def emit(module: Module) -> Functions:
         name = module.free_name(given.kernel.name)
-        part.emit(module, name, given.parameters)
-        split.emit_sum(module, f"{name}.sum", whole, parts, given.parameters)
+        chunked.emit(module, name, given.parameters)
+        split.emit_sum(module, f"{name}.sum", whole, chunk_count, given.parameters)
         return name, f"{name}.sum"
 
-    details: dict[str, Detail] = {"parts": parts, **_details(part.plan)}
-    return given.plan(emit, given.cost_ns, shared_bytes=shared, thread_bytes=part.thread_bytes, details=details)
+    details: dict[str, Detail] = {"parts": chunk_count, **_details(chunked.plan)}
+    return given.plan(emit, given.cost_ns, shared_bytes=shared, thread_bytes=chunked.thread_bytes, details=details)
 
 
 _RATHER: dict[Form, str] = {

@@ -126,12 +126,12 @@ class Product:
     def _sizes(self) -> tuple[int, int, int]:
         return self.batch, self.lhs.count(self.lhs.free), self.rhs.count(self.rhs.free)
 
-    def _put(self, emission: Emission, places: Sequence[Index], value: Value) -> None:
+    def _put(self, emission: Emission, positions: Sequence[Index], value: Value) -> None:
         """Do the epilogue for a sum, or some in lanes, given the batch, the row and the column."""
         kernel, (root,) = self.kernel, self.kernel.roots
-        at = reshape(emission, places, self._sizes, self.dot.array.dims)
+        at = reshape(emission, positions, self._sizes, self.dot.array.dims)
         result = element.convert(emission.builder, value, self.type, self.dot.array.element_type)
         inner = elemental_of(kernel, emission)
         values = Elemental(emission, {**inner.leaves, self.dot: lambda _: result})
         stored = values.value(root, tuple(at)) if root is not self.dot else result
-        store(emission, root.array, stored, arguments(kernel).outputs[0], linear(places, self._sizes))
+        store(emission, root.array, stored, arguments(kernel).outputs[0], linear(positions, self._sizes))

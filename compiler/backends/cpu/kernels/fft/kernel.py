@@ -17,7 +17,7 @@ _STEP_NS = 0.05
 def _decide(given: Given) -> Plan:
     """The plan of a pass for each dimension."""
     kernel = given.kernel
-    transforms = [pass_of(kernel, part, arguments(kernel).workspace) for part in fourier.passes(kernel)]
+    transforms = [pass_of(kernel, fft_pass, arguments(kernel).workspace) for fft_pass in fourier.passes(kernel)]
     between_bytes = whole_lines(fourier.between_bytes(kernel))
     line_bytes = max((transform.lines.bytes for transform in transforms), default=0)
 
@@ -29,7 +29,7 @@ def _decide(given: Given) -> Plan:
         room = between_bytes, line_bytes
         return tuple(_emit_pass(module, transform, f".{n}", room) for n, transform in enumerate(transforms))
 
-    work = sum((transform.part.lines * _line_ns(transform) for transform in transforms), 0.0)
+    work = sum((transform.fft_pass.lines * _line_ns(transform) for transform in transforms), 0.0)
     lengths = [transform.lines.length for transform in transforms]
     together = [transform.lines.together for transform in transforms]
     sizes = {"lengths": lengths, "lines_together": together}

@@ -66,16 +66,16 @@ class Lines:
     def get(self, builder: Builder, lines: Value, number: Value, *, length: int = 0) -> Complex:
         """The elements of a number, of lines of that length if not their own."""
         size = self.stages.size_bytes
-        places = self._places(builder, lines, number, length or self.length)
-        return Complex(*(Term(builder, builder.load(self.element, place, align=size)) for place in places))
+        addresses = self._addresses(builder, lines, number, length or self.length)
+        return Complex(*(Term(builder, builder.load(self.element, address, align=size)) for address in addresses))
 
     def put(self, builder: Builder, lines: Value, number: Value, value: Complex, *, length: int = 0) -> None:
         """Write the elements of a number."""
-        places = self._places(builder, lines, number, length or self.length)
-        for part, place in zip((value.re, value.im), places, strict=True):
-            builder.store(part.value, place, align=self.stages.size_bytes)
+        addresses = self._addresses(builder, lines, number, length or self.length)
+        for component, address in zip((value.re, value.im), addresses, strict=True):
+            builder.store(component.value, address, align=self.stages.size_bytes)
 
-    def _places(self, builder: Builder, lines: Value, number: Value, length: int) -> tuple[Value, Value]:
+    def _addresses(self, builder: Builder, lines: Value, number: Value, length: int) -> tuple[Value, Value]:
         real = builder.gep(self.element, lines, number)
         return real, builder.gep(self.element, real, integer(length))
 
@@ -104,9 +104,9 @@ class Lines:
     def _factor(self, builder: Builder, numbers: Value, count: int, number: Value) -> Complex:
         """A number of a table, for all lines."""
         real = builder.gep(self.type, numbers, number)
-        places = real, builder.gep(self.type, real, integer(count))
-        parts = (splat(builder, builder.load(self.type, place), self.element) for place in places)
-        return Complex(*(Term(builder, part) for part in parts))
+        addresses = real, builder.gep(self.type, real, integer(count))
+        components = (splat(builder, builder.load(self.type, address), self.element) for address in addresses)
+        return Complex(*(Term(builder, component) for component in components))
 
     def _tables(self, builder: Builder) -> tuple[Value, Value]:
         """The chirps, and the transform of their conjugates that the elements' transform is multiplied by."""

@@ -31,17 +31,17 @@ class LinePass(Transform):
     @cached_property
     def lines(self) -> Lines:
         """The lines that are transformed at a time."""
-        return Lines(self.part.length, self.type, self.inverse)
+        return Lines(self.fft_pass.length, self.type, self.inverse)
 
     @property
     def units(self) -> int:
         """How many times something is transformed."""
-        return self.part.lines
+        return self.fft_pass.lines
 
     @property
     def type(self) -> str:
         """LLVM's type of the numbers that are computed with."""
-        shapes = self.part.source_shape, self.part.target_shape
+        shapes = self.fft_pass.source_shape, self.fft_pass.target_shape
         return "double" if any(shape.element_type in (F64, C128) for shape in shapes) else "float"
 
     def unit(self, builder: Builder, number: Value, here: Value, there: Value) -> None:
@@ -50,11 +50,11 @@ class LinePass(Transform):
         self._store(builder, number, self.lines.run(builder, here, there))
 
     def _load(self, builder: Builder, line: Value, target: Value) -> None:
-        with each(builder, 0, self.part.length) as index:
+        with each(builder, 0, self.fft_pass.length) as index:
             self.lines.put(builder, target, index, self._given(builder, line, index).converted(self.type))
 
     def _store(self, builder: Builder, line: Value, source: Value) -> None:
-        with each(builder, 0, self.part.target_shape.dims[self.part.dimension]) as index:
+        with each(builder, 0, self.fft_pass.target_shape.dims[self.fft_pass.dimension]) as index:
             value = self.lines.get(builder, source, index).converted("double")
             self._deliver(builder, line, index, value)
 
@@ -65,19 +65,19 @@ class ColumnPass(LinePass):
     @cached_property
     def lines(self) -> Lines:
         """As many lines as a vector has lanes, or as there are."""
-        lanes = min(64 // (8 if self.type == "double" else 4), 1 << (self.part.inner - 1).bit_length())
-        while lanes > 1 and Lines(self.part.length, self.type, self.inverse, lanes).bytes > _MOST_BYTES:
+        lanes = min(64 // (8 if self.type == "double" else 4), 1 << (self.fft_pass.inner - 1).bit_length())
+        while lanes > 1 and Lines(self.fft_pass.length, self.type, self.inverse, lanes).bytes > _MOST_BYTES:
             lanes //= 2
-        return Lines(self.part.length, self.type, self.inverse, lanes)
+        return Lines(self.fft_pass.length, self.type, self.inverse, lanes)
 
     @property
     def _blocks(self) -> int:
-        return -(-self.part.inner // self.lines.together)
+        return -(-self.fft_pass.inner // self.lines.together)
 
     @property
     def units(self) -> int:
         """How many groups of neighbouring lines there are."""
-        return self.part.lines // self.part.inner * self._blocks
+        return self.fft_pass.lines // self.fft_pass.inner * self._blocks
 
     def unit(self, builder: Builder, number: Value, here: Value, there: Value) -> None:
         """Transform a group of lines.
@@ -91,20 +91,20 @@ class ColumnPass(LinePass):
         blocks, together = integer(self._blocks), integer(self.lines.together)
         outer, block = builder.udivrem(number, blocks)
         first = builder.mul(block, together)
-        line = builder.add(builder.mul(outer, integer(self.part.inner)), first)
-        mask = self._mask(builder, builder.sub(integer(self.part.inner), first))
-        with each(builder, 0, self.part.length) as index:
+        line = builder.add(builder.mul(outer, integer(self.fft_pass.inner)), first)
+        mask = self._mask(builder, builder.sub(integer(self.fft_pass.inner), first))
+        with each(builder, 0, self.fft_pass.length) as index:
             self.lines.put(builder, here, index, self._fetch(builder, (line, index), mask))
         here = self.lines.run(builder, here, there)
-        with each(builder, 0, self.part.length) as index:
+        with each(builder, 0, self.fft_pass.length) as index:
             value = self.lines.get(builder, here, index)
-            scaled = value.scaled(1 / self.part.length) if self.inverse else value
+            scaled = value.scaled(1 / self.fft_pass.length) if self.inverse else value
             self._keep(builder, (line, index), scaled, mask)
 
     def _mask(self, builder: Builder, inside: Value) -> Value | None:
         """Which parts of elements of neighbouring lines lie inside; None where all do."""
         together = self.lines.together
-        if self.part.inner % together == 0:
+        if self.fft_pass.inner % together == 0:
             return None
         type_ = vector_type(I32, 2 * together)
         numbers = ", ".join(f"i32 {lane // 2}" for lane in range(2 * together))
@@ -116,18 +116,18 @@ class ColumnPass(LinePass):
         return vector_type(self.type, 2 * self.lines.together)
 
     def _fetch(self, builder: Builder, at: tuple[Value, Value], mask: Value | None) -> Complex:
-        address = self._address(builder, self.part.source_shape, self.part.source, at)
+        address = self._address(builder, self.fft_pass.source_shape, self.fft_pass.source, at)
         size, lanes = self.lines.stages.size_bytes, 2 * self.lines.together
         if mask is None:
             found = builder.load(self._vector, address, align=size)
         else:
             arguments = [address, integer(size, I32), mask, zero(self._vector)]
             found = builder.intrinsic(f"masked.load.{mangled(self._vector)}.p0", arguments, result=self._vector)
-        parts = [self._lanes(builder, found, None, range(first, lanes, 2)) for first in (0, 1)]
-        return Complex(*(Term(builder, part) for part in parts))
+        components = [self._lanes(builder, found, None, range(first, lanes, 2)) for first in (0, 1)]
+        return Complex(*(Term(builder, component) for component in components))
 
     def _keep(self, builder: Builder, at: tuple[Value, Value], value: Complex, mask: Value | None) -> None:
-        address = self._address(builder, self.part.target_shape, self.part.target, at)
+        address = self._address(builder, self.fft_pass.target_shape, self.fft_pass.target, at)
         size, together = self.lines.stages.size_bytes, self.lines.together
         order = [lane // 2 + lane % 2 * together for lane in range(2 * together)]
         found = self._lanes(builder, value.re.value, value.im.value, order)
@@ -151,7 +151,7 @@ class ComplexPass(LinePass):
 
     @property
     def _lanes(self) -> int:
-        return min(self.lines.stages.lanes, 1 << (self.part.length.bit_length() - 1))
+        return min(self.lines.stages.lanes, 1 << (self.fft_pass.length.bit_length() - 1))
 
     @property
     def _both(self) -> str:
@@ -162,37 +162,40 @@ class ComplexPass(LinePass):
         return vector_type(self.type, self._lanes)
 
     def _load(self, builder: Builder, line: Value, target: Value) -> None:
-        for index, place, parts in self._blocks(builder, line, target, self.part.source):
-            both = builder.load(self._both, place, align=self.lines.stages.size_bytes)
-            for number, part in enumerate(parts):
+        for index, address, components in self._blocks(builder, line, target, self.fft_pass.source):
+            both = builder.load(self._both, address, align=self.lines.stages.size_bytes)
+            for number, component in enumerate(components):
                 lanes = builder.shuffle(both, None, range(number, 2 * self._lanes, 2))
-                builder.store(lanes, builder.gep(self.type, part, index), align=self.lines.stages.size_bytes)
+                builder.store(lanes, builder.gep(self.type, component, index), align=self.lines.stages.size_bytes)
 
     def _store(self, builder: Builder, line: Value, source: Value) -> None:
-        for index, place, parts in self._blocks(builder, line, source, self.part.target):
+        for index, address, components in self._blocks(builder, line, source, self.fft_pass.target):
             size, lanes = self.lines.stages.size_bytes, self._lanes
             real, imaginary = (
-                builder.load(self._one, builder.gep(self.type, part, index), align=size) for part in parts
+                builder.load(self._one, builder.gep(self.type, component, index), align=size)
+                for component in components
             )
             if self.inverse:
                 real, imaginary = self._scaled(builder, real), self._scaled(builder, imaginary)
             order = [lane // 2 + lane % 2 * lanes for lane in range(2 * lanes)]
-            builder.store(builder.shuffle(real, imaginary, order), place, align=size)
+            builder.store(builder.shuffle(real, imaginary, order), address, align=size)
 
     def _blocks(
         self, builder: Builder, line: Value, parted: Value, pointer: Value | None
     ) -> Iterator[tuple[Value, Value, list[Value]]]:
         """Elements a vector at a time, of which the last may be some of those before: number, place, both parts."""
-        length, lanes = self.part.length, self._lanes
-        parts = [parted, builder.gep(self.type, parted, integer(length))]
+        length, lanes = self.fft_pass.length, self._lanes
+        components = [parted, builder.gep(self.type, parted, integer(length))]
         with builder.loop(integer(0), integer(length), step=lanes, name="block", nonempty=True) as block:
             index = builder.smin(block.index, integer(length - lanes)) if length % lanes else block.index
-            yield index, self._address(builder, self.part.source_shape, pointer, (line, index)), parts
+            yield index, self._address(builder, self.fft_pass.source_shape, pointer, (line, index)), components
 
-    def _scaled(self, builder: Builder, part: Value) -> Value:
+    def _scaled(self, builder: Builder, component: Value) -> Value:
         """Divided by the length, rounded once."""
         wide = vector_type("double", self._lanes)
-        product = builder.binary("fmul", builder.cast("fpext", part, wide), floating(1 / self.part.length, wide))
+        product = builder.binary(
+            "fmul", builder.cast("fpext", component, wide), floating(1 / self.fft_pass.length, wide)
+        )
         return builder.cast("fptrunc", product, self._one)
 
 
@@ -206,26 +209,26 @@ class HalfPass(LinePass):
     @cached_property
     def lines(self) -> Lines:
         """One of half the length."""
-        return Lines(self.part.length // 2, self.type, self.inverse)
+        return Lines(self.fft_pass.length // 2, self.type, self.inverse)
 
     def _load(self, builder: Builder, line: Value, target: Value) -> None:
         if self.inverse:
             self._joined(builder, line, target)
             return
         with each(builder, 0, self.lines.length) as index:
-            even, odd = self._real_places(builder, line, index, self.part.source_shape, self.part.source)
-            parts = (Term(builder, builder.load(self.type, place)) for place in (even, odd))
-            self.lines.put(builder, target, index, Complex(*parts))
+            even, odd = self._real_addresses(builder, line, index, self.fft_pass.source_shape, self.fft_pass.source)
+            components = (Term(builder, builder.load(self.type, address)) for address in (even, odd))
+            self.lines.put(builder, target, index, Complex(*components))
 
     def _store(self, builder: Builder, line: Value, source: Value) -> None:
         if not self.inverse:
             self._parted(builder, line, source)
             return
         with each(builder, 0, self.lines.length) as index:
-            value = self.lines.get(builder, source, index).scaled(1 / self.part.length)
-            places = self._real_places(builder, line, index, self.part.target_shape, self.part.target)
-            for part, place in zip((value.re, value.im), places, strict=True):
-                builder.store(part.value, place)
+            value = self.lines.get(builder, source, index).scaled(1 / self.fft_pass.length)
+            addresses = self._real_addresses(builder, line, index, self.fft_pass.target_shape, self.fft_pass.target)
+            for component, address in zip((value.re, value.im), addresses, strict=True):
+                builder.store(component.value, address)
 
     def _parted(self, builder: Builder, line: Value, source: Value) -> None:
         """The results out of what the complex line gave; those behind m + 1 are others' conjugates."""
@@ -259,19 +262,19 @@ class HalfPass(LinePass):
 
     def _factors(self, builder: Builder, factor: complex) -> Value:
         """The powers of the whole line's root of unity, times a number."""
-        roots = roots_of_unity(self.part.length, inverse=self.inverse)[: self.lines.length] * factor
+        roots = roots_of_unity(self.fft_pass.length, inverse=self.inverse)[: self.lines.length] * factor
         return split(builder, f"halves.{self.lines.stages.name}.{self.lines.length}", roots, self.type)
 
     def _element(self, builder: Builder, at: tuple[Value, Value]) -> Complex:
-        shape = self.part.source_shape
-        address = self._address(builder, shape, self.part.source, at)
+        shape = self.fft_pass.source_shape
+        address = self._address(builder, shape, self.fft_pass.source, at)
         return Complex.of(builder, element.load(builder, shape.element_type, address))
 
     def _write(self, builder: Builder, at: tuple[Value, Value], value: Complex) -> None:
-        shape = self.part.target_shape
-        element.store(builder, shape.element_type, value.value, self._address(builder, shape, self.part.target, at))
+        shape = self.fft_pass.target_shape
+        element.store(builder, shape.element_type, value.value, self._address(builder, shape, self.fft_pass.target, at))
 
-    def _real_places(
+    def _real_addresses(
         self, builder: Builder, line: Value, index: Value, shape: ArrayShape, pointer: Value | None
     ) -> tuple[Value, Value]:
         """Where an even element of a real line lies, and the next one."""
@@ -280,17 +283,21 @@ class HalfPass(LinePass):
         return address, builder.gep(self.type, address, integer(1))
 
 
-def pass_of(kernel: Kernel, part: Pass, between: Value) -> LinePass:
+def pass_of(kernel: Kernel, fft_pass: Pass, between: Value) -> LinePass:
     """The form of a pass.
 
     Args:
         kernel: the transform.
-        part: what is transformed, along which dimension.
+        fft_pass: what is transformed, along which dimension.
         between: memory between two passes.
     """
-    real = any(not shape.element_type.is_complex for shape in (part.source_shape, part.target_shape))
-    if part.inner > 1:
-        return ColumnPass(kernel, part, between)
-    if not real and part.source_shape == part.target_shape and part.length > 1:
-        return ComplexPass(kernel, part, between)
-    return HalfPass(kernel, part, between) if real and part.length % 2 == 0 else LinePass(kernel, part, between)
+    real = any(not shape.element_type.is_complex for shape in (fft_pass.source_shape, fft_pass.target_shape))
+    if fft_pass.inner > 1:
+        return ColumnPass(kernel, fft_pass, between)
+    if not real and fft_pass.source_shape == fft_pass.target_shape and fft_pass.length > 1:
+        return ComplexPass(kernel, fft_pass, between)
+    return (
+        HalfPass(kernel, fft_pass, between)
+        if real and fft_pass.length % 2 == 0
+        else LinePass(kernel, fft_pass, between)
+    )

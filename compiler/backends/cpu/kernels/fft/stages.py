@@ -157,9 +157,9 @@ class _Stage:
             with builder.loop(integer(0), self.stride, step=step, name="element", nonempty=True, metadata=rolled) as at:
                 start = builder.mul(root.index, self.stride)
                 first = builder.add(start, at.index)
-                place = builder.add(builder.mul(start, integer(self.radix)), at.index)
+                position = builder.add(builder.mul(start, integer(self.radix)), at.index)
                 for number, result in enumerate(self._butterfly(type_, first, twiddles)):
-                    self._put(builder.add(place, builder.mul(self.stride, integer(number))), result)
+                    self._put(builder.add(position, builder.mul(self.stride, integer(number))), result)
 
     def _mixed(self, first: Value) -> None:
         builder, lanes = self.builder, self.stages.lanes
@@ -167,11 +167,13 @@ class _Stage:
         root = builder.binary("udiv", first, integer(self.mixed))
         twiddles = self._all(lambda number: self._spread(number, root))
         results = self._butterfly(type_, first, twiddles)
-        parts = [self._interleaved([getattr(value, part).value for value in results]) for part in ("re", "im")]
-        place = builder.mul(first, integer(self.radix))
-        for number, (real, imaginary) in enumerate(zip(*parts, strict=True)):
+        components = [
+            self._interleaved([getattr(value, component).value for value in results]) for component in ("re", "im")
+        ]
+        position = builder.mul(first, integer(self.radix))
+        for number, (real, imaginary) in enumerate(zip(*components, strict=True)):
             result = Complex(Term(builder, real), Term(builder, imaginary))
-            self._put(builder.add(place, integer(number * lanes)), result)
+            self._put(builder.add(position, integer(number * lanes)), result)
 
     def _interleaved(self, vectors: Sequence[Value]) -> list[Value]:
         """Groups of `stride` lanes taken from each vector in turn."""
@@ -191,16 +193,16 @@ class _Stage:
         ]
         return [self._shuffled(left, right, half) for half in (pairs[:lanes], pairs[lanes:])]
 
-    def _shuffled(self, left: Value, right: Value, places: Sequence[int]) -> Value:
-        mask = ", ".join(f"i32 {place}" for place in places)
-        type_ = vector_type(self.stages.type, len(places))
-        return self.builder.emit(type_, f"shufflevector {left}, {right}, <{len(places)} x i32> <{mask}>")
+    def _shuffled(self, left: Value, right: Value, lanes: Sequence[int]) -> Value:
+        mask = ", ".join(f"i32 {lane}" for lane in lanes)
+        type_ = vector_type(self.stages.type, len(lanes))
+        return self.builder.emit(type_, f"shufflevector {left}, {right}, <{len(lanes)} x i32> <{mask}>")
 
     # -- butterflies --------------------------------------------------------------------------------------------
     def _butterfly(self, type_: str, first: Value, twiddles: Sequence[Complex]) -> list[Complex]:
         """The transform of elements n / radix apart, each but the first multiplied by its power of the root."""
-        places = [self.builder.add(first, self.builder.mul(self.apart, integer(n))) for n in range(self.radix)]
-        values = [self._get(type_, place) for place in places]
+        numbers = [self.builder.add(first, self.builder.mul(self.apart, integer(n))) for n in range(self.radix)]
+        values = [self._get(type_, number) for number in numbers]
         results = self._combined(values)
         if not twiddles:
             return results
@@ -244,8 +246,8 @@ class _Stage:
     def _plus_scaled(self, start: Complex | None, value: Complex, factor: float) -> Complex:
         if start is None:
             return value.scaled(factor)
-        parts = ((start.re, value.re), (start.im, value.im))
-        return Complex(*(Term(self.builder, self._fused(b, b.literal(factor), "fadd", a)) for a, b in parts))
+        components = ((start.re, value.re), (start.im, value.im))
+        return Complex(*(Term(self.builder, self._fused(b, b.literal(factor), "fadd", a)) for a, b in components))
 
     def _product(self, left: Complex, right: Complex) -> Complex:
         """A product whose parts are each rounded twice where the machine multiplies and adds at once."""
@@ -261,16 +263,17 @@ class _Stage:
 
     # -- memory -------------------------------------------------------------------------------------------------
     def _get(self, type_: str, number: Value) -> Complex:
-        parts = (
-            self.builder.load(type_, place, align=self.stages.size_bytes) for place in self._places("%from", number)
+        components = (
+            self.builder.load(type_, address, align=self.stages.size_bytes)
+            for address in self._addresses("%from", number)
         )
-        return Complex(*(Term(self.builder, part) for part in parts))
+        return Complex(*(Term(self.builder, component) for component in components))
 
     def _put(self, number: Value, value: Complex) -> None:
-        for part, place in zip((value.re, value.im), self._places("%to", number), strict=True):
-            self.builder.store(part.value, place, align=self.stages.size_bytes)
+        for component, address in zip((value.re, value.im), self._addresses("%to", number), strict=True):
+            self.builder.store(component.value, address, align=self.stages.size_bytes)
 
-    def _places(self, line: str, number: Value) -> list[Value]:
+    def _addresses(self, line: str, number: Value) -> list[Value]:
         builder, type_ = self.builder, self.stages.type
         real = builder.gep(type_, Value(PTR, line), number)
         return [real, builder.gep(type_, real, builder.mul(self.apart, integer(self.radix)))]
@@ -287,17 +290,17 @@ class _Stage:
 
     def _twiddle(self, number: int, root: Value, type_: str) -> Complex:
         """One root for all lanes."""
-        parts = [self.builder.load(self.stages.type, place) for place in self._twiddles(number, root)]
-        return Complex(*(Term(self.builder, splat(self.builder, part, type_)) for part in parts))
+        components = [self.builder.load(self.stages.type, address) for address in self._twiddles(number, root)]
+        return Complex(*(Term(self.builder, splat(self.builder, component, type_)) for component in components))
 
     def _spread(self, number: int, root: Value) -> Complex:
         """Several roots, each for `stride` lanes."""
         builder, stages = self.builder, self.stages
         count = stages.lanes // self.mixed
         type_ = vector_type(stages.type, count)
-        places = [lane // self.mixed for lane in range(stages.lanes)]
-        parts = [builder.load(type_, place, align=stages.size_bytes) for place in self._twiddles(number, root)]
-        return Complex(*(Term(builder, self._shuffled(part, part, places)) for part in parts))
+        lanes = [lane // self.mixed for lane in range(stages.lanes)]
+        components = [builder.load(type_, address, align=stages.size_bytes) for address in self._twiddles(number, root)]
+        return Complex(*(Term(builder, self._shuffled(component, component, lanes)) for component in components))
 
 
 def table(builder: Builder, name: str, data: Array, type_: str) -> Value:

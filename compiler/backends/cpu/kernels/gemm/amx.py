@@ -76,8 +76,8 @@ class _Words:
         for position in range(count):
             k = b.add(first, integer(position))
             element = self.narrow.load(b, batch, *((k, index) if self.down else (index, k)))
-            part = b.cast("zext", b.cast("bitcast", element, bits), I32)
-            shifted = b.binary("shl", part, integer(position * width, I32))
+            raw_bits = b.cast("zext", b.cast("bitcast", element, bits), I32)
+            shifted = b.binary("shl", raw_bits, integer(position * width, I32))
             total = shifted if position == 0 else b.binary("or", total, shifted)
         return total
 
@@ -171,8 +171,8 @@ class AmxNest:
                 first = b.mul(panel.index, integer(_BLOCK))
                 count = b.smin(b.sub(integer(self.gemm.n), first), integer(_BLOCK))
                 with b.loop(integer(0), count, name="column", nonempty=True) as column:
-                    place = batch, b.add(first, column.index), integer(self.whole)
-                    b.store(self.right.word(b, place, self.rest), b.gep(I32, line, column.index))
+                    position = batch, b.add(first, column.index), integer(self.whole)
+                    b.store(self.right.word(b, position, self.rest), b.gep(I32, line, column.index))
 
     def _pack_left(self, b: Builder, packer: Packer, where: tuple[Value, Value], packed: Value) -> None:
         batch, panel = where
@@ -288,8 +288,8 @@ class AmxNest:
         return f"tdpb{''.join(signs)}d"
 
 
-def _move(b: Builder, direction: str, tile: int, place: tuple[Value, int]) -> None:
-    address, row = place
+def _move(b: Builder, direction: str, tile: int, at: tuple[Value, int]) -> None:
+    address, row = at
     b.intrinsic(f"x86.tile{direction}", [integer(tile, I8), address, integer(row)], result="void")
 
 

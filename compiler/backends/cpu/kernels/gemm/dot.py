@@ -87,14 +87,14 @@ def _emit_groups(
     mine = share(b, Extent(gemm.batch, groups, 1), *threads)
     pieces = -(-gemm.n // most)
     starts = [gemm.n * piece // pieces for piece in range(pieces + 1)]
-    with b.when(mine.present(b), "present"), batches(b, mine) as (batch, part):
+    with b.when(mine.present(b), "present"), batches(b, mine) as (batch, chunk):
         right = gemm.rhs.array
         if right is not None and _reads_in_place(gemm):
             base, stride = right.base(b, batch), right.column
         else:
             base, stride = b.gep(gemm.type, scratch, integer(_SUMS)), gemm.k
             _gather_columns(b, gemm, batch, base)
-        with b.loop(part.start, part.stop, name="group", nonempty=True) as group:
+        with b.loop(chunk.start, chunk.stop, name="group", nonempty=True) as group:
             wanted = b.mul(group.index, integer(rows))
             first = wanted if gemm.m % rows == 0 else b.smin(wanted, integer(gemm.m - rows))
             for columns in itertools.starmap(range, itertools.pairwise(starts)):
@@ -112,8 +112,8 @@ def _store_row(b: Builder, gemm: Gemm, where: _Sums, number: Value, scratch: Val
     batch, row, columns = where
     line = b.gep(gemm.type, scratch, b.mul(number, integer(len(columns))))
     if gemm.n <= _UNROLLED:
-        for place, column in enumerate(columns):
-            value = b.load(gemm.type, b.gep(gemm.type, line, integer(place)))
+        for number_, column in enumerate(columns):
+            value = b.load(gemm.type, b.gep(gemm.type, line, integer(number_)))
             gemm.store(b, batch, row, integer(column), value)
         return
     # Vectors that are stored element by element are slower than elements.
@@ -141,8 +141,8 @@ def _group_sums(b: Builder, gemm: Gemm, shape: tuple[int, int, int], stride: int
     columns = [inner.gep(gemm.type, base, integer(column * stride)) for column in range(wanted)]
     totals = _totals(inner, gemm, lanes, lines, columns)
     for start in range(0, len(totals), lanes):
-        place = inner.gep(gemm.type, sums, integer(start))
-        inner.store(fold(inner, totals[start : start + lanes]), place, align=ELEMENT_BYTES[gemm.type])
+        address = inner.gep(gemm.type, sums, integer(start))
+        inner.store(fold(inner, totals[start : start + lanes]), address, align=ELEMENT_BYTES[gemm.type])
     inner.ret()
     return f"@{name}"
 
@@ -175,8 +175,8 @@ def _totals(b: Builder, gemm: Gemm, lanes: int, lines: list[Value], columns: lis
         loop.carry(*following)
     totals = loop.results
     for number, rest in enumerate(range(whole, gemm.k, lanes)):
-        part = slice(number * count, (number + 1) * count)
-        totals[part] = step(integer(rest), min(lanes, gemm.k - rest), totals[part])
+        region = slice(number * count, (number + 1) * count)
+        totals[region] = step(integer(rest), min(lanes, gemm.k - rest), totals[region])
     while len(totals) > count:
         half = len(totals) // 2
         totals = [b.binary("fadd", one, other) for one, other in zip(totals[:half], totals[half:], strict=True)]

@@ -200,8 +200,8 @@ class TileNest:
             packer = Packer(f"{self.name}.rhs", panels, given[6])
             packer.pack(b, Steps(*given[:3]), Range(*given[3:5]), given[5])
 
-        places = self.packed_rhs, self.staging
-        self._apart("pack.rhs", [steps.batch, steps.start, steps.count, columns.start, columns.stop, *places], pack)
+        buffers = self.packed_rhs, self.staging
+        self._apart("pack.rhs", [steps.batch, steps.start, steps.count, columns.start, columns.stop, *buffers], pack)
         if not panels.head:
             return
         with b.loop(columns.start, columns.stop, name="head", nonempty=True) as panel:
@@ -276,11 +276,11 @@ class TileNest:
                 stop = b.smin(stop, integer(plan.gemm.m))
 
         def pack(b: Builder, given: Sequence[Value]) -> None:
-            places = Steps(*given[:3]), Range(*given[3:5])
+            ranges = Steps(*given[:3]), Range(*given[3:5])
             if isinstance(left, Rows):
-                left.copy(b, *places, given[5])
+                left.copy(b, *ranges, given[5])
             else:
-                Packer(f"{self.name}.lhs", left, given[5]).pack(b, *places, given[5])
+                Packer(f"{self.name}.lhs", left, given[5]).pack(b, *ranges, given[5])
 
         self._apart("pack.lhs", [steps.batch, steps.start, steps.count, start, stop, self.packed_lhs], pack)
         return self.packed_lhs
@@ -314,10 +314,10 @@ class TileNest:
             callee = b.select(lower, edge, callee) if plan.row_panels > 1 else edge
         resumes = b.compare("sgt", steps.start, integer(0)) if plan.depth_blocks > 1 else Value(I1, "false")
         addend = plan.gemm.addend if plan.out_direct else None
-        places = self._place(addend, block.batch, row, column) if addend else []
-        b.call(callee.name, "void", [left, right, out, steps.count, resumes, *places])
+        addends = self._addend_address(addend, block.batch, row, column) if addend else []
+        b.call(callee.name, "void", [left, right, out, steps.count, resumes, *addends])
 
-    def _place(self, array: Array, batch: Value, row: Value, column: Value) -> list[Value]:
+    def _addend_address(self, array: Array, batch: Value, row: Value, column: Value) -> list[Value]:
         """Where the register tile in these panels lies in an array, as an argument."""
         offset = array.offset(self.b, self._first_row(row), self.right.first(self.b, column))
         return [self.b.gep(self.type, array.base(self.b, batch), offset)]

@@ -343,26 +343,26 @@ def _turned(b: Builder, panels: Panels, source: Value, layout: tuple[int, int]) 
     ]
     vectors = []
     for number in range(chunk):
-        parts, count = pieces[number::chunk], chunk
-        while len(parts) > 1:
+        vectors_, count = pieces[number::chunk], chunk
+        while len(vectors_) > 1:
             count *= 2
-            parts = [b.shuffle(parts[n], parts[n + 1], range(count)) for n in range(0, len(parts), 2)]
-        vectors.append(parts[0])
+            vectors_ = [b.shuffle(vectors_[n], vectors_[n + 1], range(count)) for n in range(0, len(vectors_), 2)]
+        vectors.append(vectors_[0])
     return transpose(b, vectors)
 
 
-def transpose(b: Builder, rows: list[Value], *, parts: int = 1) -> list[Value]:
+def transpose(b: Builder, rows: list[Value], *, words: int = 1) -> list[Value]:
     """The columns of a square block given as vectors: log2 rounds, each of which exchanges blocks of half the size.
 
-    Vectors longer than there are rows hold several blocks, each of which is transposed.  An element may have `parts`.
+    Vectors longer than there are rows hold several blocks, each of which is transposed.  An element may have `words`.
     """
     size = len(rows)
-    lanes = int(rows[0].type[1:].split(" ")[0]) // parts
+    lanes = int(rows[0].type[1:].split(" ")[0]) // words
     distance = size // 2
     while distance:
         upper = [lane if not lane & distance else lane - distance + lanes for lane in range(lanes)]
         lower = [lane + distance if not lane & distance else lane + lanes for lane in range(lanes)]
-        upper, lower = ([lane * parts + part for lane in order for part in range(parts)] for order in (upper, lower))
+        upper, lower = ([lane * words + word for lane in order for word in range(words)] for order in (upper, lower))
         for row in range(size):
             if not row & distance:
                 pair = rows[row], rows[row + distance]

@@ -3,7 +3,7 @@
 Every thread computes its own range from its number and the number of threads; no thread waits for another and nothing
 is shared, so each packs what it needs.  Threads form a grid over (batch and rows) x columns, whose aspect is the one
 that leaves the least to do for the thread that has most, packing included: a thread of a square product on four threads
-packs half of either factor, not one of them whole.  Where the parts of two threads meet within cache lines of the
+packs half of either factor, not one of them whole.  Where the chunks of two threads meet within cache lines of the
 result, one in each of its rows, these lines travel back and forth between the threads, which counts too.  The
 arithmetic is a function of its own, one in a module: code for divisions is long.
 """
@@ -35,8 +35,8 @@ class Extent:
     """The whole iteration space: batches, and panels of rows and columns.
 
     `row_cost` and `column_cost` are what it takes to pack a panel of rows and one of columns.  `row_edge` is what it
-    takes more to compute a panel of columns whose rows another thread has a part of, `column_edge` the other way round.
-    Half of what it takes to compute where two panels meet is 1.
+    takes more to compute a panel of columns whose rows another thread has a chunk of, `column_edge` the other way
+    round.  Half of what it takes to compute where two panels meet is 1.
     """
 
     batch: int
@@ -50,7 +50,7 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One thread's part: a range over batch x row panels taken as one sequence, and one over column panels."""
+    """One thread's chunk: a range over batch x row panels taken as one sequence, and one over column panels."""
 
     extent: Extent
     rows: Range
@@ -63,17 +63,17 @@ class Share:
 
 
 def share(b: Builder, extent: Extent, thread: Value, threads: Value) -> Share:
-    """The part of thread number `thread`; the parts of all `threads` cover everything once."""
+    """The chunk of thread number `thread`; the chunks of all `threads` cover everything once."""
     height = extent.batch * extent.rows
     columns = Range(integer(0), integer(extent.columns))
     if height == 1:
-        return Share(extent, Range(integer(0), integer(1)), _part(b, extent.columns, thread, threads))
+        return Share(extent, Range(integer(0), integer(1)), _chunk(b, extent.columns, thread, threads))
     if extent.columns == 1:
-        return Share(extent, _part(b, height, thread, threads), columns)
+        return Share(extent, _chunk(b, height, thread, threads), columns)
     sizes = height, extent.columns, extent.row_cost, extent.column_cost, extent.row_edge, extent.column_edge
     bounds = b.call(_grid(b.module), _BOUNDS, [thread, threads, *map(integer, sizes)])
-    parts = [b.emit(I64, f"extractvalue {bounds}, {number}") for number in range(4)]
-    return Share(extent, Range(parts[0], parts[1]), Range(parts[2], parts[3]))
+    ends = [b.emit(I64, f"extractvalue {bounds}, {number}") for number in range(4)]
+    return Share(extent, Range(ends[0], ends[1]), Range(ends[2], ends[3]))
 
 
 def _grid(module: Module) -> str:
@@ -107,25 +107,25 @@ def _grid(module: Module) -> str:
         loop.carry(b.select(better, loop.index, loop.carried[0]), b.select(better, cost, loop.carried[1]))
     grid = loop.results[0]
     row, column = b.udivrem(thread, grid)
-    parts = [*_between(b, rows, row, b.binary("udiv", threads, grid)), *_between(b, columns, column, grid)]
-    b.ret(_packed(b, parts))
+    ends = [*_between(b, rows, row, b.binary("udiv", threads, grid)), *_between(b, columns, column, grid)]
+    b.ret(_packed(b, ends))
     return f"@{_GRID}"
 
 
-def _packed(b: Builder, parts: list[Value]) -> Value:
+def _packed(b: Builder, values: list[Value]) -> Value:
     result = Value(_BOUNDS, "poison")
-    for number, part in enumerate(parts):
-        result = b.emit(_BOUNDS, f"insertvalue {result}, {part}, {number}")
+    for number, value in enumerate(values):
+        result = b.emit(_BOUNDS, f"insertvalue {result}, {value}, {number}")
     return result
 
 
-def _part(b: Builder, count: int, part: Value, parts: Value) -> Range:
-    return Range(*_between(b, integer(count), part, parts))
+def _chunk(b: Builder, count: int, chunk: Value, chunks: Value) -> Range:
+    return Range(*_between(b, integer(count), chunk, chunks))
 
 
-def _between(b: Builder, total: Value, part: Value, parts: Value) -> tuple[Value, Value]:
-    start = b.binary("udiv", b.mul(part, total), parts)
-    return start, b.binary("udiv", b.mul(b.add(part, integer(1)), total), parts)
+def _between(b: Builder, total: Value, chunk: Value, chunks: Value) -> tuple[Value, Value]:
+    start = b.binary("udiv", b.mul(chunk, total), chunks)
+    return start, b.binary("udiv", b.mul(b.add(chunk, integer(1)), total), chunks)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Splitting deep products along k: few elements, each of a long sum, leave nothing else to share among threads.
 
-The parts are a batch of products of their own, whose results lie in the workspace one behind the other; when all are
+The chunks are a batch of products of their own, whose results lie in the workspace one behind the other; when all are
 done, a second function adds them up, in order, and stores.  How many there are follows from the shape, so sums are the
 same to the bit on any number of threads.
 """
@@ -19,18 +19,19 @@ from compiler.backends.cpu.kernels.gemm.share import Extent, batches, share
 from compiler.codegen.llvm_ir import FLOAT_TYPES, I64, PTR, Builder, Module, Value, integer, keep_rolled
 from compiler.codegen.workspace import whole_lines
 
-_PARTS = range(16, 7, -1)
+_CHUNK_COUNTS = range(16, 7, -1)
 _DEEP = 1024
-"""Terms of a sum from which on it may be split: parts of 64 fill 16 chunks (chosen, 11-21)."""
+"""Terms of a sum from which on it may be split: pieces of 64 fill 16 chunks (chosen, 11-21)."""
 # Fewer pieces than this are not shared out evenly; results are this much smaller than what is read; bytes worth it.
 _UNITS = 12
 _SMALLER = 16
-"""What is read beside the results: each part writes them once more, which so is an eighth at most."""
+"""What is read beside the results: each chunk writes them once more, which so is an eighth at most."""
 _WORTH_BYTES = 1 << 18
 """Bytes of factors: some 2 us of reading an L2 cache, twice what meeting twice takes (chosen)."""
 _COLUMN_UNIT = 64
 """Columns that a thread takes at once: four cache lines of f32, so that no line has two writers."""
-# Vectors of pairs start at even places, those within runs of neighbours at multiples of what no vector is longer than.
+# Vectors of pairs start at even positions, those within runs of neighbours at multiples of what no vector is longer
+# than.
 _PAIR, _VECTOR = 2, 16
 
 
@@ -47,9 +48,9 @@ def pays(gemm: Gemm, decided: Plan) -> Decision:
     return unless(units >= _UNITS, f"{units} pieces are enough for threads to share")
 
 
-def parts(gemm: Gemm) -> int:
-    """How many parts a product is split into."""
-    return min(_PARTS, key=lambda count: gemm.k - count * _size(gemm, count))
+def chunk_count(gemm: Gemm) -> int:
+    """How many chunks a product is split into."""
+    return min(_CHUNK_COUNTS, key=lambda count: gemm.k - count * _size(gemm, count))
 
 
 def _units(gemm: Gemm, decided: Plan) -> int:
@@ -62,17 +63,17 @@ def _units(gemm: Gemm, decided: Plan) -> int:
 
 
 def _size(gemm: Gemm, count: int) -> int:
-    """Steps of a part, where vectors may start; what is left is added in the end."""
+    """Steps of a chunk, where vectors may start; what is left is added in the end."""
     return gemm.k // count & -(_VECTOR if gemm.lhs.run or gemm.rhs.run else _PAIR)
 
 
 def partial_bytes(gemm: Gemm, count: int) -> int:
-    """The memory that the parts' results take."""
+    """The memory that the chunks' results take."""
     return whole_lines(count * gemm.batch * gemm.m * gemm.n * ELEMENT_BYTES[gemm.type])
 
 
 def partial(gemm: Gemm, count: int) -> Gemm:
-    """The batch of parts, with results at the start of `%workspace`."""
+    """The batch of chunks, with results at the start of `%workspace`."""
     size = _size(gemm, count)
 
     def base(b: Builder, batch: Value) -> Value:
@@ -81,37 +82,37 @@ def partial(gemm: Gemm, count: int) -> Gemm:
     def store(b: Builder, batch: Value, row: Value, column: Value, value: Value) -> None:
         b.store(value, b.gep(gemm.type, base(b, batch), b.add(b.mul(row, integer(gemm.n)), column)))
 
-    part = _Part(gemm.batch, count, size)
+    chunks = _Chunks(gemm.batch, count, size)
     return Gemm(
         batch=gemm.batch * count,
         m=gemm.m,
         n=gemm.n,
         k=size,
         type=gemm.type,
-        lhs=part.operand(gemm.lhs, gemm.type, down=False),
-        rhs=part.operand(gemm.rhs, gemm.type, down=True),
+        lhs=chunks.operand(gemm.lhs, gemm.type, down=False),
+        rhs=chunks.operand(gemm.rhs, gemm.type, down=True),
         store=store,
         out=Array(base, gemm.n, 1),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """Factors seen from a part: the number of a batch counts parts within batches, and places begin at the part's."""
+class _Chunks:
+    """Factors seen from a chunk: a batch's number counts chunks within batches, and positions begin at the chunk's."""
 
     batch: int
     count: int
     size: int
 
     def _start(self, b: Builder, number: Value) -> tuple[Value, Value]:
-        """The batch of a part, and its first step along k."""
+        """The batch of a chunk, and its first step along k."""
         if self.batch == 1:
             return integer(0), b.mul(number, integer(self.size))
-        batch, part = b.udivrem(number, integer(self.count))
-        return batch, b.mul(part, integer(self.size))
+        batch, chunk = b.udivrem(number, integer(self.count))
+        return batch, b.mul(chunk, integer(self.size))
 
-    def _place(self, b: Builder, at: tuple[Value, Value, Value], *, down: bool) -> tuple[Value, Value, Value]:
-        """The batch, row and column of the whole factor that are those of a part."""
+    def _position(self, b: Builder, at: tuple[Value, Value, Value], *, down: bool) -> tuple[Value, Value, Value]:
+        """The batch, row and column of the whole factor that are those of a chunk."""
         number, row, column = at
         batch, start = self._start(b, number)
         return (batch, b.add(row, start), column) if down else (batch, row, b.add(column, start))
@@ -136,10 +137,12 @@ class _Part:
         )
 
     def _load(self, load: Load, *, down: bool) -> Load:
-        return lambda b, *at: load(b, *self._place(b, at, down=down))
+        return lambda b, *at: load(b, *self._position(b, at, down=down))
 
     def _vector(self, vector: VectorLoad, *, down: bool) -> VectorLoad:
-        return lambda b, number, row, column, lanes: vector(b, *self._place(b, (number, row, column), down=down), lanes)
+        return lambda b, number, row, column, lanes: vector(
+            b, *self._position(b, (number, row, column), down=down), lanes
+        )
 
     def _array(self, array: Array | None, type_: str, *, down: bool) -> Array | None:
         if array is None:
@@ -154,7 +157,7 @@ class _Part:
 
 
 def emit_sum(module: Module, name: str, gemm: Gemm, count: int, parameters: Sequence[tuple[str, str]]) -> None:
-    """Define the function that adds up the parts: its parameters are those of the one that computes them."""
+    """Define the function that adds up the chunks: its parameters are those of the one that computes them."""
     own = [(f"{PTR} noalias", "workspace"), (I64, "thread"), (I64, "threads")]
     function = module.function(name, "void", [*parameters, *own], attributes="nounwind")
     workspace, *threads = function.arguments[-3:]

@@ -46,7 +46,7 @@ class Word:
         """Whether elements have as many bits in memory, so that neighbours there are words."""
         return _BITS[self.type] == self.width
 
-    def part(self, b: Builder, element: Value, lanes: int) -> Value:
+    def field(self, b: Builder, element: Value, lanes: int) -> Value:
         """An element's bits as a number of 32 bits, or a vector of them."""
 
         def of(type_: str) -> str:
@@ -57,12 +57,12 @@ class Word:
         bits = b.cast("sext" if signed else "zext", bits, of(f"i{self.width}"))
         return b.cast("zext", bits, of(I32))
 
-    def joined(self, b: Builder, parts: list[tuple[Value, Value | None]], lanes: int) -> Value:
+    def joined(self, b: Builder, fields: list[tuple[Value, Value | None]], lanes: int) -> Value:
         """The word of such parts, each zero where what is said beside it is false."""
         total: Value | None = None
-        for position, (part, inside) in enumerate(parts):
+        for position, (field, inside) in enumerate(fields):
             shift = integer(position * self.width, I32)
-            shifted = b.binary("shl", part, b.broadcast(shift, lanes) if lanes else shift) if position else part
+            shifted = b.binary("shl", field, b.broadcast(shift, lanes) if lanes else shift) if position else field
             if inside is not None:
                 shifted = b.select(inside, shifted, zero(shifted.type))
             total = shifted if total is None else b.binary("or", total, shifted)
@@ -104,20 +104,20 @@ class WordFactor:
     def word(self, b: Builder, where: tuple[Value, Value, Value], count: int) -> Value:
         """The word at (batch, index, word along k), of which the first `count` elements are taken."""
         batch, index, step = where
-        parts = []
+        fields = []
         for position in range(count):
             k, inside = self._step(b, step, position)
             element = self.narrow.load(b, batch, *((k, index) if self.down else (index, k)))
-            parts.append((self._word.part(b, element, 0), inside))
-        return self._word.joined(b, parts, 0)
+            fields.append((self._word.field(b, element, 0), inside))
+        return self._word.joined(b, fields, 0)
 
     def across(self, b: Builder, batch: Value, index: Value, step: Value, lanes: int) -> Value:
         """The words at a step and at indices that are neighbours in memory."""
-        parts = []
+        fields = []
         for position in range(self.group):
             k, inside = self._step(b, step, position)
-            parts.append((self._word.part(b, self._elements(b, batch, index, k, lanes), lanes), inside))
-        return self._word.joined(b, parts, lanes)
+            fields.append((self._word.field(b, self._elements(b, batch, index, k, lanes), lanes), inside))
+        return self._word.joined(b, fields, lanes)
 
     def along(self, b: Builder, batch: Value, index: Value, step: Value, lanes: int) -> Value:
         """The words at an index and at steps whose elements are neighbours in memory; never behind k."""

@@ -39,7 +39,7 @@ class Eigen:
     def _workspace(self) -> Workspace:
         t, reduction, iteration = self.tiles, self._reduction, self._iteration
         pairs, steps, counts = iteration.note_bytes
-        parts = {
+        regions = {
             "matrix": reduction.elements * t.bytes,
             "factors": self.size * t.bytes,
             "diagonal": self.size * t.bytes,
@@ -53,16 +53,16 @@ class Eigen:
         }
         if self.vectors:
             # Products of blocks lie behind the matrix's vectors, rows behind the product that they come from.
-            parts |= {
+            regions |= {
                 "blocks": reduction.blocks.workspace_elements * t.bytes,
                 "product": self.size * reduction.pitch * t.bytes,
                 "rows": (self.size * iteration.pitch + 4 * t.lanes) * t.bytes,
             }
-        return Workspace(parts)
+        return Workspace(regions)
 
     @property
     def workspace_elements(self) -> int:
-        """All parts."""
+        """All regions."""
         return self._workspace.size_bytes // self.tiles.bytes
 
     def emit(self) -> str:
@@ -75,44 +75,44 @@ class Eigen:
         function = t.module.function(f"{t.name}.eigen", "void", parameters, linkage="internal", attributes=ATTRIBUTES)
         source, vectors, values, info, work = function.arguments
         b = Builder(function)
-        parts = self._workspace.parts(b, work)
-        largest = b.call(whole, t.type, [source, parts["matrix"]])
+        regions = self._workspace.regions(b, work)
+        largest = b.call(whole, t.type, [source, regions["matrix"]])
         results = (vectors, self.size * self.size), (values, self.size)
         with of_numbers(b, t, largest, results, (info, self.size)) as by:
-            self._scaled(b, parts["matrix"], b.binary("fdiv", floating(1.0, t.type), by))
-            self._reduction.blocks.clear(b, parts["steps_vectors"], integer(0), integer(self._reduction.vectors))
-            given = [parts[name] for name in ("matrix", "diagonal", "beside", "factors", "steps_vectors")]
+            self._scaled(b, regions["matrix"], b.binary("fdiv", floating(1.0, t.type), by))
+            self._reduction.blocks.clear(b, regions["steps_vectors"], integer(0), integer(self._reduction.vectors))
+            given = [regions[name] for name in ("matrix", "diagonal", "beside", "factors", "steps_vectors")]
             b.call(reduce, "void", given)
             for name in ("diagonal", "beside"):
                 with b.loop(integer(0), size, name="widen", scalar=True) as at:
-                    value = b.load(t.type, b.gep(t.type, parts[name], at.index))
-                    b.store(b.cast("fpext", value, DOUBLE), b.gep(DOUBLE, parts[f"wide_{name}"], at.index))
+                    value = b.load(t.type, b.gep(t.type, regions[name], at.index))
+                    b.store(b.cast("fpext", value, DOUBLE), b.gep(DOUBLE, regions[f"wide_{name}"], at.index))
             if self.vectors:
-                self._form(b, form, parts)
+                self._form(b, form, regions)
             names = ("wide_diagonal", "wide_beside", "rows" if self.vectors else "counts", "pairs", "steps", "counts")
-            b.store(b.call(implicit, I32, [parts[name] for name in names]), info)
-            self._sort(b, parts, (vectors, values), by)
+            b.store(b.call(implicit, I32, [regions[name] for name in names]), info)
+            self._sort(b, regions, (vectors, values), by)
         b.ret()
         return f"@{function.name}"
 
-    def _form(self, b: Builder, form: str, parts: dict[str, Value]) -> None:
+    def _form(self, b: Builder, form: str, regions: dict[str, Value]) -> None:
         """The reflections' product, and its transpose, which the rotations will turn."""
         t, pitch = self.tiles, self._reduction.pitch
-        self._reduction.blocks.clear(b, parts["product"], integer(0), integer(self.size * pitch))
+        self._reduction.blocks.clear(b, regions["product"], integer(0), integer(self.size * pitch))
         with b.loop(integer(0), integer(self.size), name="one", scalar=True) as one:
-            b.store(floating(1.0, t.type), t.at(b, parts["product"], (one.index, pitch + 1)))
-        b.call(form, "void", [parts[name] for name in ("matrix", "factors", "product", "blocks")])
+            b.store(floating(1.0, t.type), t.at(b, regions["product"], (one.index, pitch + 1)))
+        b.call(form, "void", [regions[name] for name in ("matrix", "factors", "product", "blocks")])
         extent = [integer(self.size), integer(self.size)]
         strides = integer(pitch), integer(self._iteration.pitch)
-        self._reduction.blocks.clear(b, parts["rows"], integer(0), integer(self.size * self._iteration.pitch))
-        b.call(t.turn(), "void", [parts["product"], strides[0], parts["rows"], strides[1], *extent])
+        self._reduction.blocks.clear(b, regions["rows"], integer(0), integer(self.size * self._iteration.pitch))
+        b.call(t.turn(), "void", [regions["product"], strides[0], regions["rows"], strides[1], *extent])
 
     def _scaled(self, b: Builder, matrix: Value, by: Value) -> None:
         t = self.tiles
         spread = b.broadcast(by, t.lanes)
         with self._reduction.blocks.vectors(b, integer(0), integer(self.size * self._reduction.pitch)) as at:
-            place = b.gep(t.type, matrix, at.index)
-            t.store(b, b.binary("fmul", t.load(b, place), spread), place)
+            address = b.gep(t.type, matrix, at.index)
+            t.store(b, b.binary("fmul", t.load(b, address), spread), address)
 
     def _whole(self) -> str:
         """`T NAME(ptr source, ptr matrix)`: both triangles, zeros around; the greatest magnitude, NaN as infinity."""
@@ -138,18 +138,18 @@ class Eigen:
         b.ret(b.intrinsic(f"vector.reduce.fmax.{mangled(t.vector)}", list(at.results), result=t.type))
         return f"@{function.name}"
 
-    def _sort(self, b: Builder, parts: dict[str, Value], results: tuple[Value, Value], by: Value) -> None:
+    def _sort(self, b: Builder, regions: dict[str, Value], results: tuple[Value, Value], by: Value) -> None:
         """Values to their places in ascending order, scaled back, and rows as columns beside them."""
         t, size, (vectors, values) = self.tiles, integer(self.size), results
-        diagonal, wide = parts["wide_diagonal"], b.cast("fpext", by, DOUBLE)
+        diagonal, wide = regions["wide_diagonal"], b.cast("fpext", by, DOUBLE)
         pitch = self._iteration.pitch
         with ranked(b, t, diagonal, self.size) as (number, rank, value):
             b.store(b.cast("fptrunc", b.binary("fmul", value, wide), t.type), b.gep(t.type, values, rank))
             if self.vectors:
-                row, place = t.at(b, parts["rows"], (number, pitch)), t.at(b, parts["product"], (rank, self.size))
-                b.copy_bytes(row, place, integer(self.size * t.bytes))
+                row, address = t.at(b, regions["rows"], (number, pitch)), t.at(b, regions["product"], (rank, self.size))
+                b.copy_bytes(row, address, integer(self.size * t.bytes))
         if self.vectors:
-            b.call(t.turn(), "void", [parts["product"], size, vectors, size, size, size])
+            b.call(t.turn(), "void", [regions["product"], size, vectors, size, size, size])
         else:
             with b.loop(integer(0), integer(self.size * self.size), name="zero", scalar=True) as at:
                 b.store(floating(0.0, t.type), b.gep(t.type, vectors, at.index))

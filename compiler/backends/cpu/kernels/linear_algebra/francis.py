@@ -1,6 +1,6 @@
 """Schur's form of Hessenberg matrices by Francis's double steps, with the steps of `expansion.schur` in one function.
 
-An iteration takes the last part of a matrix that has not fallen apart.  One row is done; two are made triangular, or
+An iteration takes the last block of a matrix that has not fallen apart.  One row is done; two are made triangular, or
 given equal diagonal elements where their eigenvalues are a pair; through more a bulge of three rows is chased.  All are
 reflections of three rows and columns.  The vectors are kept as rows, so that what turns columns of theirs walks rows.
 """
@@ -24,7 +24,7 @@ _BULGE = 3
 _EPS = {"float": 2.0**-23, "double": 2.0**-52}
 _TINY = {"float": 2.0**-126, "double": 2.0**-1022}
 STATE = 4
-"""Integers: the last row that is not done, iterations, iterations in this part, and the part's first row."""
+"""Integers: the last row that is not done, iterations, iterations in this block, and the block's first row."""
 
 
 class _Reflection(NamedTuple):
@@ -66,8 +66,8 @@ class Francis:
         form, rows, pairs, state = function.arguments
         b = Builder(function)
         bottom, iterations, age, top = (b.gep(I64, state, integer(number)) for number in range(STATE))
-        for place, value in ((bottom, n.length - 1), (iterations, 0), (age, 0)):
-            b.store(integer(value), place)
+        for address, value in ((bottom, n.length - 1), (iterations, 0), (age, 0)):
+            b.store(integer(value), address)
         header, body, done = (b.new_label(name) for name in ("next", "iteration", "end"))
         b.branch(header)
         b.begin(header)
@@ -91,7 +91,7 @@ class Francis:
         return f"@{function.name}"
 
     def _top(self, b: Builder, form: Value, last: Value, top: Value) -> None:
-        """The first row of the part that ends at the last: below it there is something all the way."""
+        """The first row of the block that ends at the last: below it there is something all the way."""
         n = self.numbers
         t = n.tiles
         header, body, done = (b.new_label(name) for name in ("above", "look", "found"))
@@ -121,7 +121,7 @@ class Francis:
         return _TINY[n.tiles.type] * n.length / _EPS[n.tiles.type]
 
     def _step(self) -> str:
-        """`void NAME(ptr form, ptr rows, ptr pairs, i64 top, i64 bottom, i64 age)`: one step in a part."""
+        """`void NAME(ptr form, ptr rows, ptr pairs, i64 top, i64 bottom, i64 age)`: one step in a block."""
         n = self.numbers
         t, chase = n.tiles, self._chase()
         parameters = [(PTR, "form"), (PTR, "rows"), (PTR, "pairs"), (I64, "top"), (I64, "bottom"), (I64, "age")]
@@ -151,7 +151,7 @@ class Francis:
             with b.when(b.binary("xor", is_start, Value("i1", "true")), "made"):
                 for value, line in zip((beta, n.zero(), n.zero()), lines, strict=True):
                     n.put(b, value, n.at(b, form, line), before)
-            numbers = [part for number in (factor, *vector) for part in number]
+            numbers = [component for number in (factor, *vector) for component in number]
             b.call(chase, "void", [form, rows, k.index, top, bottom, *numbers])
         b.ret()
         return f"@{function.name}"
@@ -169,13 +169,13 @@ class Francis:
         """`void NAME(ptr form, ptr rows, i64 k, i64 top, i64 bottom, tau, v1, v2)`: reflect three rows and columns."""
         n = self.numbers
         t = n.tiles
-        names = [f"{name}.{part}" for name in ("tau", "first", "second") for part in range(n.parts)]
+        names = [f"{name}.{component}" for name in ("tau", "first", "second") for component in range(n.components)]
         parameters = [(PTR, "form"), (PTR, "rows"), *((I64, name) for name in ("k", "top", "bottom"))]
         parameters += [(t.type, name) for name in names]
         function = t.module.function(f"{t.name}.chase", "void", parameters, linkage="internal", attributes=ATTRIBUTES)
         form, rows, k, top, bottom, *given = function.arguments
         b = Builder(function)
-        factor, *vector = (tuple(given[start : start + n.parts]) for start in range(0, len(given), n.parts))
+        factor, *vector = (tuple(given[start : start + n.components]) for start in range(0, len(given), n.components))
         stop = integer(n.length) if self.whole else b.add(bottom, integer(1))
         turned = [n.conjugate(b, value) for value in vector]
         self._rows(b, form, (k, k, stop), _Reflection(n.conjugate(b, factor), turned, vector))
@@ -198,11 +198,11 @@ class Francis:
         self,
         b: Builder,
         matrix: Value,
-        place: tuple[Value, Value, Value],
+        bounds: tuple[Value, Value, Value],
         reflection: _Reflection,
     ) -> None:
         """Three rows reflected, from a column up to another, or to the end of the vector that it is in."""
-        n, (k, first, stop) = self.numbers, place
+        n, (k, first, stop) = self.numbers, bounds
         factor, left, right = reflection
         spread = _Reflection(
             n.spread(b, factor),

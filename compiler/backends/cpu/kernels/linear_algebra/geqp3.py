@@ -134,24 +134,24 @@ class Geqp3:
         line, nothing, one = n.at(b, changes, integer(1)), zero(t.vector), floating(1.0, t.vector)
         for last in range(2):
             with n.vectors(b, integer(0), integer(self.columns)) as at:
-                place = b.gep(t.type, greatest, at.index)
-                safe = t.load(b, place) if last else nothing
+                address = b.gep(t.type, greatest, at.index)
+                safe = t.load(b, address) if last else nothing
                 safe = b.select(b.compare("oeq", safe, nothing), one, safe)
                 with b.loop(first, integer(self.rows), carried=[nothing], name="row", scalar=True) as row:
                     share = n.spread(b, n.element(b, changes, row.index))
                     value = n.load(b, n.at(b, matrix, row.index), at.index)
                     value = n.multiply_add(b, share, n.load(b, line, at.index), value)
                     total = row.carried[0]
-                    for part in value:
+                    for component in value:
                         if last:
-                            part = b.binary("fdiv", part, safe)
-                            total = t.multiply_add(b, part, part, total)
+                            component = b.binary("fdiv", component, safe)
+                            total = t.multiply_add(b, component, component, total)
                         else:
-                            size = b.intrinsic(f"fabs.{mangled(t.vector)}", [part])
+                            size = b.intrinsic(f"fabs.{mangled(t.vector)}", [component])
                             total = b.intrinsic(f"maximum.{mangled(t.vector)}", [size, total])
                     row.carry(total)
                 if not last:
-                    t.store(b, row.results[0], place)
+                    t.store(b, row.results[0], address)
                     continue
                 length = b.binary("fmul", safe, b.intrinsic(f"sqrt.{mangled(t.vector)}", [row.results[0]]))
                 was = b.gep(t.type, before, at.index)
@@ -168,11 +168,11 @@ class Geqp3:
         measure = self._measure()
         _, before, _ = self._lengths(b, column)
         with b.loop(integer(0), integer(self.columns), name="number", nonempty=True, scalar=True) as at:
-            place = b.gep(I32, pivots, at.index)
-            is_fixed = b.compare("ne", b.load(I32, place), integer(0, I32))
+            address = b.gep(I32, pivots, at.index)
+            is_fixed = b.compare("ne", b.load(I32, address), integer(0, I32))
             length = b.select(is_fixed, floating(math.inf, t.type), floating(0.0, t.type))
             b.store(length, b.gep(t.type, before, at.index))
-            b.store(b.cast("trunc", b.add(at.index, integer(1)), I32), place)
+            b.store(b.cast("trunc", b.add(at.index, integer(1)), I32), address)
         b.call(measure, "void", [*given[:2], column, integer(0)])
 
     def _exchange(self, b: Builder, given: tuple[Value, Value, Value], others: tuple[Value, Value], k: Value) -> None:
@@ -192,10 +192,10 @@ class Geqp3:
             with b.loop(integer(0), integer(self.rows), name="row", scalar=True) as row:
                 self._swap(b, n.at(b, matrix, row.index), k, chosen)
             for base, type_ in ((lengths, t.type), (before, t.type), (pivots, I32)):
-                places = [b.gep(type_, base, number) for number in (k, chosen)]
-                values = [b.load(type_, place) for place in places]
-                for value, place in zip(reversed(values), places, strict=True):
-                    b.store(value, place)
+                addresses = [b.gep(type_, base, number) for number in (k, chosen)]
+                values = [b.load(type_, address) for address in addresses]
+                for value, address in zip(reversed(values), addresses, strict=True):
+                    b.store(value, address)
 
     def _swap(self, b: Builder, row: Value, one: Value, other: Value) -> None:
         n = self.numbers
@@ -217,8 +217,8 @@ class Geqp3:
             is_open = b.compare("ogt", length, floating(0.0, vector))
             is_open = b.binary("and", is_open, b.compare("olt", length, most))
             safe, whole = (b.select(is_open, given_, done) for given_ in (length, was))
-            parts = [b.binary("fdiv", part, safe) for part in value]
-            squares = [b.binary("fmul", part, part) for part in parts]
+            components = [b.binary("fdiv", component, safe) for component in value]
+            squares = [b.binary("fmul", component, component) for component in components]
             square = b.binary("fadd", squares[0], squares[1]) if squares[1:] else squares[0]
             left = b.intrinsic(f"maxnum.{mangled(vector)}", [b.binary("fsub", done, square), floating(0.0, vector)])
             ratio = b.binary("fdiv", safe, whole)

@@ -45,7 +45,7 @@ class Hermitian:
         n, iteration = self.numbers, self._iteration
         size, bytes_ = n.length, n.tiles.bytes
         pairs, steps, counts = iteration.note_bytes
-        parts = {
+        regions = {
             "matrix": size * n.row * bytes_,
             "factors": n.row * bytes_,
             "buffers": max(self._reduction.work_elements, self._product.work_elements) * bytes_,
@@ -57,12 +57,12 @@ class Hermitian:
         }
         if self.vectors:
             # Rows are turned in whole groups of vectors.
-            parts |= {"product": size * n.row * bytes_, "rows": (size * iteration.pitch + 4 * n.tiles.lanes) * bytes_}
-        return Workspace(parts)
+            regions |= {"product": size * n.row * bytes_, "rows": (size * iteration.pitch + 4 * n.tiles.lanes) * bytes_}
+        return Workspace(regions)
 
     @property
     def workspace_elements(self) -> int:
-        """All parts."""
+        """All regions."""
         return self._workspace.size_bytes // self.numbers.tiles.bytes
 
     def emit(self) -> str:
@@ -75,25 +75,25 @@ class Hermitian:
         function = t.module.function(f"{t.name}.eigen", "void", parameters, linkage="internal", attributes=ATTRIBUTES)
         source, vectors, values, info, work = function.arguments
         b = Builder(function)
-        parts = self._workspace.parts(b, work)
-        largest = b.call(whole, t.type, [source, parts["matrix"]])
-        with of_numbers(b, t, largest, [(vectors, n.parts * size * size), (values, size)], (info, size)) as by:
-            n.scale_rows(b, parts["matrix"], size, b.binary("fdiv", floating(1.0, t.type), by))
-            b.call(reduce, "void", [parts[name] for name in ("matrix", "factors", "buffers")])
-            self._widen(b, parts)
+        regions = self._workspace.regions(b, work)
+        largest = b.call(whole, t.type, [source, regions["matrix"]])
+        with of_numbers(b, t, largest, [(vectors, n.components * size * size), (values, size)], (info, size)) as by:
+            n.scale_rows(b, regions["matrix"], size, b.binary("fdiv", floating(1.0, t.type), by))
+            b.call(reduce, "void", [regions[name] for name in ("matrix", "factors", "buffers")])
+            self._widen(b, regions)
             if self.vectors:
-                self._product.identity(b, parts["product"])
-                b.clear_bytes(parts["rows"], integer(self._workspace.bytes_of("rows")))
-                b.call(product, "void", [parts[name] for name in ("matrix", "factors", "product", "buffers")])
-                n.turn(b, (parts["product"], n.row), (parts["rows"], self._iteration.pitch))
+                self._product.identity(b, regions["product"])
+                b.clear_bytes(regions["rows"], integer(self._workspace.bytes_of("rows")))
+                b.call(product, "void", [regions[name] for name in ("matrix", "factors", "product", "buffers")])
+                n.turn(b, (regions["product"], n.row), (regions["rows"], self._iteration.pitch))
             names = ("diagonal", "beside", "rows" if self.vectors else "counts", "pairs", "steps", "counts")
-            b.store(b.call(implicit, I32, [parts[name] for name in names]), info)
-            self._sort(b, parts, (vectors, values), by)
+            b.store(b.call(implicit, I32, [regions[name] for name in names]), info)
+            self._sort(b, regions, (vectors, values), by)
         b.ret()
         return f"@{function.name}"
 
     def _whole(self) -> str:
-        """`T NAME(ptr source, ptr matrix)`: both triangles; the greatest magnitude of a part, NaN as infinity."""
+        """`T NAME(ptr source, ptr matrix)`: both triangles; the greatest magnitude of a component, NaN as infinity."""
         n = self.numbers
         t, size = n.tiles, integer(n.length)
         parameters = [(PTR, "source"), (PTR, "matrix")]
@@ -106,32 +106,32 @@ class Hermitian:
             n.put(b, n.element(b, line, row.index)[:1], line, row.index)
             with b.loop(b.add(row.index, integer(1)), size, name="column", scalar=True) as column:
                 other = n.at(b, matrix, column.index)
-                places = (line, column.index), (other, row.index)
-                given, wanted = reversed(places) if self.lower else places
+                positions = (line, column.index), (other, row.index)
+                given, wanted = reversed(positions) if self.lower else positions
                 n.put(b, n.conjugate(b, n.element(b, *given)), *wanted)
         b.ret(n.greatest(b, matrix, n.length))
         return f"@{function.name}"
 
-    def _widen(self, b: Builder, parts: dict[str, Value]) -> None:
+    def _widen(self, b: Builder, regions: dict[str, Value]) -> None:
         """Both diagonals, in f64."""
         n = self.numbers
         for name, below in (("diagonal", 0), ("beside", 1)):
             with b.loop(integer(0), integer(n.length - below), name="widen", scalar=True) as at:
-                row = n.at(b, parts["matrix"], b.add(at.index, integer(below)))
+                row = n.at(b, regions["matrix"], b.add(at.index, integer(below)))
                 value = n.element(b, row, at.index)[0]
-                b.store(b.cast("fpext", value, DOUBLE), b.gep(DOUBLE, parts[name], at.index))
+                b.store(b.cast("fpext", value, DOUBLE), b.gep(DOUBLE, regions[name], at.index))
 
-    def _sort(self, b: Builder, parts: dict[str, Value], results: tuple[Value, Value], by: Value) -> None:
+    def _sort(self, b: Builder, regions: dict[str, Value], results: tuple[Value, Value], by: Value) -> None:
         """Values to their places in ascending order, scaled back, and rows as columns beside them."""
         n, (vectors, values) = self.numbers, results
         t, wide = n.tiles, b.cast("fpext", by, DOUBLE)
-        with ranked(b, t, parts["diagonal"], n.length) as (number, rank, value):
+        with ranked(b, t, regions["diagonal"], n.length) as (number, rank, value):
             b.store(b.cast("fptrunc", b.binary("fmul", value, wide), t.type), b.gep(t.type, values, rank))
             if self.vectors:
-                row = t.at(b, parts["rows"], (number, self._iteration.pitch))
-                b.copy_bytes(row, n.at(b, parts["matrix"], rank), integer(n.row * t.bytes))
+                row = t.at(b, regions["rows"], (number, self._iteration.pitch))
+                b.copy_bytes(row, n.at(b, regions["matrix"], rank), integer(n.row * t.bytes))
         if self.vectors:
-            n.turn(b, (parts["matrix"], n.row), (parts["product"], n.row))
-            n.join(b, parts["product"], vectors, (n.length, n.length))
+            n.turn(b, (regions["matrix"], n.row), (regions["product"], n.row))
+            n.join(b, regions["product"], vectors, (n.length, n.length))
         else:
-            b.clear_bytes(vectors, integer(n.parts * n.length * n.length * t.bytes))
+            b.clear_bytes(vectors, integer(n.components * n.length * n.length * t.bytes))

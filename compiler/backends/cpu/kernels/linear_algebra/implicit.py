@@ -78,8 +78,8 @@ class Implicit:
         diagonal, beside, rows, *noted = function.arguments
         b, notes = Builder(function), Notes(*noted)
         at, iterations, used, steps = (b.gep(I64, notes.counts, integer(n)) for n in range(4))
-        for place in (at, iterations, used, steps):
-            b.store(integer(0), place)
+        for address in (at, iterations, used, steps):
+            b.store(integer(0), address)
         header, body, done = (b.new_label(name) for name in ("next", "iteration", "end"))
         b.branch(header)
         b.begin(header)
@@ -113,9 +113,9 @@ class Implicit:
     def _end_step(self, b: Builder, notes: Notes, first: Value, stop: Value) -> None:
         used, steps = (b.gep(I64, notes.counts, integer(n)) for n in (2, 3))
         number, count = b.load(I64, steps), b.sub(stop, first)
-        place = b.gep(I64, notes.steps, b.mul(number, integer(2)))
-        b.store(first, place)
-        b.store(count, b.gep(I64, place, integer(1)))
+        address = b.gep(I64, notes.steps, b.mul(number, integer(2)))
+        b.store(first, address)
+        b.store(count, b.gep(I64, address, integer(1)))
         b.store(b.add(number, integer(1)), steps)
         b.store(b.add(b.load(I64, used), count), used)
 
@@ -187,9 +187,9 @@ class Implicit:
         b.ret()
         return f"@{function.name}"
 
-    def _note(self, b: Builder, place: tuple[Value, Value], rotation: tuple[Value, Value]) -> None:
+    def _note(self, b: Builder, position: tuple[Value, Value], rotation: tuple[Value, Value]) -> None:
         """Keep a rotation, rounded to the vectors' type."""
-        t, (pairs, number) = self.tiles, place
+        t, (pairs, number) = self.tiles, position
         for offset, value in enumerate(rotation if self.vectors else ()):
             at = b.add(b.mul(number, integer(2)), integer(offset))
             b.store(b.cast("fptrunc", value, t.type), b.gep(t.type, pairs, at))
@@ -220,8 +220,8 @@ class Implicit:
             b.loop(integer(0), integer(self.width), step=group, name="columns", scalar=True) as columns,
             b.loop(integer(0), count, carried=[integer(0)], name="step", scalar=True) as step,
         ):
-            place = b.gep(I64, steps, b.mul(step.index, integer(2)))
-            first, length = b.load(I64, place), b.load(I64, b.gep(I64, place, integer(1)))
+            address = b.gep(I64, steps, b.mul(step.index, integer(2)))
+            first, length = b.load(I64, address), b.load(I64, b.gep(I64, address, integer(1)))
             end = t.at(b, b.gep(t.type, rows, columns.index), (b.add(first, length), self.pitch))
             carried = self._row(b, end)
             with b.loop(
@@ -243,14 +243,14 @@ class Implicit:
         b.ret()
         return f"@{function.name}"
 
-    def _row(self, b: Builder, place: Value) -> list[Value]:
+    def _row(self, b: Builder, address: Value) -> list[Value]:
         t = self.tiles
-        return [t.load(b, b.gep(t.type, place, integer(n * t.lanes))) for n in range(_VECTORS)]
+        return [t.load(b, b.gep(t.type, address, integer(n * t.lanes))) for n in range(_VECTORS)]
 
-    def _put_row(self, b: Builder, values: Sequence[Value], place: Value) -> None:
+    def _put_row(self, b: Builder, values: Sequence[Value], address: Value) -> None:
         t = self.tiles
         for number, value in enumerate(values):
-            t.store(b, value, b.gep(t.type, place, integer(number * t.lanes)))
+            t.store(b, value, b.gep(t.type, address, integer(number * t.lanes)))
 
 
 def _at(b: Builder, base: Value, index: Value) -> Value:

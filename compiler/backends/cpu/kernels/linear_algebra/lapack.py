@@ -61,14 +61,14 @@ def _decide(given: Given) -> Plan:
     if call is None or call.name not in METHODS or any(operand not in numbers for operand in operands):
         raise kernel.instruction.unsupported("no kernel for its routine", by="the CPU back end")
     matrix = operands[0].array
-    part = real_part_type(matrix.element_type)
+    real_type = real_part_type(matrix.element_type)
     batch = math.prod(matrix.dims[:-2])
 
     def method_in(module: Module) -> Method:
-        return METHODS[call.name](Tiles(module, kernel.name, element.storage_type(part), given.machine), call)
+        return METHODS[call.name](Tiles(module, kernel.name, element.storage_type(real_type), given.machine), call)
 
     seen = method_in(given.scratch)
-    thread_bytes = whole_lines(seen.workspace_elements * part.size_bytes)
+    thread_bytes = whole_lines(seen.workspace_elements * real_type.size_bytes)
 
     def emit(module: Module) -> Functions:
         method = method_in(module)
@@ -121,7 +121,7 @@ def _elimination(tiles: Tiles, call: Call) -> Method:
         builder.call(function, "void", [workspace, pivots, info, n.at(builder, workspace, integer(rows))])
         n.join(builder, workspace, target, (rows, columns))
 
-    work = n.parts**2 * _FMA_NS * rows * columns * min(rows, columns) + _ELEMENT_NS * rows * columns
+    work = n.components**2 * _FMA_NS * rows * columns * min(rows, columns) + _ELEMENT_NS * rows * columns
     return Method(form.emit, run, rows * n.row + form.work_elements, work)
 
 
@@ -158,7 +158,7 @@ def _columns(tiles: Tiles, call: Call, *, pivoted: bool) -> Method:
         n.join(builder, work, pointers[2 if pivoted else 1], extent)
         n.join(builder, workspace, pointers[-1], (1, min(extent)))
 
-    work = 2 * n.parts**2 * _FMA_NS * rows * columns * min(extent) + _ELEMENT_NS * rows * columns
+    work = 2 * n.components**2 * _FMA_NS * rows * columns * min(extent) + _ELEMENT_NS * rows * columns
     return Method(form.emit, run, (rows + 1) * n.row + form.work_elements, work)
 
 
@@ -193,7 +193,7 @@ def _applied(call: Call, n: Numbers, form: Ormqr, *, is_product: bool) -> Method
         builder.call(function, "void", [vectors, factors, matrix, work])
         n.join(builder, matrix, pointers[-1], extent)
 
-    work = 2 * n.parts**2 * _FMA_NS * form.rows * form.columns * form.steps
+    work = 2 * n.components**2 * _FMA_NS * form.rows * form.columns * form.steps
     return Method(form.emit, run, (1 + rows + form.rows) * n.row + form.work_elements, work)
 
 
@@ -225,8 +225,8 @@ def _syevd(tiles: Tiles, call: Call) -> Method:
 
 def _numbers(tiles: Tiles, *matrices: ArrayShape) -> Numbers:
     """Numbers of the matrices' type, in rows that are as long as any of them is wide or high."""
-    parts = 2 if matrices[0].element_type.is_complex else 1
-    return Numbers(tiles, parts, max(size for matrix in matrices for size in matrix.dims[-2:]))
+    components = 2 if matrices[0].element_type.is_complex else 1
+    return Numbers(tiles, components, max(size for matrix in matrices for size in matrix.dims[-2:]))
 
 
 def _gehrd(tiles: Tiles, call: Call) -> Method:
@@ -243,7 +243,7 @@ def _gehrd(tiles: Tiles, call: Call) -> Method:
         n.join(builder, workspace, factors, (1, size - 1))
         builder.store(integer(0, "i32"), info)
 
-    work = 4 * n.parts**2 * _FMA_NS * size**3 / 3 + _ELEMENT_NS * size * size
+    work = 4 * n.components**2 * _FMA_NS * size**3 / 3 + _ELEMENT_NS * size * size
     return Method(form.emit, run, (size + 1) * n.row + form.work_elements, work)
 
 
@@ -256,10 +256,13 @@ def _gees(tiles: Tiles, call: Call) -> Method:
         builder.call(function, "void", [source, triangle, vectors, values[0], values[-1], info, workspace])
         builder.store(integer(0, "i32"), chosen)
         if not wanted:
-            builder.clear_bytes(vectors, integer(n.parts * n.length**2 * tiles.bytes))
+            builder.clear_bytes(vectors, integer(n.components * n.length**2 * tiles.bytes))
 
     return Method(
-        form.emit, run, form.workspace_elements, 15 * n.parts**2 * _FMA_NS * n.length**3 + _ROTATION_NS * n.length**2
+        form.emit,
+        run,
+        form.workspace_elements,
+        15 * n.components**2 * _FMA_NS * n.length**3 + _ROTATION_NS * n.length**2,
     )
 
 
@@ -275,7 +278,10 @@ def _geev(tiles: Tiles, call: Call) -> Method:
             builder.clear_bytes(vectors, integer(2 * n.length**2 * tiles.bytes))
 
     return Method(
-        form.emit, run, form.workspace_elements, 6 * n.parts**2 * _FMA_NS * n.length**3 + _ROTATION_NS * n.length**2
+        form.emit,
+        run,
+        form.workspace_elements,
+        6 * n.components**2 * _FMA_NS * n.length**3 + _ROTATION_NS * n.length**2,
     )
 
 

@@ -86,7 +86,7 @@ class Lu:
             b.call(turn, "void", [work, pitch, corner, stride, width, height])
             behind = b.add(start, width)
             self._swap_rows(b, swap, (matrix, pivots), (start, behind))
-            place = t.at(b, matrix, (start, self.columns))
+            address = t.at(b, matrix, (start, self.columns))
             for columns, strip in strips.items():
                 whole = columns == t.width
                 left = (self.columns - self.first) % t.width
@@ -94,7 +94,7 @@ class Lu:
                 begin = behind if whole else integer(self.columns - left)
                 with b.loop(begin, stop, step=t.width, name="strip", scalar=True) as column:
                     below = b.sub(height, width)
-                    b.call(strip, "void", [b.gep(t.type, place, column.index), work, sides, below, width])
+                    b.call(strip, "void", [b.gep(t.type, address, column.index), work, sides, below, width])
         b.ret()
         return f"@{function.name}"
 
@@ -105,10 +105,10 @@ class Lu:
             pivot = b.load(I32, b.gep(I32, pivots, row.index))
             other = b.sub(b.cast("sext", pivot, I64), integer(1))
             with b.when(b.compare("ne", other, row.index), "moved"):
-                places = [t.at(b, matrix, (number, self.columns)) for number in (row.index, other)]
-                b.call(swap, "void", [*places, start])
+                addresses = [t.at(b, matrix, (number, self.columns)) for number in (row.index, other)]
+                b.call(swap, "void", [*addresses, start])
                 right = b.sub(integer(self.columns), behind)
-                b.call(swap, "void", [*(b.gep(t.type, place, behind) for place in places), right])
+                b.call(swap, "void", [*(b.gep(t.type, address, behind) for address in addresses), right])
 
     def _swap(self) -> str:
         """`void NAME(ptr one, ptr other, i64 count)`: exchange elements."""
@@ -121,10 +121,10 @@ class Lu:
         for first, stop, step, type_ in ((integer(0), whole, t.lanes, t.vector), (whole, count, 1, t.type)):
             metadata = keep_rolled(t.module, scalar=True)
             with b.loop(first, stop, step=step, name="swap", scalar=True, metadata=metadata) as at:
-                places = [b.gep(t.type, base, at.index) for base in (one, other)]
-                values = [b.load(type_, place, align=t.bytes) for place in places]
-                for place, value in zip(places, reversed(values), strict=True):
-                    b.store(value, place, align=t.bytes)
+                addresses = [b.gep(t.type, base, at.index) for base in (one, other)]
+                values = [b.load(type_, address, align=t.bytes) for address in addresses]
+                for address, value in zip(addresses, reversed(values), strict=True):
+                    b.store(value, address, align=t.bytes)
         b.ret()
         return f"@{function.name}"
 
@@ -146,8 +146,8 @@ class Lu:
                 b.call(beside, "void", [left, sides, lines, integer(t.rows), group.index])
             b.call(triangle, "void", [t.at(b, left, (group.index, self.pitch)), lines])
         t.put_negated(b, (width, columns), (sides, t.width), (strip, self.columns))
-        place = t.at(b, strip, (width, self.columns))
-        b.call(under, "void", [b.gep(t.type, panel, width), sides, place, below, width])
+        address = t.at(b, strip, (width, self.columns))
+        b.call(under, "void", [b.gep(t.type, panel, width), sides, address, below, width])
         b.ret()
         return f"@{function.name}"
 
@@ -167,10 +167,10 @@ class Lu:
             metadata = keep_rolled(t.module, scalar=True)
             with b.loop(integer(0), width, name="swap", nonempty=True, scalar=True, metadata=metadata) as at:
                 line = t.at(b, panel, (at.index, self.pitch))
-                places = [b.gep(t.type, line, row) for row in (step.index, chosen)]
-                values = [b.load(t.type, place) for place in places]
-                for place, value in zip(places, reversed(values), strict=True):
-                    b.store(value, place)
+                addresses = [b.gep(t.type, line, row) for row in (step.index, chosen)]
+                values = [b.load(t.type, address) for address in addresses]
+                for address, value in zip(addresses, reversed(values), strict=True):
+                    b.store(value, address)
             pivot = b.load(t.type, b.gep(t.type, column, step.index))
             is_zero = b.compare("oeq", pivot, floating(0.0, t.type))
             with b.when(is_zero, "singular"):
@@ -180,8 +180,8 @@ class Lu:
             with b.when(b.binary("xor", is_zero, Value("i1", "true")), "eliminate"):
                 divisor = b.broadcast(pivot, t.lanes)
                 with b.loop(below, height, step=t.lanes, name="scale", metadata=keep_rolled(t.module)) as row:
-                    place = b.gep(t.type, column, row.index)
-                    t.store(b, b.binary("fdiv", t.load(b, place), divisor), place)
+                    address = b.gep(t.type, column, row.index)
+                    t.store(b, b.binary("fdiv", t.load(b, address), divisor), address)
                 heads = b.gep(t.type, panel, step.index), self.pitch
                 t.take_from_others(b, column, (panel, self.pitch), heads, (below, width, height))
         b.ret()

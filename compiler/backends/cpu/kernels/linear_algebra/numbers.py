@@ -1,8 +1,8 @@
 """Real and complex numbers in vectors: what factorisations that are written for both calculate with.
 
-A number is a tuple of its parts, one or two, each a scalar or a vector.  In a workspace the imaginary parts of a row
-lie behind its real parts, `pitch` elements away, so that each part is walked in vectors; in arrays of programs parts
-alternate.
+A number is a tuple of its components, one or two, each a scalar or a vector.  In a workspace the imaginary parts of a
+row lie behind its real parts, `pitch` elements away, so that each component is walked in vectors; in arrays of programs
+components alternate.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _SHARED = 512
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Numbers of `parts` parts in rows of up to `length`."""
+    """Numbers of `components` components in rows of up to `length`."""
 
     tiles: Tiles
-    parts: int
+    components: int
     length: int
 
     @property
@@ -35,12 +35,12 @@ class Numbers:
         """From the real parts of a row to what follows them: whole vectors, the last of zeros."""
         t = self.tiles
         pitch = (-(-self.length // t.lanes) + 1) * t.lanes
-        return pitch if pitch * self.parts * t.bytes % _SHARED else pitch + t.lanes
+        return pitch if pitch * self.components * t.bytes % _SHARED else pitch + t.lanes
 
     @property
     def row(self) -> int:
         """From row to row."""
-        return self.parts * self.pitch
+        return self.components * self.pitch
 
     @property
     def _lengths(self) -> Reflections:
@@ -69,27 +69,29 @@ class Numbers:
 
     # -- memory -------------------------------------------------------------------------------------------------------
 
-    def _places(self, b: Builder, row: Value, at: Value) -> list[Value]:
-        place = b.gep(self.tiles.type, row, at)
-        return [b.gep(self.tiles.type, place, integer(part * self.pitch)) for part in range(self.parts)]
+    def _addresses(self, b: Builder, row: Value, at: Value) -> list[Value]:
+        address = b.gep(self.tiles.type, row, at)
+        return [
+            b.gep(self.tiles.type, address, integer(component * self.pitch)) for component in range(self.components)
+        ]
 
     def load(self, b: Builder, row: Value, at: Value) -> Number:
         """A vector of a row."""
-        return tuple(self.tiles.load(b, place) for place in self._places(b, row, at))
+        return tuple(self.tiles.load(b, address) for address in self._addresses(b, row, at))
 
     def store(self, b: Builder, number: Number, row: Value, at: Value) -> None:
         """Write a vector of a row."""
-        for value, place in zip(number, self._places(b, row, at), strict=True):
-            self.tiles.store(b, value, place)
+        for value, address in zip(number, self._addresses(b, row, at), strict=True):
+            self.tiles.store(b, value, address)
 
     def element(self, b: Builder, row: Value, at: Value) -> Number:
         """An element of a row."""
-        return tuple(b.load(self.tiles.type, place) for place in self._places(b, row, at))
+        return tuple(b.load(self.tiles.type, address) for address in self._addresses(b, row, at))
 
     def put(self, b: Builder, number: Number, row: Value, at: Value) -> None:
-        """Write an element of a row; a number that lacks parts is real."""
-        for part, place in enumerate(self._places(b, row, at)):
-            b.store(number[part] if part < len(number) else floating(0.0, self.tiles.type), place)
+        """Write an element of a row; a number that lacks components is real."""
+        for component, address in enumerate(self._addresses(b, row, at)):
+            b.store(number[component] if component < len(number) else floating(0.0, self.tiles.type), address)
 
     def clear(self, b: Builder, row: Value, first: Value, stop: Value) -> None:
         """Zeros from a vector up to one that may reach behind the end.
@@ -116,12 +118,12 @@ class Numbers:
         Args:
             b: where code is emitted.
             source: the matrix, row by row.
-            target: the workspace, parts apart.
+            target: the workspace, components apart.
             extent: rows and columns.
         """
         t, (rows, columns) = self.tiles, extent
         with b.loop(integer(0), integer(rows), name="split", scalar=True) as row:
-            given, wanted = t.at(b, source, (row.index, self.parts * columns)), self.at(b, target, row.index)
+            given, wanted = t.at(b, source, (row.index, self.components * columns)), self.at(b, target, row.index)
             b.clear_bytes(wanted, integer(self.row * t.bytes))
             self._each(b, (given, wanted), columns, joins=False)
 
@@ -130,43 +132,45 @@ class Numbers:
 
         Args:
             b: where code is emitted.
-            source: the workspace, parts apart.
+            source: the workspace, components apart.
             target: the matrix, row by row.
             extent: rows and columns.
         """
         t, (rows, columns) = self.tiles, extent
         with b.loop(integer(0), integer(rows), name="join", scalar=True) as row:
-            given, wanted = t.at(b, target, (row.index, self.parts * columns)), self.at(b, source, row.index)
+            given, wanted = t.at(b, target, (row.index, self.components * columns)), self.at(b, source, row.index)
             self._each(b, (given, wanted), columns, joins=True)
 
     def _each(self, b: Builder, pair: tuple[Value, Value], columns: int, *, joins: bool) -> None:
         """Elements of a row, a vector of them at a time, between a program's array and a workspace."""
         t, (outside, inside) = self.tiles, pair
         whole = columns // t.lanes * t.lanes
-        if self.parts == 1:
+        if self.components == 1:
             b.copy_bytes(*((inside, outside) if joins else pair), integer(columns * t.bytes))
             return
         for first, stop, step in ((0, whole, t.lanes), (whole, columns, 1)):
             with b.loop(integer(first), integer(stop), step=step, name="each", scalar=True) as at:
-                place = b.gep(t.type, outside, b.mul(at.index, integer(self.parts)))
-                places = [b.gep(t.type, place, integer(n * step)) for n in range(self.parts)]
+                address = b.gep(t.type, outside, b.mul(at.index, integer(self.components)))
+                addresses = [b.gep(t.type, address, integer(n * step)) for n in range(self.components)]
                 if step == 1 and joins:
-                    for value, to in zip(self.element(b, inside, at.index), places, strict=True):
+                    for value, to in zip(self.element(b, inside, at.index), addresses, strict=True):
                         b.store(value, to)
                 elif step == 1:
-                    self.put(b, tuple(b.load(t.type, to) for to in places), inside, at.index)
+                    self.put(b, tuple(b.load(t.type, to) for to in addresses), inside, at.index)
                 elif joins:
-                    parts = self.load(b, inside, at.index)
-                    for n, to in enumerate(places):
+                    components = self.load(b, inside, at.index)
+                    for n, to in enumerate(addresses):
                         lanes = [(n * step + lane) // 2 + (lane % 2) * step for lane in range(step)]
-                        t.store(b, b.shuffle(parts[0], parts[1], lanes), to)
+                        t.store(b, b.shuffle(components[0], components[1], lanes), to)
                 else:
-                    pairs = [t.load(b, to) for to in places]
-                    parts = tuple(b.shuffle(pairs[0], pairs[1], range(part, 2 * step, 2)) for part in range(2))
-                    self.store(b, parts, inside, at.index)
+                    pairs = [t.load(b, to) for to in addresses]
+                    components = tuple(
+                        b.shuffle(pairs[0], pairs[1], range(component, 2 * step, 2)) for component in range(2)
+                    )
+                    self.store(b, components, inside, at.index)
 
     def turn(self, b: Builder, source: tuple[Value, int], target: tuple[Value, int]) -> None:
-        """A square matrix transposed, part for part; matrices are given with the distances between their rows.
+        """A square matrix transposed by components; matrices are given with the distances between their rows.
 
         Args:
             b: where code is emitted.
@@ -175,9 +179,9 @@ class Numbers:
         """
         t, size = self.tiles, integer(self.length)
         turn = t.turn()
-        for part in range(self.parts):
-            places = [b.gep(t.type, base, integer(part * self.pitch)) for base, _ in (source, target)]
-            b.call(turn, "void", [places[0], integer(source[1]), places[1], integer(target[1]), size, size])
+        for component in range(self.components):
+            addresses = [b.gep(t.type, base, integer(component * self.pitch)) for base, _ in (source, target)]
+            b.call(turn, "void", [addresses[0], integer(source[1]), addresses[1], integer(target[1]), size, size])
 
     def greatest(self, b: Builder, matrix: Value, rows: int) -> Value:
         """The greatest magnitude of a part of a matrix that has zeros behind its rows; NaN as infinity."""
@@ -192,26 +196,26 @@ class Numbers:
         """All elements of a matrix times a real number."""
         t, spread = self.tiles, b.broadcast(by, self.tiles.lanes)
         with self.vectors(b, integer(0), integer(rows * self.row)) as at:
-            place = b.gep(t.type, matrix, at.index)
-            t.store(b, b.binary("fmul", t.load(b, place), spread), place)
+            address = b.gep(t.type, matrix, at.index)
+            t.store(b, b.binary("fmul", t.load(b, address), spread), address)
 
     # -- arithmetic ---------------------------------------------------------------------------------------------------
 
     def zero(self, *, vector: bool = False) -> Number:
         """Nothing, in one lane or in all."""
-        return (zero(self.tiles.vector) if vector else floating(0.0, self.tiles.type),) * self.parts
+        return (zero(self.tiles.vector) if vector else floating(0.0, self.tiles.type),) * self.components
 
     def spread(self, b: Builder, number: Number) -> Number:
         """A number in every lane."""
-        return tuple(b.broadcast(part, self.tiles.lanes) for part in number)
+        return tuple(b.broadcast(component, self.tiles.lanes) for component in number)
 
     def negated(self, b: Builder, number: Number) -> Number:
         """-x."""
-        return tuple(b.unary("fneg", part) for part in number)
+        return tuple(b.unary("fneg", component) for component in number)
 
     def conjugate(self, b: Builder, number: Number) -> Number:
         """x*."""
-        return (number[0], *(b.unary("fneg", part) for part in number[1:]))
+        return (number[0], *(b.unary("fneg", component) for component in number[1:]))
 
     def subtract(self, b: Builder, left: Number, right: Number) -> Number:
         """X - y.
@@ -231,7 +235,7 @@ class Numbers:
             left: x.
             right: y.
         """
-        if self.parts == 1:
+        if self.components == 1:
             return (b.binary("fmul", left[0], right[0]),)
         crossed = b.binary("fmul", left[0], right[1])
         minus = b.unary("fneg", b.binary("fmul", left[1], right[1]))
@@ -248,7 +252,7 @@ class Numbers:
             total: z.
         """
         add = self.tiles.multiply_add
-        if self.parts == 1:
+        if self.components == 1:
             return (add(b, left[0], right[0], total[0]),)
         real = add(b, b.unary("fneg", left[1]), right[1], add(b, left[0], right[0], total[0]))
         return real, add(b, left[1], right[0], add(b, left[0], right[1], total[1]))
@@ -261,22 +265,22 @@ class Numbers:
             number: x.
             by: r.
         """
-        return tuple(b.binary("fmul", part, by) for part in number)
+        return tuple(b.binary("fmul", component, by) for component in number)
 
     def sum(self, b: Builder, number: Number) -> Number:
         """The sum of all lanes."""
-        return tuple(self._lengths.sum(b, part) for part in number)
+        return tuple(self._lengths.sum(b, component) for component in number)
 
     def divisor(self, b: Builder, number: Number) -> tuple[Value, Number]:
         """A divisor prepared for `divided`: a magnitude, and the inverse of the number divided by that."""
-        if self.parts == 1:
+        if self.components == 1:
             return number[0], ()
         one = floating(1.0, number[0].type)
-        scale = self._extremum(b, "maximum", *(self._magnitude(b, part) for part in number))
+        scale = self._extremum(b, "maximum", *(self._magnitude(b, component) for component in number))
         scale = b.select(b.compare("oeq", scale, floating(0.0, scale.type)), one, scale)
-        shares = tuple(b.binary("fdiv", part, scale) for part in number)
+        shares = tuple(b.binary("fdiv", component, scale) for component in number)
         square = self.tiles.multiply_add(b, shares[0], shares[0], b.binary("fmul", shares[1], shares[1]))
-        return scale, tuple(b.binary("fdiv", part, square) for part in self.conjugate(b, shares))
+        return scale, tuple(b.binary("fdiv", component, square) for component in self.conjugate(b, shares))
 
     def divided(self, b: Builder, number: Number, by: tuple[Value, Number]) -> Number:
         """X / y, for a y of which `divisor` tells; also of vectors and `spread_divisor`.
@@ -287,7 +291,7 @@ class Numbers:
             by: what `divisor` gave for y.
         """
         scale, inverse = by
-        shares = tuple(b.binary("fdiv", part, scale) for part in number)
+        shares = tuple(b.binary("fdiv", component, scale) for component in number)
         return self.multiply(b, shares, inverse) if inverse else shares
 
     def spread_divisor(self, b: Builder, by: tuple[Value, Number]) -> tuple[Value, Number]:
@@ -318,14 +322,14 @@ class Numbers:
 
     def size(self, b: Builder, number: Number) -> Value:
         """|x|."""
-        sizes = [self._magnitude(b, part) for part in number]
+        sizes = [self._magnitude(b, component) for component in number]
         return self.hypot(b, *sizes) if sizes[1:] else sizes[0]
 
     def norm(self, b: Builder, row: Value, first: Value, stop: Value) -> Value:
         """The length of a part of a row behind which there are zeros."""
         function = self._lengths.norm()
         lengths = [
-            b.call(function, self.tiles.type, [place, first, stop]) for place in self._places(b, row, integer(0))
+            b.call(function, self.tiles.type, [address, first, stop]) for address in self._addresses(b, row, integer(0))
         ]
         return self.hypot(b, *lengths) if lengths[1:] else lengths[0]
 
@@ -335,14 +339,14 @@ class Numbers:
         whole = self.hypot(b, self.size(b, head), length)
         signed = b.select(b.compare("olt", head[0], nothing), whole, b.unary("fneg", whole))
         idle = b.compare("oeq", length, nothing)
-        for part in head[1:]:
-            idle = b.binary("and", idle, b.compare("oeq", part, nothing))
+        for component in head[1:]:
+            idle = b.binary("and", idle, b.compare("oeq", component, nothing))
         idle = b.binary("or", idle, b.compare("olt", whole, floating(LEAST[length.type], length.type)))
         beta = (signed, *self.zero()[1:])
         difference = self.subtract(b, beta, head)
         one = (floating(1.0, length.type), *self.zero()[1:])
         return (
-            self.select(b, idle, self.zero(), tuple(b.binary("fdiv", part, signed) for part in difference)),
+            self.select(b, idle, self.zero(), tuple(b.binary("fdiv", component, signed) for component in difference)),
             self.select(b, idle, head, beta),
             self.select(b, idle, one, self.negated(b, difference)),
         )

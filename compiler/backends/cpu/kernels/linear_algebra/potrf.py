@@ -104,8 +104,8 @@ class Potrf:
         with b.loop(integer(0), integer(self.size), name="row", scalar=True, metadata=keep_rolled(t.module)) as row:
             after = b.add(row.index, integer(1))
             length = b.mul(b.sub(integer(self.size), after), integer(t.bytes))
-            place = t.at(b, matrix, (row.index, self.size), (after, 1))
-            b.clear_bytes(place, length)
+            address = t.at(b, matrix, (row.index, self.size), (after, 1))
+            b.clear_bytes(address, length)
 
     def emit(self) -> str:
         """`T NAME(ptr matrix, ptr work)`: the factor of a lower triangle where it lies; NaN if a pivot is, or 0."""
@@ -133,9 +133,9 @@ class Potrf:
             with b.loop(b.add(start, width), size, step=t.width, name="strip", scalar=True) as column:
                 given = b.gep(t.type, work, b.sub(column.index, start))
                 t.put_negated(b, (width, t.width), (given, self.pitch), (strip, t.width))
-                place = t.at(b, matrix, (column.index, self.size + 1))
+                address = t.at(b, matrix, (column.index, self.size + 1))
                 if product:
-                    b.call(product, "void", [given, strip, place, b.sub(size, column.index), width])
+                    b.call(product, "void", [given, strip, address, b.sub(size, column.index), width])
             block.carry(b.binary("fadd", block.carried[0], failed))
         b.ret(block.results[0])
         return f"@{function.name}"
@@ -150,9 +150,9 @@ class Potrf:
         with b.loop(integer(0), width, carried=[good], name="column", nonempty=True, scalar=True) as step:
             at, below = step.index, b.add(step.index, integer(1))
             column = t.at(b, panel, (at, self.pitch))
-            place = b.gep(t.type, column, at)
-            pivot = pivot_root(b, b.load(t.type, place))
-            b.store(pivot, place)
+            address = b.gep(t.type, column, at)
+            pivot = pivot_root(b, b.load(t.type, address))
+            b.store(pivot, address)
             divisor = b.broadcast(pivot, t.lanes)
             with b.loop(below, height, step=t.lanes, name="scale", metadata=keep_rolled(t.module)) as row:
                 here = b.gep(t.type, column, row.index)

@@ -23,7 +23,7 @@ class _Columns(NamedTuple):
 
 
 def _apply(
-    b: Builder, tiles: Tiles, strips: dict[int, str], place: Value, extent: _Columns, given: list[Value]
+    b: Builder, tiles: Tiles, strips: dict[int, str], address: Value, extent: _Columns, given: list[Value]
 ) -> None:
     """Apply a block to the strips of rows at a place."""
     first, columns, left = extent
@@ -31,7 +31,7 @@ def _apply(
         whole = width == tiles.width
         begin, stop = (first, integer(columns - left)) if whole else (integer(columns - left), integer(columns))
         with b.loop(begin, stop, step=tiles.width, name="strip", scalar=True) as column:
-            b.call(function, "void", [b.gep(tiles.type, place, column.index), *given])
+            b.call(function, "void", [b.gep(tiles.type, address, column.index), *given])
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Qr:
         function = t.module.function(f"{t.name}.qr", "void", parameters, linkage="internal", attributes=ATTRIBUTES)
         matrix, factors, work = function.arguments
         b = Builder(function)
-        panel, triangle, products = form.parts(b, work)
+        panel, triangle, products = form.regions(b, work)
         stride, pitch = integer(self.columns), integer(form.pitch)
         with b.loop(
             integer(0), integer(1 + (steps - first) // PANEL), name="panel", nonempty=True, scalar=True
@@ -82,9 +82,9 @@ class Qr:
             if strips:
                 with b.when(b.compare("slt", behind, stride), "apply"):
                     b.call(compact, "void", [panel, scales, triangle, height, width])
-                    place = t.at(b, matrix, (start, self.columns))
+                    address = t.at(b, matrix, (start, self.columns))
                     given = [panel, triangle, products, height]
-                    _apply(b, t, strips, place, _Columns(behind, self.columns, behind_first % t.width), given)
+                    _apply(b, t, strips, address, _Columns(behind, self.columns, behind_first % t.width), given)
         b.ret()
         return f"@{function.name}"
 
@@ -112,7 +112,7 @@ class Product:
         function = t.module.function(name, "void", parameters, linkage="internal", attributes=ATTRIBUTES)
         vectors, factors, product, work = function.arguments
         b = Builder(function)
-        panel, triangle, products = form.parts(b, work)
+        panel, triangle, products = form.regions(b, work)
         with b.loop(integer(0), integer(self.columns), name="one", scalar=True) as one:
             b.store(floating(1.0, t.type), t.at(b, product, (one.index, self.columns + 1)))
         count = -(-self.steps // PANEL)
@@ -123,8 +123,8 @@ class Product:
             scales = b.gep(t.type, factors, start)
             form.load(b, corner, panel, height, width)
             b.call(compact, "void", [panel, scales, triangle, height, width])
-            place = t.at(b, product, (start, self.columns))
+            address = t.at(b, product, (start, self.columns))
             given = [panel, triangle, products, height]
-            _apply(b, t, strips, place, _Columns(start, self.columns, self.columns % t.width), given)
+            _apply(b, t, strips, address, _Columns(start, self.columns, self.columns % t.width), given)
         b.ret()
         return f"@{function.name}"

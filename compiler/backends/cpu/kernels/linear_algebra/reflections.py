@@ -49,7 +49,7 @@ class Reflections:
         """A panel, its triangle, and a strip's products with them."""
         return (PANEL + 1) * self.pitch + PANEL * PANEL + 2 * PANEL * self.tiles.width
 
-    def parts(self, b: Builder, work: Value) -> tuple[Value, Value, Value]:
+    def regions(self, b: Builder, work: Value) -> tuple[Value, Value, Value]:
         """The addresses of panel, triangle and products in a workspace."""
         triangle = b.gep(self.tiles.type, work, integer((PANEL + 1) * self.pitch))
         return work, triangle, b.gep(self.tiles.type, triangle, integer(PANEL * PANEL))
@@ -119,11 +119,11 @@ class Reflections:
         with b.loop(integer(0), width, name="column", nonempty=True, scalar=True) as step:
             at, below = step.index, b.add(step.index, integer(1))
             column = t.at(b, panel, (at, self.pitch))
-            place = b.gep(t.type, column, at)
-            head = b.load(t.type, place)
+            address = b.gep(t.type, column, at)
+            head = b.load(t.type, address)
             length = b.call(norm, t.type, [column, below, height])
             factor, beta, divisor = self.reflection(b, head, length)
-            b.store(beta, place)
+            b.store(beta, address)
             b.store(factor, b.gep(t.type, factors, at))
             spread = b.broadcast(divisor, t.lanes)
             with self.vectors(b, below, height) as row:
@@ -240,11 +240,11 @@ class Reflections:
                     given = [t.load(b, b.gep(t.type, before, line)) for line in lines]
                     totals = [t.multiply_add(b, spread, *pair) for pair in zip(given, totals, strict=True)]
                 known.carry(*totals)
-            place = t.at(b, triangle, (step.index, PANEL))
+            address = t.at(b, triangle, (step.index, PANEL))
             spread = b.broadcast(factor, t.lanes)
             for line, total in zip(lines, known.results, strict=True):
-                t.store(b, b.binary("fmul", spread, total), b.gep(t.type, place, line))
-            b.store(factor, b.gep(t.type, place, step.index))
+                t.store(b, b.binary("fmul", spread, total), b.gep(t.type, address, line))
+            b.store(factor, b.gep(t.type, address, step.index))
         b.ret()
         return f"@{function.name}"
 

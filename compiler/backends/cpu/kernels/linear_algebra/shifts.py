@@ -1,4 +1,4 @@
-"""What Francis's steps start with, from the last two rows and the first three of a part, as in `expansion.schur`."""
+"""What Francis's steps start with, from the last two rows and the first three of a block, as in `expansion.schur`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def absolute(b: Builder, value: Value) -> Value:
 
 
 def magnitude(b: Builder, number: Number) -> Value:
-    """The sum of the parts' magnitudes."""
-    sizes = [absolute(b, part) for part in number]
+    """The sum of the components' magnitudes."""
+    sizes = [absolute(b, component) for component in number]
     return b.binary("fadd", sizes[0], sizes[1]) if sizes[1:] else sizes[0]
 
 
@@ -35,7 +35,7 @@ def root(b: Builder, value: Value) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class LastRows:
-    """[[a, b], [c, d]], the last two rows and columns of a part."""
+    """[[a, b], [c, d]], the last two rows and columns of a block."""
 
     builder: Builder
     numbers: Numbers
@@ -65,7 +65,7 @@ class LastRows:
     def is_pair(self) -> Value:
         """Whether the eigenvalues are a conjugate pair."""
         b, n = self.builder, self.numbers
-        if n.parts > 1:
+        if n.components > 1:
             return Value("i1", "false")
         (half,), (product,), (square,) = self._half, self._product, self._square
         larger = b.intrinsic(f"maximum.{mangled(half.type)}", [b.binary("fmul", half, half), absolute(b, product)])
@@ -78,7 +78,7 @@ class LastRows:
         b, n, half = self.builder, self.numbers, self._half
         found = self._root()
         cosine = half[0]
-        if n.parts > 1:
+        if n.components > 1:
             terms = [b.binary("fmul", *pair) for pair in zip(half, found, strict=True)]
             cosine = b.binary("fadd", terms[0], terms[1])
         turned = b.compare("olt", cosine, self._real(0.0))
@@ -87,7 +87,7 @@ class LastRows:
 
     def _root(self) -> Number:
         b, n, square = self.builder, self.numbers, self._square
-        if n.parts == 1:
+        if n.components == 1:
             return (root(b, square[0]),)
         real, imaginary = square
         short, half = mangled(real.type), self._real(0.5)
@@ -102,7 +102,7 @@ class LastRows:
         """The rotation that makes two rows triangular, or of a pair the diagonal elements alike."""
         b, n = self.builder, self.numbers
         straight = [self.rise, self.c]
-        if n.parts > 1:
+        if n.components > 1:
             return straight
         (half,), total = self._half, b.binary("fadd", self.b[0], self.c[0])
         twice = b.binary("fadd", half, half)
@@ -121,7 +121,7 @@ class LastRows:
         safe = n.select(b, none, (self._real(1.0), *n.zero()[1:]), rise)
         share = n.divided(b, self._product, n.divisor(b, safe))
         centre, distance = n.subtract(b, self.d, share), self._real(0.0)
-        if n.parts == 1:
+        if n.components == 1:
             mean = n.scaled(b, (b.binary("fadd", self.a[0], self.d[0]),), self._real(0.5))
             centre = n.select(b, self.is_pair, mean, centre)
             distance = b.select(self.is_pair, root(b, b.unary("fneg", self._square[0])), distance)
@@ -145,7 +145,7 @@ class LastRows:
         inverse = nonzero(b, size)
 
         def shared(number: Number) -> Number:
-            return tuple(b.binary("fdiv", part, inverse) for part in number)
+            return tuple(b.binary("fdiv", component, inverse) for component in number)
 
         share = shared(below)
         start = n.multiply_add(b, away, shared(away), n.multiply(b, share, right))

@@ -36,8 +36,8 @@ def of_numbers(
         for base, count in results:
             with b.loop(integer(0), integer(count), name="nan", scalar=True) as at:
                 b.store(floating(math.nan, tiles.type), b.gep(tiles.type, base, at.index))
-        place, count = failures
-        b.store(integer(count, I32), place)
+        address, count = failures
+        b.store(integer(count, I32), address)
     with b.when(finite, "finite"):
         yield _power_of_two(b, largest)
 

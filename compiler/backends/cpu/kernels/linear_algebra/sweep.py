@@ -33,8 +33,8 @@ class Sweep:
     def group(self) -> int:
         """Rows that are changed together: as many as there are registers for."""
         n = self.numbers
-        held = n.parts * (self.rank + self.left + self.right)
-        free = n.tiles.machine.vector_registers - n.parts * (2 + self.rank)
+        held = n.components * (self.rank + self.left + self.right)
+        free = n.tiles.machine.vector_registers - n.components * (2 + self.rank)
         group = _MOST_ROWS
         while group > 1 and group * held > free:
             group //= 2
@@ -50,8 +50,8 @@ class Sweep:
         name = f"{n.tiles.name}.sweep.{self.rank}.{int(self.left)}{int(self.right)}"
         if n.tiles.module.has_function(name):
             return f"@{name}"
-        pointers = [(f"{PTR} noalias", part) for part in ("matrix", "changes", "factors")]
-        extents = [(I64, part) for part in ("row", "rows", "first", "stop")]
+        pointers = [(f"{PTR} noalias", parameter) for parameter in ("matrix", "changes", "factors")]
+        extents = [(I64, parameter) for parameter in ("row", "rows", "first", "stop")]
         attributes = {"linkage": "internal", "attributes": ATTRIBUTES}
         function = n.tiles.module.function(name, "void", [*pointers, *extents], **attributes)
         matrix, changes, factors, row, rows, first, stop = function.arguments
@@ -67,17 +67,17 @@ class Sweep:
         self, b: Builder, given: tuple[Value, Value, Value], row: Value, group: int, columns: tuple[Value, Value]
     ) -> None:
         n, (matrix, changes, factors) = self.numbers, given
-        part = [n.at(b, factors, integer(number)) for number in range(4)]
+        factor_rows = [n.at(b, factors, integer(number)) for number in range(4)]
         c, r = ([n.at(b, changes, integer(2 * j + kind)) for j in range(self.rank)] for kind in range(2))
         numbers = [b.add(row, integer(at)) for at in range(group)]
         lines = [n.at(b, matrix, number) for number in numbers]
         by = [[n.spread(b, n.element(b, column, number)) for column in c] for number in numbers]
-        shares = [n.spread(b, n.element(b, part[0], number)) for number in numbers] if self.left else []
+        shares = [n.spread(b, n.element(b, factor_rows[0], number)) for number in numbers] if self.left else []
         totals = [value for _ in numbers for value in n.zero(vector=True)] if self.right else []
         with n.vectors(b, *columns, totals) as at:
             rows = [n.load(b, line, at.index) for line in r]
-            product = n.load(b, part[1], at.index) if self.left else ()
-            beside = n.load(b, part[2], at.index) if self.right else ()
+            product = n.load(b, factor_rows[1], at.index) if self.left else ()
+            beside = n.load(b, factor_rows[2], at.index) if self.right else ()
             following: list[Value] = []
             for k, line in enumerate(lines):
                 value = n.load(b, line, at.index)
@@ -87,12 +87,12 @@ class Sweep:
                 if self.left:
                     product = n.multiply_add(b, shares[k], value, product)
                 if self.right:
-                    held: Number = tuple(at.carried[k * n.parts : (k + 1) * n.parts])
+                    held: Number = tuple(at.carried[k * n.components : (k + 1) * n.components])
                     following += n.multiply_add(b, value, beside, held)
             if self.left:
-                n.store(b, product, part[1], at.index)
+                n.store(b, product, factor_rows[1], at.index)
             if self.right:
                 at.carry(*following)
         if self.right:
             for k, number in enumerate(numbers):
-                n.put(b, n.sum(b, tuple(at.results[k * n.parts : (k + 1) * n.parts])), part[3], number)
+                n.put(b, n.sum(b, tuple(at.results[k * n.components : (k + 1) * n.components])), factor_rows[3], number)

@@ -74,26 +74,26 @@ class Tiles:
         """From column to column of a panel: with room for zeros, and off the distances that share sets of L1."""
         return -(-rows // self.lanes) * self.lanes + 3 * self.lanes
 
-    def at(self, b: Builder, base: Value, *parts: tuple[Value, int]) -> Value:
+    def at(self, b: Builder, base: Value, *steps: tuple[Value, int]) -> Value:
         """The address of an element: the base and multiples of strides."""
         offset = integer(0)
-        for index, stride in parts:
+        for index, stride in steps:
             offset = b.add(b.mul(index, integer(stride)), offset)
         return b.gep(self.type, base, offset)
 
-    def load(self, b: Builder, place: Value) -> Value:
+    def load(self, b: Builder, address: Value) -> Value:
         """A vector, wherever it lies."""
-        return b.load(self.vector, place, align=self.bytes)
+        return b.load(self.vector, address, align=self.bytes)
 
-    def store(self, b: Builder, value: Value, place: Value) -> None:
+    def store(self, b: Builder, value: Value, address: Value) -> None:
         """Write a vector, wherever it lies.
 
         Args:
             b: where code is emitted.
             value: the vector.
-            place: the address of its first element.
+            address: the address of its first element.
         """
-        b.store(value, place, align=self.bytes)
+        b.store(value, address, align=self.bytes)
 
     def multiply_add(self, b: Builder, left: Value, right: Value, total: Value) -> Value:
         """`left * right + total`, fused where the target can."""
@@ -133,10 +133,10 @@ class Tiles:
         for rows, tile_function in tiles:
             stop = count if rows == 1 else b.binary("and", count, integer(-rows))
             with b.loop(first, stop, step=rows, name="rows", scalar=True, metadata=keep_rolled(self.module)) as row:
-                places = [
+                addresses = [
                     self.at(b, base, (row.index, stride)) for base, stride in ((lhs, factors.row), (out, factors.out))
                 ]
-                b.call(tile_function.name, "void", [places[0], rhs, places[1], depth, Value(I1, "true")])
+                b.call(tile_function.name, "void", [addresses[0], rhs, addresses[1], depth, Value(I1, "true")])
             first = stop
         b.ret()
         return f"@{name}"
@@ -153,22 +153,22 @@ class Tiles:
         source, apart, target, pitch, rows, columns = function.arguments
         b = Builder(function)
 
-        def place(base: Value, stride: Value, row: Value, column: Value) -> Value:
+        def address(base: Value, stride: Value, row: Value, column: Value) -> Value:
             return b.gep(self.type, base, b.add(b.mul(row, stride), column))
 
         def each(row: Value, first: Value) -> None:
             with b.loop(first, columns, name="one", scalar=True, metadata=keep_rolled(self.module, scalar=True)) as one:
-                value = b.load(self.type, place(source, apart, row, one.index))
-                b.store(value, place(target, pitch, one.index, row))
+                value = b.load(self.type, address(source, apart, row, one.index))
+                b.store(value, address(target, pitch, one.index, row))
 
         block = vector_type(self.type, _BLOCK)
         whole, across = (b.binary("and", extent, integer(-_BLOCK)) for extent in (rows, columns))
         with b.loop(integer(0), whole, step=_BLOCK, name="row", metadata=keep_rolled(self.module)) as row:
             lines = [b.add(row.index, integer(n)) for n in range(_BLOCK)]
             with b.loop(integer(0), across, step=_BLOCK, name="column", metadata=keep_rolled(self.module)) as column:
-                values = [b.load(block, place(source, apart, line, column.index), align=self.bytes) for line in lines]
+                values = [b.load(block, address(source, apart, line, column.index), align=self.bytes) for line in lines]
                 for number, value in enumerate(transpose(b, values)):
-                    to = place(target, pitch, b.add(column.index, integer(number)), row.index)
+                    to = address(target, pitch, b.add(column.index, integer(number)), row.index)
                     b.store(value, to, align=self.bytes)
             for line in lines:
                 each(line, across)
@@ -190,8 +190,10 @@ class Tiles:
         for first, stop, group in ((below, grouped, _COLUMNS), (grouped, width, 1)):
             with b.loop(first, stop, step=group, name="others", scalar=True) as other:
                 numbers = [b.add(other.index, integer(n)) for n in range(group)]
-                lines, places = ([self.at(b, base, (n, apart)) for n in numbers] for base, apart in (others, heads))
-                factors = [b.broadcast(b.unary("fneg", b.load(self.type, place)), self.lanes) for place in places]
+                lines, addresses = ([self.at(b, base, (n, apart)) for n in numbers] for base, apart in (others, heads))
+                factors = [
+                    b.broadcast(b.unary("fneg", b.load(self.type, address)), self.lanes) for address in addresses
+                ]
                 with b.loop(below, height, step=self.lanes, name="rows", metadata=keep_rolled(self.module)) as row:
                     left = self.load(b, b.gep(self.type, column, row.index))
                     for line, factor in zip(lines, factors, strict=True):
@@ -238,8 +240,8 @@ class Tiles:
             given, wanted = (self.at(b, base, (row.index, stride)) for base, stride in (source, target))
             for first in range(0, columns, self.lanes):
                 value = b.unary("fneg", self.load(b, b.gep(self.type, given, integer(first))))
-                place = b.gep(self.type, wanted, integer(first))
-                store_lanes(b, value, place, self.lanes, min(self.lanes, columns - first))
+                address = b.gep(self.type, wanted, integer(first))
+                store_lanes(b, value, address, self.lanes, min(self.lanes, columns - first))
 
     def triangle(self, rows: int, strides: tuple[int, int], *, lower: bool, unit: bool) -> str:
         """`void NAME(ptr matrix, ptr sides)`: a few rows of a strip solved and negated, by the triangle beside them.
@@ -253,15 +255,15 @@ class Tiles:
         function = self.module.function(name, "void", parameters, linkage="internal", attributes=ATTRIBUTES)
         matrix, sides = function.arguments
         b = Builder(function)
-        places = [
+        addresses = [
             [b.gep(self.type, sides, integer(row * self.width + first)) for first in range(0, self.width, self.lanes)]
             for row in range(rows)
         ]
-        values = [[self.load(b, place) for place in line] for line in places]
+        values = [[self.load(b, address) for address in line] for line in addresses]
 
         def factor(row: int, column: int) -> Value:
-            place = b.gep(self.type, matrix, integer(row * strides[0] + column * strides[1]))
-            return b.broadcast(b.load(self.type, place), self.lanes)
+            address = b.gep(self.type, matrix, integer(row * strides[0] + column * strides[1]))
+            return b.broadcast(b.load(self.type, address), self.lanes)
 
         order = list(range(rows) if lower else reversed(range(rows)))
         for number, row in enumerate(order):
@@ -272,8 +274,8 @@ class Tiles:
             for later in order[number + 1 :]:
                 by = factor(later, row)
                 values[later] = [multiply_add(b, by, *pair) for pair in zip(values[row], values[later], strict=True)]
-        for line, row_values in zip(places, values, strict=True):
-            for place, value in zip(line, row_values, strict=True):
-                self.store(b, value, place)
+        for line, row_values in zip(addresses, values, strict=True):
+            for address, value in zip(line, row_values, strict=True):
+                self.store(b, value, address)
         b.ret()
         return f"@{name}"

@@ -52,10 +52,10 @@ def _panels(given: Given) -> Plan:
         mine = factor(module)
         builder = Builder(begin(module, kernel))
         function = mine.emit()
-        part = nest.share(builder, form.batch, THREAD, THREADS)
+        chunk = nest.share(builder, form.batch, THREAD, THREADS)
         offset = builder.mul(THREAD, integer(mine.workspace_bytes))
         work = builder.gep("i8", arguments(kernel).workspace, offset)
-        with builder.loop(part.start, part.stop, name="matrix") as loop:
+        with builder.loop(chunk.start, chunk.stop, name="matrix") as loop:
             pair = form.matrices(builder, loop.index)
             failed = mine.factorise(builder, function, pair, work)
             with builder.when(builder.compare("uno", failed, failed), "failed"):
@@ -98,11 +98,11 @@ def _strips(given: Given) -> Plan | Declined:
     def emit(module: Module) -> Functions:
         mine = sides(module)
         builder = Builder(begin(module, kernel))
-        part = nest.share(builder, mine.count, THREAD, THREADS)
+        chunk = nest.share(builder, mine.count, THREAD, THREADS)
         offset = builder.mul(THREAD, integer(mine.workspace_bytes))
         unknowns = builder.gep("i8", arguments(kernel).workspace, offset)
         solve = mine.emit()
-        with builder.loop(part.start, part.stop, name="strip", scalar=True) as loop:
+        with builder.loop(chunk.start, chunk.stop, name="strip", scalar=True) as loop:
             mine.call(builder, solve, loop.index, unknowns)
         builder.ret()
         return (builder.function.name,)
@@ -135,7 +135,7 @@ TRIANGULAR_SOLVE = Kind(
 
 def _solve_each(builder: Builder, form: Substitution) -> None:
     """Every right-hand side on its own."""
-    part = nest.share(builder, form.sides, THREAD, THREADS)
-    with builder.loop(part.start, part.stop, name="side") as loop:
+    chunk = nest.share(builder, form.sides, THREAD, THREADS)
+    with builder.loop(chunk.start, chunk.stop, name="side") as loop:
         form.solve(builder, loop.index)
     builder.ret()

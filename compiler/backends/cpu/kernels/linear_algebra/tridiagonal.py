@@ -58,16 +58,16 @@ class Tridiagonal:
         function = t.module.function(f"{t.name}.reduce", "void", parameters, linkage="internal", attributes=ATTRIBUTES)
         matrix, diagonal, beside, factors, vectors = function.arguments
         b = Builder(function)
-        places = [t.at(b, vectors, (integer(n), self.pitch)) for n in range(4)]
-        products, size = places[3], integer(self.size)
-        with b.loop(integer(0), integer(self.size - 2), carried=places[:3], name="step", scalar=True) as step:
+        addresses = [t.at(b, vectors, (integer(n), self.pitch)) for n in range(4)]
+        products, size = addresses[3], integer(self.size)
+        with b.loop(integer(0), integer(self.size - 2), carried=addresses[:3], name="step", scalar=True) as step:
             old, by, new = step.carried
             k, below = step.index, b.add(step.index, integer(1))
             row = t.at(b, matrix, (k, self.pitch))
             first = b.binary("and", below, integer(-t.lanes))
             b.call(row_update, "void", [row, k, old, by, b.binary("and", k, integer(-t.lanes))])
-            place = b.gep(t.type, row, below)
-            head = b.load(t.type, place)
+            address = b.gep(t.type, row, below)
+            head = b.load(t.type, address)
             length = b.call(norm, t.type, [row, b.add(k, integer(2)), size])
             # So little is nothing beside a matrix scaled to 1, and rounding would spoil what reflects it.
             is_nothing = b.compare("olt", length, floating(_NOTHING[t.type], t.type))
@@ -137,9 +137,9 @@ class Tridiagonal:
         b = Builder(function)
         shares = [self._share(b, base, number) for base in (v, w)]
         with self.blocks.vectors(b, first, integer(self.size)) as at:
-            place = b.gep(t.type, row, at.index)
+            address = b.gep(t.type, row, at.index)
             others = [t.load(b, b.gep(t.type, base, at.index)) for base in (w, v)]
-            t.store(b, self._less(b, t.load(b, place), shares, others), place)
+            t.store(b, self._less(b, t.load(b, address), shares, others), address)
         b.ret()
         return f"@{function.name}"
 
@@ -177,23 +177,23 @@ class Tridiagonal:
             def change(at: Value, totals: Sequence[Value], number: Value | None = None) -> list[Value]:
                 """A vector of each row; the products below the diagonal are those beside it."""
                 others = [t.load(b, b.gep(t.type, base, at)) for base in (w, v)]
-                times, place = t.load(b, b.gep(t.type, new, at)), b.gep(t.type, products, at)
-                below_, following = t.load(b, place), []
+                times, address = t.load(b, b.gep(t.type, new, at)), b.gep(t.type, products, at)
+                below_, following = t.load(b, address), []
                 for offset, line in enumerate(lines):
                     value = self._less(b, t.load(b, b.gep(t.type, line, at)), shares[offset], others)
                     t.store(b, value, b.gep(t.type, line, at))
                     right, beyond = self._beyond(b, value, number, offset)
                     following.append(t.multiply_add(b, right, times, totals[offset]))
                     below_ = t.multiply_add(b, beyond, factors[offset], below_)
-                t.store(b, below_, place)
+                t.store(b, below_, address)
                 return following
 
             start = change(corner, [zero(t.vector)] * group, b.sub(row.index, corner))
             with form.vectors(b, b.add(corner, integer(t.lanes)), integer(self.size), start) as at:
                 at.carry(*change(at.index, at.carried))
             for number, total in zip(numbers, at.results, strict=True):
-                place = b.gep(t.type, products, number)
-                b.store(b.binary("fadd", b.load(t.type, place), form.sum(b, total)), place)
+                address = b.gep(t.type, products, number)
+                b.store(b.binary("fadd", b.load(t.type, address), form.sum(b, total)), address)
         b.ret()
         return f"@{function.name}"
 
@@ -225,9 +225,9 @@ class Tridiagonal:
             height = b.sub(integer(self.size), behind)
             panel = b.gep(t.type, t.at(b, matrix, (start, self.pitch)), behind)
             b.call(compact, "void", [panel, b.gep(t.type, factors, start), triangle, height, width])
-            place = t.at(b, product, (behind, self.pitch))
+            address = t.at(b, product, (behind, self.pitch))
             first = b.binary("and", behind, integer(-t.width))
             with b.loop(first, integer(self.size), step=t.width, name="strip", scalar=True) as column:
-                b.call(apply, "void", [b.gep(t.type, place, column.index), panel, triangle, products, height])
+                b.call(apply, "void", [b.gep(t.type, address, column.index), panel, triangle, products, height])
         b.ret()
         return f"@{function.name}"

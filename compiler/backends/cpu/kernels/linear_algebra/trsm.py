@@ -139,5 +139,5 @@ class Trsm:
         t = self.tiles
         stop = integer(self.form.size * t.width)
         with b.loop(integer(0), stop, step=t.lanes, name="negate", metadata=keep_rolled(t.module)) as at:
-            place = b.gep(t.type, work, at.index)
-            t.store(b, b.unary("fneg", t.load(b, place)), place)
+            address = b.gep(t.type, work, at.index)
+            t.store(b, b.unary("fneg", t.load(b, address)), address)

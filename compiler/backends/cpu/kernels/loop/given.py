@@ -46,13 +46,13 @@ class LoopGiven(Given):
 
 
 def _keeps_indices(kernel: Kernel) -> bool:
-    """Whether each element is computed of elements at the same place, and of scalars: many kernels are that plain.
+    """Whether each element is computed of elements at the same position, and of scalars: many kernels are that plain.
 
     To find out by writing the body where nobody reads it takes as long as writing it.
     """
     dims = kernel.outputs[0].dims
-    places = [leaf.shape for leaf, _ in kernel.leaves] + [instruction.shape for instruction in kernel.body()]
-    are_alike = all(isinstance(shape, ArrayShape) and shape.dims in (dims, ()) for shape in places)
+    shapes = [leaf.shape for leaf, _ in kernel.leaves] + [instruction.shape for instruction in kernel.body()]
+    are_alike = all(isinstance(shape, ArrayShape) and shape.dims in (dims, ()) for shape in shapes)
     return are_alike and all(_keeps_index(instruction) for instruction in kernel.body())
 
 

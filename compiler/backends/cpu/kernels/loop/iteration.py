@@ -95,7 +95,7 @@ class _Blocks:
 
 
 class _Block:
-    """Emits one block of so many elements from a place on."""
+    """Emits one block of so many elements from a position on."""
 
     def __init__(self, blocks: _Blocks, start: Value, count: int) -> None:
         self.blocks = blocks
@@ -132,7 +132,7 @@ class _Block:
             with builder.when(builder.compare("eq", self.start, integer(0)), "first"):
                 store(Emission(builder), form.initial[number].array, present[number], output, ZERO)
         with self._lanes() as (emission, lane, indices):
-            at = self._place(emission, lane)
+            at = self._position(emission, lane)
             for number, output in results(self.blocks.kernel, form.arrays):
                 value = form.initial[number]
                 store(emission, value.array, self._load(emission, lane, self.blocks.states[number], value), output, at)
@@ -147,19 +147,19 @@ class _Block:
         ):
             row = emission.opaque(loop.index, count)
             value = elemental_of(self.blocks.kernel, emission).value(initial, (row, *indices))
-            store_in_row(self.form, emission, result, (row, self._place(emission, lane)), value)
+            store_in_row(self.form, emission, result, (row, self._position(emission, lane)), value)
 
     @contextmanager
     def _lanes(self) -> Iterator[tuple[Emission, Value, Indices]]:
-        """A loop over the block: where it emits to, the place in the block, and the place in the arrays."""
+        """A loop over the block: where it emits to, the position in the block, and the position in the arrays."""
         builder, emission = self.builder, Emission(self.builder)
         metadata = unroll_vectors(builder.module)
         with builder.loop(integer(0), integer(self.count), name="lane", nonempty=True, metadata=metadata) as loop:
-            place = self._place(emission, loop.index)
-            yield emission, loop.index, nest.coordinates(emission, place, self.form.dims)
+            position = self._position(emission, loop.index)
+            yield emission, loop.index, nest.coordinates(emission, position, self.form.dims)
 
-    def _place(self, emission: Emission, lane: Value) -> Index:
-        """The place in the arrays of a place in the block."""
+    def _position(self, emission: Emission, lane: Value) -> Index:
+        """The position in the arrays of a position in the block."""
         return emission.opaque(self.builder.add(self.start, lane), self.blocks.size)
 
     def _begin(self, emission: Emission, lane: Value, indices: Indices) -> None:
@@ -189,8 +189,8 @@ class _Block:
             nonempty=True,
             metadata=unroll_vectors(builder.module),
         ) as loop:
-            place = self._place(emission, loop.index)
-            indices = nest.coordinates(emission, place, form.dims)
+            position = self._position(emission, loop.index)
+            indices = nest.coordinates(emission, position, form.dims)
             values = self._inside(emission, form.condition, loop.index, scalars, indices)
             loop.carry(builder.binary("or", loop.carried[0], values.value(left, indices)))
         known = {form.alive: loop.results[0]}
@@ -209,7 +209,7 @@ class _Block:
             found = {n: values.value(form.body.root.operands[n], indices) for n in form.arrays}
             for result, row in written:
                 value = values.value(form.row(result[0]), indices)
-                store_in_row(form, emission, result, (row, self._place(emission, lane)), value)
+                store_in_row(form, emission, result, (row, self._position(emission, lane)), value)
             for number, value in found.items():
                 self._save(lane, self.blocks.states[number], form.initial[number], value)
         return following
@@ -224,7 +224,7 @@ class _Block:
     def _inside(
         self, emission: Emission, computation: Computation, lane: Value, scalars: Mapping[int, Value], indices: Indices
     ) -> Elemental:
-        """Values at a place of the block, from the state and what is kept there."""
+        """Values at a position of the block, from the state and what is kept there."""
         blocks = self.blocks
         state = dict(scalars)
         for number, tile in blocks.states.items():

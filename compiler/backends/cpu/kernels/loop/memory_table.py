@@ -1,7 +1,7 @@
 """Functions of one number of 16 bits: looked up in large loops instead of computed.
 
 A chain of elementwise ops on bf16 rounds after every step, in four instructions each.  Whatever the chain is, it has no
-more than 65,536 results; where an array has many more elements, a gather from a table of them takes the place of all
+more than 65,536 results; where an array has many more elements, a gather from a table of them takes the position of all
 those instructions.  What is used of a table is near: numbers of like size have few bit patterns among them, and even
 where they have all there are, it fits into a core's own cache.
 
@@ -60,10 +60,10 @@ class Table:
         """The root's element at `indices`."""
         builder, result = values.builder, self.root.array.element_type
         argument = values.value(self.argument, indices)
-        place = builder.cast("zext", element.to_bits(builder, self.argument.array.element_type, argument), I64)
+        index = builder.cast("zext", element.to_bits(builder, self.argument.array.element_type, argument), I64)
         start = builder.module.define_global("table", self.definition)
         # Vectors are gathered of words only: of halves, two neighbours.
-        word = builder.load(I32, builder.gep(f"i{self.bits}", start, place), align=self.bits // 8)
+        word = builder.load(I32, builder.gep(f"i{self.bits}", start, index), align=self.bits // 8)
         bits = builder.cast("trunc", word, f"i{result.bits}") if result.bits < _WORD else word
         return element.from_bits(builder, result, bits)
 

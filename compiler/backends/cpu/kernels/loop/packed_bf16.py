@@ -67,7 +67,7 @@ def _lanes(given: LoopGiven) -> Lanes | Declined:
 
 
 def _is_straight(instruction: Instruction) -> bool:
-    """Whether an element comes from elements at the same place, or in the same order, and fits into a word."""
+    """Whether an element comes from elements at the same position, or in the same order, and fits into a word."""
     if instruction.array.element_type.bits > _WORD:
         return False
     if instruction.opcode == "broadcast":

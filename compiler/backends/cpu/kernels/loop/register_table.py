@@ -126,10 +126,10 @@ class _Table:
         for number in range(math.ceil(size / width)):
             present = [n + number * width < size for n in range(width)]
             mask = Value(vector_type(I1, width), f"<{', '.join(f'i1 {str(p).lower()}' for p in present)}>")
-            place = builder.gep(lane, pointer, integer(number * width))
+            address = builder.gep(lane, pointer, integer(number * width))
             name = f"masked.load.{mangled(type_)}.p0"
             vectors[number] = builder.intrinsic(
-                name, [place, integer(gather.array.element_type.size_bytes, I32), mask, zero(type_)], result=type_
+                name, [address, integer(gather.array.element_type.size_bytes, I32), mask, zero(type_)], result=type_
             )
         return _Table(gather, values, width, vectors)
 

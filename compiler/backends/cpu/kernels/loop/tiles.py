@@ -49,7 +49,7 @@ _TILE_BYTES = 256
 _MOST_BLOCKS = 4
 """Blocks of a row of a tile: 256 bytes of f32, four lines of each of 16 rows."""
 _MOVEMENT = narrowing(Trait.MOVES, "transpose reshape bitcast") | {"copy"}
-"""What may stand in a tile: elements go to other places, and none is left out or repeated."""
+"""What may stand in a tile: elements go to other positions, and none is left out or repeated."""
 
 
 def decide(given: LoopGiven) -> Plan | Declined:
@@ -132,7 +132,7 @@ class _Blocks:
 
 
 Point = tuple[Value, Value]
-"""A place along one loop of a tile: a block, and a place in it."""
+"""A position along one loop of a tile: a block, and a position in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,11 +266,11 @@ class _Tiled:
     def _flush(self, tile: _Tile, row: Point, column: Value, *, streamed: bool) -> None:
         """Bring a run from where it is staged to the results."""
         builder, kernel = self.builder, self.tiling.kernel
-        counters, place = self._at(tile, row, (column, integer(0)))
+        counters, offset = self._at(tile, row, (column, integer(0)))
         at = Emission(builder).value(self.tiling.group.combine(counters))
         for staged, output, target in zip(self.staged, kernel.outputs, arguments(kernel).outputs, strict=True):
             size = output.element_type.size_bytes
-            source, goal = (builder.gep(f"i{8 * size}", p, i) for p, i in ((staged, place), (target, at)))
+            source, goal = (builder.gep(f"i{8 * size}", p, i) for p, i in ((staged, offset), (target, at)))
             nontemporal.copy(builder, source, goal, self.columns.side * size, streamed=streamed)
 
     def _blocks(self, count: Value) -> AbstractContextManager[Loop]:
@@ -278,7 +278,7 @@ class _Tiled:
         return self.builder.loop(integer(0), count, name="block", nonempty=True, metadata=metadata)
 
     def _at(self, tile: _Tile, row: Point, column: Point) -> tuple[list[Index], Value]:
-        """The loop counters of a point in a tile, and its place in the buffers."""
+        """The loop counters of a point in a tile, and its position in the buffers."""
         builder = self.builder
         across = builder.add(self.rows.start(builder, tile.row, row[0]), row[1])
         inner = builder.add(self.columns.start(builder, tile.column, column[0]), column[1])
@@ -286,21 +286,21 @@ class _Tiled:
         counters = self._with(
             tile, emission.opaque(across, self.rows.count), emission.opaque(inner, self.columns.count)
         )
-        place = self._place(row[0], column[0])
-        return counters, builder.add(place, builder.add(builder.mul(row[1], integer(self.pitch)), column[1]))
+        offset = self._offset(row[0], column[0])
+        return counters, builder.add(offset, builder.add(builder.mul(row[1], integer(self.pitch)), column[1]))
 
     def _element(self, tile: _Tile, row: Point, column: Point) -> None:
         """The body at a point."""
-        counters, place = self._at(tile, row, column)
+        counters, offset = self._at(tile, row, column)
         emission = Emission(self.builder)
-        index = emission.opaque(place, self.pitch * self.rows.most * _SIDE)
+        index = emission.opaque(offset, self.pitch * self.rows.most * _SIDE)
         found = {
             (access.leaf, access.at(counters)): (buffer, index)
             for access, buffer in zip(self.tiling.accesses, self.buffers, strict=True)
         }
         strided.store_point(self.tiling, emission, counters, found, [(buffer, index) for buffer in self.staged])
 
-    def _place(self, row: Value, column: Value) -> Value:
+    def _offset(self, row: Value, column: Value) -> Value:
         """Where a block begins in the buffers."""
         builder = self.builder
         return builder.add(builder.mul(row, integer(_SIDE * self.pitch)), builder.mul(column, integer(_SIDE)))
@@ -321,16 +321,16 @@ class _Tiled:
         across = emission.opaque(self.rows.start(builder, tile.row, row), self.rows.count)
         inner = emission.opaque(self.columns.start(builder, tile.column, column), self.columns.count)
         base = builder.gep(type_, pointer, emission.value(access.at(self._with(tile, across, inner))))
-        place = builder.gep(type_, buffer, self._place(row, column))
+        address = builder.gep(type_, buffer, self._offset(row, column))
         side = min(self.rows.side, self.columns.side, WIDEST_VECTOR_BYTES // size)
-        parts = max(1, size // _WORD_BYTES)
-        vector, stride = vector_type(f"i{8 * size // parts}", side * parts), access.factors[self.inner]
+        words = max(1, size // _WORD_BYTES)
+        vector, stride = vector_type(f"i{8 * size // words}", side * words), access.factors[self.inner]
         for down in range(0, self.columns.side, side):
             for along in range(0, self.rows.side, side):
                 lines = [
                     builder.load(vector, builder.gep(type_, base, integer((down + n) * stride + along)), align=size)
                     for n in range(side)
                 ]
-                for n, values in enumerate(transpose(builder, lines, parts=parts)):
-                    target = builder.gep(type_, place, integer((along + n) * self.pitch + down))
+                for n, values in enumerate(transpose(builder, lines, words=words)):
+                    target = builder.gep(type_, address, integer((along + n) * self.pitch + down))
                     builder.store(values, target, align=size * side)

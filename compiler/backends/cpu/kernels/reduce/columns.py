@@ -50,7 +50,7 @@ def emit(loops: ReductionNest, emission: Emission, walk: Walk, tile: int, lanes:
     size = min(width, tile)
     kept_types = accumulators.types(loops.form.types)
     stored = map(element.storage_type, kept_types)
-    places = [builder.emit("ptr", f"alloca [{size} x {type_}], align 64") for type_ in stored]
+    arrays = [builder.emit("ptr", f"alloca [{size} x {type_}], align 64") for type_ in stored]
     chunk = nest.share(builder, math.prod(outer) * tiles, *walk.share)
     with builder.loop(chunk.start, chunk.stop, name="tile") as unit:
         emission.enter()
@@ -61,7 +61,7 @@ def emit(loops: ReductionNest, emission: Emission, walk: Walk, tile: int, lanes:
             left = builder.sub(integer(width), emission.value(first))
             count = builder.smin(integer(size), left)
         span = nest.Range(integer(0), count)
-        columns = _Columns(loops, emission, places, kept_types, [*kept, first], span, lanes)
+        columns = _Columns(loops, emission, arrays, kept_types, [*kept, first], span, lanes)
         initial = walk.start(emission)
         columns.fill(accumulators.open(initial))
         columns.accumulate(walk.ranges)

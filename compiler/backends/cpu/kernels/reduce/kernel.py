@@ -37,9 +37,9 @@ from compiler.codegen.reduction import MINDS_ORDER, Reduction
 from compiler.ir.shape import ArrayShape
 
 _CHUNK_ELEMENTS = 8192
-"""Elements of a part at most; what is reduced was often computed by both threads, who then have half of it near."""
+"""Elements of a chunk at most; what is reduced was often computed by both threads, who then have half of it near."""
 _CHUNK_NS = 350.0
-"""Work of a part at least."""
+"""Work of a chunk at least."""
 _MOST_CHUNKS = 64
 """Chunks of a reduction: each is a partial result that is combined by one thread in the end (chosen)."""
 _ENOUGH_UNITS = 16
@@ -73,7 +73,7 @@ class ReduceGiven(Given):
 
     @cached_property
     def chunks(self) -> int:
-        """How many parts the outermost reduced loop is cut into; depends on the program alone."""
+        """How many chunks the outermost reduced loop is cut into; depends on the program alone."""
         total, kept = math.prod(self.form.dims), self.form.kept
         units = kept
         if not self.form.is_row:

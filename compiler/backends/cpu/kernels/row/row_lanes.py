@@ -234,10 +234,10 @@ class _Steps:
         ) as loop:
             carried = iter(loop.carried)
             found = [[[next(carried) for _ in values] for values in many] for many in found]
-            slots = [[next(carried) for _ in places] for places in slots]
+            slots = [[next(carried) for _ in buffers] for buffers in slots]
             results = self._step(Emission(builder), loop.index, chunk, found, slots)
             found = [[new, *many][: len(many)] for many, new in zip(found, results, strict=True)]
-            loop.carry(*_flat(_flat(found)), *(slot for places in slots for slot in (places[-1], *places[:-1])))
+            loop.carry(*_flat(_flat(found)), *(slot for buffers in slots for slot in (buffers[-1], *buffers[:-1])))
 
     def _step(
         self,
@@ -259,7 +259,7 @@ class _Steps:
             for earlier in range(number):
                 rows.leave(phases[earlier], found[earlier][number - earlier - 1])
             if not phase.reduces:
-                self._place(rows, builder.compare("sge", own, chunk.start))
+                self._choose_results(rows, builder.compare("sge", own, chunk.start))
             reductions.append(rows.reduction(phase, form.group, form.machine, fetches=False))
         loops = Loops.all_of(form.group.loops)
         results = form.chained(phases, self.side).reduce(emission, loops, *reductions)
@@ -267,7 +267,7 @@ class _Steps:
         rows.store_row_results()
         return results
 
-    def _place(self, rows: _Side, in_turn: Value) -> None:
+    def _choose_results(self, rows: _Side, in_turn: Value) -> None:
         """Let rows be stored where they belong if it is their turn, and beside otherwise."""
         kernel = self.form.rows.kernel
         for result, room in self.beside.items():
@@ -277,7 +277,7 @@ class _Steps:
                 row = values.emission.value(values.row.times(length))
                 home = builder.gep(type_, arguments(kernel).outputs[result], row)
                 other = builder.gep(type_, room, integer(number * length))
-                values.places[result] = builder.select(in_turn, home, other)
+                values.outputs[result] = builder.select(in_turn, home, other)
 
     def _nothing(self, phase: Phase) -> list[Value]:
         """Zeros for the accumulators of a phase that no row has gone through yet: the prologue of the pipeline."""
@@ -287,18 +287,18 @@ class _Steps:
     def _reach(self, emission: Emission, number: int, row: int, slots: Sequence[Sequence[Value]]) -> tuple[Load, Save]:
         """What reads and writes a row's kept values in a phase."""
         phases = self.form.rows.phases
-        places = dict(zip(self.rings, slots, strict=True))
+        buffers = dict(zip(self.rings, slots, strict=True))
 
-        def place(value: Instruction) -> Value:
+        def address(value: Instruction) -> Value:
             writer = next(n for n, phase in enumerate(phases) if value in phase.kept)
             ring = self.rings[value]
-            return emission.builder.gep(ring.type, places[value][number - writer], integer(row * ring.stride))
+            return emission.builder.gep(ring.type, buffers[value][number - writer], integer(row * ring.stride))
 
         def load(value: Instruction, position: Index) -> Value:
-            return access.read(emission, place(value), value.array.element_type, position)
+            return access.read(emission, address(value), value.array.element_type, position)
 
         def save(value: Instruction, position: Index, result: Value) -> None:
-            access.write(emission, place(value), value.array.element_type, position, result)
+            access.write(emission, address(value), value.array.element_type, position, result)
 
         return load, save
 
@@ -327,8 +327,8 @@ class _Ring:
         return _Ring(storage, [builder.gep(storage, room, integer(n * side * stride)) for n in range(age + 1)], stride)
 
 
-def _flat(parts: Iterable[Iterable[T]]) -> list[T]:
-    return list(itertools.chain.from_iterable(parts))
+def _flat(rows: Iterable[Iterable[T]]) -> list[T]:
+    return list(itertools.chain.from_iterable(rows))
 
 
 class Kept:

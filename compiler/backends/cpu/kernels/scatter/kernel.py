@@ -1,11 +1,11 @@
 """Scatter kernels: the operands are copied, if they are needed, then updates are applied one by one, in order.
 
 Updates may hit the same element, and the combiner need not commute, so each element is one thread's: the result is that
-of a sequential program.  Where a dimension of the windows is not scattered, an update's place in it is its place in the
-operand, and that is what is shared: every thread goes through all windows, and applies its part of each.  Where that
-is too short, the operand's rows are shared: every thread applies the windows that lie in its own.  Of many windows it
-makes lists of these first: which they are is as good as random, and a branch on it would be mispredicted half the time.
-Where windows are short too, one thread applies them all in the time that several would take to find theirs.
+of a sequential program.  Where a dimension of the windows is not scattered, an update's position in it is its position
+in the operand, and that is what is shared: every thread goes through all windows, and applies its chunk of each.  Where
+that is too short, the operand's rows are shared: every thread applies the windows that lie in its own.  Of many windows
+it makes lists of these first: which they are is as good as random, and a branch on it would be mispredicted half the
+time.  Where windows are short too, one thread applies them all in the time that several would take to find theirs.
 
 Many updates of few elements, by a combiner that has an identity, are cut into chunks, whose number depends on nothing
 but the shapes.  Each is applied to an array of its own; what these hold is then combined in order.
@@ -32,7 +32,7 @@ from compiler.codegen.signature import arguments
 from compiler.codegen.workspace import LINE_BYTES
 from compiler.ir import combiner
 
-_PART_BYTES = 512
+_CHUNK_BYTES = 512
 """Bytes of a window's dimension from which on every thread gets whole cache lines of it."""
 _ENOUGH = 8
 """Elements of a window from which on going through all indices costs a thread little beside its windows."""
@@ -49,7 +49,7 @@ _SMALL_COPY = 100
 
 
 _CHUNKS = 4
-"""Parts of the updates that are applied apart, whatever the number of threads, so that results have the same bits: one
+"""Chunks of the updates that are applied apart, whatever the number of threads, so that results have the same bits: one
 for each of four threads."""
 _FEWEST_CHUNKED = 16384
 """Updates from which on arrays for each chunk are worth clearing and adding up: some 16 us of updates (chosen)."""
@@ -79,13 +79,13 @@ class ScatterGiven(Given):
         rows = 0 if row is None or window < enough else kernel.outputs[0].dims[row]
         if rows >= _MANY_ROWS:
             return "row"
-        if dimension is not None and updates.dims[dimension] * _size_bytes(kernel) >= _PART_BYTES:
+        if dimension is not None and updates.dims[dimension] * _size_bytes(kernel) >= _CHUNK_BYTES:
             return "within"
         return "row" if rows else None
 
     @cached_property
     def block(self) -> int:
-        """Places in that dimension at which all windows are applied before the next, where windows lie apart; or 0."""
+        """Positions in that dimension at which all windows are applied before the next, if windows lie apart; or 0."""
         updates, dimension = scattering.updates(self.kernel), scattering.window_dimension(self.kernel)
         windows = math.prod(scattering.batch_of(self.kernel))
         if dimension is None or updates.size != windows * updates.dims[dimension]:
@@ -138,24 +138,24 @@ def _rows(given: ScatterGiven) -> Plan | Declined:
         return Declined("windows are short, or not of rows of their own, or there are few rows")
     size = given.kernel.outputs[0].dims[row]
 
-    def part(builder: Builder) -> _Part:
-        return _Part(row=row, range=nest.share(builder, size, THREAD, THREADS))
+    def chunk(builder: Builder) -> _Chunk:
+        return _Chunk(row=row, range=nest.share(builder, size, THREAD, THREADS))
 
-    return given.updated(partial(_update, given.kernel, part), divisible=True)
+    return given.updated(partial(_update, given.kernel, chunk), divisible=True)
 
 
 def _within(given: ScatterGiven) -> Plan | Declined:
-    """The plan where each thread applies its part of every window."""
+    """The plan where each thread applies its chunk of every window."""
     kernel, dimension = given.kernel, scattering.window_dimension(given.kernel)
     if given.shared != "within" or dimension is None:
-        return Declined(f"no dimension of windows has {_PART_BYTES} bytes of which each place is one of the operand")
+        return Declined(f"no dimension of windows has {_CHUNK_BYTES} bytes of which each place is one of the operand")
     size, align = scattering.updates(kernel).dims[dimension], max(1, LINE_BYTES // _size_bytes(kernel))
 
-    def part(builder: Builder) -> _Part:
-        part = nest.share(builder, size, THREAD, THREADS, align=align)
-        return _Part(within=dimension, range=part, block=given.block)
+    def chunk_of(builder: Builder) -> _Chunk:
+        chunk_of = nest.share(builder, size, THREAD, THREADS, align=align)
+        return _Chunk(within=dimension, range=chunk_of, block=given.block)
 
-    return given.updated(partial(_update, kernel, part), divisible=True)
+    return given.updated(partial(_update, kernel, chunk_of), divisible=True)
 
 
 def _alone(given: ScatterGiven) -> Plan:
@@ -172,10 +172,10 @@ def _overwrites(kernel: Kernel) -> Pairs:
     operands, others = scatter.operands[:count], replace(kernel, roots=scatter.operands[count:])
     if not all(operand in numbers for operand in operands):
         return ()
-    places = [numbers[operand] for operand in operands]
+    numbers_ = [numbers[operand] for operand in operands]
     needed = {*others.roots, *(operand for value in others.body() for operand in value.operands)}
-    once = len(set(places)) == count and not {numbers[value] for value in needed if value in numbers} & set(places)
-    return tuple(enumerate(places)) if once else ()
+    once = len(set(numbers_)) == count and not {numbers[value] for value in needed if value in numbers} & set(numbers_)
+    return tuple(enumerate(numbers_)) if once else ()
 
 
 SCATTER = Kind(
@@ -199,8 +199,8 @@ def _apply_chunks(module: Module, kernel: Kernel, neutral: Value) -> str:
     """The first chunk's updates go to a copy of the operand, each other's to an array in the workspace."""
     builder = Builder(begin(module, kernel, ".chunks"))
     (shape,), given = kernel.outputs, arguments(kernel)
-    part = nest.share(builder, _CHUNKS, THREAD, THREADS)
-    with builder.loop(part.start, part.stop, name="chunk") as chunk:
+    chunk_range = nest.share(builder, _CHUNKS, THREAD, THREADS)
+    with builder.loop(chunk_range.start, chunk_range.stop, name="chunk") as chunk:
         is_first = builder.compare("eq", chunk.index, integer(0))
         if not kernel.in_place:
             with builder.when(is_first, "first"):
@@ -209,9 +209,9 @@ def _apply_chunks(module: Module, kernel: Kernel, neutral: Value) -> str:
         target = builder.select(is_first, given.outputs[0], builder.gep(I8, given.workspace, own))
         filled = builder.select(is_first, integer(0), integer(shape.size))
         with builder.loop(integer(0), filled, name="fill") as loop:
-            place = builder.gep(element.storage_type(shape.element_type), target, loop.index)
-            element.store(builder, shape.element_type, neutral, place)
-        _apply_all(module, kernel, builder, _Part(chunk=chunk.index, target=target))
+            address = builder.gep(element.storage_type(shape.element_type), target, loop.index)
+            element.store(builder, shape.element_type, neutral, address)
+        _apply_all(module, kernel, builder, _Chunk(chunk=chunk.index, target=target))
     builder.ret()
     return builder.function.name
 
@@ -221,8 +221,8 @@ def _join_chunks(module: Module, kernel: Kernel) -> str:
     builder = Builder(begin(module, kernel, ".join"))
     (shape,), given = kernel.outputs, arguments(kernel)
     type_, storage = shape.element_type, element.storage_type(shape.element_type)
-    part = nest.share(builder, shape.size, THREAD, THREADS, align=LINE_BYTES)
-    with builder.loop(part.start, part.stop, name="join") as loop:
+    chunk_range = nest.share(builder, shape.size, THREAD, THREADS, align=LINE_BYTES)
+    with builder.loop(chunk_range.start, chunk_range.stop, name="join") as loop:
         emission = Emission(builder)
         address = builder.gep(storage, given.outputs[0], loop.index)
         total = element.load(builder, type_, address)
@@ -250,8 +250,8 @@ def _copy_loops(module: Module, kernel: Kernel, builder: Builder, shared: tuple[
 
     (group,) = nest.plan(module, parameters(kernel), [kernel.outputs[0].size], body)
     level = nest.split_level(group.loops) if shared else -1
-    part = nest.share(builder, group.loops[level], *shared) if shared else None
-    with nest.loops(builder, group, split=level, chunk=part) as index:
+    chunk = nest.share(builder, group.loops[level], *shared) if shared else None
+    with nest.loops(builder, group, split=level, chunk=chunk) as index:
         body(Emission(builder), [index])
 
 
@@ -259,23 +259,23 @@ def _size_bytes(kernel: Kernel) -> int:
     return max(shape.element_type.size_bytes for shape in kernel.outputs)
 
 
-def _update(kernel: Kernel, part: Callable[[Builder], _Part] | None, module: Module) -> str:
-    """The function that applies the updates: a thread its part, or one thread all."""
+def _update(kernel: Kernel, chunk_of: Callable[[Builder], _Chunk] | None, module: Module) -> str:
+    """The function that applies the updates: a thread its chunk, or one thread all."""
     builder = Builder(begin(module, kernel, ".update"))
-    if scattering.updates(kernel).size and part:
-        _apply_blocks(module, kernel, builder, part(builder))
+    if scattering.updates(kernel).size and chunk_of:
+        _apply_blocks(module, kernel, builder, chunk_of(builder))
     elif scattering.updates(kernel).size:
         with builder.when(builder.compare("eq", THREAD, integer(0)), "alone"):
-            _apply_all(module, kernel, builder, _Part())
+            _apply_all(module, kernel, builder, _Chunk())
     builder.ret()
     return builder.function.name
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _Chunk:
     """What a thread does: a `range` of dimension `within` of all windows, or the windows in a range of rows, or all.
 
-    Or those of a `chunk`, in an array at `target`.  Of a `block` of that many places all is done before the next.
+    Or those of a `chunk`, in an array at `target`.  Of a `block` of that many positions all is done before the next.
     """
 
     within: int | None = None
@@ -286,8 +286,8 @@ class _Part:
     block: int = 0
 
 
-def _apply_blocks(module: Module, kernel: Kernel, builder: Builder, mine: _Part) -> None:
-    """Apply a thread's part of the updates, block by block where windows lie apart."""
+def _apply_blocks(module: Module, kernel: Kernel, builder: Builder, mine: _Chunk) -> None:
+    """Apply a thread's chunk of the updates, block by block where windows lie apart."""
     if mine.range is None or not mine.block:
         _apply_all(module, kernel, builder, mine)
         return
@@ -296,8 +296,8 @@ def _apply_blocks(module: Module, kernel: Kernel, builder: Builder, mine: _Part)
         _apply_all(module, kernel, builder, replace(mine, range=nest.Range(block.index, stop)))
 
 
-def _apply_all(module: Module, kernel: Kernel, builder: Builder, mine: _Part) -> None:
-    """Apply a thread's part of the updates in order, one window after the other."""
+def _apply_all(module: Module, kernel: Kernel, builder: Builder, mine: _Chunk) -> None:
+    """Apply a thread's chunk of the updates in order, one window after the other."""
     batch_dims = scattering.batch_of(kernel)
 
     def probe(emission: Emission, at: Sequence[Index]) -> None:
@@ -315,11 +315,11 @@ def _apply_all(module: Module, kernel: Kernel, builder: Builder, mine: _Part) ->
             _apply(kernel, builder, batch, start, mine)
 
 
-def _apply_found(kernel: Kernel, builder: Builder, count: int, mine: _Part) -> None:
+def _apply_found(kernel: Kernel, builder: Builder, count: int, mine: _Chunk) -> None:
     """Find a thread's windows among so many, a block at a time, then apply them.
 
-    Whose a window is nobody can predict; adding it to a list of those found, or letting the next take its place there,
-    needs no branch.
+    Whose a window is nobody can predict; adding it to a list of those found, or letting the next take its position
+    there, needs no branch.
     """
     found = builder.emit(PTR, f"alloca [{_FOUND} x i64], align {LINE_BYTES}")
     with builder.loop(integer(0), integer(count), step=_FOUND, name="block", nonempty=True) as block:
@@ -342,29 +342,29 @@ class _Aimed(NamedTuple):
     inside: Value
 
 
-def _aim(kernel: Kernel, emission: Emission, number: Index, mine: _Part) -> _Aimed:
+def _aim(kernel: Kernel, emission: Emission, number: Index, mine: _Chunk) -> _Aimed:
     """The window of a number."""
     builder = emission.builder
     batch = nest.coordinates(emission, number, scattering.batch_of(kernel))
     start, inside = scattering.aim(kernel, emission, batch)
     if mine.row is not None and mine.range is not None:
-        place = emission.value(start[mine.row])
+        position = emission.value(start[mine.row])
         for order, limit in (("sge", mine.range.start), ("slt", mine.range.stop)):
-            inside = builder.binary("and", inside, builder.compare(order, place, limit))
+            inside = builder.binary("and", inside, builder.compare(order, position, limit))
     return _Aimed(batch, start, inside)
 
 
-def _apply(kernel: Kernel, builder: Builder, batch: Sequence[Index], start: tuple[Index, ...], mine: _Part) -> None:
-    """Apply a window, or a thread's part of it."""
+def _apply(kernel: Kernel, builder: Builder, batch: Sequence[Index], start: tuple[Index, ...], mine: _Chunk) -> None:
+    """Apply a window, or a thread's chunk of it."""
     dims, emission = scattering.updates(kernel).dims, Emission(builder)
     with ExitStack() as stack:
         inner = []
         for d in kernel.roots[0].attributes.get("update_window_dims", ()):
-            part = mine.range if d == mine.within else None
+            chunk = mine.range if d == mine.within else None
             # Left alone, LLVM writes the iterations of a short loop out before it could make vectors of them.
             metadata = keep_rolled(builder.module, scalar=mine.block > 0) if dims[d] >= _ENOUGH else ""
             loops = nest.loops(
-                builder, nest.LoopNest(dims[d], (dims[d],)), split=0 if part else -1, chunk=part, metadata=metadata
+                builder, nest.LoopNest(dims[d], (dims[d],)), split=0 if chunk else -1, chunk=chunk, metadata=metadata
             )
             inner.append(stack.enter_context(loops))
         results = (mine.target,) if mine.target else ()

@@ -1,4 +1,4 @@
-"""Sort kernels: every line along the sorted dimension on its own, lines or parts of them shared between threads.
+"""Sort kernels: every line along the sorted dimension on its own, lines or chunks of them shared between threads.
 
 Where a comparator orders by a key and that makes a record of 64 bits at most, a network sorts; beyond, lines that are
 long enough for it are sorted by radix.  Any other comparator takes a merge sort.
@@ -114,7 +114,7 @@ class SortGiven(Given):
 
 
 def _shared(given: SortGiven) -> Plan | Declined:
-    """The plan of a network of whose stages every thread does a part."""
+    """The plan of a network of whose stages every thread does a chunk."""
     lined, record = given.lined, given.record
     if lined is None or record is None:
         return Declined(given.no_network)

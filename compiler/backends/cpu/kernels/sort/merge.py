@@ -107,8 +107,10 @@ class Merging:
         types = self.lines.types
         count = len(types)
         present = [builder.compare("slt", position, end) for position, end in (left, right)]
-        places = [builder.select(has, position, to) for has, (position, _) in zip(present, (left, right), strict=True)]
-        candidates = [self._elements(builder, pointers[:count], place) for place in places]
+        positions = [
+            builder.select(has, position, to) for has, (position, _) in zip(present, (left, right), strict=True)
+        ]
+        candidates = [self._elements(builder, pointers[:count], chosen) for chosen in positions]
         values = [value for pair in zip(candidates[1], candidates[0], strict=True) for value in pair]
         (before,) = elemental.apply(Emission(builder), self.lines.sort.attributes["to_apply"], values)
         left_over = builder.binary("xor", present[0], Value(I1, "true"))

@@ -93,10 +93,10 @@ class Network:
     def sort(self, builder: Builder, records: Value, first: Value, size: int, thread: Value) -> None:
         """Sort the vectors from `first` on, at most `size`, which is a power of two."""
         stop, cached = self._stop(builder, first, size), min(size, self.cached)
-        with builder.loop(first, stop, step=cached, name="cached", scalar=True) as part:
-            part_stop = self._stop(builder, part.index, cached)
-            builder.call(f"@{self._sort()}", "void", [records, part.index, part_stop])
-            self._merge_levels(builder, records, _Block(part.index, self.group, cached), thread)
+        with builder.loop(first, stop, step=cached, name="cached", scalar=True) as block:
+            block_stop = self._stop(builder, block.index, cached)
+            builder.call(f"@{self._sort()}", "void", [records, block.index, block_stop])
+            self._merge_levels(builder, records, _Block(block.index, self.group, cached), thread)
         self._merge_levels(builder, records, _Block(first, cached, size), thread)
 
     def _merge_levels(self, builder: Builder, records: Value, block: _Block, thread: Value) -> None:
@@ -156,15 +156,15 @@ class Network:
         builder.call(f"@{function}", "void", [records, *span, *self._ends(builder, thread)])
 
     # -- functions ----------------------------------------------------------------------------------------------
-    def _routine(self, part: str, arguments: str, emit: Callable[[Builder, list[Value]], None]) -> str:
+    def _routine(self, suffix: str, arguments: str, emit: Callable[[Builder, list[Value]], None]) -> str:
         """The name of a function over records and integers, which is the same for all lengths."""
-        name = f"{self.name}.{part}"
+        name = f"{self.name}.{suffix}"
         if not self.module.has_function(name):
             parameters = [(PTR, "records"), *((I64, argument) for argument in arguments.split())]
             function = self.module.function(
                 name, "void", parameters, linkage="internal", attributes="noinline nounwind"
             )
-            function.routine = f"{self.name}.{_GROUPS.get(part.partition('.')[0], 'exchanges')}"
+            function.routine = f"{self.name}.{_GROUPS.get(suffix.partition('.')[0], 'exchanges')}"
             function.cold = function.routine.endswith(_CALLERS)
             builder = Builder(function)
             emit(builder, function.arguments)
@@ -213,15 +213,15 @@ class Network:
                 run = builder.binary("shl", integer(self.group), level.index)
                 fused = builder.smin(level.index, integer(most))
                 stride = builder.binary("lshr", run, fused)
-                for part, part_stop in self._blocks(builder, (first, stop), builder.add(run, run)):
-                    beyond = builder.add(part, builder.sub(builder.add(run, stride), vectors))
+                for block, block_stop in self._blocks(builder, (first, stop), builder.add(run, run)):
+                    beyond = builder.add(block, builder.sub(builder.add(run, stride), vectors))
                     start = builder.smax(beyond, integer(0))
                     for number in range(most + 1):
                         with builder.when(builder.compare("eq", fused, integer(number)), "flip"):
-                            flip = [records, part, stride, vectors, spare, start, stride]
+                            flip = [records, block, stride, vectors, spare, start, stride]
                             builder.call(f"@{self._flip(number)}", "void", flip)
                     strides = builder.sub(level.index, fused)
-                    builder.call(f"@{cleanup}", "void", [records, part, part_stop, strides, vectors, spare])
+                    builder.call(f"@{cleanup}", "void", [records, block, block_stop, strides, vectors, spare])
 
         return self._routine(f"levels.{most}.{after}", "first stop low high vectors spare", emit)
 
@@ -260,15 +260,15 @@ class Network:
             yield start, builder.smin(builder.add(start, size), stop)
 
     def _walk(
-        self, builder: Builder, part: Sequence[Value], count: int, body: Callable[[Builder, list[Value]], None]
+        self, builder: Builder, extent: Sequence[Value], count: int, body: Callable[[Builder, list[Value]], None]
     ) -> None:
         """Do something to each group of so many vectors, in registers."""
-        records, first, stop = part
+        records, first, stop = extent
         with builder.loop(first, stop, step=count, name="group", nonempty=True) as loop:
-            places = [builder.gep(self.vector, records, builder.add(loop.index, integer(n))) for n in range(count)]
-            values = self._load(builder, places)
+            addresses = [builder.gep(self.vector, records, builder.add(loop.index, integer(n))) for n in range(count)]
+            values = self._load(builder, addresses)
             body(builder, values)
-            self._store(builder, values, places)
+            self._store(builder, values, addresses)
 
     def _flip(self, fused: int) -> str:
         """Some iterations of the first stages of the merge of two runs."""
@@ -280,12 +280,12 @@ class Network:
             with builder.loop(start, stop, name="iteration") as iteration:
                 steps = [builder.add(iteration.index, builder.mul(stride, integer(n))) for n in range(count)]
                 front, back = [builder.add(first, step) for step in steps], [builder.sub(last, step) for step in steps]
-                places = self._places(builder, records, [*front, *reversed(back)], (vectors, spare))
-                values = self._load(builder, places)
+                addresses = self._addresses(builder, records, [*front, *reversed(back)], (vectors, spare))
+                values = self._load(builder, addresses)
                 for n in range(count):
                     self._meet(builder, values, n, 2 * count - 1 - n)
                 self._halve(builder, values, count // 2)
-                self._store(builder, values, places)
+                self._store(builder, values, addresses)
 
         return self._routine(f"flip{fused}", "first stride vectors spare start stop", emit)
 
@@ -297,14 +297,14 @@ class Network:
             with builder.loop(start, stop, name="iteration") as iteration:
                 base = builder.add(first, iteration.index)
                 steps = [builder.add(base, builder.mul(stride, integer(n))) for n in range(1 << count)]
-                places = self._places(builder, records, steps, (vectors, spare))
-                values = self._load(builder, places)
+                addresses = self._addresses(builder, records, steps, (vectors, spare))
+                values = self._load(builder, addresses)
                 self._halve(builder, values, 1 << (count - 1))
-                self._store(builder, values, places)
+                self._store(builder, values, addresses)
 
         return self._routine(f"middle{count}", "first stride vectors spare start stop", emit)
 
-    def _places(
+    def _addresses(
         self, builder: Builder, records: Value, numbers: Sequence[Value], ends: tuple[Value, Value]
     ) -> list[Value]:
         """Where vectors are; the spare one stands for those beyond the last."""
@@ -313,12 +313,12 @@ class Network:
         found = [builder.select(here, number, spare) for here, number in zip(inside, numbers, strict=True)]
         return [builder.gep(self.vector, records, number) for number in found]
 
-    def _load(self, builder: Builder, places: Sequence[Value]) -> list[Value]:
-        return [builder.load(self.vector, place, align=self.record_bytes) for place in places]
+    def _load(self, builder: Builder, addresses: Sequence[Value]) -> list[Value]:
+        return [builder.load(self.vector, address, align=self.record_bytes) for address in addresses]
 
-    def _store(self, builder: Builder, values: Sequence[Value], places: Sequence[Value]) -> None:
-        for value, place in zip(values, places, strict=True):
-            builder.store(value, place, align=self.record_bytes)
+    def _store(self, builder: Builder, values: Sequence[Value], addresses: Sequence[Value]) -> None:
+        for value, address in zip(values, addresses, strict=True):
+            builder.store(value, address, align=self.record_bytes)
 
     # -- in registers -------------------------------------------------------------------------------------------
     def _sort_pair(self, builder: Builder, values: list[Value]) -> None:
@@ -365,11 +365,11 @@ class Network:
 
     @staticmethod
     def _across(size: int) -> Callable[[int], int]:
-        return lambda place: place ^ (size - 1)
+        return lambda lane: lane ^ (size - 1)
 
     @staticmethod
     def _strides(stride: int) -> list[Callable[[int], int]]:
-        return [lambda place, by=by: place ^ by for by in _halves(stride)]  # type: ignore[misc]
+        return [lambda lane, by=by: lane ^ by for by in _halves(stride)]  # type: ignore[misc]
 
     def _inside(self, builder: Builder, values: list[Value], partners: Sequence[Callable[[int], int]]) -> None:
         """Exchange records inside vectors, two vectors at a time: one register gets those in front, one the others."""
@@ -377,16 +377,16 @@ class Network:
         for n in range(0, len(values), 2):
             pair, layout = (values[n], values[n + 1]), natural
             for partner in partners:
-                front = sorted(place for place in (*layout[0], *layout[1]) if place < partner(place))
-                wanted = front, [partner(place) for place in front]
+                front = sorted(position for position in (*layout[0], *layout[1]) if position < partner(position))
+                wanted = front, [partner(position) for position in front]
                 pair = self._exchange(builder, *self._arrange(builder, pair, layout, wanted))
                 layout = wanted
             values[n], values[n + 1] = self._arrange(builder, pair, layout, natural)
 
     @staticmethod
     def _arrange(builder: Builder, pair: tuple[Value, Value], layout: Layout, wanted: Layout) -> tuple[Value, Value]:
-        lanes = {place: lane for lane, place in enumerate((*layout[0], *layout[1]))}
-        first, second = (builder.shuffle(*pair, [lanes[place] for place in places]) for places in wanted)
+        lanes = {position: lane for lane, position in enumerate((*layout[0], *layout[1]))}
+        first, second = (builder.shuffle(*pair, [lanes[position] for position in positions]) for positions in wanted)
         return first, second
 
 

@@ -85,9 +85,9 @@ class Radix:
         with builder.loop(integer(0), length, nonempty=True) as loop:
             record = builder.load(self.record, builder.gep(self.record, source, loop.index), align=8)
             address = builder.gep(I32, counts, self._digit(builder, record, shift))
-            place = builder.load(I32, address, align=4)
-            builder.store(builder.add(place, integer(1, I32)), address, align=4)
-            to = builder.gep(self.record, target, builder.cast("zext", place, I64))
+            position = builder.load(I32, address, align=4)
+            builder.store(builder.add(position, integer(1, I32)), address, align=4)
+            to = builder.gep(self.record, target, builder.cast("zext", position, I64))
             builder.store(record, to, align=8)
         builder.ret(target)
         return function.name

@@ -77,30 +77,30 @@ class Record:
         """Write the elements that are alike, zeros and NaNs, to their places in a sorted line."""
         length, type_ = integer(self.lines.length), self.key.element_type
         alike = [self._record(builder, [element.constant(type_, value)]) for value in (0.0, math.nan)]
-        places = self._places(builder, records, alike)
-        with builder.loop(integer(0), length, carried=places, name="mend", nonempty=True, scalar=True) as loop:
+        positions = self._positions(builder, records, alike)
+        with builder.loop(integer(0), length, carried=positions, name="mend", nonempty=True, scalar=True) as loop:
             values = self.lines.load(builder, line, loop.index)
             record = self._record(builder, values)
             following = []
-            for place, one in zip(loop.carried, alike, strict=True):
+            for position, one in zip(loop.carried, alike, strict=True):
                 found = builder.compare("eq", record, one)
                 with builder.when(found, "alike"):
-                    self.lines.store(builder, line, place, values)
-                following.append(builder.add(place, builder.cast("zext", found, I64)))
+                    self.lines.store(builder, line, position, values)
+                following.append(builder.add(position, builder.cast("zext", found, I64)))
             loop.carry(*following)
 
-    def _places(self, builder: Builder, records: Value, wanted: Sequence[Value]) -> list[Value]:
+    def _positions(self, builder: Builder, records: Value, wanted: Sequence[Value]) -> list[Value]:
         """How many records of a sorted line are less than each wanted one, found by halving."""
         length, bits = integer(self.lines.length), self.lines.length.bit_length()
         start = [integer(0) for _ in wanted]
         with builder.loop(integer(0), integer(bits), carried=start, name="halve", nonempty=True, scalar=True) as loop:
             step, following = builder.binary("lshr", integer(1 << (bits - 1)), loop.index), []
-            for place, record in zip(loop.carried, wanted, strict=True):
-                ahead = builder.add(place, step)
+            for position, record in zip(loop.carried, wanted, strict=True):
+                ahead = builder.add(position, step)
                 last = builder.sub(builder.smin(ahead, length), integer(1))
                 is_less = builder.compare("ult", builder.load(self.type, builder.gep(self.type, records, last)), record)
                 goes_on = builder.binary("and", is_less, builder.compare("sle", ahead, length))
-                following.append(builder.select(goes_on, ahead, place))
+                following.append(builder.select(goes_on, ahead, position))
             loop.carry(*following)
         return loop.results
 

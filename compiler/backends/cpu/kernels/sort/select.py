@@ -94,13 +94,13 @@ class Selection:
         start = builder.block
         builder.branch(header)
         builder.begin(header)
-        (place,) = builder.placeholders(I64, 1)
-        address = builder.gep(I64, best, place)
+        (position,) = builder.placeholders(I64, 1)
+        address = builder.gep(I64, best, position)
         before = builder.load(self.vector, builder.gep(I64, address, integer(-1)), align=8)
         pushed = self._pushed(builder, before, new, builder.load(self.vector, address, align=8))
         builder.store(pushed, address, align=8)
-        following = builder.sub(place, integer(_STEP))
-        builder.fill(place, [(integer(self.room - _STEP), start), (following, header)])
+        following = builder.sub(position, integer(_STEP))
+        builder.fill(position, [(integer(self.room - _STEP), start), (following, header)])
         # What comes before the first is less than any record.
         builder.branch_if(builder.compare("ugt", builder.extract(before, 0), record), header, done)
         builder.begin(done)
@@ -112,8 +112,8 @@ class Selection:
         rolled = keep_rolled(builder.module)
         with builder.loop(
             integer(0), integer(self.room), step=self.lanes, name="clear", nonempty=True, metadata=rolled
-        ) as part:
-            builder.store(Value(self.vector, "splat (i64 -1)"), builder.gep(I64, best, part.index), align=8)
+        ) as loop:
+            builder.store(Value(self.vector, "splat (i64 -1)"), builder.gep(I64, best, loop.index), align=8)
 
     def line(self, builder: Builder, insert: str, line: Value, best: Value) -> None:
         """Select from the line of that number, with the insert function and the thread's workspace."""
@@ -139,9 +139,9 @@ class Selection:
             number = builder.binary("and", record, integer(0xFFFFFFFF))
             self.lines.store(builder, line, result.index, self.lines.load(builder, line, number))
 
-    def _examine(self, builder: Builder, insert: str, line: Value, best: Value, part: tuple[Value, Value]) -> None:
+    def _examine(self, builder: Builder, insert: str, line: Value, best: Value, extent: tuple[Value, Value]) -> None:
         """Insert those of a part of a line that belong to the best."""
-        with builder.loop(*part, name="examine", metadata=keep_rolled(builder.module, scalar=True)) as loop:
+        with builder.loop(*extent, name="examine", metadata=keep_rolled(builder.module, scalar=True)) as loop:
             record = self._record(builder, line, loop.index)
             with builder.when(builder.compare("ult", record, self._last(builder, best)), "better"):
                 builder.call(f"@{insert}", "void", [best, record])

@@ -1,4 +1,4 @@
-"""Sorting by a network: lines that threads share out, and a few long lines of each of which every thread does a part.
+"""Sorting by a network: lines that threads share out, and a few long lines of each of which every thread does a chunk.
 
 Of long lines pieces are sorted first, one by one; then each merge takes two phases, between which threads meet: the
 stages that reach beyond a piece, of which every thread does some iterations, and what is left to do inside pieces.
@@ -72,7 +72,7 @@ class Lined:
 
 
 class Shared:
-    """A network for lines of which every thread does a part."""
+    """A network for lines of which every thread does a chunk."""
 
     def __init__(self, module: Module, kernel: Kernel, lined: Lined, threads: int) -> None:
         self.module, self.kernel, self.threads = module, kernel, threads
@@ -118,15 +118,15 @@ class Shared:
         return alone + merges * (2 * _MEETING_NS + self.lines.count * self.network.vectors / self.threads * _MOVED_NS)
 
     # -- phases -------------------------------------------------------------------------------------------------
-    def _builder(self, part: str) -> Builder:
-        builder = Builder(begin(self.module, self.kernel, part and f".{part}"))
-        builder.function.cold = part.rstrip("0123456789") in _CALLERS
+    def _builder(self, suffix: str) -> Builder:
+        builder = Builder(begin(self.module, self.kernel, suffix and f".{suffix}"))
+        builder.function.cold = suffix.rstrip("0123456789") in _CALLERS
         self.phases.append(builder.function.name)
         return builder
 
     @contextmanager
-    def _phase(self, part: str) -> Iterator[Builder]:
-        builder = self._builder(part)
+    def _phase(self, suffix: str) -> Iterator[Builder]:
+        builder = self._builder(suffix)
         yield builder
         builder.ret()
 
@@ -153,10 +153,10 @@ class Shared:
 
     def _load(self) -> None:
         builder = self._builder("records")
-        part = nest.share(builder, self.lines.length, THREAD, THREADS, align=LINE_BYTES)
+        chunk = nest.share(builder, self.lines.length, THREAD, THREADS, align=LINE_BYTES)
         builder.store(integer(0, I8), self._flag(builder, THREAD))
         with self._each(builder) as (line, records):
-            flags = _load(builder, self.record, (line, part.start, part.stop), records)
+            flags = _load(builder, self.record, (line, chunk.start, chunk.stop), records)
             for flag in flags:
                 with builder.when(flag, "flag"):
                     builder.store(integer(1, I8), self._flag(builder, THREAD))
@@ -165,8 +165,8 @@ class Shared:
 
     def _pieces(self, builder: Builder) -> None:
         count = -(-self.network.vectors // self.piece)
-        part = nest.share(builder, count * self.lines.count, THREAD, THREADS)
-        with builder.loop(part.start, part.stop, name="piece", scalar=True) as loop:
+        chunk = nest.share(builder, count * self.lines.count, THREAD, THREADS)
+        with builder.loop(chunk.start, chunk.stop, name="piece", scalar=True) as loop:
             line, piece = builder.udivrem(loop.index, integer(count))
             first = builder.mul(piece, integer(self.piece))
             self.network.sort(builder, self._records(builder, line), first, self.piece, THREAD)
@@ -189,16 +189,16 @@ class Shared:
         stride = self.network.flipped(run)
         size = max(self.piece, 2 * stride)
         count = -(-self.network.vectors // size)
-        part = nest.share(builder, count * self.lines.count, THREAD, THREADS)
-        with builder.loop(part.start, part.stop, name="piece", scalar=True) as loop:
+        chunk = nest.share(builder, count * self.lines.count, THREAD, THREADS)
+        with builder.loop(chunk.start, chunk.stop, name="piece", scalar=True) as loop:
             line, piece = builder.udivrem(loop.index, integer(count))
             first = builder.mul(piece, integer(size))
             self.network.clean(builder, self._records(builder, line), first, size, stride, THREAD)
 
     def _store(self, builder: Builder) -> None:
-        part = nest.share(builder, self.lines.length, THREAD, THREADS, align=LINE_BYTES)
+        chunk = nest.share(builder, self.lines.length, THREAD, THREADS, align=LINE_BYTES)
         with self._each(builder) as (line, records):
-            _store(builder, self.record, (line, part.start, part.stop), records)
+            _store(builder, self.record, (line, chunk.start, chunk.stop), records)
 
     def _finish(self) -> None:
         """What one thread does alone: lines that are to be mended."""
@@ -215,9 +215,9 @@ class Shared:
         builder.ret()
 
 
-def _load(builder: Builder, record: Record, part: tuple[Value, Value, Value], records: Value) -> list[Value]:
-    """Make the records of a part (line, from, to); returns whether any may be alike, where that is asked."""
-    line, start, stop = part
+def _load(builder: Builder, record: Record, chunk: tuple[Value, Value, Value], records: Value) -> list[Value]:
+    """Make the records of a chunk (line, from, to); returns whether any may be alike, where that is asked."""
+    line, start, stop = chunk
     with builder.loop(start, stop, carried=[Value(I1, "false")] * record.alike, name="load") as loop:
         made, flags = record.load(builder, line, loop.index)
         builder.store(made, builder.gep(record.type, records, loop.index))
@@ -225,9 +225,9 @@ def _load(builder: Builder, record: Record, part: tuple[Value, Value, Value], re
     return loop.results
 
 
-def _store(builder: Builder, record: Record, part: tuple[Value, Value, Value], records: Value) -> None:
-    """Write the results of a part."""
-    line, start, stop = part
+def _store(builder: Builder, record: Record, chunk: tuple[Value, Value, Value], records: Value) -> None:
+    """Write the results of a chunk."""
+    line, start, stop = chunk
     with builder.loop(start, stop, name="store") as loop:
         made = builder.load(record.type, builder.gep(record.type, records, loop.index))
         record.store(builder, line, loop.index, made)

@@ -155,8 +155,8 @@ class Accumulators:
         """
         groups, builder = self._groups(kept), emission.builder
         left = [v if extremum else k[0] for k, v, extremum in zip(groups, values, self.extrema, strict=True)]
-        parts = zip(groups, values, self._combined(emission, left, values), self.extrema, strict=True)
-        return [v for k, new, plain, e in parts for v in (e.join(builder, k, new) if e else [plain])]
+        groups_ = zip(groups, values, self._combined(emission, left, values), self.extrema, strict=True)
+        return [v for k, new, plain, e in groups_ for v in (e.join(builder, k, new) if e else [plain])]
 
     def merge(self, emission: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
         """The accumulators for all values of two.
@@ -168,8 +168,8 @@ class Accumulators:
         """
         a, b, builder = self._groups(left), self._groups(right), emission.builder
         joined = self._combined(emission, self._plain(a), self._plain(b))
-        parts = zip(a, b, joined, self.extrema, strict=True)
-        return [v for x, y, plain, e in parts for v in (e.merge(builder, x, y) if e else [plain])]
+        groups_ = zip(a, b, joined, self.extrema, strict=True)
+        return [v for x, y, plain, e in groups_ for v in (e.merge(builder, x, y) if e else [plain])]
 
     def values(self, emission: Emission, kept: Sequence[Value]) -> list[Value]:
         """The values that are kept."""

@@ -201,8 +201,8 @@ class Lanes:
             groups = [[value for values in opened for value in values]] * self.unroll
         else:
             (reduction,), size = reductions, loops.counts[-1]
-            places = [self._lane(builder, integer(n * self.width), size, None) for n in range(self.unroll)]
-            groups = opened = [lifted(self._within(emission, lane, reduction.first)) for lane in places]
+            positions = [self._lane(builder, integer(n * self.width), size, None) for n in range(self.unroll)]
+            groups = opened = [lifted(self._within(emission, lane, reduction.first)) for lane in positions]
             loops = Loops([nest.Range(integer(self.unroll * self.width), integer(size))], [size])
         sizes = [len(values) for values, _ in zip(opened, reductions, strict=False)]
 
@@ -367,10 +367,10 @@ def _after(step: Step, values: list[Value]) -> Callable[[Index], list[Value]]:
     return lambda at: step([at], values)
 
 
-def cut(values: Sequence[Value], parts: int) -> list[list[Value]]:
+def cut(values: Sequence[Value], count: int) -> list[list[Value]]:
     """Values in so many parts of equal size."""
-    each = len(values) // parts
-    return [list(values[n * each : (n + 1) * each]) for n in range(parts)]
+    each = len(values) // count
+    return [list(values[n * each : (n + 1) * each]) for n in range(count)]
 
 
 def _pieces(values: Sequence[Value], sizes: Sequence[int]) -> list[list[Value]]:

@@ -2,7 +2,7 @@
 
 Small windows that never leave the array are unrolled over a row.  Otherwise a row of accumulators is held in L1, and
 the window's points are gone through in order, each with the part of the row for which it lies inside.  Windows that
-cover all there is up to the place itself are scans (`scan`).
+cover all there is up to the position itself are scans (`scan`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _STEP_NS = 0.04
 
 
 _Form: TypeAlias = "Callable[[_Rows, Sequence[Index]], None]"
-"""Emits a row at a place along the outer dimensions."""
+"""Emits a row at a position along the outer dimensions."""
 
 
 class WindowGiven(Given):
@@ -124,7 +124,7 @@ class _Extent:
         (instruction,) = kernel.roots
         dims = instruction.operands[0].array.dims
         window = tuple(window_of(instruction, len(dims)))
-        plain = itertools.takewhile(lambda part: part == WindowDimension(), reversed(window))
+        plain = itertools.takewhile(lambda dimension: dimension == WindowDimension(), reversed(window))
         return _Extent(dims, instruction.array.dims, window, len(list(plain)))
 
     @property
@@ -140,14 +140,15 @@ class _Extent:
     @property
     def points(self) -> int:
         """Elements of a window."""
-        return math.prod(part.size for part in self.window)
+        return math.prod(dimension.size for dimension in self.window)
 
     @property
     def is_inside(self) -> bool:
         """Whether every point of every window is an element."""
-        parts = zip(self.window, self.dims, self.out, strict=True)
+        dimensions = zip(self.window, self.dims, self.out, strict=True)
         return all(
-            p.pad_low <= 0 and (o - 1) * p.stride + (p.size - 1) * p.rhs_dilate - p.pad_low < n for p, n, o in parts
+            p.pad_low <= 0 and (o - 1) * p.stride + (p.size - 1) * p.rhs_dilate - p.pad_low < n
+            for p, n, o in dimensions
         )
 
 
@@ -170,18 +171,18 @@ class _Rows:
         b = self.builder
         sizes = self.out[: self.outer]
         count = math.prod(sizes)
-        part = nest.share(b, count, THREAD, THREADS)
-        with b.loop(part.start, part.stop, name="row", metadata=keep_rolled(b.module)) as row:
+        chunk = nest.share(b, count, THREAD, THREADS)
+        with b.loop(chunk.start, chunk.stop, name="row", metadata=keep_rolled(b.module)) as row:
             emission = Emission(b)
             at = nest.coordinates(emission, emission.opaque(row.index, count), sizes)
-            places = [emission.opaque(emission.value(i), n) for i, n in zip(at, sizes, strict=True)]
-            form(self, places)
+            positions = [emission.opaque(emission.value(i), n) for i, n in zip(at, sizes, strict=True)]
+            form(self, positions)
         b.ret()
 
     def _values(self, emission: Emission) -> Elemental:
         return elemental_of(self.kernel, emission)
 
-    def unrolled(self, places: Sequence[Index]) -> None:
+    def unrolled(self, positions: Sequence[Index]) -> None:
         """A row whose windows' points are written out."""
         b = self.builder
         with b.loop(integer(0), integer(self.row), name="element", nonempty=True) as loop:
@@ -189,13 +190,13 @@ class _Rows:
             values = self._values(emission)
             along = digits(Variable(loop.index, self.row), self.out[self.outer :])
             total = [values.value(self.initial, ())]
-            for point in itertools.product(*(range(part.size) for part in self.window)):
+            for point in itertools.product(*(range(dimension.size) for dimension in self.window)):
                 source = tuple(
-                    place.times(part.stride).plus(t * part.rhs_dilate - part.pad_low)
-                    for place, part, t in zip((*places, *along), self.window, point, strict=True)
+                    position.times(dimension.stride).plus(t * dimension.rhs_dilate - dimension.pad_low)
+                    for position, dimension, t in zip((*positions, *along), self.window, point, strict=True)
                 )
                 total = self.combiner.combine(values, total, [values.value(self.array, source)], flags="")
-            self._store(emission, values, total, [*places, *along])
+            self._store(emission, values, total, [*positions, *along])
 
     def _store(self, emission: Emission, values: Elemental, total: list[Value], at: Sequence[Index]) -> None:
         (root,) = self.kernel.roots
@@ -205,7 +206,7 @@ class _Rows:
             offset = offset.times(size) + index
         store(emission, root.array, result, arguments(self.kernel).outputs[0], offset)
 
-    def chunks(self, places: Sequence[Index]) -> None:
+    def chunks(self, positions: Sequence[Index]) -> None:
         """A row in chunks of accumulators, to which the window's points are added one by one."""
         b, row = self.builder, self.row
         own = b.mul(THREAD, integer(self.scratch_bytes))
@@ -218,15 +219,15 @@ class _Rows:
             with b.loop(integer(0), length, name="start", nonempty=True) as loop:
                 start = self._values(Emission(b)).value(self.initial, ())
                 b.store(start, b.gep(self.type, held, loop.index))
-            self._points(0, places, [], (chunk.index, stop, held))
+            self._points(0, positions, [], (chunk.index, stop, held))
             with b.loop(integer(0), length, name="finish", nonempty=True) as loop:
                 emission = Emission(b)
                 total = b.load(self.type, b.gep(self.type, held, loop.index))
                 along = digits(Variable(b.add(chunk.index, loop.index), row), self.out[self.outer :])
-                self._store(emission, self._values(emission), [total], [*places, *along])
+                self._store(emission, self._values(emission), [total], [*positions, *along])
 
     def _points(
-        self, dim: int, places: Sequence[Index], source: list[Index], chunk: tuple[Value, Value, Value]
+        self, dim: int, positions: Sequence[Index], source: list[Index], chunk: tuple[Value, Value, Value]
     ) -> None:
         """Loops over the window's points that lie inside, in order."""
         b, emission = self.builder, Emission(self.builder)
@@ -239,14 +240,14 @@ class _Rows:
             ) as point:
                 self._add_row(source, point.index, chunk)
             return
-        part, size = self.window[dim], self.dims[dim]
-        first = b.sub(b.mul(emission.value(places[dim]), integer(part.stride)), integer(part.pad_low))
-        start = self._ceiling(b.sub(integer(0), first), part.rhs_dilate)
-        stop = self._ceiling(b.sub(integer(size), first), part.rhs_dilate)
-        stop = b.smin(stop, integer(part.size))
+        dimension, size = self.window[dim], self.dims[dim]
+        first = b.sub(b.mul(emission.value(positions[dim]), integer(dimension.stride)), integer(dimension.pad_low))
+        start = self._ceiling(b.sub(integer(0), first), dimension.rhs_dilate)
+        stop = self._ceiling(b.sub(integer(size), first), dimension.rhs_dilate)
+        stop = b.smin(stop, integer(dimension.size))
         with b.loop(start, stop, name="point", metadata=keep_rolled(b.module)) as point:
-            position = b.add(first, b.mul(point.index, integer(part.rhs_dilate)))
-            self._points(dim + 1, places, [*source, Emission(b).opaque(position, size)], chunk)
+            position = b.add(first, b.mul(point.index, integer(dimension.rhs_dilate)))
+            self._points(dim + 1, positions, [*source, Emission(b).opaque(position, size)], chunk)
 
     def _ceiling(self, value: Value, divisor: int) -> Value:
         """`value / divisor` rounded up, at least 0."""
@@ -259,11 +260,11 @@ class _Rows:
         b = self.builder
         start, stop, held = chunk
         shift = integer(0)
-        part = self.window[self.outer]
+        dimension = self.window[self.outer]
         if point is not None:
-            shift = b.sub(b.mul(point, integer(part.rhs_dilate)), integer(part.pad_low))
-            first = self._ceiling(b.sub(integer(0), shift), part.stride)
-            past = self._ceiling(b.sub(integer(self.dims[-1]), shift), part.stride)
+            shift = b.sub(b.mul(point, integer(dimension.rhs_dilate)), integer(dimension.pad_low))
+            first = self._ceiling(b.sub(integer(0), shift), dimension.stride)
+            past = self._ceiling(b.sub(integer(self.dims[-1]), shift), dimension.stride)
             begin_ = b.smax(start, first)
             end = b.smin(stop, past)
         else:
@@ -274,7 +275,7 @@ class _Rows:
             if point is None:
                 along = list(digits(Variable(loop.index, self.row), self.dims[self.outer :]))
             else:
-                moved = b.add(b.mul(loop.index, integer(part.stride)), shift)
+                moved = b.add(b.mul(loop.index, integer(dimension.stride)), shift)
                 along = [emission.opaque(moved, self.dims[-1])]
             address = b.gep(self.type, held, b.sub(loop.index, start))
             found = values.value(self.array, (*source, *along))

@@ -34,14 +34,14 @@ def decide(given: Given) -> Plan | Declined:
     (instruction,) = kernel.roots
     array, source, _ = instruction.operands
     window = window_of(instruction, array.array.rank)
-    if any(part != WindowDimension(part.size, stride=part.size) for part in window):
+    if any(dimension != WindowDimension(dimension.size, stride=dimension.size) for dimension in window):
         return Declined("windows do not lie side by side")
-    points = math.prod(part.size for part in window)
+    points = math.prod(dimension.size for dimension in window)
     if points > _MOST_POINTS:
         return Declined(f"windows have more than {_MOST_POINTS} points")
     if not source.array.size or array.array.element_type.is_complex:
         return Declined("there are no windows, or complex numbers in them")
-    rest = any(size % part.size for size, part in zip(instruction.array.dims, window, strict=True))
+    rest = any(size % dimension.size for size, dimension in zip(instruction.array.dims, window, strict=True))
 
     def emit(module: Module) -> Functions:
         before = (_fill(module, kernel),) if rest else ()
@@ -53,8 +53,8 @@ def decide(given: Given) -> Plan | Declined:
 def _fill(module: Module, kernel: Kernel) -> str:
     (instruction,) = kernel.roots
     b = Builder(begin(module, kernel, ".fill"))
-    part = nest.share(b, instruction.array.size, THREAD, THREADS)
-    with b.loop(part.start, part.stop, name="fill") as loop:
+    chunk = nest.share(b, instruction.array.size, THREAD, THREADS)
+    with b.loop(chunk.start, chunk.stop, name="fill") as loop:
         emission = Emission(b)
         value = elemental_of(kernel, emission).value(instruction.operands[2], ())
         at = emission.opaque(loop.index, instruction.array.size)
@@ -67,17 +67,17 @@ def _pick(module: Module, kernel: Kernel, window: Sequence[WindowDimension]) -> 
     (instruction,) = kernel.roots
     b = Builder(begin(module, kernel))
     dims = instruction.operands[1].array.dims
-    plain = len(list(itertools.takewhile(lambda part: part.size == 1, reversed(window))))
+    plain = len(list(itertools.takewhile(lambda dimension: dimension.size == 1, reversed(window))))
     outer = len(dims) - max(1, plain)
     count, row = math.prod(dims[:outer]), math.prod(dims[outer:])
-    part = nest.share(b, count, THREAD, THREADS)
-    with b.loop(part.start, part.stop, name="row", metadata=keep_rolled(b.module)) as rows:
+    dimension = nest.share(b, count, THREAD, THREADS)
+    with b.loop(dimension.start, dimension.stop, name="row", metadata=keep_rolled(b.module)) as rows:
         emission = Emission(b)
         at = nest.coordinates(emission, emission.opaque(rows.index, count), dims[:outer])
-        places = [emission.opaque(emission.value(i), n) for i, n in zip(at, dims[:outer], strict=True)]
+        positions = [emission.opaque(emission.value(i), n) for i, n in zip(at, dims[:outer], strict=True)]
         with b.loop(integer(0), integer(row), name="window", nonempty=True, metadata=keep_rolled(b.module)) as loop:
             along = digits(Variable(loop.index, row), dims[outer:])
-            _window(kernel, instruction, Emission(b), window, [*places, *along])
+            _window(kernel, instruction, Emission(b), window, [*positions, *along])
     b.ret()
     return b.function.name
 
@@ -87,15 +87,15 @@ def _window(
     instruction: Instruction,
     emission: Emission,
     window: Sequence[WindowDimension],
-    place: Sequence[Index],
+    position: Sequence[Index],
 ) -> None:
     """One window: the element that it picks gets the source's, the others the initial value."""
     b = emission.builder
     array, source, initial = instruction.operands
     values = elemental_of(kernel, emission)
     points = [
-        tuple(index.times(part.size).plus(t) for index, part, t in zip(place, window, point, strict=True))
-        for point in itertools.product(*(range(part.size) for part in window))
+        tuple(index.times(dimension.size).plus(t) for index, dimension, t in zip(position, window, point, strict=True))
+        for point in itertools.product(*(range(dimension.size) for dimension in window))
     ]
     best, picked = values.value(array, points[0]), integer(0, I8)
     for number, point in enumerate(points[1:], start=1):
@@ -104,7 +104,7 @@ def _window(
         best, picked = b.select(keeps, best, candidate), b.select(keeps, picked, integer(number, I8))
     start = values.value(initial, ())
     (combined,) = elemental.apply(
-        emission, instruction.attributes["scatter"], [start, values.value(source, tuple(place))]
+        emission, instruction.attributes["scatter"], [start, values.value(source, tuple(position))]
     )
     for number, point in enumerate(points):
         chosen: Value = b.select(b.compare("eq", picked, integer(number, I8)), combined, start)

@@ -1,4 +1,4 @@
-"""Scans: a reduce-window whose windows hold everything from one end of a dimension up to the place itself.
+"""Scans: a reduce-window whose windows hold everything from one end of a dimension up to the position itself.
 
 Each result is the one before it combined with one more element, n steps instead of n squared.  A single chain would
 wait for its own latency, so several rows are scanned at a time; a scan along an outer dimension carries whole rows.
@@ -70,23 +70,23 @@ class Extent:
         (instruction,) = kernel.roots
         dims = instruction.operands[0].array.dims
         outer, inner = math.prod(dims[: way.dim]), math.prod(dims[way.dim + 1 :])
-        # A part of the columns for each thread, where there are not blocks enough.
+        # A chunk of the columns for each thread, where there are not blocks enough.
         share = -(-inner // max(1, threads // max(1, outer)))
         columns = min(_COLUMNS, -(-share // _LEAST_COLUMNS) * _LEAST_COLUMNS)
         scratch = 0 if inner == 1 else columns * combiner_of(instruction).types[0].size_bytes
         return Extent(outer, dims[way.dim], inner, columns, scratch)
 
 
-class ScanPlace(NamedTuple):
+class ScanPosition(NamedTuple):
     """An element: its numbers in front of the scanned dimension, along it, and behind it where that has several."""
 
     outer: Value
-    place: Value
+    position: Value
     inner: Value | None
 
 
 class Scan:
-    """Emits one thread's part."""
+    """Emits one thread's chunk."""
 
     def __init__(self, module: Module, kernel: Kernel, way: Direction, extent: Extent, suffix: str = "") -> None:
         (instruction,) = kernel.roots
@@ -149,13 +149,13 @@ class Scan:
         ) as loop:
             totals = []
             for (row, first), total in zip(rows, complex_numbers.put_together(b, loop.carried, types), strict=True):
-                place = self.position(b.add(first, loop.index))
-                totals.append(self._combine(ScanPlace(row, place, None), total))
+                position = self.position(b.add(first, loop.index))
+                totals.append(self._combine(ScanPosition(row, position, None), total))
             loop.carry(*complex_numbers.taken_apart(b, totals))
         return complex_numbers.put_together(b, loop.results, types)
 
-    def _combine(self, at: ScanPlace, total: Value) -> Value:
-        """The next total, stored as the result at (outer, place, inner)."""
+    def _combine(self, at: ScanPosition, total: Value) -> Value:
+        """The next total, stored as the result at (outer, position, inner)."""
         emission = Emission(self.builder)
         values = elemental_of(self.kernel, emission)
         indices = self.indices(emission, at)
@@ -169,15 +169,15 @@ class Scan:
         store(emission, root.array, result, arguments(self.kernel).outputs[0], offset)
         return total
 
-    def indices(self, emission: Emission, at: ScanPlace) -> list[Index]:
-        """The indices of the element at (outer, place, inner)."""
-        outer, place, inner = at
+    def indices(self, emission: Emission, at: ScanPosition) -> list[Index]:
+        """The indices of the element at (outer, position, inner)."""
+        outer, position, inner = at
         dim = self.way.dim
         before = digits(Variable(outer, self.outer), self.dims[:dim])
         after: Sequence[Index] = [Index()] * (len(self.dims) - dim - 1)
         if inner is not None:
             after = digits(Variable(inner, self.inner), self.dims[dim + 1 :])
-        return [*before, emission.opaque(place, self.length), *after]
+        return [*before, emission.opaque(position, self.length), *after]
 
     def _carry_rows(self) -> None:
         """Blocks of columns; a row of totals is carried through each."""
@@ -195,8 +195,8 @@ class Scan:
             with b.loop(
                 integer(0), integer(self.length), name="step", nonempty=True, metadata=keep_rolled(b.module)
             ) as step:
-                place = self.position(step.index)
+                position = self.position(step.index)
                 with b.loop(integer(0), width, name="column", nonempty=True) as loop:
                     address = b.gep(self.type, held, loop.index)
-                    at = ScanPlace(outer, place, b.add(first, loop.index))
+                    at = ScanPosition(outer, position, b.add(first, loop.index))
                     b.store(self._combine(at, b.load(self.type, address)), address)

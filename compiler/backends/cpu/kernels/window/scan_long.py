@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS
 from compiler.backends.cpu.kernels.strategy import Functions, Given, Plan
-from compiler.backends.cpu.kernels.window.scan import CHAINS, STEP_NS, Extent, Scan, ScanPlace
+from compiler.backends.cpu.kernels.window.scan import CHAINS, STEP_NS, Extent, Scan, ScanPosition
 from compiler.backends.strategy import Declined, Detail
 from compiler.codegen import element, nest
 from compiler.codegen.index import Emission
@@ -36,11 +36,11 @@ def decide(given: Given, way: Direction) -> Plan | Declined:
         return Declined("there are rows enough to scan several at a time")
 
     def emit(module: Module) -> Functions:
-        parts = [_Blocks(module, kernel, way, extent, suffix) for suffix in (".totals", ".starts", "")]
-        parts[0].totals()
-        parts[1].starts()
-        parts[2].scan()
-        return tuple(part.builder.function.name for part in parts)
+        scans = [_Blocks(module, kernel, way, extent, suffix) for suffix in (".totals", ".starts", "")]
+        scans[0].totals()
+        scans[1].starts()
+        scans[2].scan()
+        return tuple(scan_.builder.function.name for scan_ in scans)
 
     # A value for each whole block, and for the steps that are left of each row.
     totals = extent.outer * (extent.length // _STEPS + 1) * combiner_of(kernel.roots[0]).types[0].size_bytes
@@ -59,27 +59,27 @@ class _Blocks(Scan):
     def totals(self) -> None:
         """The total of each whole block."""
         b = self.builder
-        part = nest.share(b, self.outer * self.count, THREAD, THREADS)
-        with b.loop(part.start, part.stop, name="block") as block:
-            ((place, row, first),) = self._blocks(block.index, 1)
+        chunk = nest.share(b, self.outer * self.count, THREAD, THREADS)
+        with b.loop(chunk.start, chunk.stop, name="block") as block:
+            ((number, row, first),) = self._blocks(block.index, 1)
             start = [self._element(row, first)]
             with b.loop(integer(1), integer(_STEPS), carried=start, name="step", nonempty=True) as loop:
                 value = self._element(row, b.add(first, loop.index))
                 values = elemental_of(self.kernel, Emission(b))
                 loop.carry(*self.combiner.combine(values, loop.carried, [value], flags=REASSOCIATE))
-            self._save(place, loop.results[0])
+            self._save(number, loop.results[0])
         b.ret()
 
     def starts(self) -> None:
         """Put in each total's place what the block starts from, and at the end what is left starts from."""
         b = self.builder
-        part = nest.share(b, self.outer, THREAD, THREADS)
-        with b.loop(part.start, part.stop, name="row") as row:
+        chunk = nest.share(b, self.outer, THREAD, THREADS)
+        with b.loop(chunk.start, chunk.stop, name="row") as row:
             first = b.mul(row.index, integer(self.count + 1))
             with b.loop(integer(0), integer(self.count), carried=[self.start()], name="block", nonempty=True) as loop:
-                place = b.add(first, loop.index)
-                total = self._load(place)
-                self._save(place, loop.carried[0])
+                slot = b.add(first, loop.index)
+                total = self._load(slot)
+                self._save(slot, loop.carried[0])
                 values = elemental_of(self.kernel, Emission(b))
                 loop.carry(*self.combiner.combine(values, loop.carried, [total], flags=""))
             self._save(b.add(first, integer(self.count)), loop.results[0])
@@ -90,13 +90,13 @@ class _Blocks(Scan):
 
         def chains(first: Value, count: int) -> None:
             blocks = self._blocks(first, count)
-            self.run([(row, step) for _, row, step in blocks], _STEPS, [self._load(place) for place, _, _ in blocks])
+            self.run([(row, step) for _, row, step in blocks], _STEPS, [self._load(slot) for slot, _, _ in blocks])
 
         self.in_chains(self.outer * self.count, chains)
         b = self.builder
         if self.rest:
-            part = nest.share(b, self.outer, THREAD, THREADS)
-            with b.loop(part.start, part.stop, name="row") as row:
+            chunk = nest.share(b, self.outer, THREAD, THREADS)
+            with b.loop(chunk.start, chunk.stop, name="row") as row:
                 start = self._load(b.add(b.mul(row.index, integer(self.count + 1)), integer(self.count)))
                 self.run([(row.index, integer(self.count * _STEPS))], self.rest, [start])
         b.ret()
@@ -115,14 +115,14 @@ class _Blocks(Scan):
         """The element of a step, in the form of a total."""
         emission = Emission(self.builder)
         values = elemental_of(self.kernel, emission)
-        return values.value(self.array, tuple(self.indices(emission, ScanPlace(row, self.position(step), None))))
+        return values.value(self.array, tuple(self.indices(emission, ScanPosition(row, self.position(step), None))))
 
-    def _address(self, place: Value) -> Value:
+    def _address(self, index: Value) -> Value:
         type_ = element.storage_type(self.combiner.types[0])
-        return self.builder.gep(type_, arguments(self.kernel).workspace, place)
+        return self.builder.gep(type_, arguments(self.kernel).workspace, index)
 
-    def _load(self, place: Value) -> Value:
-        return element.load(self.builder, self.combiner.types[0], self._address(place))
+    def _load(self, index: Value) -> Value:
+        return element.load(self.builder, self.combiner.types[0], self._address(index))
 
-    def _save(self, place: Value, value: Value) -> None:
-        element.store(self.builder, self.combiner.types[0], value, self._address(place))
+    def _save(self, index: Value, value: Value) -> None:
+        element.store(self.builder, self.combiner.types[0], value, self._address(index))

@@ -29,7 +29,7 @@ def _in_order(given: Given) -> Plan:
     """The plan of one thread that goes through all windows."""
     (instruction,) = given.kernel.roots
     array, source, _ = instruction.operands
-    points = math.prod(part.size for part in window_of(instruction, array.array.rank))
+    points = math.prod(dimension.size for dimension in window_of(instruction, array.array.rank))
     work = _STEP_NS * points * source.array.size
     return given.plan(partial(_emit, given.kernel), work, divisible=False, details={"points": points})
 
@@ -52,21 +52,21 @@ def _emit(kernel: Kernel, module: Module) -> Functions:
     with builder.loop(integer(0), integer(source.array.size), name="window") as loop:
         emission = Emission(builder)
         at = nest.coordinates(emission, emission.opaque(loop.index, source.array.size), source.array.dims)
-        place = tuple(emission.opaque(emission.value(i), n) for i, n in zip(at, source.array.dims, strict=True))
-        _scatter(kernel, instruction, emission, place)
+        position = tuple(emission.opaque(emission.value(i), n) for i, n in zip(at, source.array.dims, strict=True))
+        _scatter(kernel, instruction, emission, position)
     builder.ret()
     return (builder.function.name,)
 
 
-def _scatter(kernel: Kernel, instruction: Instruction, emission: Emission, place: Indices) -> None:
+def _scatter(kernel: Kernel, instruction: Instruction, emission: Emission, position: Indices) -> None:
     """Combine one element of the source with the element that its window picks."""
     builder = emission.builder
     array, source, _ = instruction.operands
     type_ = array.array.element_type
-    found, offset = pick(kernel, instruction, emission, place)
+    found, offset = pick(kernel, instruction, emission, position)
     with builder.when(found, "found"):
         emission.enter()
-        value = elemental_of(kernel, emission).value(source, place)
+        value = elemental_of(kernel, emission).value(source, position)
         address = builder.gep(element.storage_type(type_), arguments(kernel).outputs[0], offset)
         old = element.load(builder, type_, address)
         (new,) = elemental.apply(emission, instruction.attributes["scatter"], [old, value])

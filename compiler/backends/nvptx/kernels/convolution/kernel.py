@@ -1,10 +1,10 @@
 """Convolution kernels: a batch of matrix products whose left operand is never made, or a thread for each element.
 
-A result is a place and an output feature, a term a tap of the window and an input feature; so the places are rows, the
-output features columns and the terms the depth of a product of the window's patches and the weights.  Which element of
-the input a patch holds is index arithmetic where slices are loaded (`tile_slice`); what lies in the padding is zero.
-Groups of features are the batch.  Groups too narrow for a tile, as in depthwise convolutions, are summed directly, a
-few long sums by warps, and so are groups of the batch.
+A result is a position and an output feature, a term a tap of the window and an input feature; so the positions are
+rows, the output features columns and the terms the depth of a product of the window's patches and the weights.  Which
+element of the input a patch holds is index arithmetic where slices are loaded (`tile_slice`); what lies in the padding
+is zero.  Groups of features are the batch.  Groups too narrow for a tile, as in depthwise convolutions, are summed
+directly, a few long sums by warps, and so are groups of the batch.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cached_property
 from compiler.analysis.decision import Decision, unless
 from compiler.backends.nvptx.kernels.dot import kernel as dot
 from compiler.backends.nvptx.kernels.dot import tile
-from compiler.backends.nvptx.kernels.dot.matrix_product import Place, Product, of_dot, run_of, taken_apart
+from compiler.backends.nvptx.kernels.dot.matrix_product import Position, Product, of_dot, run_of, taken_apart
 from compiler.backends.nvptx.kernels.loop import kernel as loop
 from compiler.backends.nvptx.kernels.strategy import Given, Kind, Plan, Strategy
 from compiler.backends.strategy import Declined
@@ -32,7 +32,7 @@ from compiler.ir.module import Instruction
 from compiler.ir.windows import window_of
 
 _LEAST = 16
-"""Places, output features and terms of each group from which on tiles are not mostly empty."""
+"""Positions, output features and terms of each group from which on tiles are not mostly empty."""
 _FEW, _LONG_SUM = 4096, 512
 """Fewer elements than that do not keep a GPU busy with a thread each, where their sums are long."""
 
@@ -121,8 +121,8 @@ class _Geometry:
         self.groups: int = convolution.attributes.get("feature_group_count", 1)
         labels, dims = self.labels, convolution.array.dims
         self.features: int = dims[labels.output_feature] // self.groups
-        self.places = tuple(d for d in range(len(dims)) if d != labels.output_feature)
-        self.place_sizes = [dims[d] for d in self.places]
+        self.free_dims = tuple(d for d in range(len(dims)) if d != labels.output_feature)
+        self.free_sizes = [dims[d] for d in self.free_dims]
         # Terms in the order in which the larger operand has them side by side, if it does.
         is_last = labels.input_feature == self.input.array.rank - 1
         taps = [*labels.kernel_spatial, labels.kernel_input_feature]
@@ -134,15 +134,15 @@ class _Geometry:
         patches, weights = _Patches(self), _Weights(self)
         is_last = self.labels.output_feature == self.instruction.array.rank - 1
 
-        def place(emission: Emission, at: Place) -> Indices:
+        def indices_of(emission: Emission, at: Position) -> Indices:
             group, row, column = at
-            places, feature = (row, column) if is_last else (column, row)
-            found = dict(zip(self.places, taken_apart(emission, places, self.place_sizes), strict=True))
+            free, feature = (row, column) if is_last else (column, row)
+            found = dict(zip(self.free_dims, taken_apart(emission, free, self.free_sizes), strict=True))
             found[self.labels.output_feature] = group.times(self.features) + feature
             return tuple(found[d] for d in range(len(found)))
 
         sides = (patches, weights) if is_last else (weights, patches)
-        return Product(kernel, self.instruction, sides, self.groups, math.prod(self.term_sizes), place)
+        return Product(kernel, self.instruction, sides, self.groups, math.prod(self.term_sizes), indices_of)
 
     def terms_at(self, emission: Emission, depth: Index) -> dict[int, Index]:
         """The tap and the input feature of a term, by dimension of the weights."""
@@ -151,7 +151,7 @@ class _Geometry:
 
 @dataclass(frozen=True, slots=True)
 class _Patches:
-    """The elements of the input under the window at every place."""
+    """The elements of the input under the window at every position."""
 
     geometry: _Geometry
     divides: bool = True
@@ -163,8 +163,8 @@ class _Patches:
 
     @property
     def count(self) -> int:
-        """Places of the window."""
-        return math.prod(self.geometry.place_sizes)
+        """Positions of the window."""
+        return math.prod(self.geometry.free_sizes)
 
     @property
     def is_deep(self) -> bool:
@@ -173,27 +173,29 @@ class _Patches:
 
     @property
     def run(self) -> int:
-        """How many terms lie side by side: places overlap, wherever they begin."""
+        """How many terms lie side by side: positions overlap, wherever they begin."""
         geometry = self.geometry
         return run_of(geometry.weights.array.dims[geometry.labels.kernel_input_feature]) if self.is_deep else 1
 
-    def at(self, values: Values, place: Place) -> tuple[Indices, list[Value | None]]:
+    def at(self, values: Values, position: Position) -> tuple[Indices, list[Value | None]]:
         """The element of the input, and whether it is not padding."""
-        geometry, labels, (group, free, depth) = self.geometry, self.geometry.labels, place
+        geometry, labels, (group, free, depth) = self.geometry, self.geometry.labels, position
         emission = values.emission
-        parts = taken_apart(emission, free, geometry.place_sizes)
+        free_indices = taken_apart(emission, free, geometry.free_sizes)
         where = {
-            d: emission.opaque(emission.value(part), size)
-            for d, part, size in zip(geometry.places, parts, geometry.place_sizes, strict=True)
+            d: emission.opaque(emission.value(index), size)
+            for d, index, size in zip(geometry.free_dims, free_indices, geometry.free_sizes, strict=True)
         }
         # As values that are in range, which conditions rely on.
         terms = {
-            d: emission.opaque(emission.value(part), geometry.weights.array.dims[d])
-            for d, part in geometry.terms_at(emission, depth).items()
+            d: emission.opaque(emission.value(index), geometry.weights.array.dims[d])
+            for d, index in geometry.terms_at(emission, depth).items()
         }
         sizes = [self.instruction.array.dims[d] for d in labels.input_spatial]
-        places = [where[d] for d in labels.output_spatial]
-        source, conditions = covered(values, geometry.window, sizes, places, [terms[d] for d in labels.kernel_spatial])
+        positions = [where[d] for d in labels.output_spatial]
+        source, conditions = covered(
+            values, geometry.window, sizes, positions, [terms[d] for d in labels.kernel_spatial]
+        )
         found = dict(zip(labels.input_spatial, source, strict=True))
         inputs = geometry.weights.array.dims[labels.kernel_input_feature]
         found[labels.input_batch] = where[labels.output_batch]
@@ -231,9 +233,9 @@ class _Weights:
             return run_of(self.geometry.features)
         return run_of(self.instruction.array.dims[last]) if self.geometry.terms[-1] == last else 1
 
-    def at(self, values: Values, place: Place) -> tuple[Indices, list[Value | None]]:
+    def at(self, values: Values, position: Position) -> tuple[Indices, list[Value | None]]:
         """The indices of a weight."""
-        labels, (group, free, depth) = self.geometry.labels, place
+        labels, (group, free, depth) = self.geometry.labels, position
         found = self.geometry.terms_at(values.emission, depth)
         found[labels.kernel_output_feature] = group.times(self.geometry.features) + free
         return tuple(found[d] for d in range(len(found))), []

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.dot import split, tile
-from compiler.backends.nvptx.kernels.dot.matrix_product import Place, Product, of_dot
+from compiler.backends.nvptx.kernels.dot.matrix_product import Position, Product, of_dot
 from compiler.backends.nvptx.kernels.grid import Gpu, Launch
 from compiler.backends.nvptx.kernels.strategy import (
     Given,
@@ -40,8 +40,8 @@ _AHEAD = 4
 """Terms whose factors are loaded together: memory answers after hundreds of cycles."""
 _MANY_WARPS = 1024
 """Warps that keep a GPU busy."""
-_LEAST_PART = 32 * grid.WARP
-"""Terms from which on a part of a sum is worth a warp of its own."""
+_LEAST_CHUNK = 32 * grid.WARP
+"""Terms from which on a chunk of a sum is worth a warp of its own."""
 
 
 @dataclass(frozen=True)
@@ -104,9 +104,9 @@ def plan_of(given: Given, product: Product) -> Plan:
 def _element(product: Product, builder: Builder, number: Value) -> None:
     """Sum up one element of the result and store it."""
     emission = Emission(builder)
-    place = product.position(emission, number)
-    total = _sum(product, emission, place, _Terms(integer(0), integer(product.depth), 1))
-    product.store(emission, total, place)
+    position = product.position(emission, number)
+    total = _sum(product, emission, position, _Terms(integer(0), integer(product.depth), 1))
+    product.store(emission, total, position)
 
 
 class _Terms(NamedTuple):
@@ -117,9 +117,9 @@ class _Terms(NamedTuple):
     step: int
 
 
-def _sum(product: Product, emission: Emission, at: Place, part: _Terms) -> Value:
+def _sum(product: Product, emission: Emission, at: Position, terms: _Terms) -> Value:
     """The sum of some terms of one element."""
-    builder, (batch, row, column), (first, end, step) = emission.builder, at, part
+    builder, (batch, row, column), (first, end, step) = emission.builder, at, terms
 
     def factors(index: Value) -> list[Value]:
         depth = whole(Variable(index, product.depth))
@@ -146,8 +146,8 @@ def _sum(product: Product, emission: Emission, at: Place, part: _Terms) -> Value
 
 
 def warp_per_element(product: Product) -> Plan:
-    """The plan where each warp sums up one element, or where those are few a part of one."""
-    count, each = split.parts(product.size, _MANY_WARPS, product.depth, _LEAST_PART)
+    """The plan where each warp sums up one element, or where those are few a chunk of one."""
+    count, each = split.chunks(product.size, _MANY_WARPS, product.depth, _LEAST_CHUNK)
     return planned(
         lambda module: _sum_by_warps(module, product, count, each),
         workspace_bytes=split.partial_bytes(product, count),
@@ -165,18 +165,18 @@ def _sum_by_warps(module: Module, product: Product, count: int, each: int) -> La
     # All lanes of a warp take the branch or none does.
     with builder.when(builder.compare("slt", number, integer(count * product.size)), "inside"):
         emission = Emission(builder)
-        part, element = emission.divide(emission.opaque(number, count * product.size), product.size)
-        place = product.position(emission, emission.value(element))
-        first = builder.mul(emission.value(part), integer(each))
+        chunk, element = emission.divide(emission.opaque(number, count * product.size), product.size)
+        position = product.position(emission, emission.value(element))
+        first = builder.mul(emission.value(chunk), integer(each))
         end = builder.smin(builder.add(first, integer(each)), integer(product.depth))
-        total = _sum(product, emission, place, _Terms(builder.add(first, lane), end, grid.WARP))
+        total = _sum(product, emission, position, _Terms(builder.add(first, lane), end, grid.WARP))
         (total,) = grid.reduce_lanes(emission, [total], lambda _, *sums: [_add(product, builder, *sums)], grid.WARP)
         with builder.when(builder.compare("eq", lane, integer(0)), "first"):
             emission.enter()
             if count > 1:
-                split.store(product, emission, total, part, place)
+                split.store(product, emission, total, chunk, position)
             else:
-                product.store(emission, total, place)
+                product.store(emission, total, position)
             emission.leave()
     builder.ret()
     launch = Launch(builder.function.name, -(-count * product.size // warps), grid.BLOCK)

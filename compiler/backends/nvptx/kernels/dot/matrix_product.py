@@ -22,7 +22,7 @@ from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.ir.module import Instruction
 from compiler.ir.types import ElementType
 
-Place = tuple[Index, Index, Index]
+Position = tuple[Index, Index, Index]
 """Batch, free index (row or column) and depth."""
 _LONGEST_RUN = 16
 """Elements that lie side by side at most: a word of 16 bytes of the narrowest type."""
@@ -51,7 +51,7 @@ class Operand(Protocol):
     def run(self) -> int:
         """How many elements lie side by side in that direction, and aligned, from each multiple of that number on."""
 
-    def at(self, values: Values, place: Place) -> tuple[Indices, list[Value | None]]:
+    def at(self, values: Values, position: Position) -> tuple[Indices, list[Value | None]]:
         """The indices of an element, and under which conditions there is one; None always holds."""
 
 
@@ -89,10 +89,10 @@ class DotOperand:
         last = self.instruction.array.rank - 1
         return run_of(self.instruction.array.dims[last]) if group and group[-1] == last else 1
 
-    def at(self, values: Values, place: Place) -> tuple[Indices, list[Value | None]]:
+    def at(self, values: Values, position: Position) -> tuple[Indices, list[Value | None]]:
         """The indices of an element."""
         side, found = self.factor, dict[int, Index]()
-        for dims, index in zip((side.batch, side.free, side.depth), place, strict=True):
+        for dims, index in zip((side.batch, side.free, side.depth), position, strict=True):
             found.update(zip(dims, taken_apart(values.emission, index, side.sizes(dims)), strict=True))
         return tuple(found.get(d, ZERO) for d in range(self.instruction.array.rank)), []
 
@@ -107,7 +107,7 @@ class Product:
         sides: the left operand, with rows, and the right one, with columns.
         batch: how many products.
         depth: how many terms each sum has.
-        place: the indices of `owner`'s element by batch, row and column.
+        output_indicesion: the indices of `owner`'s element by batch, row and column.
     """
 
     kernel: Kernel
@@ -115,7 +115,7 @@ class Product:
     sides: tuple[Operand, Operand]
     batch: int
     depth: int
-    place: Callable[[Emission, Place], Indices]
+    output_indices: Callable[[Emission, Position], Indices]
 
     @property
     def type(self) -> ElementType:
@@ -153,16 +153,16 @@ class Product:
             (source,) = source.operands
         return source
 
-    def load(self, emission: Emission, side: Operand, place: Place) -> Value:
+    def load(self, emission: Emission, side: Operand, position: Position) -> Value:
         """An element of an operand in the accumulation type; 0 where there is none.
 
         Args:
             emission: where code is emitted, with what is known there.
             side: the operand.
-            place: batch, free index, and index along what is summed.
+            position: batch, free index, and index along what is summed.
         """
         values = elemental_of(self.kernel, emission)
-        at, conditions = side.at(values, place)
+        at, conditions = side.at(values, position)
 
         def load() -> Value:
             emission.enter()
@@ -178,27 +178,27 @@ class Product:
         return scalar.multiply_add(builder, self.type, left, right, total)
 
     def add(self, builder: Builder, left: Value, right: Value) -> Value:
-        """`left + right`, of parts of a sum."""
+        """`left + right`, of chunks of a sum."""
         if self.type.is_complex:
             return (Complex.of(builder, left) + Complex.of(builder, right)).value
         return builder.binary("fadd" if self.type.is_float else "add", left, right)
 
-    def store(self, emission: Emission, total: Value, place: Place) -> None:
+    def store(self, emission: Emission, total: Value, position: Position) -> None:
         """Store the root's element that a sum belongs to, by batch, row and column.
 
         Args:
             emission: where code is emitted, with what is known there.
             total: the sum.
-            place: batch, row and column.
+            position: batch, row and column.
         """
         (root,) = self.kernel.roots
-        at = self.place(emission, place)
+        at = self.output_indices(emission, position)
         result = element.convert(emission.builder, total, self.type, self.owner.array.element_type)
         values = Elemental(emission, {**elemental_of(self.kernel, emission).leaves, self.owner: lambda _: result})
         stored = result if root is self.owner else values.value(root, at)
         store(emission, root.array, stored, arguments(self.kernel).outputs[0], linear(at, root.array.dims))
 
-    def position(self, emission: Emission, number: Value) -> Place:
+    def position(self, emission: Emission, number: Value) -> Position:
         """Batch, row and column of an element by its number in the results."""
         sizes = (self.batch, self.rows, self.columns)
         batch, row, column = reshape(emission, (emission.opaque(number, self.size),), (self.size,), sizes)
@@ -213,13 +213,15 @@ def of_dot(kernel: Kernel, dot: Instruction, factors: tuple[Factor, Factor] | No
     lhs, rhs = factors or (factor(dot, 0), factor(dot, 1))
     many = lhs if lhs.batch else rhs
 
-    def place(emission: Emission, at: Place) -> Indices:
+    def output_indices(emission: Emission, at: Position) -> Indices:
         groups = ((many, many.batch), (lhs, lhs.free), (rhs, rhs.free))
-        parts = [taken_apart(emission, index, side.sizes(dims)) for index, (side, dims) in zip(at, groups, strict=True)]
-        return tuple(index for part in parts for index in part)
+        index_groups = [
+            taken_apart(emission, index, side.sizes(dims)) for index, (side, dims) in zip(at, groups, strict=True)
+        ]
+        return tuple(index for group_ in index_groups for index in group_)
 
     sides = DotOperand(lhs), DotOperand(rhs)
-    return Product(kernel, dot, sides, many.count(many.batch), lhs.count(lhs.depth), place)
+    return Product(kernel, dot, sides, many.count(many.batch), lhs.count(lhs.depth), output_indices)
 
 
 def taken_apart(emission: Emission, index: Index, sizes: Sequence[int]) -> list[Index]:

@@ -67,11 +67,11 @@ class _Plan:
         """How many tiles a product has."""
         return product.batch * -(-product.rows // self.rows) * -(-product.columns // self.columns)
 
-    def parts(self, product: Product) -> tuple[int, int]:
+    def chunks(self, product: Product) -> tuple[int, int]:
         """How many parts sums are made in, and how many slices each has."""
         slices = -(-product.depth // self.depth)
         least = _LEAST_SLICES if slices >= _LONG_SLICES else slices
-        return split.parts(self.blocks(product), _MANY_BLOCKS, slices, least)
+        return split.chunks(self.blocks(product), _MANY_BLOCKS, slices, least)
 
     @property
     def stage_bytes(self) -> int:
@@ -104,7 +104,7 @@ def _choose(product: Product, form: mma.Mma | None) -> _Plan:
     """
     *plans, smallest = (plan for plan in _plans(product, form) if 2 * plan.stage_bytes <= grid.OWN_SHARED_BYTES)
     for plan in plans:
-        if plan.blocks(product) * plan.parts(product)[0] >= _MANY_BLOCKS and not _is_long(product):
+        if plan.blocks(product) * plan.chunks(product)[0] >= _MANY_BLOCKS and not _is_long(product):
             return plan
     return smallest
 
@@ -125,16 +125,16 @@ def _resident(product: Product, plan: _Plan) -> int:
 def plan(product: Product, gpu: Gpu) -> Plan:
     """The plan of a product in tiles."""
     tile = _choose(product, mma.find(product, gpu.capability))
-    parts, _ = tile.parts(product)
+    chunks, _ = tile.chunks(product)
     details: dict[str, Detail] = {
         "tile": [tile.rows, tile.columns, tile.depth],
         "threads": tile.threads,
-        "parts": parts,
+        "parts": chunks,
         "tensor_cores": tile.form is not None,
     }
     return planned(
         lambda module: _emit(module, product, tile, gpu),
-        workspace_bytes=split.partial_bytes(product, parts),
+        workspace_bytes=split.partial_bytes(product, chunks),
         details=details,
     )
 
@@ -144,9 +144,9 @@ def _emit(module: Module, product: Product, plan: _Plan, gpu: Gpu) -> Launches:
     kernel = _TileKernel(builder, product, plan, gpu)
     kernel.store(kernel.sums())
     builder.ret()
-    blocks = kernel.parts * kernel.blocks
+    blocks = kernel.chunks * kernel.blocks
     launch = Launch(builder.function.name, blocks, plan.threads, shared_bytes=kernel.asked_bytes)
-    return split.finished(module, product, launch, kernel.parts)
+    return split.finished(module, product, launch, kernel.chunks)
 
 
 class _TileKernel:
@@ -159,10 +159,10 @@ class _TileKernel:
         sizes = (product.batch, -(-product.rows // plan.rows), -(-product.columns // plan.columns))
         self.blocks = plan.blocks(product)
         self.tile = plan.multiplier(emission, product)
-        self.parts, self.count = plan.parts(product)
-        block, all_sizes = self.parts * self.blocks, (self.parts, *sizes)
+        self.chunks, self.count = plan.chunks(product)
+        block, all_sizes = self.chunks * self.blocks, (self.chunks, *sizes)
         found = reshape(emission, (emission.opaque(grid.block(builder), block),), (block,), all_sizes)
-        self.part, self.batch, row, column = (
+        self.chunk, self.batch, row, column = (
             emission.opaque(emission.value(index), size) for index, size in zip(found, all_sizes, strict=True)
         )
         self.start = row.times(plan.rows), column.times(plan.columns)
@@ -170,7 +170,7 @@ class _TileKernel:
             Slice(product, side, layout, plan.threads, gpu.capability)
             for side, layout in zip(product.sides, plan.layouts, strict=True)
         ]
-        self.is_asynchronous = any(part.is_asynchronous for part in self.slices)
+        self.is_asynchronous = any(slice_.is_asynchronous for slice_ in self.slices)
         self.stages = self._stages(gpu.shared_bytes)
         shared_bytes = self.stages * plan.stage_bytes
         self.asked_bytes = shared_bytes if shared_bytes > grid.OWN_SHARED_BYTES else 0
@@ -223,17 +223,17 @@ class _TileKernel:
         # Slices behind the last one have nothing inside the operands; those behind a part's are not multiplied.
         last = self.count + self.stages
         first = whole(Variable(number, last)) if number.literal is None else constant(number.literal)
-        depth, stages = (self.part.times(self.count) + first).times(self.tile.depth), self._stage(number)
+        depth, stages = (self.chunk.times(self.count) + first).times(self.tile.depth), self._stage(number)
         registers = [
-            part.fetch(self.emission, (self.batch, start, depth), stage)
-            for part, start, stage in zip(self.slices, self.start, stages, strict=True)
+            slice_.fetch(self.emission, (self.batch, start, depth), stage)
+            for slice_, start, stage in zip(self.slices, self.start, stages, strict=True)
         ]
         self._asynchronous("commit.group")
         return registers
 
     def _put(self, number: Value, registers: Sequence[list[Value]]) -> None:
-        for part, values, stage in zip(self.slices, registers, self._stage(number), strict=True):
-            part.put(self.emission, values, stage)
+        for slice_, values, stage in zip(self.slices, registers, self._stage(number), strict=True):
+            slice_.put(self.emission, values, stage)
 
     def _stage(self, number: Value) -> list[Value]:
         """Where the slices of that number lie in shared memory."""
@@ -272,9 +272,9 @@ class _TileKernel:
                 for index, bound in zip(at, (product.rows, product.columns), strict=True)
             )
             for number, value in enumerate(values):
-                place = self.batch, row, column.plus(number)
-                if self.parts > 1:
-                    split.store(product, emission, value, self.part, place)
+                position = self.batch, row, column.plus(number)
+                if self.chunks > 1:
+                    split.store(product, emission, value, self.chunk, position)
                 else:
-                    product.store(emission, value, place)
+                    product.store(emission, value, position)
             emission.leave()

@@ -108,9 +108,9 @@ class TensorTile:
     def results(self, totals: Sequence[Value]) -> Iterator[tuple[Index, Index, list[Value]]]:
         """The sums with their places in the tile: row, first column, and neighbours along the row."""
         for number in range(0, len(totals), 2):
-            block, place = divmod(number, self.form.results)
+            block, lane_ = divmod(number, self.form.results)
             row, column = divmod(block, self._across)
-            at = self._start[0].plus(self.form.rows * row + 4 * place) + self._group
+            at = self._start[0].plus(self.form.rows * row + 4 * lane_) + self._group
             yield at, self._start[1].plus(8 * column) + self._pair.times(2), list(totals[number : number + 2])
 
     def _left(self, emission: Emission, stage: Value, block: int, depth: int) -> list[Value]:
@@ -151,7 +151,7 @@ class TensorTile:
         builder, layout, (start, down, far) = emission.builder, self.layouts[number], at
         position, along, row = start + down.times(8), far.times(4 * self.form.per).plus(depth), self._quarter[2]
         position, along = (position + row, along) if layout.is_deep else (position, along + row)
-        address = builder.gep(layout.stored, stage, emission.value(layout.place(position, along)))
+        address = builder.gep(layout.stored, stage, emission.value(layout.offset(position, along)))
         turned = "" if layout.is_deep else ".trans"
         name = f"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4{turned}.b16.p3"
         callee = builder.module.declare(name, _FOUR, [address.type])
@@ -162,7 +162,7 @@ class TensorTile:
         """One register from where it lies."""
         builder, layout = emission.builder, self.layouts[number]
         along = self._pair.times(self.form.per).plus(depth)
-        address = builder.gep(layout.stored, stage, emission.value(layout.place(start + self._group, along)))
+        address = builder.gep(layout.stored, stage, emission.value(layout.offset(start + self._group, along)))
         type_ = self.form.register
         return self._register(builder, builder.load(type_, address, align=8 if type_ == "double" else 4))
 

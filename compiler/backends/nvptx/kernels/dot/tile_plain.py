@@ -70,9 +70,9 @@ class PlainTile:
         """The sums with their places in the tile: row, first column, and neighbours along the row."""
         for number in range(0, len(totals), self._run):
             row, column = divmod(number, self._side)
-            yield self._place(0, row), self._place(1, column), list(totals[number : number + self._run])
+            yield self._position(0, row), self._position(1, column), list(totals[number : number + self._run])
 
-    def _place(self, number: int, which: int) -> Index:
+    def _position(self, number: int, which: int) -> Index:
         """Where in the tile a row (0) or column (1) of the thread's lies."""
         run, offset = divmod(which, self._run)
         return self._at[number].times(self._run).plus(LANES * self._run * run + offset)
@@ -81,6 +81,6 @@ class PlainTile:
         builder, layout = emission.builder, self.layouts[number]
         found = []
         for which in range(self._side):
-            place = emission.value(layout.place(self._place(number, which), depth))
-            found.append(element.load(builder, layout.type, builder.gep(layout.stored, stage, place)))
+            offset = emission.value(layout.offset(self._position(number, which), depth))
+            found.append(element.load(builder, layout.type, builder.gep(layout.stored, stage, offset)))
         return found

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.dot.matrix_product import Operand, Place, Product, all_of, inside, run_of
+from compiler.backends.nvptx.kernels.dot.matrix_product import Operand, Position, Product, all_of, inside, run_of
 from compiler.codegen import element
 from compiler.codegen.index import Emission, Index, linear, reshape
 from compiler.codegen.llvm_ir import I32, Builder, Value, integer, vector_type, zero
@@ -52,7 +52,7 @@ class Layout:
         """The LLVM type of an element."""
         return element.storage_type(self.type)
 
-    def place(self, position: Index, depth: Index) -> Index:
+    def offset(self, position: Index, depth: Index) -> Index:
         """The number of an element in the slice."""
         line, along = (position, depth) if self.is_deep else (depth, position)
         return line.times(self.pitch) + along
@@ -82,15 +82,17 @@ class Slice:
         self._pieces = layout.width * layout.depth // self._run
         self.trip_count = self._pieces // threads
 
-    def fetch(self, emission: Emission, start: Place, stage: Value) -> list[Value]:
+    def fetch(self, emission: Emission, start: Position, stage: Value) -> list[Value]:
         """Start to bring in the slice whose first element is at `start`; what lies in registers is returned."""
         if self.is_asynchronous:
             for iteration in range(self.trip_count):
                 emission.enter()
-                self._copy(emission, self._place(emission, iteration), start, stage)
+                self._copy(emission, self._position(emission, iteration), start, stage)
                 emission.leave()
             return []
-        return [self._load(emission, self._place(emission, iteration), start) for iteration in range(self.trip_count)]
+        return [
+            self._load(emission, self._position(emission, iteration), start) for iteration in range(self.trip_count)
+        ]
 
     def put(self, emission: Emission, values: list[Value], stage: Value) -> None:
         """Store what `fetch` returned.
@@ -103,11 +105,11 @@ class Slice:
         builder, size = emission.builder, self.layout.type.size_bytes
         for iteration, value in enumerate(values):
             emission.enter()
-            at = emission.value(self.layout.place(*self._place(emission, iteration)))
+            at = emission.value(self.layout.offset(*self._position(emission, iteration)))
             builder.store(value, builder.gep(self.layout.stored, stage, at), align=self._run * size)
             emission.leave()
 
-    def _place(self, emission: Emission, iteration: int) -> tuple[Index, Index]:
+    def _position(self, emission: Emission, iteration: int) -> tuple[Index, Index]:
         """Where in the slice a piece of the thread's begins: position and depth."""
         layout = self.layout
         number = emission.opaque(grid.thread(emission.builder), self.threads).plus(iteration * self.threads)
@@ -119,7 +121,9 @@ class Slice:
         position, depth = found if self.side.is_deep else reversed(found)
         return position.times(across), depth.times(deep)
 
-    def _where(self, emission: Emission, at: tuple[Index, Index], start: Place) -> tuple[Place, list[Value | None]]:
+    def _where(
+        self, emission: Emission, at: tuple[Index, Index], start: Position
+    ) -> tuple[Position, list[Value | None]]:
         """An element of the operand by its place in the slice, and whether it is inside the operand."""
         batch, free, first = start
         bounds = [(free + at[0], self.side.count), (first + at[1], self.product.depth)]
@@ -128,13 +132,13 @@ class Slice:
         row, depth = (emission.opaque(emission.value(index), bound) for index, bound in bounds)
         return (batch, row, depth), conditions
 
-    def _copy(self, emission: Emission, at: tuple[Index, Index], start: Place, stage: Value) -> None:
+    def _copy(self, emission: Emission, at: tuple[Index, Index], start: Position, stage: Value) -> None:
         """Copy a piece by `cp.async`; one that is not inside reads nothing and is filled with zeros."""
         builder, layout = emission.builder, self.layout
         values = elemental_of(self.product.kernel, emission)
         emission.narrow = self.side.divides
-        place, conditions = self._where(emission, at, start)
-        indices, more = self.side.at(values, place)
+        position, conditions = self._where(emission, at, start)
+        indices, more = self.side.at(values, position)
         condition = all_of(builder, [*conditions, *more])
         offset = emission.value(linear(indices, self._source.array.dims))
         emission.narrow = False
@@ -142,7 +146,7 @@ class Slice:
             offset = builder.select(condition, offset, integer(0))
         leaf = arguments(self.product.kernel).inputs[dict(self.product.kernel.leaves)[self._source]]
         source = builder.cast("addrspacecast", builder.gep(layout.stored, leaf, offset), "ptr addrspace(1)")
-        target = builder.gep(layout.stored, stage, emission.value(layout.place(*at)))
+        target = builder.gep(layout.stored, stage, emission.value(layout.offset(*at)))
         size = self._run * layout.type.size_bytes
         # Only whole words can go around the first cache, in which nobody looks for them again.
         name = f"llvm.nvvm.cp.async.{'cg' if size == _WORD_BYTES else 'ca'}.shared.global.{size}"
@@ -152,24 +156,24 @@ class Slice:
             name += ".s"
         builder.call(builder.module.declare(name, "void", [value.type for value in given]), "void", given)
 
-    def _load(self, emission: Emission, at: tuple[Index, Index], start: Place) -> Value:
+    def _load(self, emission: Emission, at: tuple[Index, Index], start: Position) -> Value:
         """A piece in one register, or one vector of them."""
         builder, layout = emission.builder, self.layout
-        place, conditions = self._where(emission, at, start)
+        position, conditions = self._where(emission, at, start)
         type_ = layout.stored if self._run == 1 else vector_type(layout.stored, self._run)
 
         def load() -> Value:
             emission.enter()
-            found = [self._element(emission, place, number) for number in range(self._run)]
+            found = [self._element(emission, position, number) for number in range(self._run)]
             emission.leave()
             return _joined(builder, found, type_)
 
         return _where(builder, all_of(builder, conditions), load, type_)
 
-    def _element(self, emission: Emission, place: Place, number: int) -> Value:
+    def _element(self, emission: Emission, position: Position, number: int) -> Value:
         """An element of a piece, in the form in which it lies in shared memory."""
         builder, layout = emission.builder, self.layout
-        batch, free, depth = place
+        batch, free, depth = position
         free, depth = (free, depth.plus(number)) if layout.is_deep else (free.plus(number), depth)
         values = elemental_of(self.product.kernel, emission)
         indices, conditions = self.side.at(values, (batch, free, depth))

@@ -50,20 +50,23 @@ Read = Callable[[Builder, Value], Complex]
 
 def _passes(given: Given) -> Plan:
     """The plan of a pass for each dimension, short lines in shared memory and long ones in the workspace."""
-    kernel, parts = given.kernel, fourier.passes(given.kernel)
-    long = [part for part in parts if part.length > _LONGEST_SHARED]
+    kernel, passes = given.kernel, fourier.passes(given.kernel)
+    long = [fft_pass for fft_pass in passes if fft_pass.length > _LONGEST_SHARED]
     half_bytes = _ELEMENT_BYTES * max(map(_elements, long), default=0)
 
     def emit(module: Module) -> Launches:
         launches: list[Launch] = []
-        for number, part in enumerate(parts):
-            form = _Convolution if _is_convolved(part) else _Lines
-            line = form(module, kernel, part, f"_{number}", half_bytes)
-            launches += line.in_workspace() if part in long else [line.in_shared()]
+        for number, fft_pass in enumerate(passes):
+            form = _Convolution if _is_convolved(fft_pass) else _Lines
+            line = form(module, kernel, fft_pass, f"_{number}", half_bytes)
+            launches += line.in_workspace() if fft_pass in long else [line.in_shared()]
         return tuple(launches)
 
     workspace = fourier.between_bytes(kernel) + 2 * half_bytes
-    lengths = {"lengths": [part.length for part in parts], "in_workspace": [part.length for part in long]}
+    lengths = {
+        "lengths": [fft_pass.length for fft_pass in passes],
+        "in_workspace": [fft_pass.length for fft_pass in long],
+    }
     return planned(emit, workspace_bytes=workspace, details=lengths)
 
 
@@ -71,14 +74,18 @@ FFT = Kind((Strategy("passes", _passes),), Given)
 """Fourier transform kernels."""
 
 
-def _is_convolved(part: Pass) -> bool:
-    return part.length > _LONGEST_SHARED and max(stage.factor for stage in _stages(part.length)) > _LARGEST_FACTOR
+def _is_convolved(fft_pass: Pass) -> bool:
+    return (
+        fft_pass.length > _LONGEST_SHARED and max(stage.factor for stage in _stages(fft_pass.length)) > _LARGEST_FACTOR
+    )
 
 
-def _elements(part: Pass) -> int:
+def _elements(fft_pass: Pass) -> int:
     """How many elements a pass in the workspace works on."""
     return (
-        (part.lines + 1) * fourier.convolution_length(part.length) if _is_convolved(part) else part.lines * part.length
+        (fft_pass.lines + 1) * fourier.convolution_length(fft_pass.length)
+        if _is_convolved(fft_pass)
+        else fft_pass.lines * fft_pass.length
     )
 
 
@@ -112,7 +119,7 @@ class _Stage:
             wraps = builder.compare("sge", following, limit)
             following = builder.select(wraps, builder.sub(following, limit), following)
             term.carry(total.re.value, total.im.value, following)
-        return Complex(*(Term(builder, part) for part in term.results[:2]))
+        return Complex(*(Term(builder, component) for component in term.results[:2]))
 
 
 def _stages(length: int) -> Iterator[_Stage]:
@@ -132,15 +139,15 @@ def _least_factor(number: int) -> int:
 class _Lines(Transform):
     """The lines of one pass."""
 
-    def __init__(self, module: Module, kernel: Kernel, part: Pass, suffix: str, half_bytes: int) -> None:
-        super().__init__(kernel, part, arguments(kernel).workspace)
+    def __init__(self, module: Module, kernel: Kernel, fft_pass: Pass, suffix: str, half_bytes: int) -> None:
+        super().__init__(kernel, fft_pass, arguments(kernel).workspace)
         self.module, self.suffix = module, suffix
         self.half_bytes = half_bytes
-        self.stored = part.target_shape.dims[part.dimension]
+        self.stored = fft_pass.target_shape.dims[fft_pass.dimension]
 
     def in_shared(self) -> Launch:
         """Lines by blocks, as many as have a thread for each element."""
-        length, lines = self.part.length, self.part.lines
+        length, lines = self.fft_pass.length, self.fft_pass.lines
         together = max(1, min(grid.BLOCK // length, lines))
         threads = min(grid.BLOCK, -(-together * length // grid.WARP) * grid.WARP)
         builder = grid.begin(self.module, self.kernel, threads, self.suffix, talks=True)
@@ -150,17 +157,17 @@ class _Lines(Transform):
         first = builder.mul(grid.block(builder), integer(together))
         end = builder.smin(builder.sub(integer(lines), first), integer(together))
         count = builder.mul(end, integer(length))
-        with grid.strided(builder, integer(0), count, threads) as place:
-            line, number = builder.udivrem(place, integer(length))
-            self._put(builder, halves[0], place, self._given(builder, builder.add(first, line), number))
+        with grid.strided(builder, integer(0), count, threads) as position:
+            line, number = builder.udivrem(position, integer(length))
+            self._put(builder, halves[0], position, self._given(builder, builder.add(first, line), number))
         for stage in _stages(length):
             grid.barrier(builder)
-            with grid.strided(builder, integer(0), count, threads) as place:
-                self._put(builder, halves[1], place, self._after(builder, stage, place, self._from(halves[0])))
+            with grid.strided(builder, integer(0), count, threads) as position:
+                self._put(builder, halves[1], position, self._after(builder, stage, position, self._from(halves[0])))
             halves.reverse()
         grid.barrier(builder)
-        with grid.strided(builder, integer(0), builder.mul(end, integer(self.stored)), threads) as place:
-            line, number = builder.udivrem(place, integer(self.stored))
+        with grid.strided(builder, integer(0), builder.mul(end, integer(self.stored)), threads) as position:
+            line, number = builder.udivrem(position, integer(self.stored))
             source = builder.add(builder.mul(line, integer(length)), number)
             self._deliver(builder, builder.add(first, line), number, self._get(builder, halves[0], source))
         builder.ret()
@@ -168,25 +175,25 @@ class _Lines(Transform):
 
     def in_workspace(self) -> Iterator[Launch]:
         """All lines at once, a thread for each element: first as they are given, then stage by stage."""
-        length, lines = self.part.length, self.part.lines
+        length, lines = self.fft_pass.length, self.fft_pass.lines
 
-        def load(builder: Builder, place: Value) -> None:
-            line, number = builder.udivrem(place, integer(length))
-            self._put(builder, self._half(builder, 0), place, self._given(builder, line, number))
+        def load(builder: Builder, position: Value) -> None:
+            line, number = builder.udivrem(position, integer(length))
+            self._put(builder, self._half(builder, 0), position, self._given(builder, line, number))
 
         yield self._for_each(lines * length, load, "load")
         *stages, last = _stages(length)
         step_number = 0
         for step_number, stage in enumerate(stages, 1):
 
-            def step(builder: Builder, place: Value, step_number: int = step_number, stage: _Stage = stage) -> None:
-                value = self._after(builder, stage, place, self._from(self._half(builder, step_number - 1)))
-                self._put(builder, self._half(builder, step_number), place, value)
+            def step(builder: Builder, position: Value, step_number: int = step_number, stage: _Stage = stage) -> None:
+                value = self._after(builder, stage, position, self._from(self._half(builder, step_number - 1)))
+                self._put(builder, self._half(builder, step_number), position, value)
 
             yield self._for_each(lines * length, step, f"stage{step_number}")
 
-        def finish(builder: Builder, place: Value) -> None:
-            line, number = builder.udivrem(place, integer(self.stored))
+        def finish(builder: Builder, position: Value) -> None:
+            line, number = builder.udivrem(position, integer(self.stored))
             at = builder.add(builder.mul(line, integer(length)), number)
             value = self._after(builder, last, at, self._from(self._half(builder, step_number)))
             self._deliver(builder, line, number, value)
@@ -202,11 +209,11 @@ class _Lines(Transform):
 
     def _from(self, source: Value) -> Read:
         """Elements as they are in memory."""
-        return lambda builder, place: self._get(builder, source, place)
+        return lambda builder, position: self._get(builder, source, position)
 
-    def _after(self, builder: Builder, stage: _Stage, place: Value, given: Read) -> Complex:
+    def _after(self, builder: Builder, stage: _Stage, position: Value, given: Read) -> Complex:
         """The element of a place behind a stage, from what is at places before it."""
-        line, number = builder.udivrem(place, integer(stage.length))
+        line, number = builder.udivrem(position, integer(stage.length))
         start = builder.mul(line, integer(stage.length))
 
         def read(builder: Builder, at: Value) -> Complex:
@@ -241,7 +248,7 @@ class _Convolution(_Lines):
 
     def in_workspace(self) -> Iterator[Launch]:
         """Elements times chirps, a transform of them and of the chirps, and one of their products."""
-        lines, room = self.part.lines, fourier.convolution_length(self.part.length)
+        lines, room = self.fft_pass.lines, fourier.convolution_length(self.fft_pass.length)
         yield self._for_each((lines + 1) * room, self._load, "load")
         stages = list(_stages(room))
         for step_number, stage in enumerate(stages, 1):
@@ -253,34 +260,38 @@ class _Convolution(_Lines):
             )
         step_number = 2 * len(stages) - 1
 
-        def finish(builder: Builder, place: Value) -> None:
-            line, number = builder.udivrem(place, integer(self.stored))
+        def finish(builder: Builder, position: Value) -> None:
+            line, number = builder.udivrem(position, integer(self.stored))
             at = builder.add(builder.mul(line, integer(room)), number)
             value = _conjugate(self._after(builder, last, at, self._at(builder, step_number)))
             self._deliver(builder, line, number, value * self._chirp(builder, number))
 
         yield self._for_each(lines * self.stored, finish, "last")
 
-    def _load(self, builder: Builder, place: Value) -> None:
-        length, lines, room = self.part.length, self.part.lines, fourier.convolution_length(self.part.length)
-        line, number = builder.udivrem(place, integer(room))
+    def _load(self, builder: Builder, position: Value) -> None:
+        length, lines, room = (
+            self.fft_pass.length,
+            self.fft_pass.lines,
+            fourier.convolution_length(self.fft_pass.length),
+        )
+        line, number = builder.udivrem(position, integer(room))
         target = self._half(builder, 0)
         nothing = Term(builder, floating(0.0, "double"))
-        self._put(builder, target, place, Complex(nothing, nothing))
+        self._put(builder, target, position, Complex(nothing, nothing))
         # Chirps stand around the first one, backwards from the end too.
         distance = builder.smin(number, builder.sub(integer(room), number))
         within = builder.compare("slt", distance, integer(length))
         with builder.when(builder.binary("and", builder.compare("eq", line, integer(lines)), within), "chirp"):
-            self._put(builder, target, place, _conjugate(self._chirp(builder, distance)))
+            self._put(builder, target, position, _conjugate(self._chirp(builder, distance)))
         within = builder.compare("slt", number, integer(length))
         with builder.when(builder.binary("and", builder.compare("slt", line, integer(lines)), within), "element"):
             value = self._given(builder, line, number) * self._chirp(builder, number)
-            self._put(builder, target, place, value)
+            self._put(builder, target, position, value)
 
     def _step(self, stage: _Stage, step_number: int, count: int, given: Callable[[Builder, int], Read]) -> Launch:
-        def step(builder: Builder, place: Value) -> None:
-            value = self._after(builder, stage, place, given(builder, step_number - 1))
-            self._put(builder, self._half(builder, step_number), place, value)
+        def step(builder: Builder, position: Value) -> None:
+            value = self._after(builder, stage, position, given(builder, step_number - 1))
+            self._put(builder, self._half(builder, step_number), position, value)
 
         return self._for_each(count, step, f"stage{step_number}")
 
@@ -290,17 +301,17 @@ class _Convolution(_Lines):
 
     def _products(self, builder: Builder, step_number: int) -> Read:
         """Conjugates of transformed lines times transformed chirps: a transform of these is, conjugated, an inverse."""
-        room, source = fourier.convolution_length(self.part.length), self._half(builder, step_number)
+        room, source = fourier.convolution_length(self.fft_pass.length), self._half(builder, step_number)
 
-        def product(builder: Builder, place: Value) -> Complex:
-            _, number = builder.udivrem(place, integer(room))
-            chirps = self._get(builder, source, builder.add(integer(self.part.lines * room), number))
-            return _conjugate(self._get(builder, source, place) * chirps).scaled(1 / room)
+        def product(builder: Builder, position: Value) -> Complex:
+            _, number = builder.udivrem(position, integer(room))
+            chirps = self._get(builder, source, builder.add(integer(self.fft_pass.lines * room), number))
+            return _conjugate(self._get(builder, source, position) * chirps).scaled(1 / room)
 
         return product
 
     def _chirp(self, builder: Builder, number: Value) -> Complex:
-        order = 2 * self.part.length
+        order = 2 * self.fft_pass.length
         power = builder.binary("urem", builder.mul(number, number), integer(order))
         return self._root(builder, power, order)
 
@@ -311,5 +322,7 @@ def _conjugate(number: Complex) -> Complex:
 
 def _table(builder: Builder, name: str, values: Array) -> Value:
     """A constant array of complex numbers, written once."""
-    literals = ", ".join(str(floating(part, "double")) for value in values for part in (value.real, value.imag))
+    literals = ", ".join(
+        str(floating(component, "double")) for value in values for component in (value.real, value.imag)
+    )
     return builder.module.define_global(name, f"internal constant [{2 * len(values)} x double] [{literals}], align 64")

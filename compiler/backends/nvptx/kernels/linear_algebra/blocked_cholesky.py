@@ -83,8 +83,8 @@ class _Blocked:
 
     def _panel(self) -> str:
         builder = grid.begin(self.module, self.kernel, _THREADS, "_panel", numbers=["first", "parts"], talks=True)
-        first, parts = Value(I64, "%first"), Value(I64, "%parts")
-        matrix, part = builder.udivrem(grid.block(builder), parts)
+        first, chunks = Value(I64, "%first"), Value(I64, "%parts")
+        matrix, chunk = builder.udivrem(grid.block(builder), chunks)
         mine, left = grid.thread(builder), self._left(builder, matrix)
         factor = self.form.matrices(builder, matrix)[1]
         width = builder.smin(builder.sub(integer(self.size), first), integer(_PANEL))
@@ -120,13 +120,13 @@ class _Blocked:
                 rest = self._less(builder, shared.load(row, other.index), shared, (row, other.index, column))
                 shared.store(row, other.index, rest)
         grid.barrier(builder)
-        is_first = builder.compare("eq", part, integer(0))
+        is_first = builder.compare("eq", chunk, integer(0))
         with (
             builder.when(builder.binary("and", is_first, builder.compare("slt", mine, width)), "keep"),
             builder.loop(integer(0), builder.add(mine, integer(1)), name="kept", nonempty=True) as loop,
         ):
             factor.store(builder.add(first, mine), builder.add(first, loop.index), shared.load(mine, loop.index))
-        self._rows(builder, (left, factor, shared), first, builder.add(builder.mul(part, integer(_THREADS)), mine))
+        self._rows(builder, (left, factor, shared), first, builder.add(builder.mul(chunk, integer(_THREADS)), mine))
         builder.ret()
         return builder.function.name
 

@@ -139,16 +139,16 @@ def _solve_by_blocks(module: Module, kernel: Kernel, form: Substitution) -> Laun
     with builder.loop(integer(0), size, name="unknown", nonempty=True) as step:
         row = step.index if form.is_lower else builder.sub(integer(form.size - 1), step.index)
         # Two places in turn: one barrier keeps the next unknown from those who still read this one.
-        place = builder.gep("double", found, builder.binary("and", step.index, integer(1)))
+        slot = builder.gep("double", found, builder.binary("and", step.index, integer(1)))
         owner = builder.binary("and", row, integer(threads - 1))
         with builder.when(builder.compare("eq", owner, mine), "owner"):
             value = builder.load("double", builder.gep("double", left, row), align=8)
             if not form.unit_diagonal:
                 value = builder.binary("fdiv", value, factor.load(row, row))
             solution.store(row, column, value)
-            builder.store(solution.load(row, column), place, align=8)
+            builder.store(solution.load(row, column), slot, align=8)
         grid.barrier(builder)
-        unknown = builder.load("double", place, align=8)
+        unknown = builder.load("double", slot, align=8)
         following = builder.add(row, integer(1))
         ahead = builder.binary("and", builder.sub(mine, following), integer(threads - 1))
         known = (builder.add(following, ahead), size) if form.is_lower else (mine, row)

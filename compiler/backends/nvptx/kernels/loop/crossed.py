@@ -120,9 +120,9 @@ class _Tile:
                     pointer = arguments(self.found.kernel).inputs[dict(self.found.kernel.leaves)[access.leaf]]
                     source = builder.gep(stored, pointer, emission.value(access.at(counters)))
                     size = access.leaf.array.element_type.size_bytes
-                    place = emission.value(inner.times(_pitch(size)) + self.lane)
+                    position = emission.value(inner.times(_pitch(size)) + self.lane)
                     builder.store(
-                        builder.load(stored, source, align=size), builder.gep(stored, buffer, place), align=size
+                        builder.load(stored, source, align=size), builder.gep(stored, buffer, position), align=size
                     )
 
     def store(self) -> None:

@@ -33,25 +33,25 @@ def _emit(module: Module, kernel: Kernel) -> Launch:
 
     def element(builder: Builder, number: Value) -> None:
         emission = Emission(builder)
-        place = emission.opaque(number, size)
-        indices = nest.coordinates(emission, place, form.dims)
+        position = emission.opaque(number, size)
+        indices = nest.coordinates(emission, position, form.dims)
         values = elemental_of(kernel, emission)
         for result in results(kernel, form.rows):
-            _fill(values, result, place)
+            _fill(values, result, position)
 
         def write(iteration: Elemental) -> None:
             for result in results(kernel, form.rows):
                 row = row_written(form, iteration, result[0])
-                store_in_row(form, emission, result, (row, place), iteration.value(form.row(result[0]), indices))
+                store_in_row(form, emission, result, (row, position), iteration.value(form.row(result[0]), indices))
 
         state = values.loop(form, indices, write)
         for piece, output in results(kernel, form.arrays):
-            store(emission, form.initial[piece].array, state[piece], output, place)
+            store(emission, form.initial[piece].array, state[piece], output, position)
         for piece, output in results(kernel, form.scalars):
             with builder.when(builder.compare("eq", number, integer(0)), "first"):
                 store(Emission(builder), form.initial[piece].array, state[piece], output, ZERO)
 
-    def _fill(values: Elemental, result: tuple[int, Value], place: Index) -> None:
+    def _fill(values: Elemental, result: tuple[int, Value], position: Index) -> None:
         """Give a column's rows their initial values, where the iterations may leave some out."""
         emission, initial = values.emission, form.initial[result[0]]
         if form.writes_all(result[0]):
@@ -60,8 +60,8 @@ def _emit(module: Module, kernel: Kernel) -> Launch:
         with emission.builder.loop(integer(0), integer(count), name="row", nonempty=True) as rows:
             emission.enter()
             row = emission.opaque(rows.index, count)
-            value = values.value(initial, (row, *nest.coordinates(emission, place, form.dims)))
-            store_in_row(form, emission, result, (row, place), value)
+            value = values.value(initial, (row, *nest.coordinates(emission, position, form.dims)))
+            store_in_row(form, emission, result, (row, position), value)
             emission.leave()
 
     return grid.for_each(module, kernel, size, element)

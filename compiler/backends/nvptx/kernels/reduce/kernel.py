@@ -201,10 +201,10 @@ class _Emitter:
         number = builder.add(emission.value(strip.times(grid.WARP)), lane)
         # Lanes beyond the last result do its work again, and do not store it.
         kept = emission.opaque(builder.umin(number, integer(form.kept - 1)), form.kept)
-        part = nest.share(builder, self.length, emission.value(chunk), integer(chunks))
+        chunk_range = nest.share(builder, self.length, emission.value(chunk), integer(chunks))
         values = self._strided(
             emission,
-            shared(builder, part, (warp, warps), in_order=self.team.in_order),
+            shared(builder, chunk_range, (warp, warps), in_order=self.team.in_order),
             (self.length, self._at_once(self.length // chunks // warps, 1)),
             self._elements(kept),
         )
@@ -226,12 +226,12 @@ class _Emitter:
         form, team = self.form, self.team
         builder = grid.begin(self.module, form.kernel, team.block)
         emission = Emission(builder)
-        place = team.place(emission, form.kept)
-        elements = self._elements(place.row)
-        pieces = team.pieces(emission, place.number)
+        lane = team.position(emission, form.kept)
+        elements = self._elements(lane.row)
+        pieces = team.pieces(emission, lane.number)
         total = team.fold(emission, pieces, lambda position: elements(emission, position), form.combine)
         total = team.reduce(form.kernel.name, emission, (total, form.types), form.combine)
-        self._finish(emission, place.is_first(builder), place.row, total)
+        self._finish(emission, lane.is_first(builder), lane.row, total)
         builder.ret()
         return Launch(builder.function.name, grid.blocks_for(form.kept, team.rows), team.block)
 
@@ -255,9 +255,9 @@ class _Emitter:
         emission = Emission(builder)
         number = Variable(grid.block(builder), form.kept * chunks)
         chunk, kept = emission.divide(whole(number), form.kept)
-        part = nest.share(builder, self.pieces, emission.value(chunk), integer(chunks))
+        chunk_range = nest.share(builder, self.pieces, emission.value(chunk), integer(chunks))
         trip_count = self.pieces // chunks // threads
-        result = self._block(emission, part, (self.pieces, trip_count), threads, self._piece(kept))
+        result = self._block(emission, chunk_range, (self.pieces, trip_count), threads, self._piece(kept))
         with builder.when(builder.compare("eq", grid.thread(builder), integer(0)), "first"):
             emission.enter()
             form.store_partials(emission, whole(number), chunks, result)
@@ -327,12 +327,12 @@ class _Emitter:
         return at
 
     def _block(
-        self, emission: Emission, part: nest.Range, extent: tuple[int, int], threads: int, elements: Elements
+        self, emission: Emission, chunk: nest.Range, extent: tuple[int, int], threads: int, elements: Elements
     ) -> list[Value]:
-        """Reduce `part` of so many elements, of which each thread has one, or so many, at least; right in thread 0."""
+        """Reduce `chunk` of so many elements, of which each thread has one, or so many, at least; right in thread 0."""
         builder, (count, trip_count) = emission.builder, extent
         at_once = self._at_once(trip_count, self.team.neighbours)
-        mine = shared(builder, part, (grid.thread(builder), threads), in_order=self.team.in_order)
+        mine = shared(builder, chunk, (grid.thread(builder), threads), in_order=self.team.in_order)
         values = self._strided(emission, mine, (count, at_once), elements)
         return Block(self.form.kernel.name, threads, self.form.types).reduce(emission, values, self.form.combine)
 
@@ -353,7 +353,7 @@ class _Emitter:
 
         def several(position: Value, many: int) -> list[Value]:
             at = [builder.add(position, integer(number * step)) for number in range(many)]
-            found = [elements(emission, emission.opaque(place, count)) for place in at]
+            found = [elements(emission, emission.opaque(at_, count)) for at_ in at]
             return reduce(lambda left, right: self.form.combine(emission, left, right), found)
 
         values = several(first, at_once)

@@ -16,7 +16,7 @@ from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.dot.matrix_product import all_of
 from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.backends.nvptx.kernels.strategy import Given, Kind, Plan, Strategy, planned
-from compiler.backends.nvptx.kernels.teams.team import Piece, Place, Team, shared
+from compiler.backends.nvptx.kernels.teams.team import Piece, Team, TeamPosition, shared
 from compiler.backends.nvptx.kernels.teams.tree import Block, power_of_two, spread
 from compiler.backends.strategy import Declined
 from compiler.codegen import element, nest
@@ -89,20 +89,20 @@ def _team(rows: Rows) -> Team | None:
 def _in_registers(module: Module, rows: Rows, team: Team) -> Launch:
     builder = grid.begin(module, rows.kernel, team.block)
     emission = Emission(builder)
-    place = team.place(emission, rows.count)
+    team_position = team.position(emission, rows.count)
     kept: dict[tuple[Instruction, Index], Value] = {}
     values = RowValues(
         rows,
         emission,
-        place.row,
+        team_position.row,
         lambda value, position: kept[value, position],
         lambda value, position, result: kept.__setitem__((value, position), result),
     )
-    pieces = list(team.pieces(emission, place.number))
+    pieces = list(team.pieces(emission, team_position.number))
     for number, phase in enumerate(rows.phases):
         initial = values.enter(phase)
         if not phase.reduces:
-            _store(values, phase, pieces, place)
+            _store(values, phase, pieces, team_position)
             continue
 
         def combine(_: Emission, left: Sequence[Value], right: Sequence[Value], phase: Phase = phase) -> list[Value]:
@@ -116,7 +116,7 @@ def _in_registers(module: Module, rows: Rows, team: Team) -> Launch:
         total = team.reduce(f"{rows.kernel.name}.{number}", emission, (total, types), combine)
         total = team.spread(builder, total)
         values.leave(phase, values.combine(phase, initial, total))
-    with builder.when(place.is_first(builder), "first"):
+    with builder.when(team_position.is_first(builder), "first"):
         emission.enter()
         values.store_row_results()
         emission.leave()
@@ -124,12 +124,12 @@ def _in_registers(module: Module, rows: Rows, team: Team) -> Launch:
     return Launch(builder.function.name, grid.blocks_for(rows.count, team.rows), team.block)
 
 
-def _store(values: RowValues, phase: Phase, pieces: Sequence[Piece], place: Place) -> None:
+def _store(values: RowValues, phase: Phase, pieces: Sequence[Piece], team_position: TeamPosition) -> None:
     """Compute and store the full-shape roots: all elements of a piece, then their stores, which become one word's."""
     emission = values.emission
     for positions, inside in pieces:
         found = [values.elements(phase, position) for position in positions]
-        condition = all_of(emission.builder, [inside, place.exists])
+        condition = all_of(emission.builder, [inside, team_position.exists])
         with emission.builder.when(condition, "inside") if condition else nullcontext():
             emission.enter()
             for position, row in zip(positions, found, strict=True):

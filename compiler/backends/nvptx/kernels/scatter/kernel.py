@@ -211,16 +211,16 @@ def _update(module: Module, kernel: Kernel, write: scattering.Write | None) -> L
     window: Sequence[int] = kernel.roots[0].attributes.get("update_window_dims", ())
     # Window by window, whatever order the updates lie in.
     ordered = sorted((d for d in range(len(dims)) if d not in parallel), key=lambda d: (d in window, d))
-    threads, trip_count = (math.prod(dims[d] for d in part) for part in (parallel, ordered))
+    threads, trip_count = (math.prod(dims[d] for d in dims_) for dims_ in (parallel, ordered))
 
     def update(builder: Builder, number: Value) -> None:
         emission = Emission(builder)
 
         def step(counters: list[Value], _: list[Value]) -> list[Value]:
             at: dict[int, Index] = {}
-            for part, value, count in ((parallel, number, threads), (ordered, counters[0], trip_count)):
-                sizes = [dims[d] for d in part]
-                at.update(zip(part, reshape(emission, (emission.opaque(value, count),), (count,), sizes), strict=True))
+            for dims_, value, count in ((parallel, number, threads), (ordered, counters[0], trip_count)):
+                sizes = [dims[d] for d in dims_]
+                at.update(zip(dims_, reshape(emission, (emission.opaque(value, count),), (count,), sizes), strict=True))
             scattering.apply_update(kernel, emission, tuple(at[d] for d in range(len(dims))), write)
             return []
 

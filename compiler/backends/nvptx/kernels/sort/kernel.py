@@ -1,12 +1,12 @@
-"""Sort kernels: every line along the sorted dimension by a stable merge sort in which each element finds its place.
+"""Sort kernels: every line along the sorted dimension by a stable merge sort in which each element finds its position.
 
 In a merge of two sorted runs a thread makes one element of the result, which it finds by itself (`merge_path`), so all
 threads work at once.  Where a comparator orders by a key, elements are compared by that, and a thread makes several.
 Lines lie one behind the other in two halves of the workspace, merged back and forth.  Short lines are a block's, all in
-one launch; of long ones blocks sort parts in one launch, and then every width is a launch over everything.
+one launch; of long ones blocks sort chunks in one launch, and then every width is a launch over everything.
 
-Where only the first few of long lines are read (top-k), blocks sort parts of the lines and the next launch sorts what
-is first in those, until a line is a block's.  Parts stay in the order of the line, so equal elements do too.
+Where only the first few of long lines are read (top-k), blocks sort chunks of the lines and the next launch sorts what
+is first in those, until a line is a block's.  Chunks stay in the order of the line, so equal elements do too.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from compiler.ir.types import ElementType
 _SHORT = 2048
 """Lines up to this length are sorted by one block."""
 
-_PART_LEVELS = 10
-"""Merges until a part is one run."""
-_PART = 1 << _PART_LEVELS
-"""So many elements of a longer line are first sorted by a block: longer parts leave too few blocks for a GPU."""
+_CHUNK_LEVELS = 10
+"""Merges until a chunk is one run."""
+_CHUNK = 1 << _CHUNK_LEVELS
+"""So many elements of a longer line are first sorted by a block: longer chunks leave too few blocks for a GPU."""
 
 _SINGLE_LEVELS = 3
 """Merges in which each thread makes one element: runs are still too short for several."""
@@ -46,7 +46,7 @@ _TOGETHER = 1 << _SINGLE_LEVELS
 """So many elements that lie behind each other a thread makes, from one bisection, once runs are as long as that."""
 
 _FEW = _SHORT // 8
-"""So many of a line are few: parts of which those are kept shrink quickly."""
+"""So many of a line are few: chunks of which those are kept shrink quickly."""
 
 
 class SortGiven(Given):
@@ -74,11 +74,11 @@ def _whole(given: SortGiven) -> Plan | Declined:
 
 
 def _first(given: SortGiven) -> Plan | Declined:
-    """The plan of the first of each part of a line, and of these the first."""
+    """The plan of the first of each chunk of a line, and of these the first."""
     first = given.seen.results.read
     if first > _FEW:
         return Declined(f"more than {_FEW} elements of a line are read")
-    return given.plan(lambda sorter: sorter.first_of_parts(first), copies=4)
+    return given.plan(lambda sorter: sorter.first_of_chunks(first), copies=4)
 
 
 def _merges(given: SortGiven) -> Plan:
@@ -99,36 +99,36 @@ SORT = Kind(
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
+class _Chunks:
     """Lines cut into parts.
 
     Attributes:
         length: elements of a line.
-        size: elements of each part, but for the last, which may have fewer.
-        first: how many of each part are read afterwards.
+        size: elements of each chunk, but for the last, which may have fewer.
+        first: how many of each chunk are read afterwards.
         pair: in which pair of halves of the workspace they are sorted.
-        before: the parts whose first elements these lines are made of; None for the operands.
+        before: the chunks whose first elements these lines are made of; None for the operands.
     """
 
     length: int
     size: int
     first: int = 0
     pair: int = 0
-    before: _Parts | None = None
+    before: _Chunks | None = None
 
     @property
     def count(self) -> int:
-        """Parts of a line."""
+        """Chunks of a line."""
         return -(-self.length // self.size)
 
     @property
     def levels(self) -> int:
-        """Merges until a part is one run."""
+        """Merges until a chunk is one run."""
         return (self.size - 1).bit_length()
 
     @property
     def half(self) -> int:
-        """Where in the workspace the sorted parts are."""
+        """Where in the workspace the sorted chunks are."""
         return 2 * self.pair + self.levels % 2
 
 
@@ -158,62 +158,62 @@ class _Sorter:
 
     def whole_lines(self) -> Launch:
         """Each block sorts one line."""
-        return self._sort_parts(_Parts(self.length, self.length), "", self.results.read)
+        return self._sort_chunks(_Chunks(self.length, self.length), "", self.results.read)
 
-    def first_of_parts(self, first: int) -> list[Launch]:
-        """Blocks sort parts of the lines, then what is first in each part, until a line is one part."""
+    def first_of_chunks(self, first: int) -> list[Launch]:
+        """Blocks sort chunks of the lines, then what is first in each chunk, until a line is one chunk."""
         length, before = self.length, None
         launches: list[Launch] = []
         while True:
-            parts = _Parts(length, -(-length // -(-length // _SHORT)), first, len(launches) % 2, before)
-            stores = first if parts.count == 1 else 0
-            launches.append(self._sort_parts(parts, f"_{len(launches)}", stores))
+            chunks = _Chunks(length, -(-length // -(-length // _SHORT)), first, len(launches) % 2, before)
+            stores = first if chunks.count == 1 else 0
+            launches.append(self._sort_chunks(chunks, f"_{len(launches)}", stores))
             if stores:
                 return launches
-            last = length - (parts.count - 1) * parts.size
-            length, before = (parts.count - 1) * first + min(first, last), parts
+            last = length - (chunks.count - 1) * chunks.size
+            length, before = (chunks.count - 1) * first + min(first, last), chunks
 
-    def _sort_parts(self, parts: _Parts, suffix: str, stores: int) -> Launch:
-        """Each block sorts a part of a line, and stores so many of it."""
-        threads = min(grid.BLOCK, max(grid.WARP, 1 << (parts.size - 1).bit_length()))
+    def _sort_chunks(self, chunks: _Chunks, suffix: str, stores: int) -> Launch:
+        """Each block sorts a chunk of a line, and stores so many of it."""
+        threads = min(grid.BLOCK, max(grid.WARP, 1 << (chunks.size - 1).bit_length()))
         builder = grid.begin(self.module, self.kernel, threads, suffix, talks=True)
-        line, part = builder.udivrem(grid.block(builder), integer(parts.count))
+        line, chunk = builder.udivrem(grid.block(builder), integer(chunks.count))
         line = builder.mul(line, integer(self.length))
-        first = builder.mul(part, integer(parts.size))
-        length = builder.smin(builder.sub(integer(parts.length), first), integer(parts.size))
+        first = builder.mul(chunk, integer(chunks.size))
+        length = builder.smin(builder.sub(integer(chunks.length), first), integer(chunks.size))
         start = builder.add(line, first)
-        arrays = self._arrays(builder, integer(2 * parts.pair))
+        arrays = self._arrays(builder, integer(2 * chunks.pair))
         with grid.strided(builder, integer(0), length, threads) as number:
-            values = self._source(builder, parts.before, line, builder.add(first, number))
+            values = self._source(builder, chunks.before, line, builder.add(first, number))
             self._put(builder, arrays, builder.add(start, number), values)
-        several = self.key is not None and parts.size >= 2 * threads
-        single = min(parts.levels, _SINGLE_LEVELS) if several else parts.levels
+        several = self.key is not None and chunks.size >= 2 * threads
+        single = min(chunks.levels, _SINGLE_LEVELS) if several else chunks.levels
         with builder.loop(integer(0), integer(single), name="level") as level:
             grid.barrier(builder)
             with grid.strided(builder, integer(0), length, threads) as number:
-                self._merge(builder, (level.index, parts.pair), (start, length), number)
-        with builder.loop(integer(single), integer(parts.levels), name="level") as level:
+                self._merge(builder, (level.index, chunks.pair), (start, length), number)
+        with builder.loop(integer(single), integer(chunks.levels), name="level") as level:
             grid.barrier(builder)
             groups = builder.binary("lshr", builder.add(length, integer(_TOGETHER - 1)), integer(_SINGLE_LEVELS))
             with grid.strided(builder, integer(0), groups, threads) as number:
                 position = builder.mul(number, integer(_TOGETHER))
-                self._merge_several(builder, (level.index, parts.pair), (start, length), position)
+                self._merge_several(builder, (level.index, chunks.pair), (start, length), position)
         grid.barrier(builder)
         with grid.strided(builder, integer(0), integer(stores), threads) as number:
-            self._store(builder, builder.add(start, number), parts.half)
+            self._store(builder, builder.add(start, number), chunks.half)
         builder.ret()
-        return Launch(builder.function.name, self.count // self.length * parts.count, threads)
+        return Launch(builder.function.name, self.count // self.length * chunks.count, threads)
 
-    def _source(self, builder: Builder, before: _Parts | None, line: Value, number: Value) -> list[Value]:
-        """An element of a line: of the operands, or of what is first in the parts that were sorted before."""
+    def _source(self, builder: Builder, before: _Chunks | None, line: Value, number: Value) -> list[Value]:
+        """An element of a line: of the operands, or of what is first in the chunks that were sorted before."""
         if before is None:
             return self._operands(builder, builder.add(line, number))
-        part, rest = builder.udivrem(number, integer(before.first))
-        place = builder.add(builder.add(line, builder.mul(part, integer(before.size))), rest)
-        return self._elements(builder, self._arrays(builder, integer(before.half)), place)
+        chunk, rest = builder.udivrem(number, integer(before.first))
+        position = builder.add(builder.add(line, builder.mul(chunk, integer(before.size))), rest)
+        return self._elements(builder, self._arrays(builder, integer(before.half)), position)
 
     def width_by_width(self) -> list[Launch]:
-        """Blocks sort parts of all lines, then each launch merges runs of one width."""
+        """Blocks sort chunks of all lines, then each launch merges runs of one width."""
 
         def merge_at(builder: Builder, number: Value) -> None:
             position = builder.binary("urem", number, integer(self.length))
@@ -228,14 +228,14 @@ class _Sorter:
             with builder.when(builder.compare("slt", position, integer(self.results.stored)), "stored"):
                 self._store(builder, number, self.levels % 2)
 
-        parts = self._sort_parts(_Parts(self.length, _PART), "_parts", 0)
-        levels = range(_PART_LEVELS, self.levels)
+        chunks = self._sort_chunks(_Chunks(self.length, _CHUNK), "_parts", 0)
+        levels = range(_CHUNK_LEVELS, self.levels)
         if self.key:
             merges = self._merges_of_several(levels)
         else:
             merge = grid.for_each(self.module, self.kernel, self.count, merge_at, "_merge", numbers=[("level", 0)])
             merges = [Launch(merge.function, merge.blocks, merge.threads, (level,)) for level in levels]
-        return [parts, *merges, grid.for_each(self.module, self.kernel, self.count, store_at, "_store")]
+        return [chunks, *merges, grid.for_each(self.module, self.kernel, self.count, store_at, "_store")]
 
     def _merges_of_several(self, levels: Sequence[int]) -> list[Launch]:
         """Launches in which each thread makes some elements that lie behind each other."""
@@ -251,7 +251,7 @@ class _Sorter:
         return [Launch(merge.function, merge.blocks, merge.threads, (level,)) for level in levels]
 
     def _arrays(self, builder: Builder, half: Value) -> list[Value]:
-        """The operands' arrays in one of the parts of the workspace that each hold all elements."""
+        """The operands' arrays in one of the chunks of the workspace that each hold all elements."""
         base = builder.gep("i8", arguments(self.kernel).workspace, builder.mul(half, integer(sum(self.sizes))))
         return [builder.gep("i8", base, integer(sum(self.sizes[:n]))) for n in range(len(self.sizes))]
 
@@ -261,7 +261,7 @@ class _Sorter:
             for type_, array in zip(self.types, arrays, strict=True)
         ]
 
-    def _place(self, builder: Builder, number: Value, length: int) -> Value:
+    def _position(self, builder: Builder, number: Value, length: int) -> Value:
         """Where an element lies in arrays with lines of a length, by its number in the workspace, with whole lines."""
         if self.inner == 1 and length == self.length:
             return number
@@ -274,7 +274,7 @@ class _Sorter:
         """The operands' elements by their number in the workspace."""
         emission = Emission(builder)
         at = nest.coordinates(
-            emission, emission.opaque(self._place(builder, number, self.length), self.count), self.dims
+            emission, emission.opaque(self._position(builder, number, self.length), self.count), self.dims
         )
         values = elemental_of(self.kernel, emission)
         return [values.value(operand, at) for operand in self.sort.operands]
@@ -285,7 +285,7 @@ class _Sorter:
 
     def _store(self, builder: Builder, number: Value, half: int) -> None:
         emission, stored = Emission(builder), self.results.stored
-        at = emission.opaque(self._place(builder, number, stored), self.kernel.outputs[0].size)
+        at = emission.opaque(self._position(builder, number, stored), self.kernel.outputs[0].size)
         found = self._elements(builder, self._arrays(builder, integer(half)), number)
         outputs = arguments(self.kernel).outputs
         for shape, result, output in zip(self.kernel.outputs, self.results.numbers, outputs, strict=True):

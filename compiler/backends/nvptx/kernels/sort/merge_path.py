@@ -44,8 +44,8 @@ class MergePath:
         from_left, from_right = self._crossed(builder, number)
         with builder.loop(integer(0), count, carried=[from_left, from_right], name="merged") as loop:
             from_left, from_right = loop.carried
-            takes_right, place = self._next(builder, from_left, from_right)
-            use(builder, loop.index, place)
+            takes_right, position = self._next(builder, from_left, from_right)
+            use(builder, loop.index, position)
             loop.carry(
                 builder.select(takes_right, from_left, builder.add(from_left, integer(1))),
                 builder.select(takes_right, builder.add(from_right, integer(1)), from_right),

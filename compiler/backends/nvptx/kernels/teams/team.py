@@ -101,7 +101,7 @@ class Team:
         saved = (self.share - larger.share) * (work + _COMBINE_CYCLES * reductions)
         return larger if self.threads <= WARP and saved > _EXCHANGE_CYCLES * reductions else self
 
-    def place(self, emission: Emission, count: int) -> Place:
+    def position(self, emission: Emission, count: int) -> TeamPosition:
         """The thread's row and number in its team, with `count` rows in all."""
         builder = emission.builder
         thread, width = grid.thread(builder), integer(self.threads)
@@ -112,7 +112,7 @@ class Team:
             exists = builder.compare("slt", row, integer(count))
             # Teams beyond the last row do its work again, and do not store it.
             row = builder.umin(row, integer(count - 1))
-        return Place(emission.opaque(row, count), exists, builder.binary("urem", thread, width))
+        return TeamPosition(emission.opaque(row, count), exists, builder.binary("urem", thread, width))
 
     def pieces(self, emission: Emission, number: Value) -> Iterator[Piece]:
         """The pieces of a thread's, by its number; where there is none, the row's last once more."""
@@ -161,7 +161,7 @@ class Team:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TeamPosition:
     """A thread's row, whether there is one (None: always; else it is the last again), and its number in the team."""
 
     row: Index
@@ -182,21 +182,21 @@ class Strided(NamedTuple):
     step: int
 
 
-def shared(builder: Builder, part: nest.Range, who: tuple[Value, int], *, in_order: bool) -> Strided:
+def shared(builder: Builder, piece: nest.Range, who: tuple[Value, int], *, in_order: bool) -> Strided:
     """Which of a range one of several has: every so many of them, or those that follow each other.
 
     Args:
         builder: where code is emitted.
-        part: the range, of which there is one for each at least.
+        piece: the range, of which there is one for each at least.
         who: its number, and of how many.
         in_order: whether they follow each other.
     """
     number, count = who
     if not in_order:
-        return Strided(builder.add(part.start, number), part.stop, count)
-    length = builder.sub(part.stop, part.start)
+        return Strided(builder.add(piece.start, number), piece.stop, count)
+    length = builder.sub(piece.stop, piece.start)
     first, stop = (
-        builder.add(part.start, builder.binary("udiv", builder.mul(length, n), integer(count)))
+        builder.add(piece.start, builder.binary("udiv", builder.mul(length, n), integer(count)))
         for n in (number, builder.add(number, integer(1)))
     )
     return Strided(first, stop, 1)

@@ -68,13 +68,13 @@ class Block:
         grid.barrier(builder)
         return found
 
-    def _store(self, builder: Builder, values: Sequence[Value], place: Value) -> None:
+    def _store(self, builder: Builder, values: Sequence[Value], position: Value) -> None:
         for type_, value, (stored, array) in zip(self.types, values, self._arrays(builder), strict=True):
-            element.store(builder, type_, value, builder.gep(stored, array, place))
+            element.store(builder, type_, value, builder.gep(stored, array, position))
 
-    def _load(self, builder: Builder, place: Value) -> list[Value]:
+    def _load(self, builder: Builder, position: Value) -> list[Value]:
         return [
-            element.load(builder, type_, builder.gep(stored, array, place))
+            element.load(builder, type_, builder.gep(stored, array, position))
             for type_, (stored, array) in zip(self.types, self._arrays(builder), strict=True)
         ]
 

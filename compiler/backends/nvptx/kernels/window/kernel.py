@@ -1,9 +1,9 @@
-"""Scan kernels (cumulative sums and their like): a block for each line, or for each part of a long one.
+"""Scan kernels (cumulative sums and their like): a block for each line, or for each chunk of a long one.
 
 A block takes a line tile by tile.  Every thread scans a few neighbours, a warp the threads' totals by shuffles, and
 through shared memory every warp learns what the warps before it come to; what the tile comes to is carried to the next.
-Where few lines are long, a first launch finds what each part of a line comes to, a second one scans those, and a third
-scans the parts from there.  Many lines that lie side by side are a thread's each.
+Where few lines are long, a first launch finds what each chunk of a line comes to, a second one scans those, and a third
+scans the chunks from there.  Many lines that lie side by side are a thread's each.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _SIDE_BY_SIDE = 32
 """Lines side by side from which on the threads of a warp, one for each, read whole sectors."""
 _MANY_LINES = 4096
 """Lines from which on a thread for each keeps a GPU busy (a warp for each multiprocessor of an H100), and so many
-parts are made at most."""
-_PART = 4096
-"""Elements of a part at least, of which a block makes one in the first of three launches."""
-_MOST_PARTS = 1024
-"""Parts of a line at most: a block scans their totals, a thread for each."""
+chunks are made at most."""
+_CHUNK = 4096
+"""Elements of a chunk at least, of which a block makes one in the first of three launches."""
+_MOST_CHUNKS = 1024
+"""Chunks of a line at most: a block scans their totals, a thread for each."""
 
 Load = Callable[[Emission, Value], Value]
 """The element at a step of a line."""
@@ -63,12 +63,12 @@ class WindowGiven(Given):
         """The same, to be looked at."""
         return self.scan(self.scratch)
 
-    def plan(self, emit: Callable[[_Scan], Launches], *, parts: int = 1) -> Plan:
+    def plan(self, emit: Callable[[_Scan], Launches], *, chunks: int = 1) -> Plan:
         """The plan of a form of a scan."""
         scan = self.seen
         assert scan is not None
-        workspace = 2 * scan.lines * parts * scan.type.size_bytes if parts > 1 else 0
-        details = {"lines": scan.lines, "length": scan.length, "parts": parts}
+        workspace = 2 * scan.lines * chunks * scan.type.size_bytes if chunks > 1 else 0
+        details = {"lines": scan.lines, "length": scan.length, "parts": chunks}
         return planned(
             lambda module: emit(_Scan(module, self.kernel, scan.way)), workspace_bytes=workspace, details=details
         )
@@ -87,19 +87,19 @@ def _threads(given: WindowGiven) -> Plan | Declined:
     return given.plan(lambda scan: (scan.thread_per_line(),))
 
 
-def _parts(given: WindowGiven) -> Plan | Declined:
-    """The plan of a block for each part of a line."""
+def _chunks(given: WindowGiven) -> Plan | Declined:
+    """The plan of a block for each chunk of a line."""
     scan = given.seen
     if scan is None:
         return Declined(_NO_SCAN)
-    parts = min(_MOST_PARTS, scan.length // _PART)
-    if parts <= 1 or scan.lines * parts > _MANY_LINES:
+    chunks = min(_MOST_CHUNKS, scan.length // _CHUNK)
+    if chunks <= 1 or scan.lines * chunks > _MANY_LINES:
         return Declined("lines are short, or enough of them to keep a GPU busy")
 
     def launches(scan: _Scan) -> Launches:
-        return scan.part_totals(parts), scan.totals(parts), scan.block_per_part(parts)
+        return scan.chunk_totals(chunks), scan.totals(chunks), scan.block_per_chunk(chunks)
 
-    return given.plan(launches, parts=parts)
+    return given.plan(launches, chunks=chunks)
 
 
 def _blocks(given: WindowGiven) -> Plan | Declined:
@@ -112,7 +112,7 @@ def _blocks(given: WindowGiven) -> Plan | Declined:
 REDUCE_WINDOW = Kind(
     (
         Strategy("scan, a thread for each line", _threads),
-        Strategy("scan, a block for each part of a line", _parts),
+        Strategy("scan, a block for each part of a line", _chunks),
         Strategy("scan, a block for each line", _blocks),
         Strategy("windows element by element", loop.plan_of),
     ),
@@ -129,11 +129,11 @@ class _Line(NamedTuple):
     save: Save
 
 
-class _Part(NamedTuple):
-    """What a block scans: the line, the part of it, and the part's first step and the one behind its last."""
+class _Chunk(NamedTuple):
+    """What a block scans: the line, the chunk of it, and the chunk's first step and the one behind its last."""
 
     line: Index
-    part: Index
+    chunk: Index
     bounds: tuple[Value, Value]
 
 
@@ -175,17 +175,17 @@ class _Scan:
         tile.scan((integer(0), integer(self.length)), start, load, save)
         return tile.launch(self.lines)
 
-    def part_totals(self, parts: int) -> Launch:
-        """Each block finds what a part of a line comes to, without the initial value."""
-        size = -(-self.length // parts)
+    def chunk_totals(self, chunks: int) -> Launch:
+        """Each block finds what a chunk of a line comes to, without the initial value."""
+        size = -(-self.length // chunks)
         tile = _Tile(self, size, "_totals")
-        line, part, bounds = self._part(tile, parts, size)
+        line, chunk, bounds = self._chunk(tile, chunks, size)
         _, load, _ = self._line(tile.emission, line)
         builder = tile.builder
         last = builder.sub(bounds[1], integer(1))
         # The first element starts the sum; what follows is added to it.
         start = load(tile.emission, bounds[0])
-        at = self._total(tile.emission, line, part, parts, 0)
+        at = self._total(tile.emission, line, chunk, chunks, 0)
 
         def save(emission: Emission, step: Value, total: Value) -> None:
             with builder.when(builder.compare("eq", step, last), "last"):
@@ -198,53 +198,53 @@ class _Scan:
         ):
             element.store(builder, self.type, start, at)
         tile.scan((following, bounds[1]), start, load, save)
-        return tile.launch(self.lines * parts)
+        return tile.launch(self.lines * chunks)
 
-    def totals(self, parts: int) -> Launch:
-        """Each block scans what the parts of a line come to: behind the initial value, what is before each part."""
-        tile = _Tile(self, parts, "_between")
+    def totals(self, chunks: int) -> Launch:
+        """Each block scans what the chunks of a line come to: behind the initial value, what is before each chunk."""
+        tile = _Tile(self, chunks, "_between")
         emission = tile.emission
         line = emission.opaque(grid.block(tile.builder), self.lines)
         start, _, _ = self._line(emission, line)
 
-        def load(emission: Emission, part: Value) -> Value:
-            # What lies before a part is the total of the one before it; before the first there is nothing to add.
-            before = emission.builder.smax(emission.builder.sub(part, integer(1)), integer(0))
-            address = self._total(emission, line, emission.opaque(before, parts), parts, 0)
+        def load(emission: Emission, chunk: Value) -> Value:
+            # What lies before a chunk is the total of the one before it; before the first there is nothing to add.
+            before = emission.builder.smax(emission.builder.sub(chunk, integer(1)), integer(0))
+            address = self._total(emission, line, emission.opaque(before, chunks), chunks, 0)
             return element.load(emission.builder, self.type, address)
 
-        def save(emission: Emission, part: Value, total: Value) -> None:
-            address = self._total(emission, line, emission.opaque(part, parts), parts, 1)
+        def save(emission: Emission, chunk: Value, total: Value) -> None:
+            address = self._total(emission, line, emission.opaque(chunk, chunks), chunks, 1)
             element.store(emission.builder, self.type, total, address)
 
         builder = tile.builder
         with builder.when(builder.compare("eq", grid.thread(builder), integer(0)), "first"):
             save(Emission(builder), integer(0), start)
-        tile.scan((integer(1), integer(parts)), start, load, save)
+        tile.scan((integer(1), integer(chunks)), start, load, save)
         return tile.launch(self.lines)
 
-    def block_per_part(self, parts: int) -> Launch:
-        """Each block scans a part of a line from what is before it."""
-        size = -(-self.length // parts)
+    def block_per_chunk(self, chunks: int) -> Launch:
+        """Each block scans a chunk of a line from what is before it."""
+        size = -(-self.length // chunks)
         tile = _Tile(self, size, "_parts")
-        line, part, bounds = self._part(tile, parts, size)
+        line, chunk, bounds = self._chunk(tile, chunks, size)
         _, load, save = self._line(tile.emission, line)
-        start = element.load(tile.builder, self.type, self._total(tile.emission, line, part, parts, 1))
+        start = element.load(tile.builder, self.type, self._total(tile.emission, line, chunk, chunks, 1))
         tile.scan(bounds, start, load, save)
-        return tile.launch(self.lines * parts)
+        return tile.launch(self.lines * chunks)
 
     # -- pieces -------------------------------------------------------------------------------------------------
-    def _part(self, tile: _Tile, parts: int, size: int) -> _Part:
+    def _chunk(self, tile: _Tile, chunks: int, size: int) -> _Chunk:
         """What a block scans."""
         emission, builder = tile.emission, tile.builder
-        line, part = emission.divide(emission.opaque(grid.block(builder), self.lines * parts), parts)
-        first = builder.smin(emission.value(part.times(size)), integer(self.length - 1))
+        line, chunk = emission.divide(emission.opaque(grid.block(builder), self.lines * chunks), chunks)
+        first = builder.smin(emission.value(chunk.times(size)), integer(self.length - 1))
         end = builder.smin(builder.add(first, integer(size)), integer(self.length))
-        return _Part(line, part, (first, end))
+        return _Chunk(line, chunk, (first, end))
 
-    def _total(self, emission: Emission, line: Index, part: Index, parts: int, half: int) -> Value:
-        """Where what a part comes to lies in the workspace (0), and what is before it (1)."""
-        at = emission.value((line.times(parts) + part).plus(half * self.lines * parts))
+    def _total(self, emission: Emission, line: Index, chunk: Index, chunks: int, half: int) -> Value:
+        """Where what a chunk comes to lies in the workspace (0), and what is before it (1)."""
+        at = emission.value((line.times(chunks) + chunk).plus(half * self.lines * chunks))
         stored = element.storage_type(self.type)
         return emission.builder.gep(stored, arguments(self.kernel).workspace, at)
 

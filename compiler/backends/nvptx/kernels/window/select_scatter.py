@@ -29,7 +29,7 @@ def _elements(given: Given) -> Plan:
     """The plan where each element asks the windows that hold it whether they picked it."""
     (instruction,) = given.kernel.roots
     window = window_of(instruction, instruction.array.rank)
-    if any(part.lhs_dilate != 1 or part.reversal for part in window):
+    if any(dimension.lhs_dilate != 1 or dimension.reversal for dimension in window):
         name = given.kernel.name
         raise UnsupportedError("select-and-scatter with such a window", "the NVPTX back end", f"at {name}")
     return planned(lambda module: (_emit(module, given.kernel),) if instruction.array.size else ())
@@ -57,7 +57,7 @@ def _combined(kernel: Kernel, instruction: Instruction, emission: Emission, numb
     builder = emission.builder
     array, source, initial = instruction.operands
     window = window_of(instruction, array.array.rank)
-    sizes = [part.size for part in window]
+    sizes = [dimension.size for dimension in window]
     count = math.prod(sizes)
     at = nest.coordinates(emission, emission.opaque(number, array.array.size), array.array.dims)
     start = elemental_of(kernel, emission).value(initial, ())
@@ -65,10 +65,10 @@ def _combined(kernel: Kernel, instruction: Instruction, emission: Emission, numb
         emission.enter()
         # The last point of the window first: the windows that have this element there come first.
         point = reshape(emission, (emission.opaque(loop.index, count).times(-1).plus(count - 1),), (count,), sizes)
-        place, covers = _window_at(emission, window, source.array.dims, (at, point))
+        position, covers = _window_at(emission, window, source.array.dims, (at, point))
 
-        def inside(place: Indices = place, total: Value = loop.carried[0]) -> Value:
-            return _given(kernel, instruction, emission, place, (number, total))
+        def inside(position: Indices = position, total: Value = loop.carried[0]) -> Value:
+            return _given(kernel, instruction, emission, position, (number, total))
 
         loop.carry(builder.choose(covers, inside, lambda: loop.carried[0]))
         emission.leave()
@@ -78,37 +78,37 @@ def _combined(kernel: Kernel, instruction: Instruction, emission: Emission, numb
 def _window_at(
     emission: Emission,
     window: Sequence[WindowDimension],
-    places: Sequence[int],
+    counts: Sequence[int],
     which: tuple[Sequence[Index], Sequence[Index]],
 ) -> tuple[Indices, Value]:
     """Which window has the element at `which[0]` at its point `which[1]`, and whether there is one."""
     builder = emission.builder
-    place: list[Index] = []
+    position: list[Index] = []
     covers = Value(I1, "true")
-    for part, count, index, offset in zip(window, places, *which, strict=True):
-        first = emission.value(index.plus(part.pad_low) + offset.times(-part.rhs_dilate))
-        number, stride = first, integer(part.stride)
-        if part.stride > 1:
+    for dimension, count, index, offset in zip(window, counts, *which, strict=True):
+        first = emission.value(index.plus(dimension.pad_low) + offset.times(-dimension.rhs_dilate))
+        number, stride = first, integer(dimension.stride)
+        if dimension.stride > 1:
             number = builder.binary("sdiv", first, stride)
             exact = builder.compare("eq", builder.mul(number, stride), first)
             covers = builder.binary("and", covers, exact)
         covers = builder.binary("and", covers, builder.compare("ult", number, integer(count)))
-        place.append(emission.opaque(number, count))
-    return tuple(place), covers
+        position.append(emission.opaque(number, count))
+    return tuple(position), covers
 
 
 def _given(
-    kernel: Kernel, instruction: Instruction, emission: Emission, place: Indices, mine: tuple[Value, Value]
+    kernel: Kernel, instruction: Instruction, emission: Emission, position: Indices, mine: tuple[Value, Value]
 ) -> Value:
-    """What has been combined so far, with the element of the window at `place` if it picked this one."""
+    """What has been combined so far, with the element of the window at `position` if it picked this one."""
     builder, (number, total) = emission.builder, mine
     emission.enter()
-    found, offset = pick(kernel, instruction, emission, place)
+    found, offset = pick(kernel, instruction, emission, position)
     picked = builder.binary("and", found, builder.compare("eq", offset, number))
 
     def with_source() -> Value:
         emission.enter()
-        value = elemental_of(kernel, emission).value(instruction.operands[1], place)
+        value = elemental_of(kernel, emission).value(instruction.operands[1], position)
         (new,) = elemental.apply(emission, instruction.attributes["scatter"], [total, value])
         emission.leave()
         return new

@@ -15,7 +15,7 @@ HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
 
 def placed(variables):
     arena = Arena()
-    image = Image.place(parse_ptx(HEADER + variables), arena)
+    image = Image.load(parse_ptx(HEADER + variables), arena)
     return lambda name, size: arena.data[image.addresses[name] - GLOBAL_BASE :][:size].tobytes()
 
 
@@ -29,7 +29,7 @@ def test_variables_hold_what_they_begin_with_and_zeros_behind_it():
 def test_an_address_may_be_what_a_variable_holds():
     text = ".global .align 4 .u32 a[4];\n.global .align 8 .u64 p[2] = {a, a+8};"
     arena = Arena()
-    image = Image.place(parse_ptx(HEADER + text), arena)
+    image = Image.load(parse_ptx(HEADER + text), arena)
     at = image.addresses["p"] - GLOBAL_BASE
     first, second = struct.unpack("<2Q", arena.data[at : at + 16].tobytes())
     assert (first, second) == (image.addresses["a"], image.addresses["a"] + 8)

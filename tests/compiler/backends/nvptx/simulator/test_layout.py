@@ -33,7 +33,7 @@ TEXT = """.version 8.0
 def laid_out(dynamic_bytes=0):
     module = parse_ptx(TEXT)
     kernel = module.functions["k"]
-    return lay_out(decode(module, kernel), Image.place(module, Arena()), dynamic_bytes), kernel
+    return lay_out(decode(module, kernel), Image.load(module, Arena()), dynamic_bytes), kernel
 
 
 def test_variables_lie_apart_and_aligned():

@@ -119,8 +119,8 @@ def read_data_sets(
     kept = (_VALIDATION if count >= _WHOLE else 0) if validation_size is None else validation_size
     if not 0 <= kept <= count:
         raise ValueError(f"Validation size should be between 0 and {count}. Received: {kept}.")
-    parts = digits.train.part(kept, count), digits.train.part(0, kept), digits.test
-    made = [_made(part, one_hot=one_hot, is_row=reshape, name=name, seed=seed) for part in parts]
+    splits = digits.train.rows(kept, count), digits.train.rows(0, kept), digits.test
+    made = [_made(split, one_hot=one_hot, is_row=reshape, name=name, seed=seed) for split in splits]
     return Datasets(*made)
 
 
@@ -131,9 +131,9 @@ def _digits(folder: Path) -> data.Dataset:
     return data.synthetic()
 
 
-def _made(part: data.Digits, *, one_hot: bool, is_row: bool, name: str, seed: int | None) -> DataSet:
-    images: Any = part.images if is_row else part.images.reshape(-1, _SIDE, _SIDE, 1)
+def _made(split: data.Digits, *, one_hot: bool, is_row: bool, name: str, seed: int | None) -> DataSet:
+    images: Any = split.images if is_row else split.images.reshape(-1, _SIDE, _SIDE, 1)
     if name == "uint8":
         images = np.rint(images * 255).astype(np.uint8)
-    labels: Any = part.one_hot().astype(np.float64) if one_hot else part.labels
+    labels: Any = split.one_hot().astype(np.float64) if one_hot else split.labels
     return DataSet(images, labels, seed)

@@ -1,4 +1,4 @@
-"""Parts of variables, by vectors of indices or as Python's indexing takes them, combined with others or replaced."""
+"""Slices of variables, by vectors of indices or as Python's indexing takes them, combined with others or replaced."""
 
 from __future__ import annotations
 

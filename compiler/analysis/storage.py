@@ -16,7 +16,7 @@ ALIGNMENT = 64
 """Bytes: a cache line, and a vector of AVX-512."""
 
 
-class Place(enum.Enum):
+class Storage(enum.Enum):
     """The memory that a buffer is part of."""
 
     PARAMETER = "parameter"
@@ -24,17 +24,17 @@ class Place(enum.Enum):
     CONSTANT = "constant"
     ARENA = "arena"
     FRAME = "frame"
-    """That of the function that runs a program, where each buffer has a place of its own."""
+    """That of the function that runs a program, where each buffer has an address of its own."""
 
 
 @dataclass(slots=True, eq=False)
 class Buffer:
-    """Memory for one array: its place, its number there (or its offset in the arena), and when it is alive.
+    """Memory for one array: its storage, its number there (or its offset in the arena), and when it is alive.
 
     What lies in a result before that is written has that result's number and an `offset` in it.
     """
 
-    place: Place
+    storage: Storage
     size_bytes: int
     owner: Instruction
     number: int = 0
@@ -43,19 +43,19 @@ class Buffer:
     last: int = 0
 
     def __str__(self) -> str:
-        if self.place is Place.FRAME:
+        if self.storage is Storage.FRAME:
             return f"frame, {self.size_bytes} bytes"
-        at = f"offset {self.offset}" if self.place is Place.ARENA else f"{self.number}"
-        if self.place is Place.RESULT and self.offset:
+        at = f"offset {self.offset}" if self.storage is Storage.ARENA else f"{self.number}"
+        if self.storage is Storage.RESULT and self.offset:
             at += f" offset {self.offset}"
-        return f"{self.place.value} {at}, {self.size_bytes} bytes"
+        return f"{self.storage.value} {at}, {self.size_bytes} bytes"
 
     def overlaps(self, other: Buffer) -> bool:
         """Whether the two may share a byte of memory."""
         if self is other:
             return True
-        same = self.place is other.place and (self.place is Place.ARENA or self.number == other.number)
-        if not same or self.place not in (Place.ARENA, Place.RESULT):
+        same = self.storage is other.storage and (self.storage is Storage.ARENA or self.number == other.number)
+        if not same or self.storage not in (Storage.ARENA, Storage.RESULT):
             return False
         return self.offset < other.offset + other.size_bytes and other.offset < self.offset + self.size_bytes
 
@@ -134,7 +134,7 @@ def pack_into(results: Iterable[Buffer], buffers: Iterable[Buffer], spare: Mappi
             offset = _best_gap(sorted(rivals, key=lambda o: o.offset), size)
             if offset + size <= result.size_bytes:
                 buffer.size_bytes = size
-                buffer.place, buffer.number, buffer.offset = Place.RESULT, result.number, offset
+                buffer.storage, buffer.number, buffer.offset = Storage.RESULT, result.number, offset
                 held.append(buffer)
                 break
 

@@ -1,16 +1,16 @@
 """Where a group asks for a value: elementwise users where they are asked themselves, others at places of their own."""
 
 import compiler
-from compiler.analysis.places import Places, common
+from compiler.analysis.indexing_count import IndexingCount, common
 
 
 def group(text, *members):
     """The counts of members that are added in this order, users first, by name."""
     found = {i.name: i for i in compiler.parse(text).instructions()}
-    places = Places([found[members[0]]])
+    indexing = IndexingCount([found[members[0]]])
     for name in members[1:]:
-        places.add(found[name])
-    return lambda name: places.of(found[name])
+        indexing.add(found[name])
+    return lambda name: indexing.of(found[name])
 
 
 CHAIN = """ENTRY e { x = f32[4] parameter(0)  a = f32[4] negate(x)  b = f32[4] add(a, a)  c = f32[4] add(b, a)

@@ -1,8 +1,8 @@
-"""How often fusion duplicates a producer: at how many places a kernel asks for each value that it computes.
+"""How often fusion duplicates a producer: how many uses of each value that it computes a kernel has.
 
 So often is the value's code emitted, and run; XLA counts the same (`FusionNodeIndexingEvaluation`).
 
-An elementwise op asks for its operands where it is asked for itself.  Anything else asks at a place of its own, each
+An elementwise op asks for its operands where it is asked for itself.  Anything else is a use of its own, each
 time that it is asked: of ten sums of an array with itself moved by one, the first would be wanted at a thousand.
 """
 
@@ -20,7 +20,7 @@ def common(users: Mapping[Instruction, object], members: Mapping[Instruction, ob
     return [instruction for instruction in fewer if instruction in more]
 
 
-class Places:
+class IndexingCount:
     """The members of a group, each added after those of its users that are members."""
 
     __slots__ = ("_askers", "_counts")
@@ -32,7 +32,7 @@ class Places:
             self._askers[root], self._counts[root] = frozenset((None,)), 1
 
     def of(self, value: Instruction) -> int:
-        """At how many places the members ask for a value."""
+        """How many uses of a value the members have."""
         return sum(self._counts[asker] for asker in self._asked_by(value))
 
     def add(self, member: Instruction) -> None:
@@ -41,7 +41,7 @@ class Places:
         self._counts[member] = sum(self._counts[asker] for asker in askers)
 
     def _asked_by(self, value: Instruction) -> frozenset[Instruction | None]:
-        """The members whose places a value is asked for at, None for a root's own."""
+        """The members on whose behalf a value is asked for, None for a root's own."""
         users = common(value.users, self._askers)
         asked = [self._askers[user] if is_elementwise(user) else frozenset((user,)) for user in users]
         return frozenset().union(*asked)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-_PART = re.compile(r"(?:/job:(?P<job>[^/]+)|/replica:(?P<replica>\d+|\*)|/task:(?P<task>\d+|\*)|/device:(?P<type>[A-Za-z][A-Za-z0-9_]*):(?P<index>\d+|\*)|/(?P<short>cpu|gpu):(?P<number>\d+|\*))", re.IGNORECASE)  # fmt: skip # noqa: E501
+_FIELD = re.compile(r"(?:/job:(?P<job>[^/]+)|/replica:(?P<replica>\d+|\*)|/task:(?P<task>\d+|\*)|/device:(?P<type>[A-Za-z][A-Za-z0-9_]*):(?P<index>\d+|\*)|/(?P<short>cpu|gpu):(?P<number>\d+|\*))", re.IGNORECASE)  # fmt: skip # noqa: E501
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DeviceName:
     """A device, or what is stated of one."""
 
     job: str = ""
@@ -19,23 +19,23 @@ class Place:
     index: str = ""
 
     def __str__(self) -> str:
-        parts = [f"/{name}:{value}" for name in ("job", "replica", "task") if (value := getattr(self, name))]
-        return "".join(parts) + (f"/device:{self.type}:{self.index or '*'}" if self.type else "")
+        fields = [f"/{name}:{value}" for name in ("job", "replica", "task") if (value := getattr(self, name))]
+        return "".join(fields) + (f"/device:{self.type}:{self.index or '*'}" if self.type else "")
 
-    def within(self, outer: Place) -> Place:
+    def within(self, outer: DeviceName) -> DeviceName:
         """This, and of what it leaves open what is stated around it."""
         mine = {name: value for name in self.__slots__ if (value := getattr(self, name))}
         if self.type:
             mine["index"] = self.index
         return replace(outer, **mine)
 
-    def allows(self, device: Place) -> bool:
+    def allows(self, device: DeviceName) -> bool:
         """Whether a device is one that this states."""
         pairs = ((getattr(self, name), getattr(device, name)) for name in self.__slots__)
         return all(stated in ("", "*", found) for stated, found in pairs)
 
 
-def place_of(text: str) -> Place:
+def device_name_of(text: str) -> DeviceName:
     """Read a device's name.
 
     Raises:
@@ -44,7 +44,7 @@ def place_of(text: str) -> Place:
     found: dict[str, str] = {}
     at = 0
     while at < len(text):
-        match = _PART.match(text, at)
+        match = _FIELD.match(text, at)
         if match is None:
             raise ValueError(f"Unknown attribute '{text[at:].strip('/').split(':')[0]}' is given in '{text}'.")
         found |= {name: value for name, value in match.groupdict().items() if value is not None}
@@ -53,8 +53,8 @@ def place_of(text: str) -> Place:
         found |= {"type": found.pop("short"), "index": found.pop("number")}
     if "type" in found:
         found["type"] = found["type"].upper()
-    return Place(**found)
+    return DeviceName(**found)
 
 
-LOCAL = Place("localhost", "0", "0")
+LOCAL = DeviceName("localhost", "0", "0")
 """What this process is called."""

@@ -1,6 +1,6 @@
-"""Parts of a program that a reduction tries first: what stands near a place, and the first or last instructions.
+"""Slices of a program that a reduction tries first: what stands near an instruction, the first or last instructions.
 
-Badness that is in one place is left with little around it after a probe or two, wherever it stood.
+Badness that is in one instruction is left with little around it after a probe or two, wherever it stood.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from xlabench.diagnosis.case import Case, Recorded, Values, derive
 _FAR = 3
 
 
-def neighbourhoods(case: Case, focus: Sequence[edit.Place], recorded: Recorded) -> Iterator[Case | None]:
-    """What stands near the places, nearest first: in the entry operands up to a distance, elsewhere only what is there.
+def neighbourhoods(case: Case, focus: Sequence[edit.InstructionId], recorded: Recorded) -> Iterator[Case | None]:
+    """What stands near them, nearest first: in the entry operands up to a distance, elsewhere only what is there.
 
     What never ran is given zeros: a compiler may fail at it all the same, and nothing else would keep it.
 
     Args:
         case: the program and its inputs.
-        focus: the places, by computation and name.
+        focus: the instructions, by computation and name.
         recorded: what instructions were when the reference ran.
     """
-    for place in _inner(case, focus):
-        edited = edit.isolate(case.module, place)
+    for instruction_id in _inner(case, focus):
+        edited = edit.isolate(case.module, instruction_id)
         for values in (recorded.first, recorded.last):
             yield derive(case, edited, {**_zeros(edited), **values})
-    known = {edit.place_of(i): i for i in case.module.entry.instructions}
+    known = {edit.id_of(i): i for i in case.module.entry.instructions}
     for distance in range(1, _FAR + 1):
-        for place in focus:
-            if place in known:
-                yield _around(case, known[place], distance, recorded.last)
+        for instruction_id in focus:
+            if instruction_id in known:
+                yield _around(case, known[instruction_id], distance, recorded.last)
 
 
-def _inner(case: Case, focus: Sequence[edit.Place]) -> list[edit.Place]:
+def _inner(case: Case, focus: Sequence[edit.InstructionId]) -> list[edit.InstructionId]:
     inner = chain.from_iterable(c.instructions for c in case.called_computations())
-    return [place for place in map(edit.place_of, inner) if place in focus]
+    return [instruction_id for instruction_id in map(edit.id_of, inner) if instruction_id in focus]
 
 
 def _zeros(edited: edit.Edited) -> Values:
@@ -55,8 +55,8 @@ def _around(case: Case, centre: Any, distance: int, values: Values) -> Case | No
     for _ in range(distance):
         edge = {operand for instruction in edge for operand in instruction.operands} - near
         near |= edge
-    outside = [edit.place_of(i) for i in case.module.entry.instructions if i not in near or i in edge]
-    kept = derive(case, edit.keep_results(case.module, [edit.place_of(centre)]), values)
+    outside = [edit.id_of(i) for i in case.module.entry.instructions if i not in near or i in edge]
+    kept = derive(case, edit.keep_results(case.module, [edit.id_of(centre)]), values)
     return kept and derive(kept, edit.to_parameters(kept.module, outside), values)
 
 
@@ -65,7 +65,7 @@ def prefix(case: Case, length: int, values: Values) -> Case | None:
     first = case.module.entry.instructions[:length]
     among = set(first)
     ends = [
-        edit.place_of(i)
+        edit.id_of(i)
         for i in first
         if i.opcode not in ("parameter", "constant") and not any(user in among for user in i.users)
     ]
@@ -82,4 +82,4 @@ def suffix(case: Case, length: int, values: Values) -> Case | None:
     """
     instructions = case.module.entry.instructions
     before = instructions[: len(instructions) - length]
-    return derive(case, edit.to_parameters(case.module, [edit.place_of(i) for i in before]), values)
+    return derive(case, edit.to_parameters(case.module, [edit.id_of(i) for i in before]), values)

@@ -5,7 +5,7 @@ import pytest
 
 import compiler
 from xlabench.diagnosis.case import Case, recorded
-from xlabench.diagnosis.parts import neighbourhoods, prefix, suffix
+from xlabench.diagnosis.slices import neighbourhoods, prefix, suffix
 
 TEXT = """ENTRY e { x = f32[2] parameter(0)  a = f32[2] negate(x)  b = f32[2] exponential(a)
   c = f32[2] add(b, x)  ROOT d = f32[2] tanh(c) }"""

@@ -1,4 +1,4 @@
-"""A loop by its parts: what every analysis of one begins with."""
+"""What every analysis of a loop begins with: its initial state, condition and body."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from compiler.ir.module import Computation, Instruction
 
 
 @dataclass(frozen=True, slots=True)
-class LoopParts:
+class LoopView:
     """A loop whose state is put together from pieces where it begins.
 
     Attributes:

@@ -1,7 +1,7 @@
 """A loop is its pieces before it, its condition and its body."""
 
 import compiler
-from compiler.analysis.loop_parts import LoopParts
+from compiler.analysis.loop_view import LoopView
 
 
 def test_a_loop_has_three_parts():
@@ -12,6 +12,6 @@ def test_a_loop_has_three_parts():
       m = s32[] add(n, one) x = f32[2] get-tuple-element(s), index=1 ROOT t = (s32[], f32[2]) tuple(m, x) }
     ENTRY main { x = f32[2] parameter(0) zero = s32[] constant(0) first = (s32[], f32[2]) tuple(zero, x)
       ROOT w = (s32[], f32[2]) while(first), condition=below, body=next }""")
-    parts = LoopParts(module.entry.root)
-    assert [piece.name for piece in parts.initial] == ["zero", "x"]
-    assert (parts.condition.name, parts.body.name) == ("below", "next")
+    view = LoopView(module.entry.root)
+    assert [piece.name for piece in view.initial] == ["zero", "x"]
+    assert (view.condition.name, view.body.name) == ("below", "next")

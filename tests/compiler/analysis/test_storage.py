@@ -6,13 +6,13 @@ from itertools import combinations
 import pytest
 
 import compiler
-from compiler.analysis.placing import ALIGNMENT, Buffer, Place, alignment_of, largest_live_set, pack, pack_into
+from compiler.analysis.storage import ALIGNMENT, Buffer, Storage, alignment_of, largest_live_set, pack, pack_into
 
 OWNER = compiler.parse("ENTRY e { ROOT x = f32[] parameter(0) }").entry.root
 
 
-def buffer(size, first, last, place=Place.ARENA, number=0):
-    return Buffer(place, size, OWNER, number=number, first=first, last=last)
+def buffer(size, first, last, storage=Storage.ARENA, number=0):
+    return Buffer(storage, size, OWNER, number=number, first=first, last=last)
 
 
 def meet(one, other):
@@ -60,11 +60,11 @@ def test_nothing_is_aligned_further_than_its_size_asks_for(size, alignment):
 
 
 def test_what_is_dead_before_a_result_is_written_lies_in_its_memory():
-    result = buffer(100, 5, 9, Place.RESULT, number=3)
+    result = buffer(100, 5, 9, Storage.RESULT, number=3)
     early, late, large = buffer(60, 0, 4), buffer(60, 0, 5), buffer(101, 0, 4)
     pack_into([result], [early, late, large], {})
-    assert (early.place, early.number) == (Place.RESULT, 3)
-    assert (late.place, large.place) == (Place.ARENA, Place.ARENA)
+    assert (early.storage, early.number) == (Storage.RESULT, 3)
+    assert (late.storage, large.storage) == (Storage.ARENA, Storage.ARENA)
 
 
 def test_the_most_that_is_alive_at_once_is_counted_at_the_moment_itself():
@@ -73,7 +73,7 @@ def test_the_most_that_is_alive_at_once_is_counted_at_the_moment_itself():
 
 
 def test_memory_of_different_places_never_overlaps():
-    arena, frame = buffer(64, 0, 9), buffer(64, 0, 9, Place.FRAME)
-    results = [buffer(64, 0, 9, Place.RESULT, number) for number in (0, 1)]
+    arena, frame = buffer(64, 0, 9), buffer(64, 0, 9, Storage.FRAME)
+    results = [buffer(64, 0, 9, Storage.RESULT, number) for number in (0, 1)]
     everything = [arena, frame, *results]
     assert all(one.overlaps(other) == (one is other) for one in everything for other in everything)
