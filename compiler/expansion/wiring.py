@@ -16,10 +16,10 @@ from compiler.expansion.expression import Expression, concatenate, element, iota
 from compiler.ir.combiner import binary_opcode
 from compiler.ir.manual import Cut, cuts_of, enters, is_crossing
 from compiler.ir.module import Computation, Instruction
-from compiler.ir.shape import ArrayShape, Shape, TupleShape
+from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ir.types import F32, PRED, S32, S64, U32, Kind
 from compiler.ops.build import build
-from compiler.ops.collective import NUMBERS
+from compiler.ops.collective import NUMBERS, check_shapes
 from compiler.ops.collective import OPS as COLLECTIVES
 
 Row = Sequence[Instruction]
@@ -254,6 +254,8 @@ class Links:
         results: Many = {}
         for group in groups(instruction, self.grid):
             answers = EXCHANGES[instruction.opcode](instruction, [rows[device] for device in group])
+            for answer in answers:
+                check_shapes(instruction, [shape.dims for shape in leaves(answer.shape)])
             results.update(zip(group, answers, strict=True))
         missing = [device for device in rows if device not in results]
         if missing and everyone and instruction.opcode != "collective-broadcast":

@@ -52,14 +52,20 @@ def begun(instruction: Instruction) -> TupleShape | None:
     return shape
 
 
-def check_sizes(instruction: Instruction, result: Value) -> None:
+def check_shapes(instruction: Instruction, found: Sequence[tuple[int, ...]], by: str = "this compiler") -> None:
     """Refuse results of other sizes than stated: the program was written for groups of another number of devices."""
     pair = begun(instruction)
     wanted = leaves(pair.elements[1] if pair else instruction.shape)
-    for shape, value in zip(wanted, result if isinstance(result, tuple) else (result,), strict=True):
-        if isinstance(value, np.ndarray) and value.shape != shape.dims and not shape.is_dynamic:
-            reason = f"as many devices as there are make {list(value.shape)} of what is to be {shape}"
-            raise instruction.unsupported(reason, by="the interpreter")
+    for shape, dims in zip(wanted, found, strict=True):
+        if dims != shape.dims and not shape.is_dynamic:
+            reason = f"as many devices as there are make {list(dims)} of what is to be {shape}"
+            raise instruction.unsupported(reason, by=by)
+
+
+def check_sizes(instruction: Instruction, result: Value) -> None:
+    """Refuse values of other sizes than stated."""
+    values = result if isinstance(result, tuple) else (result,)
+    check_shapes(instruction, [np.shape(value) for value in values], by="the interpreter")
 
 
 def _alone(instruction: Instruction, values: Sequence[Array], evaluator: Evaluator) -> Value:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.diagnostics import VerifyError
+from compiler.diagnostics import UnsupportedError, VerifyError
 from compiler.ir.rewrite import Fuel
 from compiler.pipeline import PASSES
 from compiler.plan import device_count
@@ -152,6 +152,22 @@ def test_groups_that_fit_no_device_are_violations_before_any_pass(line: str, mes
     module = compiler.parse(f"HloModule m, replica_count=2\n{ADD}\nENTRY e {{\n{X}{line}\n}}")
     with pytest.raises(VerifyError, match=message):
         compiler.compile(module)
+
+
+OTHER_SIZES = {
+    "reduce-scatter": "ROOT r = f32[4] reduce-scatter(x), dimensions={0}, to_apply=add",
+    "all-gather": "ROOT r = f32[4] all-gather(x), dimensions={0}",
+    "all-gather-start": "s = (f32[4], f32[4]) all-gather-start(x), dimensions={0} ROOT r = f32[4] all-gather-done(s)",
+}
+
+
+@pytest.mark.parametrize("opcode", OTHER_SIZES)
+def test_a_program_for_another_number_of_devices_is_refused_by_all(opcode: str) -> None:
+    text = f"HloModule m, replica_count=2\n{ADD}\nENTRY e {{ x = f32[4] parameter(0) {OTHER_SIZES[opcode]} }}"
+    with pytest.raises(UnsupportedError, match=rf"{opcode} .* as many devices as there are make \[\d\] of"):
+        compiler.compile(compiler.parse(text))
+    with pytest.raises(UnsupportedError, match=rf"{opcode} .* as many devices as there are make \[\d\] of"):
+        compiler.interpret(compiler.parse(text), *[np.zeros(4, np.float32)] * 2)
 
 
 def test_bounds_of_several_devices_hold_their_results() -> None:
