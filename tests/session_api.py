@@ -162,6 +162,8 @@ EXACT: Mapping[str, Case] = {
     "tf.one_hot([0, 2], 3, on_value=5, off_value=1, dtype=tf.int32)": lambda a, b, n, p, u: tf.one_hot(
         [0, 2], 3, on_value=5, off_value=1, dtype=tf.int32
     ),
+    "tf.boolean_mask(a, True)": lambda a, b, n, p, u: tf.boolean_mask(a, mask=True),
+    "tf.boolean_mask(a, [True])": lambda a, b, n, p, u: tf.boolean_mask(a, [True]),
     "tf.where(a < b, a, b)": lambda a, b, n, p, u: tf.where(a < b, a, b),
     "tf.reverse(a, [1])": lambda a, b, n, p, u: tf.reverse(a, [1]),
     "tf.slice(a, [0, 1], [2, 2])": lambda a, b, n, p, u: tf.slice(a, [0, 1], [2, 2]),
@@ -253,6 +255,19 @@ VALUES: Mapping[str, Case] = {
     "tf.gradients(tf.nn.softmax(a), a)": lambda a, b, n, p, u: tf.gradients(tf.nn.softmax(a), a),
     "tf.gradients(p * 2, p)": lambda a, b, n, p, u: tf.gradients(p * 2, p),
     "tf.gradients(tf.reduce_mean(p + a[0]), p)": lambda a, b, n, p, u: tf.gradients(tf.reduce_mean(p + a[0]), p),
+    "tf.where(a > b)": lambda a, b, n, p, u: tf.where(a > b),
+    "tf.where(u > 1.0)": lambda a, b, n, p, u: tf.where(u > 1.0),
+    "tf.unique(n)": lambda a, b, n, p, u: tf.unique([3, 1, 3, 2], tf.int64),
+    "tf.setdiff1d([1, 2, 3], [2])": lambda a, b, n, p, u: tf.setdiff1d([1, 2, 3], [2]),
+    "tf.dynamic_partition(a, [1, 0], 2)": lambda a, b, n, p, u: tf.dynamic_partition(a, [1, 0], 2),
+    "tf.boolean_mask(a, [True, False])": lambda a, b, n, p, u: tf.boolean_mask(a, [True, False]),
+    "tf.boolean_mask(a, a > b)": lambda a, b, n, p, u: tf.boolean_mask(a, a > b),
+    "tf.boolean_mask(a, [True, False, True], axis=1)": lambda a, b, n, p, u: tf.boolean_mask(
+        a, [True, False, True], axis=1
+    ),
+    "tf.gradients(tf.boolean_mask(a, [True, False]), a)": lambda a, b, n, p, u: tf.gradients(
+        tf.boolean_mask(a, [True, False]), a
+    ),
     "tf.where_v2(a < b, a, 0.5)": lambda a, b, n, p, u: tf.where_v2(a < b, a, 0.5),
     "tf.identity_n([a, b])": lambda a, b, n, p, u: tf.identity_n([a, b]),
     "tf.saturate_cast(a * 300, tf.uint8)": lambda a, b, n, p, u: tf.saturate_cast(a * 300, tf.uint8),

@@ -27,7 +27,7 @@ ops.math: math.add_n=add_n math.reduce_logsumexp=reduce_logsumexp linalg.matmul=
 ops.math: math.accumulate_n=accumulate_n math.cast=cast
 ops.arrays: placeholder placeholder_with_default zeros ones zeros_like ones_like eye shape size rank concat stack
 ops.arrays: unstack split transpose one_hot where where_v2 gather pad strided_slice identity_n meshgrid linalg.eye=eye
-ops.arrays: linalg.transpose=transpose
+ops.arrays: linalg.transpose=transpose boolean_mask
 ops.nn: nn.softmax=softmax nn.log_softmax=log_softmax math.softmax=softmax math.log_softmax=log_softmax
 ops.nn: nn.softmax_cross_entropy_with_logits=softmax_cross_entropy_with_logits
 ops.nn: nn.softmax_cross_entropy_with_logits_v2=softmax_cross_entropy_with_logits_v2
@@ -132,8 +132,6 @@ REFUSED: Mapping[str, str] = {
     "train.Server": "sessions of other processes are not there; use tf.Session()",
     "train.FtrlOptimizer": "of optimizers there are GradientDescent, Momentum, Adam, RMSProp and Adagrad",
     "train.AdadeltaOptimizer": "of optimizers there are GradientDescent, Momentum, Adam, RMSProp and Adagrad",
-    "unique": "how many elements it gives is not known before it runs, and it has no lowering here",
-    "boolean_mask": "how many elements it gives is not known before it runs, and it has no lowering here",
     "string_join": "tensors of strings are not computed here",
     "as_string": "tensors of strings are not computed here",
     "SparseTensor": "sparse tensors are not there",

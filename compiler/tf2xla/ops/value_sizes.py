@@ -16,7 +16,8 @@ from compiler.ir.types import S32, S64
 from compiler.tf2xla.distinct import first_seen
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.ops.indexing import gathered
-from compiler.tf2xla.record import Lower, Record, Trait, record, table, with_shapes
+from compiler.tf2xla.record import Lower, Record, Shapes, Trait, record, table, with_shapes
+from compiler.tf2xla.terms import Built
 
 Array = NDArray[Any]
 _REASON = "the sizes of its results depend on the values of its inputs"
@@ -77,34 +78,67 @@ def _parted(operation: Operation) -> list[list[Expression]]:
 _OUT = "out_idx: {index} = int32"
 
 
-def _of_host(name: str, text: str, lower: Lower, doc: str, constants: tuple[str, ...] = ()) -> Record:
-    """What a host runs where the values are not known: no shape can be told before."""
-    row = record(name, text, lower, doc, constants, Trait.HOST)
-    return with_shapes(row, lambda node: [PartialShape(None)] * len(node.signature.outputs))
+_VECTOR = PartialShape((None,))
+
+
+def _where_shapes(node: Built) -> list[PartialShape]:
+    dims = node.takes["input"][0].shape.dims
+    return [PartialShape((None, None if dims is None else len(dims)))]
+
+
+def _unique_shapes(node: Built) -> list[PartialShape]:
+    x = node.takes["x"][0].shape
+    return [_VECTOR, x if x.dims is not None and len(x.dims) == 1 else _VECTOR]
+
+
+def _sliced_shapes(node: Built) -> list[PartialShape]:
+    dims = node.takes["x"][0].shape.dims
+    return [PartialShape(None if dims is None else (None,) * len(dims)), _VECTOR]
+
+
+def _parted_shapes(node: Built) -> list[PartialShape]:
+    data, numbers = (node.takes[name][0].shape.dims for name in ("data", "partitions"))
+    known = None if data is None or numbers is None else (None, *data[len(numbers) :])
+    count: Any = node.attribute("num_partitions")
+    return [PartialShape(known)] * count
+
+
+def _of_host(name: str, text: str, lower: Lower, doc: str, shapes: Shapes, constants: tuple[str, ...] = ()) -> Record:
+    """What a host runs where the values are not known: of its sizes little can be told before."""
+    return with_shapes(record(name, text, lower, doc, constants, Trait.HOST), shapes)
 
 
 RECORDS = table(
-    _of_host("Where", "input: T -> index: int64; T: {numbers bool} = bool", _where, "Where it is not 0."),
-    _of_host("Unique", f"x: T -> y: T, idx: out_idx; T: {{any}}; {_OUT}", _unique, "Its elements once."),
+    _of_host("Where", "input: T -> index: int64; T: {numbers bool} = bool", _where, "Where it is true.", _where_shapes),
+    _of_host(
+        "Unique", f"x: T -> y: T, idx: out_idx; T: {{any}}; {_OUT}", _unique, "Its elements once.", _unique_shapes
+    ),
     _of_host(
         "UniqueV2",
         f"x: T, axis: Taxis -> y: T, idx: out_idx; T: {{any}}; Taxis: {{index}} = int64; {_OUT}",
         _unique,
         "Its slices along an axis once.",
+        _sliced_shapes,
         ("axis",),
     ),
-    record(
-        "ListDiff",
-        f"x: T, y: T -> out: T, idx: out_idx; T: {{any}}; {_OUT}",
-        _difference,
-        "The elements that another has not.",
-        constants=("x", "y"),
+    with_shapes(
+        record(
+            "ListDiff",
+            f"x: T, y: T -> out: T, idx: out_idx; T: {{any}}; {_OUT}",
+            _difference,
+            "The elements that another has not.",
+            constants=("x", "y"),
+        ),
+        lambda _: [_VECTOR, _VECTOR],
     ),
-    record(
-        "DynamicPartition",
-        "data: T, partitions: int32 -> outputs: num_partitions*T; num_partitions: int; T: {any}",
-        _parted,
-        "Rows by their numbers.",
-        constants=("partitions",),
+    with_shapes(
+        record(
+            "DynamicPartition",
+            "data: T, partitions: int32 -> outputs: num_partitions*T; num_partitions: int; T: {any}",
+            _parted,
+            "Rows by their numbers.",
+            constants=("partitions",),
+        ),
+        _parted_shapes,
     ),
 )

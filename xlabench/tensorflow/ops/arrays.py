@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from xlabench.tensorflow.errors import NotHereError
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import constant, convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import as_dtype
@@ -201,12 +200,49 @@ def one_hot(
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """Elements of x or y; how many places are true is no size that can be known, and is not answered here."""
+    """Elements of x or y; without these the indices of what is true, of which it is not known how many there are."""
     if x is None or y is None:
         if x is not None or y is not None:
             raise ValueError("x and y must both be non-None or both be None.")
-        raise NotHereError("tf.where(condition): op Where has no lowering here; give x and y")
+        return apply("Where", [condition], {}, name).outputs[0]
     return apply("Select", [condition, x, y], {}, name).outputs[0]
+
+
+def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any = None) -> Tensor:
+    """The slices of an array at which a mask is true, along the dimensions that the mask has.
+
+    Args:
+        tensor: the array.
+        mask: booleans, of a rank that is known and not 0.
+        name: the scope of the nodes.
+        axis: the first of these dimensions, by default 0.
+
+    Raises:
+        ValueError: the rank of the mask is 0 or not known, or it has other sizes than the array.
+    """
+    with get_default_graph().name_scope(name):
+        value, chosen = convert_to_tensor(tensor, name="tensor"), convert_to_tensor(mask, "bool", "mask")
+        rank = chosen.shape.rank
+        if rank is None:
+            raise ValueError(
+                "Number of mask dimensions must be specified, even if some dimensions are None.  E.g. shape=[None] is "
+                "ok, but shape=None is not."
+            )
+        if not rank:
+            raise ValueError("mask cannot be scalar.")
+        first = 0 if axis is None else int(axis)
+        if value.shape.rank is not None:
+            first = first % value.shape.rank if first < 0 else first
+            TensorShape(value.shape.as_list()[first : first + rank]).assert_is_compatible_with(chosen.shape)
+        sizes = shape(value)
+        rows = apply("Prod", [sizes[first : first + rank], [0]], {}).outputs[0]
+        joined = concat([sizes[:first], apply("Reshape", [rows, [1]], {}).outputs[0], sizes[first + rank :]], 0)
+        flat = apply("Reshape", [value, joined], {}).outputs[0]
+        if value.shape.rank is not None:
+            known = value.shape.as_list()
+            flat.set_shape([*known[:first], None, *known[first + rank :]])
+        places = where(apply("Reshape", [chosen, [-1]], {}).outputs[0])
+        return gather(flat, apply("Squeeze", [places], {"squeeze_dims": [1]}).outputs[0], axis=first)
 
 
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:

@@ -1,13 +1,14 @@
 """Functions of the namespace made from the records of ops and the rows of `ops/rows.py`.
 
-A function takes the arguments that its row says and `name`, and gives the node's output, a list of them where there are
-several, or the operation where there is none.  `raw_ops` has a function of keywords for every record.
+A function takes the arguments that its row says and `name`, and gives the node's output, a tuple or list of them
+where there are several, or the operation where there is none.  `raw_ops` has a function of keywords for every record.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+from collections import namedtuple
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
@@ -132,10 +133,18 @@ def applied(record: Record, values: Mapping[str, Any], name: str | None) -> Any:
 
 
 def results_of(operation: Operation) -> Any:
-    """What a function gives of an operation: its output, its outputs, or itself."""
+    """What a function gives of an operation: its output, its outputs, by the op's names for them, or itself."""
     ports = operation.built.signature.outputs
     if not ports:
         return operation
     if len(ports) == 1 and ports[0].is_one:
         return operation.outputs[0]
+    if all(port.is_one for port in ports):
+        return _named(operation.type, tuple(port.name for port in ports))(*operation.outputs)
     return list(operation.outputs)
+
+
+@cache
+def _named(op: str, names: tuple[str, ...]) -> type[Any]:
+    """A tuple whose elements have names."""
+    return namedtuple(op, names)

@@ -40,6 +40,7 @@ cumprod math.cumprod = Cumprod x axis=0 exclusive=False reverse=False
 cumsum math.cumsum = Cumsum x axis=0 exclusive=False reverse=False
 digamma math.digamma = Digamma
 div_no_nan math.divide_no_nan = DivNoNan
+dynamic_partition = DynamicPartition data partitions num_partitions
 dynamic_stitch = DynamicStitch indices data
 ensure_shape = EnsureShape input shape
 equal math.equal = Equal x y
@@ -100,6 +101,7 @@ roll manip.roll = Roll input shift axis
 round math.round = Round
 rsqrt math.rsqrt = Rsqrt
 scatter_nd = ScatterNd indices updates shape
+setdiff1d = ListDiff x y index_dtype>out_idx=None
 sigmoid nn.sigmoid math.sigmoid = Sigmoid
 sign math.sign = Sign
 sin math.sin = Sin
@@ -121,6 +123,7 @@ truncatemod = TruncateMod:truncatemod
 unsorted_segment_max math.unsorted_segment_max = UnsortedSegmentMax data segment_ids num_segments
 unsorted_segment_min math.unsorted_segment_min = UnsortedSegmentMin data segment_ids num_segments
 unsorted_segment_prod math.unsorted_segment_prod = UnsortedSegmentProd data segment_ids num_segments
+unique = Unique
 unsorted_segment_sum math.unsorted_segment_sum = UnsortedSegmentSum data segment_ids num_segments
 xdivy math.xdivy = Xdivy
 xlogy math.xlogy = Xlogy

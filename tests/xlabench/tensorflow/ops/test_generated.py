@@ -51,7 +51,9 @@ def test_what_python_would_refuse_is_refused(call, message):
 
 def test_a_function_gives_one_output_several_or_the_operation():
     assert tf.no_op().type == "NoOp"
-    assert isinstance(raw("TopKV2")(input=tf.constant([1.0]), k=1), list)
+    found = raw("TopKV2")(input=tf.constant([1.0]), k=1)
+    assert found == (found.values, found.indices)
+    assert isinstance(raw("Unpack")(value=tf.constant([1.0, 2.0]), num=2), list)
     assert function("gone") is None
 
 
