@@ -7,7 +7,7 @@ reach when they are compiled is known to whoever is `watching`.
 """
 
 from compiler.generate.choices import Choices, RandomChoices
-from compiler.generate.exhaustive import COMMON, Packing, Small, small_programs, space_of
+from compiler.generate.exhaustive import COMMON, Packing, Small, sample, small_programs, space_of
 from compiler.generate.fragments import is_fragment
 from compiler.generate.scope import Space
 from compiler.generate.table import FAMILIES, PAIRS, RECIPES, program
@@ -26,6 +26,7 @@ __all__ = [
     "Space",
     "is_fragment",
     "program",
+    "sample",
     "small_programs",
     "space_of",
     "watching",

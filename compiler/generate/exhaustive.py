@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
 
+from compiler.generate.choices import Choices, chance, pick
 from compiler.generate.scope import Program, Scope, Space
 from compiler.generate.table import RECIPES
 from compiler.ir.module import Computation, Instruction, Module
@@ -35,6 +36,9 @@ COMMON = narrowing(
 )
 """What most programs consist of, and most rewrites look for; here it comes three in a row, in any order."""
 _OF_THREE = ("f32", "s32")
+_SAMPLE = 12
+"""Programs of a sample: as many instructions as a drawn program has by chance (chosen)."""
+_OF_TWO_PERCENT = 50
 
 
 @dataclass(slots=True)
@@ -185,3 +189,35 @@ def small_programs(element_types: Sequence[str], banned: frozenset[tuple[str, st
     of_three = [(opcode, kind) for opcode, kind in pairs if opcode in COMMON and kind in _OF_THREE]
     for opcode, kind in of_three:
         yield from (Small(opcode, kind, BASES[0], second=one, third=other) for one, other in product(common, repeat=2))
+
+
+def sample(
+    choices: Choices, name: str, element_types: Sequence[str], banned: frozenset[tuple[str, str]] = frozenset()
+) -> Module | None:
+    """A module of a dozen small programs, of one instruction or of two; every opcode comes as often as every other.
+
+    Args:
+        choices: which programs they are.
+        name: of the module.
+        element_types: those that the programs are on.
+        banned: opcodes on types that must not be drawn.
+
+    Returns:
+        The module; None where no program came of anything.
+    """
+    packing = Packing(name, space_of(element_types, banned))
+    for _ in range(_SAMPLE):
+        packing.add(_any_of(choices, element_types))
+    return packing.finish()
+
+
+def _any_of(choices: Choices, element_types: Sequence[str]) -> Small:
+    """One of the small programs of one instruction or of two."""
+    opcode = pick(choices, sorted(RECIPES))
+    kinds = [kind for kind in sorted(element_types) if TYPES[kind] in RECIPES[opcode].element_types]
+    kind, base = pick(choices, kinds or sorted(element_types)), pick(choices, BASES)
+    if chance(choices, _OF_TWO_PERCENT):
+        return Small(opcode, kind, base, second=pick(choices, sorted(RECIPES)))
+    decisions = enumerate(_decisions(opcode, kind, base))
+    forms = [(-1, 0), *((at, value) for at, (low, high) in decisions for value in _others(low, high))]
+    return Small(opcode, kind, base, *pick(choices, forms))

@@ -60,8 +60,14 @@ _ROUTINES, _ROUTINE_EVERY, _ROUTINE_PERCENT, _FEW_ROUTINES, _MOST_OF_ROUTINE = "
 
 A tenth of the compiler is for that one opcode; the numbers are such as are drawn while seeds come first, and compiled
 alone."""
+_SAMPLE_EVERY, _SAMPLE_AT = 8, 4
+"""Of how many numbers one is a dozen small programs side by side: half of those that are drawn while seeds come first.
+
+What an instruction makes of values at its own edges shows best where it stands alone: in a large program few values
+are such, and what becomes of them hides the rest."""
 _OTHER_CALLS = 5
 """With how many kinds of values a program is called beside the first; fewer would leave out most of the kinds."""
+_CALLS_OF_SAMPLE = 8
 _NO_CORPUS = Corpus()
 _COMMON_WEIGHT = 3
 _NEWEST_PERCENTS, _IN_CHAINS = (20, 35, 50, 70), (60, 75, 90)
@@ -172,8 +178,8 @@ def draw_case(profile: Profile, seed: int, number: int, *, varied: bool = True, 
     """
     rng = np.random.default_rng([seed, number])
     options = _options(seed, number) if varied else {}
-    case = _of_seed(profile, rng, number) or _of_choices(profile, rng, seed, number, corpus)
-    return replace(case, options=options)
+    case = _of_seed(profile, rng, number) or _sampled(profile, rng, number)
+    return replace(case or _of_choices(profile, rng, seed, number, corpus), options=options)
 
 
 def _of_seed(profile: Profile, rng: np.random.Generator, number: int) -> Case | None:
@@ -183,6 +189,19 @@ def _of_seed(profile: Profile, rng: np.random.Generator, number: int) -> Case | 
         return None
     case = _with_inputs(module, profile.space, rng, number, may_be_twin=not seed_order.is_first(number))
     return case if variation.ends(module, (inputs for _, inputs in case.calls)) else None
+
+
+def _sampled(profile: Profile, rng: np.random.Generator, number: int) -> Case | None:
+    """Small programs side by side; None of a number whose turn is another's, or where they come to nothing."""
+    if number % _SAMPLE_EVERY != _SAMPLE_AT:
+        return None
+    space = profile.space
+    choices = RandomChoices(int(rng.integers(1 << 62)))
+    module = compiler.generate.sample(choices, f"fuzz_{number}", sorted(space.element_types), space.banned)
+    if module is None or not (is_valid(module) and is_determined(module)) or _is_banned(module, space):
+        return None
+    made, others = make_inputs(module, rng, "tame"), several(module, rng, _CALLS_OF_SAMPLE)
+    return Case(number, module, made, note="small programs side by side", others=others)
 
 
 def _of_choices(profile: Profile, rng: np.random.Generator, seed: int, number: int, corpus: Corpus) -> Case:

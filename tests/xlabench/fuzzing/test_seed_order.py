@@ -7,7 +7,7 @@ import compiler
 from xlabench.fuzzing.blocks import BLOCK
 from xlabench.fuzzing.generate import PROFILES, draw_case
 from xlabench.fuzzing.reached import seeds
-from xlabench.fuzzing.seed_order import is_first, is_seed, position_of, seed_of
+from xlabench.fuzzing.seed_order import DRAWN_EVERY, is_first, is_seed, position_of, seed_of
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 318])
@@ -32,3 +32,8 @@ def test_a_seed_comes_as_it_is_and_then_as_another_program():
     again = next(n for n in range(number + 1, 9999) if position_of(n, len(seeds())) == (0, 1))
     varied = {compiler.to_text(seed_of(again, np.random.default_rng(k))) for k in range(4)}
     assert len(varied) > 1
+
+
+def test_half_of_what_is_drawn_between_seeds_are_small_programs():
+    drawn = [draw_case(PROFILES["ratchet"], 5, number) for number in range(0, 64, DRAWN_EVERY)]
+    assert sum(case.note == "small programs side by side" for case in drawn) == len(drawn) // 2
