@@ -23,7 +23,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from pkgutil import resolve_name
+from importlib import import_module
 from types import TracebackType
 from typing import IO, Any, Self
 
@@ -153,10 +153,11 @@ def main() -> None:
     if os.getppid() != parent:  # it died before the line above
         return
     for name in sys.argv[3:]:
-        with contextlib.suppress(ModuleNotFoundError):
-            loaded = resolve_name(name)
-            if callable(loaded):
-                loaded()
+        module, _, function = name.partition(":")
+        with contextlib.suppress(ImportError):
+            loaded = import_module(module)
+            if function:
+                getattr(loaded, function)()
     use_custom_calls()
     gc.collect()
     gc.freeze()  # or looking for cycles would copy every page that is shared

@@ -73,31 +73,33 @@ def is_commutative(reducer: Computation, distinct: frozenset[int] = frozenset())
 def chooses(reducer: Computation) -> bool:
     """Whether a reducer does nothing but compare its values, each with those in its own place, and choose."""
     half, root = len(reducer.parameters) // 2, reducer.root
+    sources = _sources(reducer, half)
     results = root.operands if root.opcode == "tuple" else (root,)
-    stay = all(
-        result.array.element_type.kind is Kind.PRED or _positions(result, half) == {position}
+    return all(_is_choice(instruction, sources[instruction]) for instruction in reducer.instructions) and all(
+        result.array.element_type.kind is Kind.PRED or sources[result] == {position}
         for position, result in enumerate(results)
     )
-    return stay and all(_is_choice(instruction, half) for instruction in reducer.instructions)
 
 
-def _is_choice(instruction: Instruction, half: int) -> bool:
-    if instruction.opcode == "tuple":
-        return True
+def _is_choice(instruction: Instruction, sources: frozenset[int]) -> bool:
+    if not isinstance(instruction.shape, ArrayShape):
+        return instruction.opcode == "tuple"
     if instruction.opcode == "compare":
-        return len(_positions(instruction, half)) < _MOST_VALUES
+        return len(sources) < _MOST_VALUES
     if instruction.array.element_type.kind is Kind.PRED:  # combiners are logic there
         return instruction.opcode in COMBINERS or instruction.opcode in ("parameter", "select", "not", "constant")
     is_one_of_two = instruction.opcode in ("parameter", "select", "minimum", "maximum")
-    return is_one_of_two and len(_positions(instruction, half)) == 1
+    return is_one_of_two and len(sources) == 1
 
 
-def _positions(instruction: Instruction, half: int) -> set[int]:
-    """The positions of the parameters that an instruction's values come from."""
-    if instruction.opcode == "parameter":
-        return {instruction.parameter_number % half}
-    values = instruction.operands[1:] if instruction.opcode == "select" else instruction.operands
-    return {position for operand in values for position in _positions(operand, half)}
+def _sources(reducer: Computation, half: int) -> dict[Instruction, frozenset[int]]:
+    """The positions of the parameters that each instruction's values come from."""
+    known: dict[Instruction, frozenset[int]] = {}
+    for instruction in reducer.instructions:
+        values = instruction.operands[1:] if instruction.opcode == "select" else instruction.operands
+        own = {instruction.parameter_number % half} if instruction.opcode == "parameter" else ()
+        known[instruction] = frozenset(own).union(*(known[value] for value in values))
+    return known
 
 
 def _written(reducer: Computation, shift: int) -> Form:

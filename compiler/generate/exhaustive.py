@@ -38,7 +38,7 @@ COMMON = narrowing(
 _OF_THREE = ("f32", "s32")
 _SAMPLE = 12
 """Programs of a sample: as many instructions as a drawn program has by chance (chosen)."""
-_OF_TWO_PERCENT = 50
+_OF_TWO_PERCENT = 50  # the others have one instruction in any of its forms (chosen)
 
 
 @dataclass(slots=True)

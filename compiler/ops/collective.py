@@ -52,20 +52,27 @@ def begun(instruction: Instruction) -> TupleShape | None:
     return shape
 
 
-def check_shapes(instruction: Instruction, found: Sequence[tuple[int, ...]], by: str = "this compiler") -> None:
-    """Refuse results of other sizes than stated: the program was written for groups of another number of devices."""
+def check_shapes(instruction: Instruction, found: Sequence[tuple[int, ...] | None], by: str = "this compiler") -> None:
+    """Refuse results of other sizes than stated: the program was written for groups of another number of devices.
+
+    Args:
+        instruction: the exchange.
+        found: the sizes of each result on a device, None where they are not known.
+        by: who refuses.
+    """
     pair = begun(instruction)
     wanted = leaves(pair.elements[1] if pair else instruction.shape)
     for shape, dims in zip(wanted, found, strict=True):
-        if dims != shape.dims and not shape.is_dynamic:
+        if dims is not None and dims != shape.dims and not shape.is_dynamic:
             reason = f"as many devices as there are make {list(dims)} of what is to be {shape}"
             raise instruction.unsupported(reason, by=by)
 
 
 def check_sizes(instruction: Instruction, result: Value) -> None:
-    """Refuse values of other sizes than stated."""
+    """Refuse values of other sizes than stated; of what else than arrays stands for them nothing is known."""
     values = result if isinstance(result, tuple) else (result,)
-    check_shapes(instruction, [np.shape(value) for value in values], by="the interpreter")
+    sizes = [value.shape if isinstance(value, np.ndarray) else None for value in values]
+    check_shapes(instruction, sizes, by="the interpreter")
 
 
 def _alone(instruction: Instruction, values: Sequence[Array], evaluator: Evaluator) -> Value:

@@ -58,6 +58,7 @@ def test_a_space_bounds_what_is_drawn():
         "select",
         "and",
         "or",
+        "xor",
         "not",
         "clamp",
     }

@@ -105,7 +105,7 @@ PATCHES = {
     ),
     "wrong_alias": Patch("analysis.buffers:_Walk._view", "sum(widths[:index])", "sum(widths[: index - 1])", "program"),
     "loop_state": Patch("analysis.buffers:_Walk._while", "other.first = start", "pass", "program"),
-    "buffers_overlap": Patch("analysis.placing:pack", "o.first <= buffer.last", "o.first < buffer.last", "program"),
+    "buffers_overlap": Patch("analysis.storage:pack", "o.first <= buffer.last", "o.first < buffer.last", "program"),
     "reused_too_soon": Patch(
         "analysis.buffers:_Walk._is_last_reader", "known.last == self.clock", "known.first < self.clock", "program"
     ),
@@ -113,7 +113,7 @@ PATCHES = {
         "analysis.buffers:_Walk._is_last_reader", "known) != self.clock or", "known) is None or", "program"
     ),
     "result_lent_too_long": Patch(
-        "analysis.placing:pack_into", "buffer.last >= result.first", "buffer.first > result.first", "program"
+        "analysis.storage:pack_into", "buffer.last >= result.first", "buffer.first > result.first", "program"
     ),
     # Kernels, mostly of CPUs.
     "gather_limit": Patch(
@@ -169,10 +169,10 @@ PATCHES = {
         "kernel/reduce+minimum",
     ),
     "window_dilation": Patch(
-        "codegen.windows:covered", "inner.times(part.rhs_dilate)", "inner", "kernel/reduce-window+convolution"
+        "codegen.windows:covered", "inner.times(dimension.rhs_dilate)", "inner", "kernel/reduce-window+convolution"
     ),
     "window_reversal": Patch(
-        "codegen.windows:covered", ".plus(part.size - 1) if", " if", "kernel/reduce-window+convolution"
+        "codegen.windows:covered", ".plus(dimension.size - 1) if", " if", "kernel/reduce-window+convolution"
     ),
     "scatter_outside": Patch(
         "codegen.scattering:_target", "extents[dimension][1] + 1", "extents[dimension][1]", "kernel/scatter"

@@ -7,6 +7,14 @@ import pytest
 from xlabench.commands.interruption import interruptible
 
 
+@pytest.fixture(autouse=True)
+def heard():
+    """What is started in the background of a shell does not hear of Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_the_first_only_asks_and_the_second_ends(capfd):
     before = signal.getsignal(signal.SIGINT)
     with interruptible("ends soon") as asked:
