@@ -257,17 +257,12 @@ VALUES: Mapping[str, Case] = {
     "tf.gradients(tf.reduce_mean(p + a[0]), p)": lambda a, b, n, p, u: tf.gradients(tf.reduce_mean(p + a[0]), p),
     "tf.where(a > b)": lambda a, b, n, p, u: tf.where(a > b),
     "tf.where(u > 1.0)": lambda a, b, n, p, u: tf.where(u > 1.0),
-    "tf.unique(n)": lambda a, b, n, p, u: tf.unique([3, 1, 3, 2], tf.int64),
+    "tf.unique([3, 1, 3, 2], tf.int64)": lambda a, b, n, p, u: tf.unique([3, 1, 3, 2], tf.int64),
     "tf.setdiff1d([1, 2, 3], [2])": lambda a, b, n, p, u: tf.setdiff1d([1, 2, 3], [2]),
     "tf.dynamic_partition(a, [1, 0], 2)": lambda a, b, n, p, u: tf.dynamic_partition(a, [1, 0], 2),
-    "tf.boolean_mask(a, [True, False])": lambda a, b, n, p, u: tf.boolean_mask(a, [True, False]),
     "tf.boolean_mask(a, a > b)": lambda a, b, n, p, u: tf.boolean_mask(a, a > b),
-    "tf.boolean_mask(a, [True, False, True], axis=1)": lambda a, b, n, p, u: tf.boolean_mask(
-        a, [True, False, True], axis=1
-    ),
-    "tf.gradients(tf.boolean_mask(a, [True, False]), a)": lambda a, b, n, p, u: tf.gradients(
-        tf.boolean_mask(a, [True, False]), a
-    ),
+    "tf.boolean_mask(a, a[0] > 0.6, axis=1)": lambda a, b, n, p, u: tf.boolean_mask(a, a[0] > 0.6, axis=1),
+    "tf.gradients(tf.boolean_mask(a, a > b), a)": lambda a, b, n, p, u: tf.gradients(tf.boolean_mask(a, a > b), a),
     "tf.where_v2(a < b, a, 0.5)": lambda a, b, n, p, u: tf.where_v2(a < b, a, 0.5),
     "tf.identity_n([a, b])": lambda a, b, n, p, u: tf.identity_n([a, b]),
     "tf.saturate_cast(a * 300, tf.uint8)": lambda a, b, n, p, u: tf.saturate_cast(a * 300, tf.uint8),

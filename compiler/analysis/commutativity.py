@@ -15,6 +15,7 @@ it takes part is open.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ _TURNED = {"GT": "LT", "GE": "LE"}
 _SYMMETRIC = frozenset({"EQ", "NE"})
 _MOST_VALUES = 2
 """Values of each side: the cases are multiplied."""
+_THREE = 3
+"""As many values as it takes to combine them in another order."""
 
 
 def in_any_order(reduce: Instruction) -> bool:
@@ -79,6 +82,45 @@ def chooses(reducer: Computation) -> bool:
         result.array.element_type.kind is Kind.PRED or sources[result] == {position}
         for position, result in enumerate(results)
     )
+
+
+def goes_by_numbers(reducer: Computation, *, is_value_used: bool) -> bool:
+    """Whether a reducer that chooses among values with numbers gives the same in whatever order they are combined.
+
+    Of any two the one of the lesser number comes first.  A choice that is no order of the values, as where NaN is
+    neither less nor greater and one of its sides is taken, depends on which two are compared: of three values all cases
+    are tried.
+
+    Args:
+        reducer: of two values and their numbers.
+        is_value_used: whether anybody sees the value, and with it the sign of a zero, which no comparison tells.
+    """
+    kind, numbers = (parameter.array.element_type for parameter in reducer.parameters[:2])
+    values = _values(kind) if kind.is_float or kind.is_complex else np.arange(_THREE).astype(kind.dtype)
+    if not len(values):
+        return False
+    cases = np.array(list(itertools.product(range(len(values)), repeat=_THREE))).T
+    first, second, third = (
+        [values[case], np.full(case.shape, number, numbers.dtype)] for number, case in enumerate(cases)
+    )
+
+    def chosen(left: Sequence[Array], right: Sequence[Array]) -> Sequence[Array]:
+        is_turned = left[1] > right[1]
+        pairs = [np.where(is_turned, two, one) for one, two in zip(left, right, strict=True)]
+        others = [np.where(is_turned, one, two) for one, two in zip(left, right, strict=True)]
+        return list(flatten(Interpreter().map(reducer, [*pairs, *others])))
+
+    with np.errstate(all="ignore"):
+        expected = chosen(chosen(first, second), third)
+        trees = (chosen(first, chosen(second, third)), chosen(chosen(first, third), second))
+        wanted = expected if is_value_used else _unsigned(expected)
+        found = trees if is_value_used else map(_unsigned, trees)
+        return all(_alike(one, other) for tree in found for one, other in zip(tree, wanted, strict=True))
+
+
+def _unsigned(results: Sequence[Array]) -> Sequence[Array]:
+    """Results with zeros of one sign."""
+    return [np.where(one == 0, np.zeros_like(one), one) for one in results]
 
 
 def _is_choice(instruction: Instruction, sources: frozenset[int]) -> bool:

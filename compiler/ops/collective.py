@@ -53,13 +53,7 @@ def begun(instruction: Instruction) -> TupleShape | None:
 
 
 def check_shapes(instruction: Instruction, found: Sequence[tuple[int, ...] | None], by: str = "this compiler") -> None:
-    """Refuse results of other sizes than stated: the program was written for groups of another number of devices.
-
-    Args:
-        instruction: the exchange.
-        found: the sizes of each result on a device, None where they are not known.
-        by: who refuses.
-    """
+    """Refuse results that groups of another number of devices have, by their sizes on a device; None is not known."""
     pair = begun(instruction)
     wanted = leaves(pair.elements[1] if pair else instruction.shape)
     for shape, dims in zip(wanted, found, strict=True):
@@ -69,7 +63,7 @@ def check_shapes(instruction: Instruction, found: Sequence[tuple[int, ...] | Non
 
 
 def check_sizes(instruction: Instruction, result: Value) -> None:
-    """Refuse values of other sizes than stated; of what else than arrays stands for them nothing is known."""
+    """The same of values; what stands for an array may have no size."""
     values = result if isinstance(result, tuple) else (result,)
     sizes = [value.shape if isinstance(value, np.ndarray) else None for value in values]
     check_shapes(instruction, sizes, by="the interpreter")

@@ -10,12 +10,12 @@ But its values come with their numbers, which say the same as the order does:
 
 f((a, i), (b, j))  ->  i < j ? f((a, i), (b, j)) : f((b, j), (a, i))
 
-where i and j count along the one dimension that is reduced.
+where i and j count along the one dimension that is reduced, and f chooses by an order of the values, NaN among them.
 """
 
 from __future__ import annotations
 
-from compiler.analysis.commutativity import chooses, counts, in_any_order
+from compiler.analysis.commutativity import chooses, counts, goes_by_numbers, in_any_order
 from compiler.ir.control import stand_in
 from compiler.ir.module import Computation, Instruction, Module, inline
 from compiler.ir.rewrite import Fuel
@@ -62,7 +62,11 @@ def _numbers_its_values(reduce: Instruction) -> bool:
     if known is None or (known != known).any() or not counts(numbers, along):
         return False
     reducer: Computation = reduce.attributes["to_apply"]
-    return chooses(reducer) and not in_any_order(reduce)
+    is_value_used = reduce is reduce.computation.root or any(
+        user.opcode != "get-tuple-element" or user.attributes["index"] == 0 for user in reduce.users
+    )
+    is_asked = chooses(reducer) and not in_any_order(reduce)
+    return is_asked and goes_by_numbers(reducer, is_value_used=is_value_used)
 
 
 def _by_number(reducer: Computation) -> Computation:

@@ -140,12 +140,17 @@ def _sytrd(call: Call) -> Claims:
 
 
 def _eigenvalues(call: Call, values: Array, results: tuple[int, ...]) -> Claims:
-    """They are those of a matrix that is a little off: so is what is left of each, and so are the traces of powers."""
+    """They are those of a matrix that is a little off: so is what is left of each, and so are the traces of powers.
+
+    All are brought near 1 first, by a power of two, so that powers of large matrices are finite.
+    """
     if not np.isfinite(values).all():
         yield results, np.inf
         return
-    matrix, size = call.given[0], norm(call.given[0])
-    away = call.allowed(size) + norm(call.errors[0])
+    scale = np.exp2(-np.frexp(norm(call.given[0]))[1], dtype=np.float64)
+    away = (call.allowed(norm(call.given[0])) + norm(call.errors[0])) * scale
+    matrix, values = call.given[0] * scale, values * scale
+    size = norm(matrix)
     for value in values:
         left = np.linalg.svd(matrix - value * np.eye(len(matrix)), compute_uv=False)[-1]
         yield results, ratio(np.asarray(left), away)

@@ -290,6 +290,10 @@ def _of_matrix(residual: Residual, results: Sequence[Array], index: tuple[int, .
     largest = max(float(np.abs(array).max()) for array in given if is_inexact(array.dtype))
     if largest * _HEADROOM * max(given[0].shape) > float(info.max) or 0 < largest < _SQUARED:
         return {}
+    if any(
+        np.isinf(own[index]).any() for own in residual.own if is_inexact(own.dtype)
+    ):  # what overflows may be NaN next
+        return {}
     call = Call(given, errors, [_wide(r[index]) for r in results], residual.options, float(info.eps), float(info.tiny))
     known: dict[int, bool] = {}
     for result_numbers, off in RELATIONS[residual.routine](call):

@@ -3,7 +3,7 @@
 import pytest
 
 import compiler
-from compiler.analysis.commutativity import in_any_order, is_commutative
+from compiler.analysis.commutativity import goes_by_numbers, in_any_order, is_commutative
 
 PAIR = "a = {t}[] parameter(0) i = s32[] parameter(1) b = {t}[] parameter(2) j = s32[] parameter(3)"
 ARGMAX = """g = pred[] compare(a, b), direction=GT{how} e = pred[] compare(a, b), direction=EQ{how}
@@ -73,3 +73,24 @@ def test_numbers_of_elements_are_never_equal(numbers, free):
       at = s32[3,4] {numbers} z = f32[] constant(0) none = s32[] constant(0)
       ROOT r = (f32[3], s32[3]) reduce(x, at, z, none), dimensions={{1}}, to_apply=f }}""")
     assert in_any_order(module.entry.root) is free
+
+
+JAX_ARGMAX = """g = pred[] compare(a, b), direction=GT n = pred[] compare(a, a), direction=NE h = pred[] or(g, n)
+  e = pred[] compare(a, b), direction=EQ l = pred[] compare(i, j), direction=LT t = pred[] and(e, l)
+  q = pred[] or(h, t) v = {t}[] select(h, a, b) k = s32[] select(q, i, j) ROOT r = ({t}[], s32[]) tuple(v, k)"""
+
+
+@pytest.mark.parametrize(
+    ("one", "is_value_used", "is_free"),
+    [
+        (reducer(ARGMAX, PAIR), False, False),
+        (reducer(ARGMAX, PAIR, "s32"), True, True),
+        (reducer(ARGMAX, PAIR, how=", type=TOTALORDER"), True, True),
+        (reducer(JAX_ARGMAX, PAIR), False, True),
+        (reducer(JAX_ARGMAX, PAIR), True, False),
+        (reducer(JAX_ARGMAX, PAIR, "bf16"), False, True),
+    ],
+    ids=["NaN on no side", "integers", "a total order", "the first NaN", "the sign of its zero", "bf16"],
+)
+def test_a_choice_by_an_order_of_the_values_goes_by_their_numbers(one, is_value_used, is_free):
+    assert goes_by_numbers(one, is_value_used=is_value_used) is is_free

@@ -88,3 +88,12 @@ def test_pivots_are_those_of_the_greatest_elements(pivots, right):
 )
 def test_a_quotient_too_small_for_its_type_is_right_however_large_its_divisor(routine, given, results, options):
     assert held(routine, [np.asarray(one) for one in given], [np.asarray(one) for one in results], **options) <= 1
+
+
+@pytest.mark.parametrize("exponent", [-400, 0, 100, 500])
+def test_eigenvalues_are_held_to_matrices_of_any_size(exponent):
+    matrix = np.triu(MATRIX).astype(np.complex128) * 2.0**exponent
+    results = [matrix, np.zeros_like(matrix), np.diag(matrix).copy(), np.array(0), np.array(0)]
+    assert held("gees", [matrix], results, mode=f"{ord('N')} : ui8") <= 1
+    results[2][1] *= 1.5
+    assert held("gees", [matrix], results, mode=f"{ord('N')} : ui8") > 1

@@ -20,7 +20,7 @@ from xlabench.engines import engine
 from xlabench.judging.bounds import basis_of
 from xlabench.judging.judge import judge
 from xlabench.judging.relations import RELATIONS
-from xlabench.judging.residuals import residuals_of
+from xlabench.judging.residuals import found, residuals_of
 from xlabench.worker import Outcome
 
 Array = np.ndarray
@@ -389,3 +389,12 @@ def test_where_only_roundings_of_roundings_are_left_our_reflections_keep_lengths
     values = ROUTINES[name].given(np.ones((14, 14), dtype))
     module = program(name, values, (14, 14))
     assert verdict(module, values, engine(spec).compile(module)(*values)) in ("bitwise", "within")
+
+
+def test_of_a_solution_that_overflows_nothing_is_said() -> None:
+    module, (triangle, right) = made("trsm", np.float32, "square")
+    values = [np.where(np.eye(len(triangle)), 1, np.float32(1e30)).astype(np.float32), right]
+    expected = compiler.interpret(module, *values)
+    (residual,) = residuals_of(module, values, expected)
+    known = [*found(residual, expected).values(), *found(residual, [expected[0] * np.float32(np.nan)]).values()]
+    assert (np.isinf(expected[0]).any(), any(one.wrong.any() for one in known)) == (True, False)

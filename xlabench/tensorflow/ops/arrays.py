@@ -241,8 +241,8 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
         if value.shape.rank is not None:
             known = value.shape.as_list()
             flat.set_shape([*known[:first], None, *known[first + rank :]])
-        places = where(apply("Reshape", [chosen, [-1]], {}).outputs[0])
-        return gather(flat, apply("Squeeze", [places], {"squeeze_dims": [1]}).outputs[0], axis=first)
+        indices = where(apply("Reshape", [chosen, [-1]], {}).outputs[0])
+        return gather(flat, apply("Squeeze", [indices], {"squeeze_dims": [1]}).outputs[0], axis=first)
 
 
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
