@@ -14,6 +14,7 @@ or a `VerifyError` that names the place.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -176,6 +177,7 @@ def meta_graph(graph: Graph, saver: Mapping[str, str]) -> bytes:
     return encoded
 
 
+@cache
 def message_class(kind: str) -> Any:
     """The class of one of TensorFlow's messages, as the library `protobuf` has it.
 

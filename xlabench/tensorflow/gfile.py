@@ -63,7 +63,7 @@ class GFile:
     """A file, text unless `b` is in its mode; opened when it is first read or written, as TensorFlow's is."""
 
     def __init__(self, name: FilePath, mode: str = "r") -> None:
-        self._path = Path(os.fspath(name))
+        self._path = Path(name)
         self._mode = mode
         self._file: IO[Any] | None = None
 
@@ -144,18 +144,18 @@ FastGFile = Open = GFile
 
 def Exists(path: FilePath) -> bool:
     """Whether there is a file or folder."""
-    return Path(os.fspath(path)).exists()
+    return Path(path).exists()
 
 
 def IsDirectory(path: FilePath) -> bool:
     """Whether it is a folder."""
-    return Path(os.fspath(path)).is_dir()
+    return Path(path).is_dir()
 
 
 @_translated
 def ListDirectory(path: FilePath) -> list[str]:
     """The names of what is in a folder."""
-    return [one.name for one in Path(os.fspath(path)).iterdir()]
+    return [one.name for one in Path(path).iterdir()]
 
 
 def Glob(pattern: Any) -> list[str]:
@@ -167,25 +167,25 @@ def Glob(pattern: Any) -> list[str]:
 @_translated
 def MkDir(path: FilePath) -> None:
     """Make a folder."""
-    Path(os.fspath(path)).mkdir()
+    Path(path).mkdir()
 
 
 @_translated
 def MakeDirs(path: FilePath) -> None:
     """Make a folder and those that it is in; it may be there."""
-    Path(os.fspath(path)).mkdir(parents=True, exist_ok=True)
+    Path(path).mkdir(parents=True, exist_ok=True)
 
 
 @_translated
 def Remove(path: FilePath) -> None:
     """Remove a file."""
-    Path(os.fspath(path)).unlink()
+    Path(path).unlink()
 
 
 @_translated
 def DeleteRecursively(path: FilePath) -> None:
     """Remove a folder and all that is in it."""
-    found = Path(os.fspath(path))
+    found = Path(path)
     if found.is_dir() and not found.is_symlink():
         shutil.rmtree(found)
     else:
@@ -216,7 +216,7 @@ def Rename(oldname: FilePath, newname: FilePath, overwrite: bool = False) -> Non
         AlreadyExistsError: there is one, and it is not to be replaced.
     """
     _is_free(newname, overwrite=overwrite)
-    Path(os.fspath(oldname)).replace(newname)
+    Path(oldname).replace(newname)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ class FileStatistics:
 @_translated
 def Stat(filename: FilePath) -> FileStatistics:
     """What is known of a file or folder."""
-    path = Path(os.fspath(filename))
+    path = Path(filename)
     found = path.stat()
     return FileStatistics(found.st_size, found.st_mtime_ns, path.is_dir())
 

@@ -121,7 +121,7 @@ class FileWriter:
             session: must be left out.
         """
         require_protobuf("writing events")
-        folder = Path(os.fspath(logdir))
+        folder = Path(logdir)
         folder.mkdir(parents=True, exist_ok=True)
         name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}.{next(_NUMBERS)}"
         self._path = folder / f"{name}{filename_suffix or ''}"
@@ -154,8 +154,7 @@ class FileWriter:
 
     def add_event(self, event: Any) -> None:
         """Write an event."""
-        if self._file.closed:
-            self._file = self._path.open("ab")
+        self.reopen()
         self._file.write(framed(event.SerializeToString()))
         self._waiting += 1
         if self._waiting >= self._most or time.time() - self._flushed >= self._seconds:

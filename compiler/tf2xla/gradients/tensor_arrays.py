@@ -6,6 +6,8 @@ for twice in one graph must not be added up together, so each asks for a TensorA
 
 from __future__ import annotations
 
+from functools import partial
+
 from compiler.tf2xla.record import Differentiate, no_gradient
 from compiler.tf2xla.terms import Built, Gradient, Output
 
@@ -17,26 +19,16 @@ def _backwards(node: Built, flow: Output) -> tuple[Output, Output]:
     return made.outputs[0], made.outputs[1]
 
 
-def _read(node: Built, g: Output) -> list[Gradient]:
+def _taken(back: str, which: str, node: Built, g: Output) -> list[Gradient]:
+    """What was read is written to the gradients, under the same numbers."""
     handle, flow = _backwards(node, node["flow_in"])
-    return [None, None, node.add("TensorArrayWriteV3", handle, node["index"], g, flow)]
+    return [None, None, node.add(back, handle, node[which], g, flow)]
 
 
-def _written(node: Built, g: Output) -> list[Gradient]:
+def _put(back: str, which: str, node: Built, g: Output) -> list[Gradient]:
+    """What was written is read from the gradients, under the same numbers."""
     handle, flow = _backwards(node, g)
-    kind = node["value"].type.base
-    return [None, None, node.add("TensorArrayReadV3", handle, node["index"], flow, dtype=kind), g]
-
-
-def _gathered(node: Built, g: Output) -> list[Gradient]:
-    handle, flow = _backwards(node, node["flow_in"])
-    return [None, None, node.add("TensorArrayScatterV3", handle, node["indices"], g, flow)]
-
-
-def _scattered(node: Built, g: Output) -> list[Gradient]:
-    handle, flow = _backwards(node, g)
-    kind = node["value"].type.base
-    return [None, None, node.add("TensorArrayGatherV3", handle, node["indices"], flow, dtype=kind), g]
+    return [None, None, node.add(back, handle, node[which], flow, dtype=node["value"].type.base), g]
 
 
 def _joined(node: Built, g: Output, _lengths: Gradient) -> list[Gradient]:
@@ -51,10 +43,10 @@ def _split(node: Built, g: Output) -> list[Gradient]:
 
 
 GRADIENTS: dict[str, Differentiate] = {
-    "TensorArrayReadV3": _read,
-    "TensorArrayWriteV3": _written,
-    "TensorArrayGatherV3": _gathered,
-    "TensorArrayScatterV3": _scattered,
+    "TensorArrayReadV3": partial(_taken, "TensorArrayWriteV3", "index"),
+    "TensorArrayWriteV3": partial(_put, "TensorArrayReadV3", "index"),
+    "TensorArrayGatherV3": partial(_taken, "TensorArrayScatterV3", "indices"),
+    "TensorArrayScatterV3": partial(_put, "TensorArrayGatherV3", "indices"),
     "TensorArrayConcatV3": _joined,
     "TensorArraySplitV3": _split,
     **dict.fromkeys((f"TensorArray{one}V3" for one in ("", "Grad", "Size", "Close")), no_gradient),

@@ -182,9 +182,18 @@ def _holds_text(value: Any) -> bool:
     return isinstance(first, str | bytes) or (isinstance(first, np.ndarray | np.generic) and first.dtype.kind in "SUO")
 
 
-def _strings(value: Any, wanted: DType | None) -> TensorValue:
+def texts_of(value: Any) -> np.ndarray[Any, Any]:
+    """Texts, or bytes, as a tensor of strings holds them."""
     array = np.asarray(value, dtype=object)
     flat = [one.encode() if isinstance(one, str) else one for one in array.reshape(-1)]
+    return np.array([*flat, None], dtype=object)[:-1].reshape(
+        array.shape
+    )  # or one of bytes would be no array of objects
+
+
+def _strings(value: Any, wanted: DType | None) -> TensorValue:
+    array = texts_of(value)
+    flat = array.reshape(-1).tolist()
     wrong = next((one for one in flat if not isinstance(one, bytes)), None)
     if wrong is not None or (wanted is not None and wanted.name != "string"):
         said = wanted.name if wanted is not None else "string"

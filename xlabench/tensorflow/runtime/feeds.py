@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from xlabench.tensorflow.framework.convert import texts_of
 from xlabench.tensorflow.framework.graph import Graph
 from xlabench.tensorflow.framework.tensor import Tensor
 
@@ -61,9 +62,7 @@ class Fed:
                     f"{self.dtype}. Try explicitly setting the type of the feed tensor to a larger type (e.g. int64)."
                 )
         if self.dtype == object:
-            array = np.asarray(given, dtype=object)
-            flat = [one.encode() if isinstance(one, str) else one for one in array.reshape(-1)]
-            return np.array([*flat, None], dtype=object)[:-1].reshape(array.shape)
+            return texts_of(given)
         return np.asarray(given, dtype=self.dtype)
 
 

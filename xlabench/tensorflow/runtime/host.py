@@ -10,9 +10,10 @@ import numpy as np
 
 from compiler.tf import BY_NAME, CompilerError, Node, read_checkpoint, write_checkpoint
 from xlabench.tensorflow import errors
+from xlabench.tensorflow.framework.convert import texts_of
 from xlabench.tensorflow.framework.dtypes import of_data_type
 from xlabench.tensorflow.framework.host_functions import function_of
-from xlabench.tensorflow.runtime.kernels import Kernel, Maker, raised
+from xlabench.tensorflow.runtime.kernels import Kernel, Maker, raised, text_of
 from xlabench.tensorflow.runtime.resources import Resources
 
 _STRING = BY_NAME["string"]
@@ -63,8 +64,7 @@ def _array(node: Node, number: int, value: Any, data_type: Any) -> Any:
     """A value as an array of the type that the node says."""
     wanted = of_data_type(data_type)
     if data_type == _STRING:
-        flat = [one.encode() if isinstance(one, str) else one for one in np.asarray(value, object).reshape(-1)]
-        return np.array([*flat, None], object)[:-1].reshape(np.shape(value))
+        return texts_of(value)
     array = np.asarray(value)
     if array.dtype != wanted.as_numpy_dtype:
         token: Any = node.attributes["token"]
@@ -79,17 +79,13 @@ def _whole(node: Node, slices: Any) -> None:
         raise raised(errors.UnimplementedError, node, "slices of variables are not saved, nor restored, here")
 
 
-def _text(value: Any) -> str:
-    return np.asarray(value, object).reshape(-1)[0].decode()  # type: ignore[no-any-return]  # tensors of strings hold bytes
-
-
 def _save(node: Node, _resources: Resources) -> Kernel:
     def kernel(inputs: Sequence[Any]) -> Sequence[Any]:
         prefix, names, slices, *tensors = inputs
         _whole(node, slices)
         keys = [one.decode() for one in names.reshape(-1)]
         try:
-            write_checkpoint(Path(_text(prefix)), dict(zip(keys, tensors, strict=True)))
+            write_checkpoint(Path(text_of(prefix)), dict(zip(keys, tensors, strict=True)))
         except CompilerError as error:
             raise raised(errors.FailedPreconditionError, node, str(error)) from error
         return ()
@@ -104,7 +100,7 @@ def _restore(node: Node, _resources: Resources) -> Kernel:
         prefix, names, slices = inputs
         _whole(node, slices)
         try:
-            bundle = read_checkpoint(Path(_text(prefix)))
+            bundle = read_checkpoint(Path(text_of(prefix)))
             keys = [one.decode() for one in names.reshape(-1)]
             for key, wanted in zip(keys, types, strict=True):
                 _check(node, bundle, key, wanted)

@@ -36,6 +36,20 @@ def raised(kind: type[errors.OpError], node: Node, said: str) -> errors.OpError:
     return kind(node, None, f"{said}\n\t [[{{{{node {node.name}}}}}]]")
 
 
+def stateless(function: Callable[[Node, Sequence[Any]], Sequence[Any]]) -> Maker:
+    """What makes kernels of a function of a node and its inputs, which keeps nothing between runs."""
+
+    def make(node: Node, _resources: Resources) -> Kernel:
+        return lambda inputs: function(node, inputs)
+
+    return make
+
+
+def text_of(value: Any) -> str:
+    """The one text of a tensor of strings."""
+    return np.asarray(value, object).reshape(-1)[0].decode()  # type: ignore[no-any-return]  # tensors of strings hold bytes
+
+
 def read(variable: Variable, node: Node) -> Any:
     """A variable's value.
 

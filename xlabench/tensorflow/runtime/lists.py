@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from compiler.tf import BY_NAME, Node
 from xlabench.tensorflow import errors
-from xlabench.tensorflow.runtime.kernels import Kernel, Maker, raised
-from xlabench.tensorflow.runtime.resources import Resources
+from xlabench.tensorflow.runtime.kernels import Maker, raised, stateless
 
 _KIND = "element_dtype"
 _VARIANT = BY_NAME["variant"]
@@ -27,13 +26,6 @@ class Items(NamedTuple):
 def _dims(value: Any) -> tuple[int, ...] | None:
     sizes = np.asarray(value)
     return None if not sizes.ndim or (sizes < 0).any() else tuple(int(one) for one in sizes)
-
-
-def _made(function: Callable[[Node, Sequence[Any]], Sequence[Any]]) -> Maker:
-    def make(node: Node, _resources: Resources) -> Kernel:
-        return lambda inputs: function(node, inputs)
-
-    return make
 
 
 def _empty(_node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
@@ -172,7 +164,7 @@ def maker_for(node: Node) -> Maker | None:
 
 
 LISTS: Mapping[str, Maker] = {
-    name: _made(function)
+    name: stateless(function)
     for name, function in {
         "EmptyTensorList": _empty,
         "TensorListReserve": _reserved,
@@ -192,5 +184,5 @@ LISTS: Mapping[str, Maker] = {
     }.items()
 }
 """Ops on lists of tensors."""
-_OF_ANY: Mapping[str, Maker] = {"ZerosLike": _made(_zeros), "AddN": _made(_sum)}
+_OF_ANY: Mapping[str, Maker] = {"ZerosLike": stateless(_zeros), "AddN": stateless(_sum)}
 """Ops on arrays that take lists as well: gradients of loops begin with zeros, and are sums."""

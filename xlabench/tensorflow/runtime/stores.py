@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from compiler.tf import Node
 from xlabench.tensorflow import errors
-from xlabench.tensorflow.runtime.kernels import Kernel, Maker, raised
-from xlabench.tensorflow.runtime.resources import Resources
+from xlabench.tensorflow.runtime.kernels import Maker, raised, stateless
 
 
 class TensorArray:
@@ -22,13 +21,6 @@ class TensorArray:
         self.adds = adds
         self.zero = zero
         self.gradients: dict[bytes, TensorArray] = {}
-
-
-def _made(function: Callable[[Node, Sequence[Any]], Sequence[Any]]) -> Maker:
-    def make(node: Node, _resources: Resources) -> Kernel:
-        return lambda inputs: function(node, inputs)
-
-    return make
 
 
 _FLOW = np.zeros((), np.float32)
@@ -163,7 +155,7 @@ def _popped(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
 
 
 STORES: Mapping[str, Maker] = {
-    name: _made(function)
+    name: stateless(function)
     for name, function in {
         "TensorArrayV3": _array,
         "TensorArrayGradV3": _for_gradients,

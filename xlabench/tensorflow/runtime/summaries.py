@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from compiler.tf import Node, message_class
 from xlabench.tensorflow import errors
 from xlabench.tensorflow.runtime.images import MODES, pixels, png
-from xlabench.tensorflow.runtime.kernels import Kernel, Maker, raised
-from xlabench.tensorflow.runtime.resources import Resources
+from xlabench.tensorflow.runtime.kernels import Maker, raised, stateless, text_of
 
 _LEAST, _GREATEST, _GROWTH = 1.0e-12, 1.0e20, 1.1
 """The buckets of a histogram, on both sides of zero (TensorFlow, histogram.cc)."""
@@ -58,74 +57,63 @@ def _written(summary: Any) -> Sequence[Any]:
     return (np.array(summary.SerializeToString(), object).reshape(()),)
 
 
-def _scalars(node: Node, _resources: Resources) -> Kernel:
-    def kernel(inputs: Sequence[Any]) -> Sequence[Any]:
-        tags, values = inputs
-        if tags.shape != values.shape:
-            said = f"tags and values are not the same shape: {list(tags.shape)} != {list(values.shape)}"
-            raise raised(errors.InvalidArgumentError, node, said)
-        summary = message_class("Summary")()
-        for tag, value in zip(tags.reshape(-1), values.reshape(-1), strict=True):
-            summary.value.add(tag=tag.decode(), simple_value=float(value))
-        return _written(summary)
-
-    return kernel
+def _scalars(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    tags, values = inputs
+    if tags.shape != values.shape:
+        said = f"tags and values are not the same shape: {list(tags.shape)} != {list(values.shape)}"
+        raise raised(errors.InvalidArgumentError, node, said)
+    summary = message_class("Summary")()
+    for tag, value in zip(tags.reshape(-1), values.reshape(-1), strict=True):
+        summary.value.add(tag=tag.decode(), simple_value=float(value))
+    return _written(summary)
 
 
-def _histogram(node: Node, _resources: Resources) -> Kernel:
-    def kernel(inputs: Sequence[Any]) -> Sequence[Any]:
-        tag = np.asarray(inputs[0], object).reshape(-1)[0].decode()
-        values = np.asarray(inputs[1], np.float64)
-        found = next((word for word, test in (("Nan", np.isnan), ("Infinity", np.isinf)) if test(values).any()), "")
-        if found:
-            raise raised(errors.InvalidArgumentError, node, f"{found} in summary histogram for: {tag}")
-        summary = message_class("Summary")()
-        summary.value.add(tag=tag, histo=histogram(values))
-        return _written(summary)
-
-    return kernel
+def _histogram(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    tag, values = text_of(inputs[0]), np.asarray(inputs[1], np.float64)
+    found = next((word for word, test in (("Nan", np.isnan), ("Infinity", np.isinf)) if test(values).any()), "")
+    if found:
+        raise raised(errors.InvalidArgumentError, node, f"{found} in summary histogram for: {tag}")
+    summary = message_class("Summary")()
+    summary.value.add(tag=tag, histo=histogram(values))
+    return _written(summary)
 
 
-def _images(node: Node, _resources: Resources) -> Kernel:
+def _images(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
     most: Any = node.attributes["max_images"]
     bad: Any = node.attributes["bad_color"]
-
-    def kernel(inputs: Sequence[Any]) -> Sequence[Any]:
-        tag, images = np.asarray(inputs[0], object).reshape(-1)[0].decode(), inputs[1]
-        if images.ndim != _IMAGES or images.shape[3] not in MODES:
-            shown = ",".join(map(str, images.shape))
-            said = f"Tensor must be 4-D with last dim 1, 3, or 4, not [{shown}]"
-            raise raised(errors.InvalidArgumentError, node, said)
-        summary = message_class("Summary")()
-        for number, one in enumerate(images[:most]):
-            value = summary.value.add(tag=f"{tag}/image" if most == 1 else f"{tag}/image/{number}")
-            value.image.height, value.image.width, value.image.colorspace = one.shape
-            value.image.encoded_image_string = png(pixels(one, bad.array()))
-        return _written(summary)
-
-    return kernel
+    tag, images = text_of(inputs[0]), inputs[1]
+    if images.ndim != _IMAGES or images.shape[3] not in MODES:
+        shown = ",".join(map(str, images.shape))
+        said = f"Tensor must be 4-D with last dim 1, 3, or 4, not [{shown}]"
+        raise raised(errors.InvalidArgumentError, node, said)
+    summary = message_class("Summary")()
+    for number, one in enumerate(images[:most]):
+        value = summary.value.add(tag=f"{tag}/image" if most == 1 else f"{tag}/image/{number}")
+        value.image.height, value.image.width, value.image.colorspace = one.shape
+        value.image.encoded_image_string = png(pixels(one, bad.array()))
+    return _written(summary)
 
 
-def _merged(node: Node, _resources: Resources) -> Kernel:
-    def kernel(inputs: Sequence[Any]) -> Sequence[Any]:
-        summary, seen = message_class("Summary")(), set[str]()
-        for one in inputs:
-            piece = message_class("Summary").FromString(np.asarray(one, object).reshape(-1)[0])
-            for value in piece.value:
-                if value.tag in seen:
-                    said = f"Duplicate tag {value.tag} found in summary inputs"
-                    raise raised(errors.InvalidArgumentError, node, said)
-                seen.add(value.tag)
-                summary.value.append(value)
-        return _written(summary)
-
-    return kernel
+def _merged(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    kind, seen = message_class("Summary"), set[str]()
+    summary = kind()
+    for one in inputs:
+        for value in kind.FromString(np.asarray(one, object).reshape(-1)[0]).value:
+            if value.tag in seen:
+                said = f"Duplicate tag {value.tag} found in summary inputs"
+                raise raised(errors.InvalidArgumentError, node, said)
+            seen.add(value.tag)
+            summary.value.append(value)
+    return _written(summary)
 
 
 KERNELS: Mapping[str, Maker] = {
-    "ScalarSummary": _scalars,
-    "HistogramSummary": _histogram,
-    "ImageSummary": _images,
-    "MergeSummary": _merged,
+    name: stateless(function)
+    for name, function in {
+        "ScalarSummary": _scalars,
+        "HistogramSummary": _histogram,
+        "ImageSummary": _images,
+        "MergeSummary": _merged,
+    }.items()
 }
 """Ops whose result an events file holds."""

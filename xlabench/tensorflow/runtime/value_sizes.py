@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from compiler.tf import Node, first_seen
 from xlabench.tensorflow import errors
-from xlabench.tensorflow.runtime.kernels import Kernel, Maker, raised
-from xlabench.tensorflow.runtime.resources import Resources
-
-
-def _made(function: Callable[[Node, Sequence[Any]], Sequence[Any]]) -> Maker:
-    def make(node: Node, _resources: Resources) -> Kernel:
-        return lambda inputs: function(node, inputs)
-
-    return make
+from xlabench.tensorflow.runtime.kernels import Maker, raised, stateless
 
 
 def _index_type(node: Node) -> Any:
@@ -66,10 +58,10 @@ def _parted(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
 
 
 VALUE_SIZES: Mapping[str, Maker] = {
-    "Where": _made(_where),
-    "Unique": _made(_unique),
-    "UniqueV2": _made(_unique),
-    "ListDiff": _made(_difference),
-    "DynamicPartition": _made(_parted),
+    "Where": stateless(_where),
+    "Unique": stateless(_unique),
+    "UniqueV2": stateless(_unique),
+    "ListDiff": stateless(_difference),
+    "DynamicPartition": stateless(_parted),
 }
 """Ops by name."""

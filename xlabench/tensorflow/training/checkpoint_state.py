@@ -34,7 +34,7 @@ def remove_checkpoint(
     checkpoint_prefix: FilePath, checkpoint_format_version: Any = None, meta_graph_suffix: str = "meta"
 ) -> None:
     """Remove the files of a checkpoint."""
-    prefix = Path(os.fspath(checkpoint_prefix))
+    prefix = Path(checkpoint_prefix)
     for one in (
         *prefix.parent.glob(f"{_literal(prefix.name)}.data-*-of-*"),
         Path(f"{prefix}.index"),
@@ -56,7 +56,7 @@ def update_checkpoint_state(
     relative: bool = False,
 ) -> None:
     """Say in a folder which of its checkpoints is the last one, and which there are."""
-    folder = Path(os.fspath(save_dir))
+    folder = Path(save_dir)
     every = list(all_model_checkpoint_paths or ())
     if model_checkpoint_path not in every:
         every.append(model_checkpoint_path)
@@ -76,7 +76,7 @@ def _text(path: str) -> str:
 
 def get_checkpoint_state(checkpoint_dir: FilePath, latest_filename: str | None = None) -> CheckpointState | None:
     """What a folder says of its checkpoints, None where it says nothing."""
-    folder = Path(os.fspath(checkpoint_dir))
+    folder = Path(checkpoint_dir)
     file = folder / (latest_filename or STATE)
     if not file.is_file():
         return None

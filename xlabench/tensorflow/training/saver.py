@@ -132,16 +132,12 @@ class Saver:
         with graph.control_dependencies(None), graph.name_scope(self._name or "save"):
             given = apply("PlaceholderWithDefault", [self._filename], {"shape": []}, "filename").outputs[0]
             file = apply("PlaceholderWithDefault", [given], {"shape": []}, "Const").outputs[0]
-            whole = [constant(values, "string", name=f"SaveV2/{word}") for word, values in
-                     (("tensor_names", keys), ("shape_and_slices", [""] * len(keys)))]  # fmt: skip
             held = [one.graph_element for one in keyed.values()]
-            saved = apply("SaveV2", [file, *whole, held], {}, "SaveV2")
+            saved = apply("SaveV2", [file, *_whole("SaveV2", keys), held], {}, "SaveV2")
             with graph.control_dependencies([saved]):
                 path = apply("Identity", [file], {}, "control_dependency").outputs[0]
-            assigned = [constant(values, "string", name=f"RestoreV2/{word}") for word, values in
-                        (("tensor_names", keys), ("shape_and_slices", [""] * len(keys)))]  # fmt: skip
             types = AttributeList("type", tuple(one.dtype.data_type for one in keyed.values()))
-            found = apply("RestoreV2", [file, *assigned], {"dtypes": types}, "RestoreV2").outputs
+            found = apply("RestoreV2", [file, *_whole("RestoreV2", keys)], {"dtypes": types}, "RestoreV2").outputs
             restored = group(
                 *(self._put(*pair) for pair in zip(keyed.values(), found, strict=True)), name="restore_all"
             )
@@ -269,3 +265,9 @@ class Saver:
             is_missing = isinstance(error, errors.NotFoundError)
             cause = _MISSING if is_missing else _MISMATCH
             raise type(error)(error.node_def, error.op, _FAILED.format(cause, error.message)) from error
+
+
+def _whole(op: str, keys: Sequence[str]) -> list[Tensor]:
+    """What tells an op which tensors it saves or restores: their keys, and that each is one whole."""
+    said = {"tensor_names": keys, "shape_and_slices": [""] * len(keys)}
+    return [constant(list(values), "string", name=f"{op}/{word}") for word, values in said.items()]
