@@ -12,6 +12,7 @@ import compiler
 from compiler.codegen import llvm
 from compiler.codegen.index import Emission, Index
 from compiler.codegen.kernel import Kernel, kernel_of
+from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm_ir import Builder, Module, integer
 from compiler.codegen.signature import parameters
 
@@ -24,7 +25,7 @@ def kernel(text: str) -> Kernel:
 
 
 def run(
-    kernel: Kernel, emit: Callable[[Builder], object], inputs: Sequence[Array], start: Array | None = None
+    kernel: Kernel, emit: Callable[[LaneBuilder], object], inputs: Sequence[Array], start: Array | None = None
 ) -> Array:
     """What such a function makes of its first result's memory, which begins as `start`, or as zeros.
 
@@ -34,7 +35,7 @@ def run(
         inputs: the program's parameters.
         start: what lies in the result before.
     """
-    builder = Builder(Module().function("f", "void", parameters(kernel)))
+    builder = LaneBuilder(Module().function("f", "void", parameters(kernel)))
     emit(builder)
     builder.ret()
     shape = kernel.outputs[0]

@@ -106,7 +106,6 @@ UNTESTED = {
     "compiler.backends.nvptx": "call executable persistent_launch standalone",
     "compiler.backends.nvptx.kernels": "grid",
     "compiler.backends.nvptx.simulator": "body declaration races",
-    "compiler.codegen": "access iteration",
     "compiler.frontends": "conversion",
     "compiler.text": "instructions",
     "compiler.tf2xla": "body differentiation loop_gradients operation tracing",
