@@ -99,10 +99,7 @@ def of_tables() -> set[str]:
 
 
 UNTESTED = {
-    "compiler.analysis": "iteration",
-    "compiler.frontends": "conversion",
     "compiler": "startup",
-    "compiler.text": "instructions",
     "compiler.tf2xla": "body differentiation loop_gradients operation tracing",
     "reports": "fuzzing page roofline speedup",
     "xlabench.bundles": "export",
