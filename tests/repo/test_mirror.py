@@ -100,7 +100,7 @@ def of_tables() -> set[str]:
 
 UNTESTED = {
     "compiler": "startup",
-    "compiler.tf2xla": "body differentiation loop_gradients operation tracing",
+    "compiler.tf2xla": "body operation tracing",
     "reports": "fuzzing page roofline speedup",
     "xlabench.bundles": "export",
     "xlabench.cases": "frontends",
