@@ -99,8 +99,6 @@ def of_tables() -> set[str]:
 
 
 UNTESTED = {
-    "compiler": "startup",
-    "compiler.tf2xla": "body operation tracing",
     "reports": "fuzzing page roofline speedup",
     "xlabench.bundles": "export",
     "xlabench.cases": "frontends",
