@@ -99,7 +99,6 @@ def of_tables() -> set[str]:
 
 
 UNTESTED = {
-    "reports": "fuzzing page roofline speedup",
     "xlabench.bundles": "export",
     "xlabench.cases": "frontends",
     "xlabench.diagnosis": "graph_reduce kernels probe",
