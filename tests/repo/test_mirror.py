@@ -99,9 +99,8 @@ def of_tables() -> set[str]:
 
 
 UNTESTED = {
-    "xlabench.bundles": "export",
     "xlabench.cases": "frontends",
-    "xlabench.diagnosis": "graph_reduce kernels probe",
+    "xlabench.diagnosis": "probe",
     "xlabench.fuzzing": "asking campaign config generate",
     "xlabench.fuzzing.graphs": "drawing operands structures",
 }
