@@ -78,7 +78,7 @@ def _module(text: str, where: str) -> tuple[str, ModuleType]:
         raise
     except ModuleNotFoundError as error:
         raise InputError(f"custom call {text!r}: there is no module {error.name!r}; {_FORM}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"custom call {text!r}: importing {where} raised {type(error).__name__}: {error}") from error
 
 

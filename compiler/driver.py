@@ -31,7 +31,7 @@ from compiler.ir.module import Module
 from compiler.ir.rewrite import Fuel
 from compiler.options import CompileOptions, Environment, from_environment
 from compiler.pipeline import PASSES, PIPELINES, Observer, ignore, on_one_device, run, without_library_calls
-from compiler.plan import device_count, input_shapes, result_shapes
+from compiler.plan import check_addressable, device_count, input_shapes, result_shapes
 from compiler.text.parser import parse
 from compiler.text.printer import to_text
 from compiler.verifier import verify
@@ -239,6 +239,7 @@ def _read(module_or_text: Module | str | bytes, options: CompileOptions, phases:
         module = module_or_text.clone()
     with phases.phase("verify"):
         verify(module)
+        check_addressable(module)
         settle_elided(module, options.fill_elided)
     return module
 

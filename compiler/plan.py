@@ -44,6 +44,8 @@ def exchanges(instruction: Instruction) -> bool:
     return instruction.opcode in EXCHANGING or is_crossing(instruction)
 
 
+_MOST_BYTES = 2**63 - 1
+"""Bytes of an array: indices are i64."""
 _MOST_DEVICES = 1 << 16
 """Devices that one process stands for: each has values of its own, and the largest pods have some 9,000."""
 
@@ -151,6 +153,15 @@ def check_bytes(module: Module, need: int, *, by: str) -> None:
     if not has_bytes(need):
         reason = f"it would need {need} bytes of memory, this machine has {_memory_bytes()}; use smaller shapes"
         raise UnsupportedError(f"module {module.name}", by, reason)
+
+
+def check_addressable(module: Module) -> None:
+    """Refuse a module with an array that has more bytes than an index can count, for whichever machine it is."""
+    for instruction in module.instructions():
+        for shape in leaves(instruction.shape):
+            if isinstance(shape, ArrayShape) and shape.size_bytes > _MOST_BYTES:
+                reason = f"{instruction.name} takes {shape.size_bytes} bytes, more than 2^63 - 1; use smaller shapes"
+                raise UnsupportedError(f"module {module.name}", "this compiler", reason)
 
 
 def has_bytes(need: int) -> bool:

@@ -173,7 +173,8 @@ def excuse(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
 def basis_of(outcome: Outcome, results: Path) -> bounds.Basis:
     """What `bound` found, or why it found nothing."""
     if outcome.ending != "answered":
-        return bounds.Basis(reason=f"wide mode gave no bounds: {outcome.message or outcome.ending}")
+        said = outcome.message or outcome.error.partition(" ")[0] or outcome.ending
+        return bounds.Basis(reason=f"wide mode gave no bounds: {said}")
     if outcome.value["reason"]:
         return bounds.Basis(None, outcome.value["reason"], outcome.value["rounds"])
     arrays, count = read_arrays(results), outcome.value["pairs"]

@@ -14,7 +14,7 @@ from compiler.graph.messages import Message
 
 def read_config(path: Path) -> Config:
     """See `compiler.aot.read_config`."""
-    return parse_config(read_program(path), str(path))
+    return parse_config(read_program(path, "a config"), str(path))
 
 
 def parse_config(source: str | bytes, filename: str) -> Config:

@@ -31,7 +31,7 @@ from compiler.jit.programs import programs
 from compiler.tf2xla import output_count
 
 
-@click.command("cluster")
+@click.command("cluster", short_help="Cut a graph of TensorFlow's into clusters.")
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--feed", "feeds", multiple=True, metavar="NAME", help="What is fed: x, or x:1; placeholders need not be."

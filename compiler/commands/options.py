@@ -24,7 +24,9 @@ def compile_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def backend_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options of commands that compile for a back end."""
-    threads = click.option("--threads", type=click.IntRange(0), default=0, help="Threads of a call; 0: all processors.")
+    threads = click.option(
+        "--threads", type=click.IntRange(0, 1024), default=0, help="Threads of a call; 0: all processors."
+    )
     opt = click.option("--opt", type=click.IntRange(0, 3), default=3, show_default=True, help="LLVM's level.")
     device = click.option(
         "--device",

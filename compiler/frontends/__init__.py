@@ -92,6 +92,8 @@ def hlo_text(source: str | bytes, *, filename: str = "<string>", shapes: Shapes 
         data = source.encode("utf-8", "surrogateescape")
         return source if form_of(data) == "hlo" else _converted("mlir", data, filename, shapes)
     data = _decompressed(source, filename).removeprefix(codecs.BOM_UTF8)
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InputError(f"{filename}: is text in UTF-16, as PowerShell's > writes it; save it in UTF-8")
     form = form_of(data, filename)
     return data.decode("utf-8", "surrogateescape") if form == "hlo" else _converted(form, data, filename, shapes)
 
@@ -111,8 +113,8 @@ def lowered_text(stablehlo: bytes) -> str:
     return text
 
 
-def read_program(path: Path) -> bytes:
-    """The bytes of a program's file, which may be a pipe, decompressed if need be.
+def read_program(path: Path, what: str = "a program") -> bytes:
+    """The bytes of a program's file, or of what messages call it, which may be a pipe, decompressed if need be.
 
     Raises:
         InputError: it cannot be read or decompressed, or holds more than a gibibyte.
@@ -122,7 +124,7 @@ def read_program(path: Path) -> bytes:
             data = _read_most(file)
     except OSError as error:
         reason = error.strerror or error
-        raise InputError(f"{path}: cannot be read: {reason}; give a file with a program") from error
+        raise InputError(f"{path}: cannot be read: {reason}; give a file with {what}") from error
     return _decompressed(data, str(path))
 
 

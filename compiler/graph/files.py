@@ -20,7 +20,7 @@ _HEAD = 4096
 
 def read_graph(path: Path) -> Graph:
     """See `compiler.graph.read_graph`."""
-    return parse_graph(read_program(path), str(path))
+    return parse_graph(read_program(path, "a graph"), str(path))
 
 
 def parse_graph(source: str | bytes, filename: str) -> Graph:

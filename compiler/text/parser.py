@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from compiler.frontends import Shapes, hlo_text
 from compiler.ir.attributes import MODULE_ATTRIBUTES
@@ -106,6 +106,8 @@ class _ModuleReader:
             self.module.name = header[1]
             self._read_header()
         elif _COMPUTATION.match(source.text, source.pos) is None:
+            if source.accept_word("ENTRY"):
+                self._expect_computation()
             return self._read_instruction()
         while source.skip() < len(source.text):
             self._read_computation()
@@ -161,8 +163,11 @@ class _ModuleReader:
         if found is None:
             if source.accept_word("HloModule"):
                 source.pos -= len("HloModule")
-                source.fail("a second module begins here: separate modules by a line '// -----' and use parse_many")
-            source.expected("a computation: a name, then its parameters in parentheses or '{'")
+                source.fail(
+                    "a second module begins here: separate modules by a line '// -----', "
+                    "and take one by --module N, or all by parse_many"
+                )
+            self._expect_computation()
         name = found[2]
         if name in source.computations:
             source.fail(f"a computation named {name} already exists", found.start(2), found.end(2))
@@ -180,6 +185,11 @@ class _ModuleReader:
             if self.entry is not None:
                 source.fail(f"a second ENTRY: {self.entry.name} already is the entry", found.start(1))
             self.entry = computation
+
+    def _expect_computation(self) -> NoReturn:
+        """Say what is missing, behind `ENTRY` where that is there."""
+        self.source.accept_word("ENTRY")
+        self.source.expected("a computation: a name of ASCII letters, then its parameters in parentheses or '{'")
 
     def _read_signature(self) -> _Stated:
         """`(p: f32[], q: s32[2]) -> f32[]`: parameters are stated again in the body, so only the result counts."""

@@ -47,6 +47,7 @@ from xlabench.worker import Worker
 
 _MOST_BOUNDED = 1 << 22  # elements of results whose bounds are kept
 _DAMAGE = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, EOFError, zipfile.BadZipFile)
+_OTHER_FORM = (LookupError, TypeError, AttributeError, RecursionError)  # of which Python's words say nothing
 _ENVIRONMENT = ("system", "machine", "cpu", "cpu_features", "python", "versions")
 
 GONE, SHOWS, OTHERWISE, UNDECIDED = "gone", "shows", "fails otherwise", "cannot be decided here"
@@ -204,7 +205,8 @@ def load(folder: Path, *, max_bytes: int = MAX_BYTES) -> Failure:
         location = error.filename or folder
         raise BenchError(f"{location}: cannot be read: {error.strerror}; give a bundle, a folder or a .zip") from error
     except _DAMAGE as error:
-        raise BenchError(f"{folder}: not a whole bundle: {error}; get it again") from error
+        said = "manifest.json is not that of a bundle" if isinstance(error, _OTHER_FORM) else error
+        raise BenchError(f"{folder}: not a whole bundle: {said}; get it again") from error
     _check(failure, folder)
     return failure
 

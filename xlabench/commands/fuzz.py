@@ -36,6 +36,9 @@ xlabench fuzz --profile graphs --engines cpu --count 500 --out graphs
 """
 
 
+_WHOLE = (0, 1)
+
+
 def _shard(text: str) -> tuple[int, int]:
     """Which shard of how many, from 0 on."""
     match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
@@ -85,8 +88,11 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     kept = "" if corpus is None else str(new_folder(corpus).resolve())
     specs = engine_specs(options["engines"])
     source: Source = Generated(options["profile"], options["vary"], kept)
+    shard = _shard(options["shard"])
     if options["profile"] == small.NAME:
-        source = Exhaustive(varied=options["vary"], shard=_shard(options["shard"]))
+        source = Exhaustive(varied=options["vary"], shard=shard)
+    elif shard != _WHOLE:
+        raise BenchError("--shard goes with --profile exhaustive only; leave it out, or give another --seed")
     elif options["profile"] == graphs.NAME:
         require_protobuf("--profile graphs")
         source, specs = Graphs(options["vary"]), graphs.engines_for(specs)

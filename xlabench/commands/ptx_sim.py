@@ -18,6 +18,8 @@ from xlabench.commands.examples import examples
 from xlabench.errors import BenchError, ExitCode
 
 _MOST_SHOWN = 8
+_MOST_BLOCKS = (2**31 - 1, 65_535, 65_535)
+"""Blocks of a grid in x, y and z (CUDA C++ Programming Guide, technical specifications per compute capability)."""
 
 
 class _Extent(click.ParamType[tuple[int, int, int]]):
@@ -30,6 +32,9 @@ class _Extent(click.ParamType[tuple[int, int, int]]):
         if len(numbers) > 3 or not all(number.isascii() and number.isdigit() and int(number) > 0 for number in numbers):
             self.fail(f"{value!r} is not one to three numbers from 1 on, such as 4 or 4,2,1", param, ctx)
         x, y, z = [*map(int, numbers), 1, 1][:3]
+        if any(number > most for number, most in zip((x, y, z), _MOST_BLOCKS, strict=True)):
+            most = ",".join(map(str, _MOST_BLOCKS))
+            self.fail(f"{value!r} is more than any GPU launches, {most} at most", param, ctx)
         return x, y, z
 
 

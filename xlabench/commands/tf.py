@@ -56,7 +56,8 @@ def command(script: Path, arguments: tuple[str, ...], *, as_json: bool, **specs:
     none, as in TensorFlow: TF_XLA_FLAGS=--tf_xla_cpu_global_jit does.  With a GPU clusters are made on it.
     """
     if not script.is_file():
-        raise BenchError(f"{script}: no such file; give a script of Python's")
+        what = "is no file" if script.exists() else "no such file"
+        raise BenchError(f"{script}: {what}; give a script of Python's")
     for kind, spec in specs.items():
         if spec is not None:
             os.environ[f"{VARIABLE}{kind.upper()}"] = engine(spec).spec
@@ -102,9 +103,9 @@ def _is_in(script: Path, error: BaseException) -> bool:
 
 
 def _show(script: Path, error: BaseException) -> None:
-    """The traceback from the script on."""
+    """The traceback from the script on; of a script that is no Python what Python says of it, without ours."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename != str(script):
         trace = trace.tb_next
-    shown = trace if trace is not None else error.__traceback__
+    shown = trace if trace is not None or isinstance(error, SyntaxError) else error.__traceback__
     traceback.print_exception(type(error), error, shown, file=sys.stderr)

@@ -33,7 +33,10 @@ class Script:
                 [*self.words, str(file)], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True
             )
         except OSError as error:
-            raise BenchError(f"--script {shlex.join(self.words)!r}: cannot be run: {error.strerror}") from error
+            remedy = "give a program, or sh FILE where a shell is to do it"
+            raise BenchError(
+                f"--script {shlex.join(self.words)!r}: cannot be run: {error.strerror}; {remedy}"
+            ) from error
         try:
             return process.wait(self.timeout_s)
         except subprocess.TimeoutExpired:
