@@ -13,7 +13,7 @@ from compiler.tf import Function, FunctionReference, Graph, Node, PlaceholderNam
 from xlabench.tensorflow.runtime import executor, plan
 from xlabench.tensorflow.runtime.kernels import Kernel
 from xlabench.tensorflow.runtime.placement import assign_devices
-from xlabench.tensorflow.runtime.plan import Around
+from xlabench.tensorflow.runtime.plan import FUNCTION, Around
 from xlabench.tensorflow.runtime.steps import Plan
 
 Run = Callable[[Sequence[Any]], Sequence[Any]]
@@ -78,7 +78,7 @@ def _bound(value: Any, reference: FunctionReference) -> Any:
 
 
 def _callee(node: Node, attribute: str, graph: Graph, around: Around) -> Run:
-    reference = node.attributes[attribute] if attribute else FunctionReference(node.op, node.attributes)
+    reference = node.attributes[attribute]
     assert isinstance(reference, FunctionReference)
     return callee(reference, node.device, graph, around)
 
@@ -102,6 +102,11 @@ def callee(reference: FunctionReference, device: str, graph: Graph, around: Arou
 
 def _call(node: Node, graph: Graph, around: Around) -> Kernel:
     return _callee(node, "f", graph, around)
+
+
+def _called(node: Node, graph: Graph, around: Around) -> Kernel:
+    """A node whose op is a function of the library."""
+    return callee(FunctionReference(node.op, node.attributes), node.device, graph, around)
 
 
 def _is_true(value: Any) -> bool:
@@ -145,5 +150,6 @@ CALLS: Mapping[str, Callable[[Node, Graph, Around], Kernel]] = {
     "StatelessCase": _case,
     "While": _while,
     "StatelessWhile": _while,
+    FUNCTION: _called,
 }
 """Ops that run functions of the library."""

@@ -30,6 +30,8 @@ _VALUES = frozenset({"Const", "VarHandleOp"})
 """Nodes whose value is the same in every run of a session."""
 _IDLE = frozenset({"_Retval", "_Arg"})
 _KERNELS: Mapping[str, Maker] = {**KERNELS, **host.KERNELS, **summaries.KERNELS, **VALUE_SIZES, **STORES}
+FUNCTION = "_Function"
+"""The op whose kernel runs a node that is named for a function of the library."""
 _FEEDABLE = frozenset({"Placeholder", "PlaceholderWithDefault"})
 
 
@@ -95,6 +97,7 @@ class _Planner:
         self._slots: dict[str, int] = {}
         self._copied: dict[tuple[str, str], str] = {}
         self._nodes = {node.name: node for node in graph.nodes}
+        self._functions = {function.name for function in graph.functions}
 
     def plan(self, entries: Sequence[str], exits: Sequence[str]) -> Plan:
         """Every node as a step."""
@@ -147,7 +150,7 @@ class _Planner:
             return own
         around = self._around
         count = output_count(node, self._graph.functions)
-        maker = around.kernels.get(node.op)
+        maker = around.kernels.get(FUNCTION if node.op in self._functions else node.op)
         if maker is not None:
             return maker(node, self._graph, around), count
         simple = _KERNELS.get(node.op) or maker_for(node)

@@ -1,0 +1,126 @@
+"""What in a wrong kernel is wrong: an opcode, or nothing that it computes, shown by something plainer in its place."""
+
+import numpy as np
+import pytest
+
+import compiler
+from xlabench.diagnosis.case import Case, Recorded
+from xlabench.diagnosis.kernels import class_of, guilty, is_wrong_where_results_lie, opcodes
+from xlabench.diagnosis.probe import Judgement
+
+ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }\n"
+MOST = ADD.replace("add", "most").replace("f32[] most(", "f32[] maximum(")
+CHAIN = "ENTRY e { x = f32[8] parameter(0)  n = f32[8] negate(x)  t = f32[8] tanh(n)  ROOT r = f32[8] abs(t) }"
+REDUCE = (
+    MOST
+    + """ENTRY e { x = f32[4,8] parameter(0)  z = f32[] constant(-inf)
+  ROOT r = f32[4] reduce(x, z), dimensions={1}, to_apply=most }"""
+)
+DOT = """ENTRY e { x = f32[4,8] parameter(0)  y = f32[8,2] parameter(1)
+  ROOT d = f32[4,2] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
+TWO = """ENTRY e { x = f32[8] parameter(0)  n = f32[8] negate(x)  a = s32[8] convert(x)
+  ROOT t = (f32[8], s32[8]) tuple(n, a) }"""
+WRONG = Judgement("wrong", "")
+
+
+class Engine:
+    """Fails wherever a program has something, and gives back what was asked."""
+
+    def __init__(self, is_bad, verdict="wrong"):
+        self.is_bad, self.verdict, self.asked = is_bad, verdict, []
+
+    def judge(self, case):
+        self.asked.append(case)
+        return Judgement(self.verdict if self.is_bad(case.module) else "bitwise", "")
+
+    def record(self, case):
+        return Recorded({}, {}, "nobody ran it")
+
+
+def case(text):
+    module = compiler.parse(text)
+    return Case(module, tuple(np.zeros(p.array.dims, p.array.element_type.dtype) for p in module.entry.parameters))
+
+
+def found(text, is_bad, verdict="wrong"):
+    told = []
+    engine = Engine(is_bad, verdict)
+    wanted = Judgement(verdict, "")
+    return guilty(engine, case(text), wanted, lambda *said: told.append(said)), told
+
+
+def has(*names):
+    return lambda module: {i.opcode for i in module.instructions()} >= set(names)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"), [(CHAIN, "abs+negate+tanh"), (REDUCE, "maximum+reduce"), (TWO, "convert+negate")]
+)
+def test_a_kernel_is_called_by_what_it_computes_each_opcode_once(text, names):
+    assert opcodes(compiler.parse(text)) == names
+
+
+def test_garbage_is_wrong_or_flaky_by_chance():
+    assert class_of("flaky") == class_of("wrong") == "wrong"
+    assert class_of("crash") == "crash"
+
+
+def test_where_anything_elementwise_fails_no_opcode_is_to_blame():
+    one = "ENTRY e { x = f32[8] parameter(0)  ROOT t = f32[8] tanh(x) }"
+    assert found(one, lambda _: True) == ("any elementwise", [("a plain elementwise kernel in its place", "wrong")])
+
+
+def test_where_nothing_plainer_fails_it_is_the_opcode():
+    one = "ENTRY e { x = f32[8] parameter(0)  ROOT t = f32[8] tanh(x) }"
+    name, told = found(one, has("tanh"))
+    assert name == "tanh"
+    assert [said for said, _ in told] == [
+        "a plain elementwise kernel in its place",
+        "a plain larger elementwise kernel in its place",
+    ]
+
+
+def test_a_reduction_that_fails_with_a_sum_is_any_reduction():
+    assert found(REDUCE, has("reduce"))[0] == "any reduce"
+    assert found(REDUCE, has("reduce", "maximum"))[0] == "maximum+reduce"
+
+
+def test_a_product_that_fails_as_a_sum_of_as_many_is_any_reduction():
+    name, told = found(DOT, has("reduce"))
+    assert name == "any reduce"
+    assert told[-1] == ("a plain reduce kernel in its place", "wrong")
+    assert found(DOT, has("dot"))[0] == "dot"
+
+
+def test_it_has_to_fail_in_the_same_way():
+    one = "ENTRY e { x = f32[8] parameter(0)  ROOT t = f32[8] tanh(x) }"
+    told = []
+    assert guilty(Engine(lambda _: True, "crash"), case(one), WRONG, lambda *said: told.append(said)) == "tanh"
+    assert {verdict for _, verdict in told} == {"crash"}
+    assert guilty(Engine(lambda _: True, "flaky"), case(one), WRONG, lambda *_: None) == "any elementwise"
+
+
+def test_what_stands_in_its_place_tells_places_apart_and_is_another_opcode():
+    engine = Engine(lambda _: False)
+    guilty(engine, case("ENTRY e { p = pred[8] parameter(0)  x = f32[8] parameter(1)\n"
+                        "ROOT s = f32[8] select(p, x, x) }"), WRONG, lambda *_: None)  # fmt: skip
+    for asked in engine.asked:
+        assert "select" not in {i.opcode for i in asked.module.instructions()}
+        assert all(len(set(array.reshape(-1).tolist())) > 1 for array in asked.inputs)
+
+
+@pytest.mark.parametrize(
+    ("is_bad", "expected"),
+    [
+        (lambda module: len(module.entry.root.operands) == 2, True),
+        (lambda module: True, False),
+        (lambda module: False, False),
+    ],
+    ids=["with two only", "always", "never"],
+)
+def test_results_lie_wrong_where_two_do_and_one_does_not(is_bad, expected):
+    assert is_wrong_where_results_lie(Engine(is_bad), case(TWO), WRONG) is expected
+
+
+def test_one_result_cannot_lie_wrong_beside_another():
+    assert not is_wrong_where_results_lie(Engine(lambda _: True), case(CHAIN), WRONG)
