@@ -45,13 +45,13 @@ from compiler.jit import (
     for_execution,
     optimize,
 )
-from compiler.jit.signatures import input_types, output_names, output_types
 from compiler.tf2xla import RECORDS, Record, Resource, Trait, lower
 from compiler.tf2xla.builder import Builder
 from compiler.tf2xla.differentiation import gradients, is_continuous
 from compiler.tf2xla.distinct import first_seen
 from compiler.tf2xla.errors import NoGradientError
 from compiler.tf2xla.inference import trials_of
+from compiler.tf2xla.node_types import input_types, output_names, output_types
 from compiler.tf2xla.operation import NotConstantError
 from compiler.tf2xla.signature import Port, Signature
 from compiler.tf2xla.terms import Built, IndexedSlices, Output
