@@ -28,6 +28,7 @@ from compiler.graph import (
     to_text,
     write_checkpoint,
 )
+from compiler.graph.frames import FRAME, Frame, folded, in_order, is_a, with_outputs
 from compiler.interpreter import prepare
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import of_dtype as element_type_of
@@ -58,6 +59,7 @@ from compiler.tf2xla.terms import Built, IndexedSlices, Output
 
 __all__ = [
     "BY_NAME",
+    "FRAME",
     "RECORDS",
     "Argument",
     "ArrayShape",
@@ -70,6 +72,7 @@ __all__ = [
     "DataType",
     "DeviceCompiler",
     "Flags",
+    "Frame",
     "Function",
     "FunctionReference",
     "Graph",
@@ -96,10 +99,13 @@ __all__ = [
     "encoded",
     "first_seen",
     "flags_of",
+    "folded",
     "for_execution",
     "framed",
     "gradients",
+    "in_order",
     "input_types",
+    "is_a",
     "is_continuous",
     "lower",
     "message_class",
@@ -114,5 +120,6 @@ __all__ = [
     "to_binary",
     "to_text",
     "trials_of",
+    "with_outputs",
     "write_checkpoint",
 ]
