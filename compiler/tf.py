@@ -28,7 +28,7 @@ from compiler.graph import (
     to_text,
     write_checkpoint,
 )
-from compiler.graph.frames import FRAME, Frame, folded, in_order, is_a, with_outputs
+from compiler.graph.frames import FRAME, Frame, folded, in_order, inside_loops, is_a, with_outputs
 from compiler.interpreter import prepare
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import of_dtype as element_type_of
@@ -105,6 +105,7 @@ __all__ = [
     "gradients",
     "in_order",
     "input_types",
+    "inside_loops",
     "is_a",
     "is_continuous",
     "lower",

@@ -6,7 +6,9 @@ switches as long as version 2 of control flow is off.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -156,3 +158,12 @@ PROGRAMS: dict[str, tuple[Build, np.ndarray[Any, Any]]] = {
     "recurrent": (recurrent, np.stack([_ROWS, -_ROWS])),
     "written": (written, _X),
 }
+RECORDED = Path(__file__).parent / "compiler" / "tf2xla" / "frames.npz"
+"""What `record_frames.py` has written: graphs as bytes, names of fetches, results."""
+
+
+def recorded(name: str) -> tuple[bytes, list[str], list[np.ndarray[Any, Any]]]:
+    """The graph that TensorFlow makes of a program, what is fetched, and what it gives."""
+    with np.load(RECORDED) as data:
+        fetches = json.loads(bytes(data[f"{name} fetches"]))
+        return bytes(data[f"{name} graph"]), fetches, [data[f"{name} {number}"] for number in range(len(fetches))]

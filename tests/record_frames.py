@@ -9,14 +9,11 @@ fetched, and the results.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from frame_programs import PROGRAMS
-
-FILE = Path(__file__).parent / "compiler" / "tf2xla" / "frames.npz"
+from frame_programs import PROGRAMS, RECORDED
 
 
 def main() -> None:
@@ -35,7 +32,7 @@ def main() -> None:
         names = json.dumps([one.name for one in fetches]).encode()
         found[f"{name} fetches"] = np.frombuffer(names, np.uint8)
         found |= {f"{name} {number}": np.asarray(one) for number, one in enumerate(results)}
-    np.savez_compressed(FILE, **found)
+    np.savez_compressed(RECORDED, **found)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from compiler.graph.names import Names, endpoint, is_control, is_name
 
 FRAME = "_Frame"
 """The op of a node that stands for a loop."""
+_IN_FRAMES = ("Enter", "Exit", "NextIteration", "LoopCond")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +90,17 @@ def folded(nodes: Sequence[Node]) -> tuple[list[Node], dict[str, Frame]]:
     Raises:
         InputError: nodes take values of several frames, or leave one that they are not in.
     """
-    if not any(is_a(node, "Enter") for node in nodes):
+    if not any(is_a(node, kind) for node in nodes for kind in _IN_FRAMES):
         return list(nodes), {}
     return _Folding(nodes).run()
+
+
+def inside_loops(nodes: Sequence[Node]) -> set[str]:
+    """The nodes that run in iterations, and whose values nobody outside can have; raises as `folded` does."""
+    _, frames = folded(nodes)
+    inner = {node.name for frame in frames.values() for node in frame.nodes}
+    left = (node for frame in frames.values() if frame.node.name not in inner for node in frame.all("Exit"))
+    return inner - {node.name for node in left}
 
 
 class _Folding:
@@ -111,9 +120,12 @@ class _Folding:
         """The frame that a node is in, those before it being known."""
         known = [text for text in node.inputs if source_of(text) in self._inside]
         outer = self._common(node, known)
-        if not outer and node.op.removeprefix("Ref") in ("Exit", "NextIteration", "LoopCond"):
+        is_enter = is_a(node, "Enter")
+        if not outer and not is_enter and node.op.removeprefix("Ref") in _IN_FRAMES:
             raise InputError(f"node {node.name!r} ({node.op}) is in no frame")
-        if not is_a(node, "Enter"):
+        if outer and node.op == "_Retval":
+            raise InputError(f"output {node.inputs[0]!r} is inside of frame {outer!r}: fetch what leaves the loop")
+        if not is_enter:
             return outer
         stated = node.attributes.get("frame_name")
         name = stated.decode() if isinstance(stated, bytes) else ""
@@ -143,14 +155,17 @@ class _Folding:
         members: dict[str, list[Node]] = {"": [], **{name: [] for name in self._outer}}
         for name, frame in self._inside.items():
             members[frame].append(self._nodes[name])
+        order = sorted(self._outer, key=self._depth, reverse=True)
+        stand = {name: names.free(name if is_name(name) else "frame") for name in order}
         moved: dict[str, str] = {}
+        for name in order:
+            exits = (one for one in members[name] if is_a(one, "Exit"))
+            moved |= {one.name: f"{stand[name]}:{port}" for port, one in enumerate(exits)}
         frames: dict[str, Frame] = {}
-        for name in sorted(self._outer, key=self._depth, reverse=True):
+        for name in order:
             inner = [with_outputs(node, moved) for node in members[name]]
-            node = _stands_for(names.free(name if is_name(name) else "frame"), inner)
+            node = _stands_for(stand[name], inner)
             frames[node.name] = Frame(name, node, inner)
-            exits = (one for one in inner if is_a(one, "Exit"))
-            moved |= {one.name: f"{node.name}:{port}" for port, one in enumerate(exits)}
             members[self._outer[name]].append(node)
         return [with_outputs(node, moved) for node in members[""]], frames
 

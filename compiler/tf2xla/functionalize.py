@@ -15,11 +15,11 @@ from compiler.graph import Graph, Node
 from compiler.graph.frames import folded, in_order, is_a, source_of, with_outputs
 from compiler.graph.names import Names, endpoint, is_control
 from compiler.tf2xla.deadness import Paths
-from compiler.tf2xla.flat_functions import RESULT, FunctionLibrary
+from compiler.tf2xla.flat_functions import RESULT, FunctionLibrary, argument, argument_type
 from compiler.tf2xla.functionalize_cond import without_switches
 from compiler.tf2xla.functionalize_while import loop_of
 
-_KINDS = ("Switch", "Merge", "Enter")
+_KINDS = ("Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond")
 
 
 def functionalize(graph: Graph, fetches: Sequence[str], fed: Collection[str] = ()) -> tuple[Graph, list[str]]:
@@ -65,37 +65,33 @@ def _fetched(
 
 
 def _needed(nodes: Sequence[Node], fed: Collection[str]) -> list[Node]:
-    """The nodes that results need; one all of whose outputs in use are fed needs nothing itself."""
+    """The nodes that results need; behind those that are fed, whatever they are, there is nothing."""
     by_name = {node.name: node for node in nodes}
     runs: set[str] = set()
-    seen: dict[str, None] = {}
+    seen: set[str] = set()
     stack = [text for node in nodes if node.op == RESULT for text in node.inputs]
     while stack:
         text = stack.pop()
         name = source_of(text)
         if name not in by_name:
             raise InputError(f"no node gives {text!r}")
-        seen[name] = None
+        seen.add(name)
         is_given = name in fed if is_control(text) else str(endpoint(text)) in fed
         if not is_given and name not in runs:
             runs.add(name)
             stack += by_name[name].inputs
-    return [
-        node if node.name in runs or node.op == RESULT else replace(node, inputs=())
-        for node in nodes
-        if node.name in seen or node.op == RESULT
-    ]
+    kept = (node for node in nodes if node.name in seen or node.op == RESULT)
+    return [node if node.name in runs or node.op == RESULT else _given(node) for node in kept]
+
+
+def _given(node: Node) -> Node:
+    is_control_flow = any(is_a(node, kind) for kind in _KINDS)
+    return argument(node.name, argument_type(node), 0) if is_control_flow else replace(node, inputs=())
 
 
 def _functionalized(nodes: Sequence[Node], library: FunctionLibrary, *, is_whole: bool = False) -> list[Node]:
     """Nodes, with arguments and results, without control flow of TensorFlow 1."""
     outer, frames = folded(nodes)
-    for frame in frames.values():
-        for node in frame.nodes:
-            if node.op == RESULT:
-                raise InputError(
-                    f"output {node.inputs[0]!r} is inside of frame {frame.name!r}: fetch what leaves the loop"
-                )
     loops: dict[str, Node] = {}
     moved: dict[str, str] = {}
 

@@ -95,14 +95,19 @@ class _Region:
         return [with_outputs(node, self._moved | passed) for node in found]
 
     def _taken(self, nodes: Sequence[Node], predicate: str, done: set[str], found: list[Node]) -> list[Node]:
-        """Move the nodes that begin with a predicate and can run after those that are done; gives the others."""
-        left = []
+        """Move the nodes that begin with a predicate and can run after those that are done; gives the others.
+
+        What a Merge gives is there when the whole `If` has run.
+        """
+        left, merged = [], set[str]()
         for node in nodes:
             if self._paths.first(node) == predicate and all(source_of(text) in done for text in node.inputs):
                 found.append(node)
-                done.add(node.name)
+                is_end = not self._paths.of[node.name] and node.name in self._paths.ends
+                (merged if is_end else done).add(node.name)
             else:
                 left.append(node)
+        done |= merged
         return left
 
     def _through(self, text: str) -> str:
