@@ -1,4 +1,4 @@
-"""Loops of frames are folded, the inner ones first; what is in no frame, or in two, is an error with the node's name."""
+"""Loops of frames are folded, the inner ones first; what is in no frame, or in two, is an error with a node's name."""
 
 import pytest
 

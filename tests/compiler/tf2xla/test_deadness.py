@@ -1,4 +1,4 @@
-"""Every node runs where its inputs are there; a Merge ends a branch, and is refused where its inputs are not two sides."""
+"""Nodes run where their inputs are there; a Merge ends a branch, and is refused where it does not take two sides."""
 
 import pytest
 from cluster_graphs import graph_of

@@ -77,5 +77,5 @@ def test_types_are_those_of_nodes_and_functions(library):
 
 
 def test_a_function_of_several_tensors_is_not_opened(library):
-    with pytest.raises(UnsupportedError, match="function 'many' .*'xs' is several tensors"):
+    with pytest.raises(UnsupportedError, match=r"function 'many' .*'xs' is several tensors"):
         library.opened(Function("many", (Argument("xs", FLOAT, number_attribute="N"),)))
