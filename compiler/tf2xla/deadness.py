@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.diagnostics import InputError, UnsupportedError
-from compiler.graph import Node
-from compiler.graph.frames import is_a
+from compiler.graph import Node, Tensor
+from compiler.graph.frames import is_a, source_of
 from compiler.graph.names import endpoint, is_control
 from compiler.tf2xla.flat_functions import RESULT
 
@@ -24,7 +24,8 @@ class Paths:
 
     Attributes:
         of: the path of each node.
-        predicates: of each Switch what it asks, however that was passed on.
+        predicates: of each Switch what it asks, however that was passed on or is asked.
+        inverted: those whose first output is there where it holds.
         ends: of each Merge the predicate that it ends, and the number of its input where that holds.
     """
 
@@ -32,11 +33,10 @@ class Paths:
         """Walk nodes that stand in an order in which they can run."""
         self.of: dict[str, Path] = {}
         self.predicates: dict[str, str] = {}
+        self.inverted: set[str] = set()
         self.ends: dict[str, tuple[str, int]] = {}
-        self._passed: dict[str, str] = {}
+        self._nodes = {node.name: node for node in nodes}
         for node in nodes:
-            if node.op == "Identity":
-                self._passed[node.name] = str(endpoint(node.inputs[0]))
             self.of[node.name] = self._path(node)
 
     def first(self, node: Node) -> str:
@@ -57,7 +57,7 @@ class Paths:
         assert source is not None, "the graph is verified"
         path = self.of[source.node]
         if source.node in self.predicates and not is_control(text):
-            return (*path, (self.predicates[source.node], source.port == 1))
+            return (*path, (self.predicates[source.node], (source.port == 1) is not (source.node in self.inverted)))
         return path
 
     def _path(self, node: Node) -> Path:
@@ -71,15 +71,25 @@ class Paths:
         if len(path) > len({predicate for predicate, _ in path}):
             raise InputError(f"node {node.name!r} ({node.op}): it needs both sides of a Switch, and never runs")
         if is_a(node, "Switch"):
-            self.predicates[node.name] = self._predicate(node.inputs[1])
+            self.predicates[node.name], holds = self._predicate(node.inputs[1])
+            self.inverted |= set() if holds else {node.name}
         return path
 
-    def _predicate(self, text: str) -> str:
-        """What a Switch asks, before it was passed on."""
-        found = str(endpoint(text))
-        while found in self._passed:
-            found = self._passed[found]
-        return found
+    def _predicate(self, text: str) -> tuple[str, bool]:
+        """What a Switch asks, and whether it asks that it holds.
+
+        Which input a Merge has taken, as gradients ask, is what was asked before the Merge.
+        """
+        source = endpoint(text)
+        while source is not None and (node := self._nodes[source.node]).op == "Identity":
+            source = endpoint(node.inputs[0])
+        if node.op == "Equal":
+            first, second = (self._nodes[source_of(one)] for one in node.data_inputs)
+            value = second.attributes.get("value")
+            if node.data_inputs[0] == f"{first.name}:1" and first.name in self.ends and isinstance(value, Tensor):
+                predicate, number = self.ends[first.name]
+                return predicate, bool(value.array() == number)
+        return str(source), True
 
     def _merged(self, node: Node, paths: Sequence[Path]) -> Path:
         """Where a Merge runs: where either side does, which must be all that tells them from each other."""

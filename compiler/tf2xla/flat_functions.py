@@ -32,10 +32,10 @@ class FunctionLibrary:
         free = self._names.free(name.replace("/", "_"))
         names = Names(node.name for node in nodes)
         arguments = _numbered(nodes, ARGUMENT)
-        inputs = tuple(Argument(names.free(argument_name(node.name)), argument_type(node)) for node in arguments)
+        inputs = tuple(Argument(names.free(argument_name(node.name)), argument_type(node).base) for node in arguments)
         spelled = {node.name: one.name for node, one in zip(arguments, inputs, strict=True)}
         results = _numbered(nodes, RESULT)
-        outputs = tuple(Argument(f"output_{number}", argument_type(node)) for number, node in enumerate(results))
+        outputs = tuple(Argument(f"output_{number}", argument_type(node).base) for number, node in enumerate(results))
         self.functions[free] = self._closed(Function(free, inputs, outputs), nodes, spelled)
         return FunctionReference(free)
 
@@ -68,11 +68,11 @@ class FunctionLibrary:
         return self._closed(function, nodes, {one.name: one.name for one in function.inputs})
 
     def type_of(self, text: str, nodes: dict[str, Node]) -> DataType:
-        """The type of an output, a reference being what it refers to; where it is not known, none."""
+        """The type of an output; where it is not known, none."""
         source = endpoint(text)
         assert source is not None, "the graph is verified"
         found = type_at(output_types(nodes[source.node], self.functions), source.port)
-        return found.base if found else DataType(0)
+        return found or DataType(0)
 
     def _flat(self, text: str, nodes: dict[str, Node]) -> str:
         source = endpoint(text, in_function=True)
@@ -130,6 +130,8 @@ def _numbered(nodes: Sequence[Node], op: str) -> list[Node]:
 
 
 def argument_type(node: Node) -> DataType:
-    """The type that an `_Arg`, an `_Retval` or an op of control flow states."""
+    """The type that an `_Arg`, an `_Retval` or an op of control flow states; of one for references these."""
     stated = node.attributes.get("T")
-    return stated.base if isinstance(stated, DataType) else DataType(0)
+    if not isinstance(stated, DataType):
+        return DataType(0)
+    return stated.reference if node.op.startswith("Ref") else stated

@@ -58,9 +58,8 @@ class _Region:
 
     def __init__(self, nodes: Sequence[Node], library: FunctionLibrary) -> None:
         self._library = library
-        ordered = in_order(nodes)
-        self._paths = Paths(ordered)
-        self._order = [self._asking(node) for node in ordered]
+        self._order = _with_one_name_for_each_predicate(in_order(nodes))
+        self._paths = Paths(self._order)
         self._nodes = {node.name: node for node in self._order}
         self._users: dict[str, set[str]] = {}
         for node in self._order:
@@ -68,11 +67,6 @@ class _Region:
                 self._users.setdefault(text, set()).add(node.name)
         self._passed: dict[str, str] = {}
         self._moved: dict[str, str] = {}
-
-    def _asking(self, node: Node) -> Node:
-        """A Switch with its predicate under the one name that it has on paths."""
-        predicate = self._paths.predicates.get(node.name)
-        return node if predicate is None else replace(node, inputs=(node.inputs[0], predicate, *node.inputs[2:]))
 
     def _used(self, node: Node) -> Iterator[str]:
         """What a node takes and waits for, and the predicates that say where that is there."""
@@ -228,6 +222,18 @@ class _Side:
         takes = [given.get(str(endpoint(text)), text) for text in node.data_inputs]
         waits = [text for text in node.inputs if is_control(text) and text[1:] in self._inside]
         return replace(node, inputs=(*takes, *waits))
+
+
+def _with_one_name_for_each_predicate(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes with Switches that ask for a predicate itself, so that it has one name in functions, too."""
+    paths = Paths(nodes)
+    swapped = {name: f"{name}:1" for name in paths.inverted} | {f"{name}:1": name for name in paths.inverted}
+
+    def asking(node: Node) -> Node:
+        predicate = paths.predicates.get(node.name)
+        return node if predicate is None else replace(node, inputs=(node.inputs[0], predicate, *node.inputs[2:]))
+
+    return [with_outputs(asking(node), swapped) for node in nodes]
 
 
 def _number(value: int) -> Node:

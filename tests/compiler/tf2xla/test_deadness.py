@@ -1,9 +1,11 @@
 """Nodes run where their inputs are there; a Merge ends a branch, and is refused where it does not take two sides."""
 
+import numpy as np
 import pytest
 from cluster_graphs import graph_of
 
 from compiler.diagnostics import CompilerError
+from compiler.graph import tensor_of
 from compiler.graph.frames import in_order
 from compiler.tf2xla.deadness import Paths
 
@@ -50,6 +52,16 @@ def test_a_node_runs_where_its_inputs_are_there():
         "x": "", "s": "p", "r": "p", "m": "p", "t": ""
     }  # fmt: skip
     assert [paths.holds(nodes[name]) for name in ("a", "b", "m")] == [True, False, None]
+
+
+@pytest.mark.parametrize(("number", "sides"), [(0, [True, False]), (1, [False, True])])
+def test_which_side_a_merge_has_taken_is_asked_as_what_was_asked_there(number, sides):
+    text = f"{NESTED} n = Const() {{dtype=int32}}\n e = Equal(m:1, n)\n g = Switch(x, e)"
+    graph = graph_of(text)
+    graph.node("n").attributes["value"] = tensor_of(np.int32(number))
+    paths = Paths(in_order(graph.nodes))
+    assert paths.predicates["g"] == "p"
+    assert [paths.at(output) for output in ("g", "g:1")] == [(("p", side),) for side in sides]
 
 
 BEGIN = "p = Placeholder() {dtype=bool}\n q = Placeholder() {dtype=bool}\n x = Placeholder()\n s = Switch(x, p)\n"
