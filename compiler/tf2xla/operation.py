@@ -281,10 +281,10 @@ class Operation:
         )
         return NotConstantError(str(said))
 
-    def _stated(self, port: Port, count: int) -> list[DataType]:
+    def _stated(self, port: Port, count: int) -> Sequence[DataType]:
         """The types that a port's tensors must have."""
         if port.is_list:
-            return list(self.attribute(port.type))
+            return tuple(self.attribute(port.type))
         one = self.attribute(port.type) if port.type in self.signature.attributes else BY_NAME[port.type]
         return [one.reference if port.is_reference else one] * count
 
