@@ -23,6 +23,7 @@ from compiler.tf import (
     Node,
     PartialShape,
     Tensor,
+    inside_loops,
     output_types,
     tensor_of,
 )
@@ -113,8 +114,9 @@ class GraphCase:
 
     @property
     def endpoints(self) -> tuple[str, ...]:
-        """Every array of the graph that is not fed, after those that it is made of, dead or not."""
-        nodes = [node for node in in_order(self.graph.nodes) if node.op != "Const"]
+        """Every array outside of loops that is not fed, after those that it is made of, dead or not."""
+        inside = inside_loops(self.graph.nodes)
+        nodes = [node for node in in_order(self.graph.nodes) if node.op != "Const" and node.name not in inside]
         fed = {endpoint_at(source_of(text), port_of(text)) for text in self.values}
         return tuple(endpoint for node in nodes for endpoint in self.outputs(node) if endpoint not in fed)
 
