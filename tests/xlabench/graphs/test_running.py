@@ -1,6 +1,7 @@
 """Graphs that programs carry, run as a session runs them: what goes in and comes out is that of the program."""
 
 import numpy as np
+import op_cases
 import pytest
 from cluster_graphs import graph_of
 
@@ -43,3 +44,13 @@ def test_a_program_without_a_graph_is_refused():
     text = "ENTRY e { ROOT x = f32[2] parameter(0) }"
     with pytest.raises(compiler.UnsupportedError, match="the program carries none"):
         GraphEngine("ops", "reference", "reference").compile(text)
+
+
+@pytest.mark.parametrize("op", ["XlaReduce", "XlaVariadicReduceV2", "XlaSelectAndScatter", "XlaVariadicSort"])
+def test_ops_with_functions_run_alone(op):
+    case = op_cases.CASES_OF[op][0]
+    lowered = aot.lower_with_graph(case.graph(), case.feeds(), case.fetches)
+    given = [lowered.values[name] for name in lowered.inputs]
+    results = GraphEngine("ops", "reference", "reference").compile(lowered.module)(*given)
+    for found, expected in zip(results, compiler.interpret(lowered.module, *given), strict=True):
+        np.testing.assert_array_equal(found, expected)
