@@ -3,11 +3,12 @@
 import numpy as np
 import op_cases
 import pytest
-from cluster_graphs import graph_of
+from cluster_graphs import FLOAT, graph_of
+from graph_nodes import function, node, placeholder
 
 import compiler
 from compiler import aot
-from compiler.tf import Flags
+from compiler.tf import Flags, Graph
 from xlabench.graphs.running import GraphEngine, values_of
 
 TEXT = """
@@ -28,6 +29,13 @@ def test_results_are_the_programs_in_its_order(flags):
     run = GraphEngine("ops", "reference", "reference", flags).compile(module)
     for found, expected in zip(run(X), compiler.interpret(module, X), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+def test_nodes_with_a_functions_name_call_it_op_by_op():
+    negated = function("negated", {"x": FLOAT}, {"y": FLOAT}, [node("n", "Neg", "x", T=FLOAT)], {"y": "n:y:0"})
+    graph = Graph([placeholder("x"), node("called", "negated", "x")], [negated])
+    module = aot.lower_with_graph(graph, {"x": X}, ["called"]).module
+    assert GraphEngine("ops", "reference", "reference").compile(module)(X)[0].tolist() == [-1, 2]
 
 
 def test_a_run_keeps_nothing_of_the_one_before():

@@ -101,7 +101,8 @@ def callee(reference: FunctionReference, device: str, graph: Graph, around: Arou
 
 
 def _call(node: Node, graph: Graph, around: Around) -> Kernel:
-    return _callee(node, "f", graph, around)
+    is_named = any(one.name == node.op for one in graph.functions)  # as TensorFlow 1 writes calls
+    return _callee(node, "" if is_named else "f", graph, around)
 
 
 def _is_true(value: Any) -> bool:
@@ -137,7 +138,7 @@ def _while(node: Node, graph: Graph, around: Around) -> Kernel:
 
 
 CALLS: Mapping[str, Callable[[Node, Graph, Around], Kernel]] = {
-    "PartitionedCall": _call,
+    plan.CALL: _call,
     "StatefulPartitionedCall": _call,
     "If": _if,
     "StatelessIf": _if,

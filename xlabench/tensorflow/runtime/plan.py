@@ -30,6 +30,8 @@ _VALUES = frozenset({"Const", "VarHandleOp"})
 """Nodes whose value is the same in every run of a session."""
 _IDLE = frozenset({"_Retval", "_Arg"})
 _KERNELS: Mapping[str, Maker] = {**KERNELS, **host.KERNELS, **summaries.KERNELS, **VALUE_SIZES, **STORES}
+CALL = "PartitionedCall"
+"""The op whose maker of kernels serves nodes that have a function's name for their op, too."""
 _FEEDABLE = frozenset({"Placeholder", "PlaceholderWithDefault"})
 
 
@@ -147,7 +149,8 @@ class _Planner:
             return own
         around = self._around
         count = output_count(node, self._graph.functions)
-        maker = around.kernels.get(node.op)
+        is_call = any(one.name == node.op for one in self._graph.functions)
+        maker = around.kernels.get(CALL if is_call else node.op)
         if maker is not None:
             return maker(node, self._graph, around), count
         simple = _KERNELS.get(node.op) or maker_for(node)
