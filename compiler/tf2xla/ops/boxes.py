@@ -60,7 +60,7 @@ def _chosen(operation: Operation) -> list[Expression]:
     count = boxes.dims[0] if boxes.dims else 0
     fits = boxes.dims == (count, 4) and scores.dims == (count,)
     operation.require(fits, lambda: f"{list(scores.dims)} are no scores of boxes {list(boxes.dims)}")
-    [most] = operation.integers("max_output_size")
+    most = operation.integer("max_output_size")
     operation.require(most >= 0, f"it asks for {most} boxes")
     if not count or not most:
         return [operation.full(0, S32, (most,)), operation.number(0, S32)]

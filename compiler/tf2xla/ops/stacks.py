@@ -19,7 +19,7 @@ _MOST = 1 << 24
 
 
 def _made(operation: Operation) -> Store:
-    [size] = operation.integers("max_size")
+    size = operation.integer("max_size")
     if size < 0:
         raise operation.unsupported("it may grow without end (max_size -1), and sizes must be known: give its max_size")
     operation.require(size <= _MOST, f"a stack of {size} elements is more than {_MOST:,}")
