@@ -237,6 +237,12 @@ class Operation:
             raise self.invalid(f"its input {name!r} must be a vector, and has the sizes {list(value.shape)}")
         return tuple(int(one) for one in value.reshape(-1))
 
+    def integer(self, name: str) -> int:
+        """The one number of an input that must be known, a scalar, or a vector as earlier versions write it."""
+        numbers = self.integers(name)
+        self.require(len(numbers) == 1, f"its input {name!r} must be one number, not {len(numbers)}")
+        return numbers[0]
+
     def number(self, value: complex, element_type: ElementType) -> Expression:
         """A scalar."""
         return number(self.computation, value, element_type)

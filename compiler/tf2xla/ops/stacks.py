@@ -20,7 +20,7 @@ _MOST = 1 << 24
 
 
 def _made(operation: Operation) -> Store:
-    [size] = operation.integers("max_size")
+    size = operation.integer("max_size")
     variables = operation.library.variables
     name = variables.fresh(operation.node.name)
     if size < 0:

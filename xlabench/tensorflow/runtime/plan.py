@@ -167,7 +167,8 @@ class _Planner:
             said = f"No OpKernel was registered to support Op '{node.op}' used by {{{{node {node.name}}}}}"
             raise raised(errors.InvalidArgumentError, node, said)
         device = around.devices[node.device]
-        return LoweredKernel(node, device.cluster_spec if device.compiles else device.spec, around.resources), count
+        spec = device.cluster_spec if device.compiles else device.spec
+        return LoweredKernel(node, spec, around.resources, self._graph.functions), count
 
     def _loop(self, frame: Frame) -> tuple[Kernel, int]:
         iteration = Iteration(frame)
