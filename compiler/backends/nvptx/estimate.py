@@ -69,6 +69,11 @@ class Estimate:
         """Nanoseconds by the model; of what could not be modelled, the bound."""
         return sum(launch.ns for launch in self.launches) + (self.bound.ns if self.unknown else 0.0)
 
+    @property
+    def on(self) -> str:
+        """Where it takes so long and the least that it could, with what decides that, as the rest of a sentence."""
+        return f"on an {self.card} by a model, {self.bound.ns:,.0f} at least ({self.bound.rule})"
+
     def models(self, name: str) -> Iterator[LaunchModel]:
         """The launches, to be recorded, of a kernel of that name."""
         for number, launch in enumerate(self.launches):

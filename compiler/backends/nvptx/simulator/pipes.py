@@ -133,6 +133,11 @@ def cost_of(instruction: Instruction) -> Cost:
     return _arithmetic_cost(opcode, modifiers)
 
 
+def latency_of(opcode: str, type_: str) -> int:
+    """Cycles until the result of an arithmetic instruction on a type can be used, where it rounds correctly."""
+    return _arithmetic_cost(opcode, (type_,)).latency
+
+
 def _arithmetic_cost(opcode: str, modifiers: tuple[str, ...]) -> Cost:
     type_ = next((m for m in reversed(modifiers) if m in TYPE_BITS), "b32")
     bits, is_exact = TYPE_BITS[type_], not {"approx", "full"} & set(modifiers)

@@ -26,7 +26,7 @@ WARP_LANES = 32
 """Lanes of a warp."""
 _SHARED_CYCLES = 29
 """From issue to use (H100, arXiv:2402.13499)."""
-_REACH_CYCLES = {Reach.L1: 41, Reach.L2: 263, Reach.DRAM: 479}
+REACH_CYCLES = {Reach.L1: 41, Reach.L2: 263, Reach.DRAM: 479}
 """From issue to use (H100, arXiv:2402.13499)."""
 _LOCAL_CYCLES = 41
 """Local memory is served by the L1 cache."""
@@ -154,7 +154,7 @@ class Profiler:
             size: bytes of each lane.
         """
         reach = self.traffic.count(self._lanes(batch), addresses, size)
-        self.latency = max(self.latency, _REACH_CYCLES[reach])
+        self.latency = max(self.latency, REACH_CYCLES[reach])
 
     def access_shared(self, batch: Batch, addresses: NDArray[np.uint64], size: int) -> None:
         """Lanes load or store so many bytes of shared memory.
@@ -179,7 +179,7 @@ class Profiler:
         distinct = np.unique(np.stack([warps, np.broadcast_to(elements, warps.shape)]), axis=1)[0]
         _, starts = np.unique(distinct, return_index=True)
         self.atomic_passes += int(np.maximum.reduceat(each, starts).sum())
-        self.latency = max(self.latency, _REACH_CYCLES[Reach.L2])
+        self.latency = max(self.latency, REACH_CYCLES[Reach.L2])
 
     def meet(self, batch: Batch, lanes: Lanes) -> None:
         """These lanes have waited for each other, block by block."""
