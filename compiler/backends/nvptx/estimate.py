@@ -185,9 +185,9 @@ class _Counted:
 
 
 def _blocks_of(launch: Launch) -> tuple[int, ...]:
-    """The blocks that run for a launch; none for all of them."""
-    chosen = sampled(launch.blocks, max(1, _SAMPLED_LANES // launch.threads))
-    return chosen if len(chosen) < launch.blocks else ()
+    """The blocks that run for a launch, one of the leading ones among them; none for all of them."""
+    chosen = {*sampled(launch.blocks, max(1, _SAMPLED_LANES // launch.threads)), *range(min(1, launch.leading))}
+    return tuple(sorted(chosen)) if len(chosen) < launch.blocks else ()
 
 
 def _is_whole(launches: Sequence[Launch]) -> bool:

@@ -54,6 +54,7 @@ class Launch:
         threads: of each block.
         numbers: what it is given behind the pointers.
         shared_bytes: shared memory that the launch asks for, beside the function's own arrays.
+        leading: how many of the first blocks have more to do than the others; 0 where all are alike.
     """
 
     function: str
@@ -61,6 +62,7 @@ class Launch:
     threads: int
     numbers: tuple[int, ...] = ()
     shared_bytes: int = 0
+    leading: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,10 @@ from compiler.ir.types import F64
 
 _ZERO = floating(0.0, "double")
 _NAN = floating(math.nan, "double")
-_LARGE, _MANY_MATRICES = 192, 128
-"""Rows from which on one block takes too long for a matrix, unless there are so many matrices."""
+_SMALL = 8
+"""Rows up to which a block has a matrix done before a panel is, whose blocks always do 32 columns (by the model)."""
+_MANY_MATRICES, _SMALL_OF_MANY = 128, 32
+"""So many matrices keep a GPU busy, each with a block, and up to so many rows they are done sooner (by the model)."""
 _MANY_SIDES = 8192
 """Right-hand sides from which on a thread each keeps a GPU busy."""
 
@@ -31,7 +33,7 @@ _MANY_SIDES = 8192
 def _panels(given: Given) -> Plan | Declined:
     """The plan of panels, whose rest all blocks share."""
     form = Factorisation(given.kernel)
-    if form.size < _LARGE or form.batch >= _MANY_MATRICES:
+    if form.size <= (_SMALL_OF_MANY if form.batch >= _MANY_MATRICES else _SMALL):
         return Declined("matrices are small, or enough of them to keep a GPU busy")
     return blocked_cholesky.plan(given.kernel, form)
 
