@@ -39,17 +39,32 @@ def check(text: str, gpu: Any, *, size: int, tolerance: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
-def test_a_block_solves_for_a_right_hand_side(form: tuple[bool, bool, str], gpu: Any) -> None:
+def test_squares_are_solved_one_behind_the_other(form: tuple[bool, bool, str], gpu: Any) -> None:
     check(solve_text("f32", 70, 3, form), gpu, size=70, tolerance=1e-6)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("type_", "size"), [("f64", 33), ("f32", 300), ("bf16", 40)])
+@pytest.mark.parametrize(("type_", "size"), [("f64", 33), ("f32", 270), ("bf16", 40)])
 @pytest.mark.parametrize("unit", [True, False])
 def test_systems_of_any_size_and_type_are_solved(type_: str, size: int, gpu: Any, *, unit: bool) -> None:
     tolerance = {"f64": 1e-14, "f32": 1e-6, "bf16": 2e-2}[type_]
     text = solve_text(type_, size, 1, (True, size % 2 == 0, "NO_TRANSPOSE"), unit=unit)
     check(text, gpu, size=size, tolerance=tolerance)
+
+
+@pytest.mark.slow
+def test_a_block_has_some_of_many_sides(gpu: Any) -> None:
+    check(solve_text("f32", 33, 150, (True, True, "NO_TRANSPOSE")), gpu, size=33, tolerance=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pivot", [0.0, 1e-310, 1e305, np.inf, np.nan])
+def test_pivots_without_reciprocals_divide(pivot: float, gpu: Any) -> None:
+    module = compiler.parse(solve_text("f64", 5, 2, (True, True, "NO_TRANSPOSE")))
+    matrix, right = np.tril(np.ones((2, 5, 5))), np.ones((2, 5, 2)) * np.array([pivot if 0 < pivot < 1 else 1.0, 2.0])
+    matrix[:, 4, 4] = pivot
+    (expected,) = compiler.interpret(module, matrix, right)
+    np.testing.assert_array_equal(gpu(module, matrix, right)[0], expected)
 
 
 @pytest.mark.slow
