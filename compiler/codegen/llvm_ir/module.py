@@ -26,6 +26,12 @@ def keep_rolled(module: Module, *, scalar: bool = False, interleave: int = 0) ->
     return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {nodes}}}')}"
 
 
+def unroll(module: Module, count: int) -> str:
+    """Metadata of a loop of which so many iterations become one."""
+    said = module.metadata(f'!{{!"llvm.loop.unroll.count", i32 {count}}}')
+    return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {said}}}')}"
+
+
 def unroll_vectors(module: Module) -> str:
     """Metadata of a short loop of known length that is unrolled, wholly, only after it has become vectors."""
     whole = module.metadata('!{!"llvm.loop.unroll.full"}')
