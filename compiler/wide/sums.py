@@ -228,7 +228,24 @@ def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Co
         open_ |= evaluate([np.where(np.isfinite(operand.value), 1.0, 0.0) for operand in operands]) < terms
     for factors in _lost_infinities(instruction, operands, context):
         open_ |= evaluate(factors) > 0
+    if instruction.opcode == "convolution":
+        open_ |= _beside_padding(instruction, operands[1].value, evaluate)
     return result.open_at(open_)
+
+
+def _beside_padding(instruction: Instruction, kernel: Array, evaluate: Any) -> Array:
+    """Where what is not finite in a kernel meets padding, or a hole, and no NaN of it an element.
+
+    The padding is of zeros, and so are holes, but what they are multiplied by may be left out as well.
+    """
+    labels = instruction.attributes["dim_labels"]
+    special, nan = ~np.isfinite(kernel), np.isnan(kernel)
+    ones = np.ones(instruction.operands[0].array.dims)
+    met, spoilt = evaluate([ones, special.astype(np.float64)]), evaluate([ones, nan.astype(np.float64)])
+    others = tuple(d for d in range(kernel.ndim) if d != labels.kernel_output_feature)
+    counts = special.sum(axis=others)
+    along = [-1 if d == labels.output_feature else 1 for d in range(kernel.ndim)]
+    return np.asarray((met < counts.reshape(along)) & (spoilt == 0))
 
 
 def _flushed(operand: Wide, element_type: ElementType) -> Wide:

@@ -21,10 +21,12 @@ def test_what_follows_an_overflow_in_a_triangular_system_is_undecided(left, tran
     assert (result.undecided if left else result.undecided.T).tolist() == [[True, False]] * 3
 
 
-def test_a_batch_whose_variance_leaves_the_range_is_undecided() -> None:
+@pytest.mark.parametrize("large", [-2.6e36, 2.0**64, -3.4e38])
+def test_a_batch_whose_variance_leaves_the_range_is_undecided(large: float) -> None:
+    """The variance itself, or the mean of the squares, which it may be made of."""
     lines = ("x = f32[4,1] parameter(0)", "s = f32[1] constant({4})")
     end = "ROOT r = (f32[4,1], f32[1], f32[1]) batch-norm-training(x, s, s), epsilon=0.0625, feature_index=1"
-    normal, mean, variance = wide(*lines, end, inputs=(np.array([[0.5], [-2.6e36], [1], [0]], np.float32),))
+    normal, mean, variance = wide(*lines, end, inputs=(np.array([[0.5], [large], [1], [0]], np.float32),))
     assert normal.undecided.all()
     assert variance.undecided.all()
     assert not mean.undecided.any()

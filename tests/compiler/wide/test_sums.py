@@ -206,3 +206,20 @@ def test_a_dot_may_sum_in_what_its_algorithm_says(algorithm, allowed) -> None:
         in_f16 += product
     assert result.allows(in_f16) == allowed
     assert not result.allows(in_f16 * np.float16(2))
+
+
+@pytest.mark.parametrize(
+    ("window", "groups", "is_open"),
+    [("size=2", "", False), ("size=2 pad=0_1", "", True), ("size=2 pad=0_1", ", feature_group_count=2", True)],
+)
+def test_what_is_not_finite_in_a_kernel_may_be_left_out_where_it_meets_padding(window, groups, is_open) -> None:
+    size, features = (1, 1 if groups else 2) if is_open else (2, 2)
+    lines = (f"x = f32[1,{size},2] parameter(0)", f"k = f32[2,{features},2] parameter(1)")
+    end = f"ROOT c = f32[1,1,2] convolution(x, k), dim_labels=b0f_0io->b0f, window={{{window}}}{groups}"
+    kernel = np.ones((2, features, 2), np.float32)
+    kernel[1, 0, 1] = np.nan
+    (result,) = wide(*lines, end, inputs=(np.ones((1, size, 2), np.float32), kernel))
+    assert result.undecided.ravel().tolist() == [False, is_open]
+    kernel[0, 0, 1] = np.nan
+    (result,) = wide(*lines, end, inputs=(np.ones((1, size, 2), np.float32), kernel))
+    assert not result.undecided.any()
