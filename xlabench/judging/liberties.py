@@ -1,9 +1,7 @@
 """The reference as engines compute that take liberties: on purpose, whatever a program says, or as all of them may.
 
 - `denormals`: XLA:CPU sets a processor's mode by which denormal numbers, operands as well as results, are zeros.
-- `initial-values`: XLA leaves a single element that is reduced as it was, and reduces a long dimension in windows, each
-  of which begins with the initial value.  How often that takes part is the implementation's (StableHLO, `reduce`), so
-  it ought to be the identity, and XLA takes it for that.
+- `initial-values`: XLA takes those of reductions for identities (`xlabench.judging.initial_values`).
 - `order`: every engine may combine the elements of a reduction in other pairs (`xlabench.judging.orders`).
 - `payloads`: XLA:CPU computes types of 16 bits and less in f32, and conversions keep of a NaN that it is one, and its
   sign.  The language gives its other bits no meaning, but a total order looks at them.
@@ -16,12 +14,12 @@ that are drawn at random.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
 
 import compiler
+from xlabench.judging.initial_values import for_identities
 from xlabench.judging.orders import in_another_order
 from xlabench.judging.tolerance import Array, finfo, is_inexact, raw_bits, real_dtype
 
@@ -31,8 +29,6 @@ Evaluate = Callable[[Sequence[Any]], Any]
 _AFFECTED = frozenset({"bfloat16", "float32", "float64", "complex64", "complex128"})
 """Narrower types are computed on in f32, where their denormal numbers are none."""
 _SHARE = 0.5
-_WINDOW = 32
-"""Elements of a dimension that XLA:CPU reduces at once."""
 
 
 def runs(module: Any, inputs: Sequence[Array], liberties: Collection[str], count: int) -> Iterator[list[Array]]:
@@ -92,51 +88,12 @@ def without_payloads(value: Any) -> Any:
     return kept.astype(bits.dtype).view(array.dtype).reshape(array.shape)
 
 
-def _with_initial_values_for_identities(
-    instruction: Instruction, evaluate: Evaluate, _: np.random.Generator
-) -> Evaluate:
-    if instruction.opcode != "reduce":
-        return evaluate
-    axes, is_tuple = sorted(instruction.attributes["dimensions"]), hasattr(instruction.shape, "elements")
-    dims = instruction.operands[0].shape.dims
-
-    def as_they_were(operands: Sequence[Any]) -> Any:
-        arrays = [np.asarray(operand) for operand in operands[: len(operands) // 2]]
-        left = tuple(np.squeeze(array, tuple(axes)) for array in arrays)
-        return left if is_tuple else left[0]
-
-    def in_windows(operands: Sequence[Any]) -> Any:
-        array, initial = (np.asarray(operand) for operand in operands)
-        while array.size and any(array.shape[axis] > _WINDOW for axis in axes):
-            array = _reduced_in_windows(array, axes, lambda window: evaluate([window, initial]))
-        return evaluate([array, initial])
-
-    if all(dims[axis] == 1 for axis in axes):
-        return as_they_were
-    return evaluate if is_tuple else in_windows
-
-
-def _reduced_in_windows(array: Array, axes: Sequence[int], reduced: Callable[[Array], Array]) -> Array:
-    """What the windows of an array come to, which are in the middle of it, and whole but for its edges."""
-    windows = [_windows(size) if axis in axes else [slice(None)] for axis, size in enumerate(array.shape)]
-    found = np.stack([reduced(array[window]) for window in product(*windows)])
-    counts = [len(windows[axis]) for axis in axes]
-    return np.moveaxis(found.reshape(*counts, *found.shape[1:]), range(len(axes)), axes)
-
-
-def _windows(size: int) -> list[slice]:
-    width = min(size, _WINDOW)
-    count = -(-size // width)
-    before = (count * width - size) // 2
-    return [slice(max(0, at * width - before), (at + 1) * width - before) for at in range(count)]
-
-
 Take = Callable[[Instruction, Evaluate, np.random.Generator], Evaluate]
 """Makes of the meaning of an instruction the one with a liberty, which may draw."""
 
 LIBERTIES: Mapping[str, Take] = {
     "denormals": _without_denormals,
-    "initial-values": _with_initial_values_for_identities,
+    "initial-values": for_identities,
     "payloads": _without_payloads,
 }
 """Those that some engines take, by name."""

@@ -29,36 +29,6 @@ def results(text, *inputs, liberties=LIBERTIES, count=1):
     return [run[0].tolist() for run in runs(compiler.parse(text), inputs, liberties, count)]
 
 
-def test_a_single_element_is_left_as_it_was():
-    text = """add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
-    ENTRY e { x = f32[1,2] parameter(0)  z = f32[] constant(5)
-      ROOT r = f32[2] reduce(x, z), dimensions={0}, to_apply=add }"""
-    assert results(text, np.float32([[1, 2]]), liberties=["initial-values"]) == [[1, 2]]
-    assert results(text, np.float32([[1, 2]]), liberties=[]) == [[6, 7]]
-
-
-@pytest.mark.parametrize(
-    ("dims", "axes", "times"),
-    [
-        ("32", "0", 1),
-        ("33", "0", 3),
-        ("1100", "0", 35 + 2 + 1),
-        ("5,33", "0", 1),
-        ("2,33", "0,1", 3),
-        ("40,33", "0,1", 5),
-    ],
-)
-def test_each_window_of_a_long_dimension_begins_with_the_initial_value(dims, axes, times):
-    """As XLA:CPU has it, which counts so many."""
-    shape, reduced = [int(n) for n in dims.split(",")], [int(n) for n in axes.split(",")]
-    kept = [n for axis, n in enumerate(shape) if axis not in reduced]
-    text = f"""add {{ a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }}
-    ENTRY e {{ x = f32[{dims}] parameter(0)  z = f32[] constant(1)
-      ROOT r = f32[{",".join(map(str, kept))}] reduce(x, z), dimensions={{{axes}}}, to_apply=add }}"""
-    array = np.random.default_rng(1).integers(-9, 9, shape).astype(np.float32)
-    assert results(text, array, liberties=["initial-values"]) == [(array.sum(tuple(reduced)) + times).tolist()]
-
-
 def test_runs_differ_but_are_the_same_again():
     text = "ENTRY e { x = f32[] parameter(0)  two = f32[] constant(0.5)  ROOT y = f32[] multiply(x, two) }"
     first, *others = results(text, np.float32(TINY), count=12)
