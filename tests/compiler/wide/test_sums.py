@@ -223,3 +223,53 @@ def test_what_is_not_finite_in_a_kernel_may_be_left_out_where_it_meets_padding(w
     kernel[0, 0, 1] = np.nan
     (result,) = wide(*lines, end, inputs=(np.ones((1, size, 2), np.float32), kernel))
     assert not result.undecided.any()
+
+
+BOTH = """both { a = TYPE[] parameter(0) b = TYPE[] parameter(1) c = TYPE[] parameter(2) d = TYPE[] parameter(3)
+  s = TYPE[] add(c, a) p = TYPE[] multiply(b, d) ROOT t = (TYPE[], TYPE[]) tuple(s, p) }"""
+
+
+@pytest.mark.parametrize("element_type", ["f16", "bf16", "f32"])
+def test_of_several_results_of_a_reduction_each_is_known_in_any_order(element_type: str) -> None:
+    lines = _lines(
+        *TWO,
+        "z = TYPE[] constant(0)",
+        "o = TYPE[] constant(1)",
+        "ROOT r = (TYPE[], TYPE[]) reduce(x, y, z, o), dimensions={0}, to_apply=both",
+        element_type=element_type,
+        size=9,
+    )
+    dtype, rng = TYPES[element_type].dtype, np.random.default_rng(0)
+    for _ in range(20):
+        inputs = tuple(rng.normal(0.9, 0.5, 9).astype(dtype) for _ in "xy")
+        results = wide(*lines, inputs=inputs, computations=BOTH.replace("TYPE", element_type))
+        for result, array, function in zip(results, inputs, (np.add, np.multiply), strict=True):
+            for ordered in (array, array[::-1], rng.permutation(array)):
+                total = ordered[0]
+                for one in ordered[1:]:
+                    total = function(total, one)
+                assert result.allows(total).all()
+            assert not result.allows(total + total + 1).any()
+
+
+def test_an_operand_that_leaves_out_zeros_is_the_one_that_it_stands_for() -> None:
+    given = ("x = f32[2,8] parameter(0)", "e = f32[2,1] parameter(1)")
+    sparse = (
+        "at = s8[2,1] constant({{3}, {0}})",
+        "k = (f32[2,1], s8[2,1]) tuple(e, at)",
+    )
+    how = "dim_labels=bf_io->bf, sparsity_config={rhs={sparsity=1x4 dimension=0 stride=1}}"
+    x, elements = np.linspace(-1, 1, 16, dtype=np.float32).reshape(2, 8), np.float32([[0.3], [1.7]])
+    (result,) = wide(*given, *sparse, f"ROOT c = f32[2,1] convolution(x, k), {how}", inputs=(x, elements))
+    assert result.allows(x[:, [3]] * elements[0] + x[:, [4]] * elements[1]).all()
+    assert 0 < result.bound.max() < 1e-5
+
+
+def test_products_of_a_sparse_matrix_that_leave_the_range_with_both_signs_are_undecided() -> None:
+    """What is one infinity in f64 is none of both in f32."""
+    lines = ("e = f32[4] parameter(0)", "r = f32[2] parameter(1)", "at = s32[3] constant({0, 2, 4})")
+    lines += ("c = s32[4] constant({0, 1, 0, 0})",)
+    end = 'ROOT p = f32[2] custom-call(e, at, c, r), custom_call_target="cpu_csr_sparse_dense_ffi"'
+    (result,) = wide(*lines, end, inputs=(np.full(4, 3e30, np.float32), np.float32([1e10, -5e9])))
+    assert result.undecided.tolist() == [True, False]
+    assert result.value[1] == np.inf
