@@ -273,3 +273,26 @@ def test_products_of_a_sparse_matrix_that_leave_the_range_with_both_signs_are_un
     (result,) = wide(*lines, end, inputs=(np.full(4, 3e30, np.float32), np.float32([1e10, -5e9])))
     assert result.undecided.tolist() == [True, False]
     assert result.value[1] == np.inf
+
+
+@pytest.mark.parametrize(("opcode", "terms"), [("dot", 24), ("dot", 300), ("add", 300), ("multiply", 300)])
+def test_bounds_hold_what_any_order_rounds_to_and_not_much_more(opcode: str, terms: int) -> None:
+    """Rounding errors of either sign cancel, so that what is seen grows with the root of the number of terms."""
+    end = "lhs_contracting_dims={0}, rhs_contracting_dims={0}"
+    roots = {
+        "dot": f"dot(x, y), {end}",
+        **dict.fromkeys(("add", "multiply"), "reduce(x, z), dimensions={0}, to_apply=add"),
+    }
+    lines = _lines(*TWO, "z = TYPE[] constant(1)", f"ROOT r = TYPE[] {roots[opcode]}", element_type="f32", size=terms)
+    generator, ratios = np.random.default_rng(0), []
+    combine = np.multiply if opcode == "multiply" else np.add
+    for _ in range(8):
+        x, y = (generator.uniform(0.8, 1.25, terms).astype(np.float32) for _ in "xy")
+        computations = ADD.replace("TYPE", "f32").replace(" add(", f" {opcode}(" if opcode != "dot" else " add(")
+        (result,) = wide(*lines, inputs=(x, y), computations=computations)
+        each = x * y if opcode == "dot" else np.append(x, np.float32(1))
+        found = [combine.accumulate(generator.permutation(each))[-1] for _ in range(12)]
+        assert all(map(np.all, map(result.allows, found)))
+        seen = np.max(np.abs(np.float64(found) - result.value))
+        ratios.append(result.bound / max(seen, np.finfo(np.float32).eps / 2 * abs(result.value)))
+    assert np.median(ratios) <= 4 * np.sqrt(terms)
