@@ -59,13 +59,17 @@ def _dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | 
 
 
 def _sum_type(scope: Scope, element_type: ElementType) -> ElementType:
-    """The type that a sum is asked for in: at times a wider one than a narrow type, or that of its real part."""
+    """The type that a sum is asked for in: at times a wider one than a narrow type, or that of its real part.
+
+    Narrow integers that are summed in wider ones have instructions, and kernels, of their own.
+    """
     known = scope.program.space.element_types
     if element_type.is_complex:
         component = F64 if element_type is C128 else F32
         return component if chance(scope.choices, 10) and component.name in known else element_type
-    wide = element_type.is_float and element_type.bits < 32 and chance(scope.choices, 30)
-    return F32 if wide and F32.name in known else element_type
+    wide = F32 if element_type.is_float else S32
+    is_wider = element_type.bits < wide.bits and chance(scope.choices, 30)
+    return wide if is_wider and wide.name in known else element_type
 
 
 def _product(sizes: Sequence[int]) -> int:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from compiler.generate.choices import pick
 from compiler.generate.scope import Scope
 from compiler.ir.literal import scalar_literal
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.shape import ArrayShape
-from compiler.ir.types import ElementType
 from compiler.ops.build import build, constant, parameter
 
 Side = Sequence[Instruction]
@@ -78,28 +78,20 @@ REDUCERS: Mapping[str, Reducer] = {
 """By a name; those of one value first."""
 
 
-def computation_of(scope: Scope, name: str, element_type: ElementType) -> Computation:
-    """A reducer of integers of a type."""
-    identity, combine = REDUCERS[name]
-    count, shape = len(identity), ArrayShape(element_type, ())
-    made = scope.program.computation(name)
-    given = [parameter(made, number, shape) for number in range(2 * count)]
-    results = combine(given[:count], given[count:])
-    made.root = results[0] if count == 1 else build(made, "tuple", results)
-    return made
-
-
-def in_order(scope: Scope, name: str, first: Instruction) -> tuple[list[Instruction], Computation]:
-    """What is reduced by such a reducer, initial values behind the arrays, and the reducer.
+def in_order(scope: Scope, first: Instruction) -> tuple[list[Instruction], Computation]:
+    """What is reduced by one of these reducers, initial values behind the arrays, and the reducer.
 
     Args:
         scope: where the arrays stand.
-        name: of the reducer.
         first: one of the arrays, of integers; the others are like it.
     """
-    arrays = [first]
-    while len(arrays) < len(REDUCERS[name].identity):
+    name = pick(scope.choices, list(REDUCERS))
+    identity, combine = REDUCERS[name]
+    arrays, element_type = [first], first.array.element_type
+    while len(arrays) < len(identity):
         arrays.append(scope.like(first.array, beside=arrays[-1]))
-    element_type = first.array.element_type
-    initial = [scope.constant(number, element_type) for number in REDUCERS[name].identity]
-    return [*arrays, *initial], computation_of(scope, name, element_type)
+    made, count = scope.program.computation(name), len(identity)
+    given = [parameter(made, number, ArrayShape(element_type, ())) for number in range(2 * count)]
+    results = combine(given[:count], given[count:])
+    made.root = results[0] if count == 1 else build(made, "tuple", results)
+    return [*arrays, *(scope.constant(number, element_type) for number in identity)], made
