@@ -35,8 +35,11 @@ _TELLING = (0, 1, -1, 2)
 """Constants that rewrites look for: identities, absorbers, powers of two."""
 _TELLING_FLOATS = (-0.0, 0.5, -2)
 """And of floats."""
-_TELLING_PERCENT = 40
-"""How often a constant is one that rewrites look for.
+_FAR = (3, 7, 10, 25, 100, 127, 128, 255, 256, 641, 1000, 32_767, 65_535, 65_537, (1 << 31) - 1, (1 << 40) + 1)
+"""Constants beyond the small ones: divisors, masks and bounds of each width, powers of two and what is beside them."""
+_FAR_FLOATS = (0.1, 1 / 3, 10, 100, 1e-3, 1024, 3.5, 65_504)
+_TELLING_PERCENT, _FAR_PERCENT = 40, 12
+"""How often a constant is one that rewrites look for; how often one beyond the small ones.
 
 Percentages were set by what campaigns reached (`fuzzing/reached.py`), by hand, and are no optimum."""
 _ONE_PERCENT = 12
@@ -372,7 +375,13 @@ def _small(choices: Choices, element_type: ElementType) -> complex | float | boo
         if element_type.is_float:
             return pick(choices, (*_TELLING, *_TELLING_FLOATS))
         return pick(choices, _TELLING[:2] if element_type.kind is Kind.UNSIGNED else _TELLING)
-    number = choices.integer(0, 16)
+    if has_them and chance(choices, _FAR_PERCENT):
+        return _far(choices, element_type)
+    return _near(element_type, choices.integer(0, 16))
+
+
+def _near(element_type: ElementType, number: int) -> complex | float | bool:
+    """A small number of a type, by its number."""
     if element_type.kind is Kind.PRED:
         return number % 2 == 1
     if element_type.kind is Kind.UNSIGNED:
@@ -382,3 +391,12 @@ def _small(choices: Choices, element_type: ElementType) -> complex | float | boo
         half = 1 << (min(element_type.bits, 5) - 1)
         return (signed + half) % (2 * half) - half
     return complex(signed / 4, 0.5) if element_type.is_complex else signed / 4
+
+
+def _far(choices: Choices, element_type: ElementType) -> complex | float:
+    """A number of some size that a type has."""
+    if not element_type.is_integer:
+        return pick(choices, _FAR_FLOATS if element_type.bits >= _WITH_INFINITIES else (1,))
+    low, high = integer_bounds(element_type)
+    number = pick(choices, [number for number in _FAR if number <= high] or (1,))
+    return -number if low < 0 and chance(choices, 30) else number

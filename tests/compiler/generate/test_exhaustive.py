@@ -6,7 +6,8 @@ import pytest
 
 import compiler
 from compiler.generate.choices import RandomChoices
-from compiler.generate.exhaustive import BASES, Deviating, Packing, Small, sample, small_programs, space_of
+from compiler.generate.exhaustive import BASES, Deviating, Packing, Small, small_programs, space_of
+from compiler.generate.samples import sample
 from compiler.generate.table import RECIPES
 
 TYPES = ("f32", "s32", "pred")
