@@ -34,7 +34,7 @@ _COMMON_TYPES = frozenset({
     "f8e4m3fn", "f8e5m2",
 })  # fmt: skip
 _SELDOM_TYPES = _TYPES - _COMMON_TYPES
-"""Few of the small programs are on these, and none beside engines of others, which would have to be asked about each."""
+"""Few of the small programs are on these, none beside engines of others, which would have to be asked about each."""
 # Those that any program may need, whatever the swarm leaves out.
 _ALWAYS = frozenset({"pred", "s32"})
 _USUAL_TYPES = frozenset({"bf16", "f16", "f32", "f64", "s64", "u32"})
