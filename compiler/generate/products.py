@@ -16,8 +16,8 @@ from compiler.ir.types import C64, C128, F16, F32, F64, PRED, S32, TYPES, U32, U
 _PRODUCTS = tuple(t for t in NUMBERS if t is not PRED and t.bits >= 8)
 _MOST_PRODUCTS, _MOST_OF_LARGE = 1 << 18, 1 << 23
 """Multiply-adds of a product, and of one where large arrays are drawn: the reference does some 10^8 a second."""
-_OTHER_GROUPS_PERCENT = 40
-"""How often groups are not of rows."""
+_CROSSWISE_PERCENT, _BATCH_PERCENT, _OTHER_GROUPS_PERCENT = 60, 45, 40
+"""How often cubes have batches, and how often others; how often groups are not of rows."""
 _MOST_ROWS, _MOST_COLUMNS, _LARGER = 9, 5, 8  # of factored matrices, and how many times as many of large ones
 
 
@@ -31,8 +31,9 @@ def _dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | 
     dims = lhs.array.dims
     order = permutation(scope.choices, lhs.array.rank)
     # Batches of equal sizes may be paired crosswise, which shows in nothing but the values.
-    batch = order[: scope.choices.integer(1 if cube else 0, min(3, lhs.array.rank - 1))]
-    contracting = [d for d in order if d not in batch][: pick(scope.choices, (1, 2, 1, 2, 1, 2, 0))]
+    is_batch = chance(scope.choices, _CROSSWISE_PERCENT if cube else _BATCH_PERCENT)
+    batch = order[: scope.choices.integer(1, 3)][: lhs.array.rank - 1] if is_batch else []
+    contracting = [d for d in order if d not in batch][: pick(scope.choices, (1, 1, 1, 2, 2, 0))]
     free = [_size(scope, 128 if scope.is_large else 64) for _ in range(scope.choices.integer(0, 2))]
     kept = [n for d, n in enumerate(dims) if d not in batch and d not in contracting]
     most = _MOST_OF_LARGE if scope.is_large else _MOST_PRODUCTS
