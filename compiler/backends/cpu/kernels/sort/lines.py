@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from compiler.backends.cpu.kernels.vectors.lane_rules import fits
 from compiler.codegen import nest
 from compiler.codegen.index import Emission, Index
-from compiler.codegen.kernel import Kernel
+from compiler.codegen.kernel import Kernel, computed
 from compiler.codegen.llvm_ir import Builder, Value, integer
 from compiler.codegen.signature import arguments, elemental_of, store
+from compiler.codegen.sort_key import SortKey
 from compiler.codegen.sort_prefix import SortResults
+from compiler.ir.module import Instruction
 from compiler.ir.types import ElementType
 
 
@@ -32,9 +35,27 @@ class Lines:
     def load(self, builder: Builder, line: Value, number: Value) -> list[Value]:
         """The elements of that number of every operand's line."""
         emission = Emission(builder)
+        return self.elements(emission, line, emission.opaque(number, self.length), self.sort.operands)
+
+    def keyed(self, emission: Emission, line: Value, number: Index, key: SortKey) -> Value:
+        """The bits that the element of that number is ordered by; of an emission with lanes, those of neighbours."""
+        operands = {operand: self.sort.operands[operand] for operand in key.operands}
+        elements = self.elements(emission, line, number, list(operands.values()))
+        return key.bits(emission.builder, key.value(emission, dict(zip(operands, elements, strict=True))))
+
+    def has_lanes(self, key: SortKey) -> bool:
+        """Whether what elements are ordered by has a form on vectors."""
+        leaves = [leaf for leaf, _ in self.kernel.leaves]
+        operands = [self.sort.operands[operand] for operand in key.operands]
+        return fits(computed(operands, leaves), operands) and fits(key.body, ())
+
+    def elements(
+        self, emission: Emission, line: Value, number: Index, operands: Sequence[Instruction]
+    ) -> list[Value]:
+        """The elements at an index in the lines of some operands."""
         values = elemental_of(self.kernel, emission)
         indices = self._indices(emission, line, number)
-        return [values.value(operand, indices) for operand in self.sort.operands]
+        return [values.value(operand, indices) for operand in operands]
 
     def store(self, builder: Builder, line: Value, number: Value, elements: Sequence[Value]) -> None:
         """Write the elements of that number of every result's line, as far as that is stored."""
@@ -59,11 +80,11 @@ class Lines:
         row = builder.add(builder.mul(outer, integer(self.results.stored)), number)
         return builder.add(builder.mul(row, integer(self.inner)), inner)
 
-    def _indices(self, emission: Emission, line: Value, number: Value) -> tuple[Index, ...]:
+    def _indices(self, emission: Emission, line: Value, number: Index) -> tuple[Index, ...]:
         outer, inner = self._split(emission.builder, line)
         before, after = self.dims[: self.dimension], self.dims[self.dimension + 1 :]
         return (
             *nest.coordinates(emission, emission.opaque(outer, self.outer), before),
-            emission.opaque(number, self.length),
+            number,
             *nest.coordinates(emission, emission.opaque(inner, self.inner), after),
         )
