@@ -60,7 +60,7 @@ class SortGiven(Given):
         """The records that a network would sort, None where elements make none."""
         if self.key is None or not self.lines.count or self.lines.length < 2 or self.selection:
             return None
-        return record_of(self.lines, self.key)
+        return record_of(self.lines, self.key, self.machine.has)
 
     def network(self, record: Record, module: Module) -> Lined:
         """The network for each line, which writes into a module."""

@@ -158,7 +158,8 @@ class Selection:
         return self._keys(emission, line, emission.opaque(number, self.lines.length))
 
     def _keys(self, emission: Emission, line: Value, number: Index) -> Value:
-        return emission.builder.cast("zext", self.lines.keyed(emission, line, number, self.key), I32)
+        value = self.key.value(emission, self.lines.keyed(emission, line, number, self.key))
+        return emission.builder.cast("zext", self.key.bits(emission.builder, value), I32)
 
     def _record(self, builder: Builder, line: Value, number: Value) -> Value:
         key = builder.cast("zext", self._key(builder, line, number), I64)

@@ -213,7 +213,7 @@ class Lanes:
             mask = emission.lane.mask if emission.lane else None
             return found if mask is None else list(map(builder.select, [mask] * len(found), found, values))
 
-        groups = self._walk(emission, loops, groups, step)
+        groups = self.carry(emission, loops, groups, step)
         accumulators = [_pieces(group, sizes) for group in groups]
         return [
             reduction.values(emission, self._fold(emission, [chain[number] for chain in accumulators], reduction))
@@ -227,9 +227,9 @@ class Lanes:
             body(counters)
             return []
 
-        self._walk(emission, loops, [[]] * self.unroll, step)
+        self.carry(emission, loops, [[]] * self.unroll, step)
 
-    def _walk(self, emission: Emission, loops: Loops, groups: Sequence[list[Value]], step: Step) -> list[list[Value]]:
+    def carry(self, emission: Emission, loops: Loops, groups: Sequence[list[Value]], step: Step) -> list[list[Value]]:
         """Nested loops whose innermost goes by vectors, `groups` of carried values being advanced in turn."""
         *outer, last = loops.ranges
 
