@@ -209,7 +209,7 @@ def _sampled(profile: Profile, rng: np.random.Generator, number: int) -> Case | 
 def _of_choices(profile: Profile, rng: np.random.Generator, seed: int, number: int, corpus: Corpus) -> Case:
     """What is drawn, with inputs."""
     space = featuring(swarm(profile.space, rng), profile.space, number, seed)
-    if not number % _ROUTINE_EVERY:
+    if is_of_routines(number):
         space = calling_routines(space, rng)
     elif rng.integers(100) < _PLANTED_PERCENT:
         space = planting(space, corpus, rng)
@@ -219,6 +219,11 @@ def _of_choices(profile: Profile, rng: np.random.Generator, seed: int, number: i
         plain = replace(space, fragments=())
         case = _with_inputs(_drawn(plain, rng, number), plain, rng, number, kind)
     return case
+
+
+def is_of_routines(number: int) -> bool:
+    """Whether it is the turn of LAPACK's routines, unless a number is a seed's."""
+    return number % _ROUTINE_EVERY == 0
 
 
 def _options(seed: int, number: int) -> dict[str, dict[str, str]]:
