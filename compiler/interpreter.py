@@ -25,6 +25,7 @@ Observe = Callable[[Instruction, Value], None]
 Around = Callable[[Instruction, Sequence[Value], Callable[[Sequence[Value]], Value]], Value]
 
 _MAPPABLE = having(Trait.STRUCTURAL | Trait.CALLS) | {"bitcast-convert"}
+_BY_ELEMENTS = having(Trait.ELEMENTWISE) | {"map"}
 _MOVES = having(Trait.MOVES) - having(Trait.PARTIAL)
 """What leaves arrays as they are where all it should see is scalars: others look at sizes."""
 
@@ -62,8 +63,8 @@ class Interpreter:
     def _evaluate(self, instruction: Instruction, evaluate: Evaluate, operands: Sequence[Value]) -> Value:
         try:
             if self.around is None:
-                return evaluate(instruction, operands, self)
-            return self.around(instruction, operands, lambda values: evaluate(instruction, values, self))
+                return _on_partners(instruction, evaluate, operands, self)
+            return self.around(instruction, operands, lambda v: _on_partners(instruction, evaluate, v, self))
         except (IndexError, ValueError) as error:
             if not any(leaf.is_dynamic for i in (instruction, *instruction.operands) for leaf in leaves(i.shape)):
                 raise
@@ -87,6 +88,22 @@ class Interpreter:
                 for i in computation.instructions
             ) and all(self.is_mappable(c) for i in computation.instructions for c in i.called_computations())
         return known
+
+
+def _on_partners(
+    instruction: Instruction, evaluate: Evaluate, operands: Sequence[Any], interpreter: Interpreter
+) -> Value:
+    """The meaning of an instruction, where every element has its partner; in NumPy one element goes with many.
+
+    Raises:
+        ValueError: some have none, as sizes that are known at run time may turn out.
+    """
+    shape = instruction.shape
+    if isinstance(shape, ArrayShape) and shape.is_dynamic and instruction.opcode in _BY_ELEMENTS:
+        sizes = {np.shape(operand) for operand in operands} - {()}
+        if len(sizes) > 1:
+            raise ValueError(f"operands of {' and '.join(map(str, map(list, sorted(sizes))))}")
+    return evaluate(instruction, operands, interpreter)
 
 
 def _moves_scalar(instruction: Instruction) -> bool:

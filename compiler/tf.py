@@ -28,6 +28,7 @@ from compiler.graph import (
     to_text,
     write_checkpoint,
 )
+from compiler.graph.frames import FRAME, Frame, folded, in_order, inside_loops, is_a, with_outputs
 from compiler.interpreter import prepare
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import of_dtype as element_type_of
@@ -45,19 +46,20 @@ from compiler.jit import (
     for_execution,
     optimize,
 )
-from compiler.jit.signatures import input_types, output_names, output_types
 from compiler.tf2xla import RECORDS, Record, Resource, Trait, lower
 from compiler.tf2xla.builder import Builder
 from compiler.tf2xla.differentiation import gradients, is_continuous
 from compiler.tf2xla.distinct import first_seen
 from compiler.tf2xla.errors import NoGradientError
 from compiler.tf2xla.inference import trials_of
+from compiler.tf2xla.node_types import input_types, output_names, output_types
 from compiler.tf2xla.operation import NotConstantError
 from compiler.tf2xla.signature import Port, Signature
 from compiler.tf2xla.terms import Built, IndexedSlices, Output
 
 __all__ = [
     "BY_NAME",
+    "FRAME",
     "RECORDS",
     "Argument",
     "ArrayShape",
@@ -70,6 +72,7 @@ __all__ = [
     "DataType",
     "DeviceCompiler",
     "Flags",
+    "Frame",
     "Function",
     "FunctionReference",
     "Graph",
@@ -96,10 +99,14 @@ __all__ = [
     "encoded",
     "first_seen",
     "flags_of",
+    "folded",
     "for_execution",
     "framed",
     "gradients",
+    "in_order",
     "input_types",
+    "inside_loops",
+    "is_a",
     "is_continuous",
     "lower",
     "message_class",
@@ -114,5 +121,6 @@ __all__ = [
     "to_binary",
     "to_text",
     "trials_of",
+    "with_outputs",
     "write_checkpoint",
 ]

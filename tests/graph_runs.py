@@ -12,8 +12,8 @@ from compiler.graph.names import endpoint
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import of_dtype
 from compiler.jit import DeviceCompiler, Mode, on_reference
-from compiler.jit.signatures import input_types, output_names
 from compiler.tf2xla import Resource, lower
+from compiler.tf2xla.node_types import input_types, output_names
 
 DEAD = object()
 

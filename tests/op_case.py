@@ -83,7 +83,8 @@ def types_of(name: str, attribute: str = "T") -> list[DataType]:
     if row is None:
         return [BY_NAME["bool"]]
     allowed = row.allowed or {BY_NAME[one] for one in MOVED}
-    return sorted((one for one in allowed if one.element_type is not None), key=lambda one: one.number)
+    held = (one for one in allowed if one.element_type is not None and not one.is_quantized)
+    return sorted(held, key=lambda one: one.number)
 
 
 def _typed(name: str) -> str:

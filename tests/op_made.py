@@ -13,7 +13,7 @@ FLOATS = [BY_NAME[name] for name in ("float32", "float16", "bfloat16", "float64"
 
 def casts(name):
     every = [one for one in BY_NAME.values() if one.element_type is not None and one.element_type.bits >= 8]
-    every = [one for one in every if not str(one).startswith("float8")]
+    every = [one for one in every if not str(one).startswith("float8") and not one.is_quantized]
     return [
         Case(f"Cast/{source}/{target}", "Cast", {"SrcT": source, "DstT": target}, [_castable(source, target)])
         for source in every
@@ -28,6 +28,32 @@ def _castable(source, target):
         low = 0 if not target.element_type.is_signed else -100
         values = np.array([low, 0, -0.0, 1, 0.75, 2.5, 3.5, 99.9]).astype(source.element_type.dtype)
     return values
+
+
+def quantized(name):
+    """Whole numbers that stand for others, made of their bits."""
+    ends = [np.array(-1.5, np.float32), np.array(2.75, np.float32)]
+    found = []
+    for kind in sorted(RECORDS[name].signature.attributes["T"].allowed, key=lambda one: one.number):
+        plain = BY_NAME[str(kind)[1:]]
+        before = (Node("made", "Bitcast", ("in0",), "", {"T": plain, "type": kind}),)
+        takes = "made", "in1", "in2"
+        x = specials(kind.element_type)
+        calls = [({"mode": mode}, x, ends) for mode in (b"MIN_COMBINED", b"MIN_FIRST", b"SCALED")]
+        calls += [({"mode": b"SCALED", "narrow_range": True}, x, ends), ({"dtype": BY_NAME["bfloat16"]}, x, ends)]
+        calls += [
+            (
+                {"mode": mode, "axis": 1},
+                x[:6].reshape(2, 3),
+                [np.array(end, np.float32) for end in ([-1, 0, -3], [1, 2, 0.5])],
+            )
+            for mode in (b"MIN_COMBINED", b"SCALED")
+        ]
+        for number, (stated, values, given) in enumerate(calls):
+            attributes = {"T": kind, **stated}
+            label = f"{name}/{kind}/{number}"
+            found.append(Case(label, name, attributes, [values, *given], before=before, takes=takes))
+    return found
 
 
 def lists(name):

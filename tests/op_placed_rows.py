@@ -1,10 +1,10 @@
 """Calls of ops that put elements at places, order them, or see them as others."""
 
 import numpy as np
+from op_case import types_of
 from op_values import ints, numbers, scalar, specials
 
 from compiler.graph import BY_NAME, PartialShape
-from compiler.tf2xla import RECORDS
 
 INT32, INT64 = BY_NAME["int32"], BY_NAME["int64"]
 BACK = {"Tindices": INT32}
@@ -165,9 +165,9 @@ def leaks_back(element_type):
 
 def bits(element_type):
     x = numbers(element_type, 3, 8)
-    for target in sorted(RECORDS["Bitcast"].signature.attributes["type"].allowed, key=lambda one: one.number):
+    for target in types_of("Bitcast", "type"):
         kind = target.element_type
-        if kind is None or kind.is_complex or element_type.is_complex or kind.bits // element_type.bits > 8:
+        if kind.is_complex or element_type.is_complex or kind.bits // element_type.bits > 8:
             continue
         ratio = max(1, kind.bits // element_type.bits)
         yield {"type": target}, [x[:, :ratio]]

@@ -203,8 +203,8 @@ GPU = _programs(
         "sort: merges of runs": "f32[65536] x -> f32[65536] sort(x), dimensions={0}, to_apply=less",
         "cholesky: panels": "f32[512,512] x -> f32[512,512] cholesky(x), lower=true",
         "cholesky: a block for each matrix": "f32[8,8] x -> f32[8,8] cholesky(x), lower=true",
-        "triangular-solve: a thread for each side": _solve("8,8", "8,4096"),
-        "triangular-solve: a block for each side": _solve("512,512", "512,2"),
+        "triangular-solve: a thread for each side": _solve("4,4", "4,4096"),
+        "triangular-solve: squares, a block for a few sides": _solve("512,512", "512,2"),
         "fft: passes": "c64[64] x -> c64[64] fft(x), fft_type=FFT, fft_length={64}",
         "select-and-scatter: elements ask windows": f"f32[64,64] x; f32[32,32] u -> {ZERO};"
         " f32[64,64] select-and-scatter(x, u, z), window={size=2x2 stride=2x2}, select=more, scatter=add",

@@ -26,7 +26,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 import compiler
 from compiler.generate import PAIRS, Space
-from xlabench.cases.index_ranges import index_limits
+from xlabench.cases.index_ranges import index_limits, unchecked_indices
 from xlabench.cases.inputs import DTYPES, aligned
 from xlabench.errors import BenchError, did_you_mean
 from xlabench.judging.tolerance import Array, DType, finfo, is_inexact, real_dtype
@@ -85,7 +85,7 @@ def inputs(draw: DrawFn, module: compiler.Module, *, special: bool = True) -> li
     Raises:
         BenchError: a parameter is no array.
     """
-    limits = index_limits(module)
+    limits, unchecked = index_limits(module), unchecked_indices(module)
     made = []
     for _ in range(compiler.device_count(module)):
         for parameter in module.entry.parameters:
@@ -95,6 +95,7 @@ def inputs(draw: DrawFn, module: compiler.Module, *, special: bool = True) -> li
             dtype = DTYPES[shape.element_type.name]
             elements, drawn_dtype = _elements(dtype, limits.get(parameter.parameter_number), special=special)
             values = draw(arrays_of.arrays(drawn_dtype, shape.dims, elements=elements))
+            values = np.sort(values, axis=-1) if unchecked.get(parameter.parameter_number) and shape.dims else values
             with np.errstate(all="ignore"):
                 made.append(aligned(values.astype(dtype)))
     return made

@@ -40,6 +40,7 @@ class Plan(Generic[Emitted]):
         cost_ns: estimated nanoseconds: of a CPU on one thread; of a GPU what no code could do without.
         workspace_bytes: scratch memory, for all threads together.
         parallel: whether the work is shared among threads.
+        chunks_per_thread: into how many chunks each thread's share is cut where threads are kept from running.
         details: sizes of tiles, numbers of chunks and the like, by names.
         inner: what was chosen in turn, where a strategy brings a kernel into another one's form.
         keeps: what must live as long as the code does.
@@ -49,6 +50,7 @@ class Plan(Generic[Emitted]):
     cost_ns: float
     workspace_bytes: int = 0
     parallel: bool = True
+    chunks_per_thread: int = 1
     details: Mapping[str, Detail] = field(default_factory=dict)
     inner: Choice[Emitted] | None = None
     keeps: Any = None

@@ -82,6 +82,11 @@ _PRODUCT_BYTES_PER_NS = 180.0
 _FLOPS_PER_NS = 270.0
 """What one thread's products of f32 come to (11-24; 110 on a core whose other thread was busy, 11-25; the peak of two
 cores is 460, `reports/measured/2026-11-22-roofline`)."""
+_CHUNK_NS = 250_000.0
+"""Nanoseconds of a chunk that is taken while threads are held up: a tenth of a time slice, so that one who is off its
+core for a slice leaves others enough to do, and hundreds of times what it takes to hand a chunk over."""
+_MOST_CHUNKS = 4
+"""Chunks of a thread's share: with four, threads at whole and half speed end within an eighth of each other."""
 _FREE = having(Trait.STRUCTURAL | Trait.VIEW | Trait.GENERATES) | {"broadcast"}
 
 COST: Mapping[str, float] = {
@@ -90,6 +95,13 @@ COST: Mapping[str, float] = {
     **_HEAVY,
 }
 """Nanoseconds per element of each opcode in a vectorised f32 loop on a CPU."""
+
+
+def chunks_per_thread(work_ns: float, threads: int) -> int:
+    """Into how many chunks to cut what a thread does of work of so many nanoseconds, where threads may be held up."""
+    if shares_all():
+        return _MOST_CHUNKS
+    return max(1, min(_MOST_CHUNKS, int(work_ns / threads / _CHUNK_NS)))
 
 
 def pays_threads(work_ns: float) -> bool:

@@ -125,8 +125,17 @@ class Elemental:
         self.emission.remember(key, values)
         return values
 
-    def loop(self, form: Iteration, indices: Indices, each: Callable[[Elemental], None]) -> dict[int, Value]:
-        """The changing state's elements at `indices` after a loop; `each` sees the values inside an iteration."""
+    def loop(
+        self, form: Iteration, indices: Indices, each: Callable[[Elemental], None], metadata: str = ""
+    ) -> dict[int, Value]:
+        """The changing state's elements at `indices` after a loop.
+
+        Args:
+            form: the loop.
+            indices: of the elements.
+            each: sees the values inside an iteration.
+            metadata: what LLVM is told of the loop.
+        """
         builder = self.builder
         numbers = (*form.arrays, *form.scalars)
         at = [indices if number in form.arrays else () for number in numbers]
@@ -149,7 +158,7 @@ class Elemental:
         self.emission.leave()
         for phi, first, following_value in zip(state, start, following, strict=True):
             builder.fill(phi, [(first, before), (following_value, builder.block)])
-        builder.branch(header)
+        builder.branch(header, metadata)
         builder.begin(done)
         return present
 

@@ -71,8 +71,7 @@ def constant_data(builder: Builder, literal: Literal, name: str) -> Value:
     """The address of a literal's elements, as they lie in memory."""
     assert literal.array is not None
     data = np.ascontiguousarray(literal.array).tobytes()
-    text = "\\" + data.hex("\\") if data else ""
-    return builder.module.define_global(name, f'internal constant [{len(data)} x i8] c"{text}", align 64')
+    return builder.module.define_bytes(name, data, alignment=64)
 
 
 NEVER = Value(I1, "false")

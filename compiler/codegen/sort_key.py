@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.codegen import element
 from compiler.codegen.elemental import Elemental
 from compiler.codegen.index import Emission
+from compiler.codegen.kernel import computed
 from compiler.codegen.llvm_ir import Builder, Value, floating, integer
 from compiler.codegen.movement import always
 from compiler.ir.module import Computation, Instruction
@@ -26,12 +27,24 @@ class SortKey(Ordering):
         """Whether the value is the element itself, but for zeros being one zero and NaNs one NaN."""
         return _canonical(self.expression)
 
-    def value(self, emission: Emission, elements: Sequence[Value]) -> Value:
-        """The value for one element of each operand."""
-        leaves = {
-            parameter: always(elements[parameter.parameter_number // 2])
-            for parameter in self.expression.computation.parameters
-        }
+    @property
+    def body(self) -> list[Instruction]:
+        """What is computed of elements."""
+        return [value for value in computed([self.expression], ()) if value.opcode != "parameter"]
+
+    @property
+    def parameters(self) -> list[Instruction]:
+        """The comparator's parameters that are looked at."""
+        return [value for value in computed([self.expression], ()) if value.opcode == "parameter"]
+
+    @property
+    def operands(self) -> list[int]:
+        """The sort's operands whose elements are looked at, by their numbers."""
+        return sorted(set(map(_operand, self.parameters)))
+
+    def value(self, emission: Emission, elements: Sequence[Value] | Mapping[int, Value]) -> Value:
+        """The value for one element of each operand, by its number, that is looked at."""
+        leaves = {parameter: always(elements[_operand(parameter)]) for parameter in self.parameters}
         emission.enter()
         value = Elemental(emission, leaves).value(self.expression, ())
         emission.leave()
@@ -51,6 +64,11 @@ class SortKey(Ordering):
     def directed(self, builder: Builder, bits: Value) -> Value:
         """Integers that rise with the value as those that rise along the sorted line, and back again."""
         return builder.binary("xor", bits, integer(-1, bits.type)) if self.descending else bits
+
+
+def _operand(parameter: Instruction) -> int:
+    """The number of the operand whose elements a comparator's parameter is."""
+    return parameter.parameter_number // 2
 
 
 def ordered(builder: Builder, element_type: ElementType, bits: Value) -> Value:

@@ -21,6 +21,7 @@ from compiler.edit.names import named_for_xla
 from compiler.edit.shapes import resize, retype
 from compiler.edit.together import together
 from compiler.edit.twin import integer_twin
+from compiler.ir.csr import is_product as is_sparse_product
 from compiler.ir.graph import reachable
 from compiler.ir.opdef import zeros
 from compiler.ir.shape import ArrayShape, leaves
@@ -38,6 +39,7 @@ __all__ = [
     "go_on",
     "id_of",
     "integer_twin",
+    "is_sparse_product",
     "isolate",
     "keep_results",
     "lay_open",

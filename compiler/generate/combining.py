@@ -1,8 +1,8 @@
 """Recipes of opcodes that combine elements by a computation of scalars: reduce, windows, scatter, sort and their kin.
 
-The language leaves the order of a reduction open, and how often its initial value takes part.  So combiners are
-commutative and associative, and initial values are their identities, or any where once is as good as twice; otherwise
-two right answers would differ.
+The language leaves open how a reduction is bracketed, and how often its initial value takes part.  So combiners are
+associative, most of them commutative too (`generate/reducers.py` has the others), and initial values are their
+identities, or any where once is as good as twice; otherwise two right answers would differ.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from compiler.generate.choices import chance, permutation, pick, subset
 from compiler.generate.movement import Indices, indices_into, perhaps_of, smaller_dims
 from compiler.generate.recipe import COMPLEX, NUMBERS, REAL, Recipe
+from compiler.generate.reducers import in_order
 from compiler.generate.scope import Scope
 from compiler.ir.attributes import Window, WindowDimension
 from compiler.ir.literal import scalar_literal
@@ -36,6 +37,11 @@ _ONE_SIDED_PERCENT, _LEAST_BITS = 30, 8
 _DISTINCT_PERCENT, _ORDERED_PERCENT, _KEYS_PERCENT, _SEVERAL_PERCENT = 40, 50, 50, 15
 """How often indices all differ; how often updates are combined in order; how often a second key decides between equal
 ones; how often several arrays are reduced at once."""
+_IN_ORDER_PERCENT, _OTHER_CARRY_PERCENT, _LEAST_PERCENT = 15, 30, 40
+"""How often integers are reduced by what minds their order; how often a scan carries another value than it yields; how
+often the least of a row are chosen."""
+_CUT_PERCENT = 8
+"""How often a window's padding takes elements away."""
 _LARGEST_INDEX = (1 << 31) - 1  # an index that loses every tie
 
 
@@ -112,6 +118,10 @@ def _reduce(scope: Scope, opcode: str, element_type: ElementType) -> Instruction
         return _arg_reduce(scope, opcode, element_type)
     if chance(scope.choices, _SEVERAL_PERCENT):
         return _reduce_several(scope, opcode, element_type)
+    if _minds_order(scope, element_type):
+        operands, made = in_order(scope, scope.array(element_type, least_rank=1))
+        along = scope.choices.integer(0, operands[0].array.rank - 1)
+        return _elements(scope, scope.build(opcode, operands, to_apply=made, dimensions=(along,)))
     value = scope.array(element_type, least_rank=1)
     axes = tuple(subset(scope.choices, range(value.array.rank), 60) or [value.array.rank - 1])
     combining = pick(scope.choices, combiners(element_type))
@@ -119,14 +129,23 @@ def _reduce(scope: Scope, opcode: str, element_type: ElementType) -> Instruction
     return scope.build(opcode, [value, init], to_apply=combiner(scope, combining, element_type), dimensions=tuple(axes))
 
 
+def _minds_order(scope: Scope, element_type: ElementType) -> bool:
+    """Now and then whether integers are reduced by what does not give the same in another order."""
+    return element_type.is_integer and chance(scope.choices, _IN_ORDER_PERCENT)
+
+
 def _reduce_several(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    """Two arrays at once, each combined in its own way, of types of their own."""
+    """Two arrays at once or three, each combined in its own way, of types of their own."""
     first = scope.array(element_type, least_rank=1)
-    found = scope.find(lambda shape: shape.dims == first.array.dims and shape.element_type in ORDERED, but=first)
-    values = [first, found or first]
+    values = [first]
+    for _ in range(scope.choices.integer(1, 2)):
+        found = scope.find(lambda shape: shape.dims == first.array.dims and shape.element_type in ORDERED, but=first)
+        values.append(found or first)
     kinds = [value.array.element_type for value in values]
     made = scope.program.computation("several")
-    pairs = [[parameter(made, 2 * k + n, ArrayShape(kinds[n], ())) for n in range(2)] for k in range(2)]
+    pairs = [
+        [parameter(made, len(kinds) * k + n, ArrayShape(kind, ())) for n, kind in enumerate(kinds)] for k in range(2)
+    ]
     opcodes = [pick(scope.choices, combiners(kind)) for kind in kinds]
     combined = [build(made, name, pair) for name, *pair in zip(opcodes, *pairs, strict=True)]
     made.root = build(made, "tuple", combined)
@@ -171,7 +190,9 @@ def _window(scope: Scope, dims: Sequence[int], *, plain: bool = False) -> Window
             if chance(scope.choices, 10):
                 made = replace(made, rhs_dilate=2)
             if chance(scope.choices, 10):
-                made = replace(made, lhs_dilate=2)
+                made = replace(made, lhs_dilate=pick(scope.choices, (2, 3)))
+            if chance(scope.choices, _CUT_PERCENT):
+                made = replace(made, pad_low=-1)
         dimensions.append(made)
     return tuple(dimensions)
 
@@ -191,6 +212,9 @@ def _reduce_window(scope: Scope, opcode: str, element_type: ElementType) -> Inst
     dims = [output_size(n, dimension) for n, dimension in zip(value.array.dims, window, strict=True)]
     if not scope.fits(dims) or min(dims) < 0:
         return None
+    if _minds_order(scope, element_type):
+        operands, made = in_order(scope, value)
+        return _elements(scope, scope.build(opcode, operands, to_apply=made, window=window))
     combining = pick(scope.choices, combiners(element_type))
     init, value = identity_constant(scope, combining, element_type), _one_sided(scope, combining, value)
     return scope.build(opcode, [value, init], to_apply=combiner(scope, combining, element_type), window=window)
@@ -311,8 +335,9 @@ def _compared(scope: Scope, pair: Sequence[Instruction]) -> Instruction:
 
 def _topk(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     value = scope.array(element_type, least_rank=1, size=scope.at_most(1024))
-    done = scope.build(opcode, [value], k=scope.choices.integer(min(1, value.array.dims[-1]), value.array.dims[-1]))
-    return _elements(scope, done)
+    count = scope.choices.integer(min(1, value.array.dims[-1]), value.array.dims[-1])
+    least = {"largest": False} if chance(scope.choices, _LEAST_PERCENT) else {}
+    return _elements(scope, scope.build(opcode, [value], k=count, **least))
 
 
 def _elements(scope: Scope, done: Instruction) -> Instruction:
@@ -329,8 +354,10 @@ def _scan(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     rest = ArrayShape(element_type, value.array.dims[:along] + value.array.dims[along + 1 :])
     made = scope.program.computation("step")
     pair = [parameter(made, 0, rest), parameter(made, 1, rest)]
-    combined = build(made, pick(scope.choices, combiners(element_type)), pair)
-    made.root = build(made, "tuple", [combined, combined])
+    combined = carried = build(made, pick(scope.choices, combiners(element_type)), pair)
+    if chance(scope.choices, _OTHER_CARRY_PERCENT):
+        carried = build(made, pick(scope.choices, combiners(element_type)), [pair[1], pair[0]])
+    made.root = build(made, "tuple", [combined, carried])
     start = scope.like(rest)
     reverse = chance(scope.choices, 30)
     done = scope.build(opcode, [value, start], to_apply=made, dimensions=(along,), num_carries=1, is_reverse=reverse)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
 
-from compiler.generate.choices import Choices, chance, pick
+from compiler.generate.choices import Choices
 from compiler.generate.scope import Program, Scope, Space
 from compiler.generate.table import RECIPES
 from compiler.ir.module import Computation, Instruction, Module
@@ -36,9 +36,6 @@ COMMON = narrowing(
 )
 """What most programs consist of, and most rewrites look for; here it comes three in a row, in any order."""
 _OF_THREE = ("f32", "s32")
-_SAMPLE = 12
-"""Programs of a sample: as many instructions as a drawn program has by chance (chosen)."""
-_OF_TWO_PERCENT = 50  # the others have one instruction in any of its forms (chosen)
 
 
 @dataclass(slots=True)
@@ -86,9 +83,12 @@ def _others(low: int, high: int) -> list[int]:
 
 
 class Packing:
-    """A module that small programs are put into, side by side."""
+    """A module that small programs are put into, side by side.
 
-    def __init__(self, name: str, space: Space) -> None:
+    `step` draws the instructions of inner computations, which are empty without it.
+    """
+
+    def __init__(self, name: str, space: Space, step: Callable[[Scope], None] = lambda _: None) -> None:
         self.module = Module(name)
         entry = Computation("main")
         entry.module = self.module
@@ -97,7 +97,7 @@ class Packing:
         self._space = space
         self._results: list[Instruction] = []
         self._given: dict[ArrayShape, Instruction] = {}
-        self._scope = Scope(Program(Deviating(), space, self.module, lambda _: None), entry, depth=0)
+        self._scope = Scope(Program(Deviating(), space, self.module, step), entry, depth=0)
 
     def add(self, small: Small) -> bool:
         """Put a program in; returns whether it is one."""
@@ -112,6 +112,23 @@ class Packing:
             return False
         self._results.append(made)
         return True
+
+    def chain(self, opcodes: Sequence[str], element_type: ElementType, base: tuple[int, ...], choices: Choices) -> None:
+        """Put instructions in, each mostly on what the one before makes, and give all that none of them uses.
+
+        Args:
+            opcodes: of the instructions; one that cannot be drawn there is left out.
+            element_type: of the first.
+            base: the dimensions of what it is mostly on.
+            choices: all their decisions.
+        """
+        given = self.given(element_type, base)
+        self._scope.values, self._scope.kept = list(given), []
+        for opcode in opcodes:
+            made = self._drawn(opcode, element_type, choices)
+            element_type = made.array.element_type if made else element_type
+        unused = [v for v in self._scope.values if v not in given and not v.users and v.opcode != "parameter"]
+        self._results += [*self._scope.kept, *unused]
 
     def asked(self, small: Small) -> list[tuple[int, int]]:
         """The decisions that a program of one instruction takes, which is put in."""
@@ -128,7 +145,7 @@ class Packing:
                 self._given[shape] = self._scope.parameter(shape)
         return [self._given[shape] for shape in shapes]
 
-    def _drawn(self, opcode: str, element_type: ElementType, choices: Deviating) -> Instruction | None:
+    def _drawn(self, opcode: str, element_type: ElementType, choices: Choices) -> Instruction | None:
         """An instruction of an opcode on the newest value; None where there is none, or its value is no array."""
         self._scope.program.choices = choices
         self._scope.program.spent = 0
@@ -144,8 +161,16 @@ class Packing:
         if not self._results:
             return None
         self.module.entry.root = self._scope.build("tuple", self._results)
+        self._leave_out_unused()
         self.module.sort_computations()
         return self.module
+
+    def _leave_out_unused(self) -> None:
+        """Take away the arrays that no program has come to use."""
+        entry = self.module.entry
+        entry.remove([parameter for parameter in entry.parameters if not parameter.users])
+        for number, parameter in enumerate(entry.parameters):
+            parameter.attributes["parameter_number"] = number
 
 
 def space_of(element_types: Sequence[str], banned: frozenset[tuple[str, str]]) -> Space:
@@ -189,35 +214,3 @@ def small_programs(element_types: Sequence[str], banned: frozenset[tuple[str, st
     of_three = [(opcode, kind) for opcode, kind in pairs if opcode in COMMON and kind in _OF_THREE]
     for opcode, kind in of_three:
         yield from (Small(opcode, kind, BASES[0], second=one, third=other) for one, other in product(common, repeat=2))
-
-
-def sample(
-    choices: Choices, name: str, element_types: Sequence[str], banned: frozenset[tuple[str, str]] = frozenset()
-) -> Module | None:
-    """A module of a dozen small programs, of one instruction or of two; every opcode comes as often as every other.
-
-    Args:
-        choices: which programs they are.
-        name: of the module.
-        element_types: those that the programs are on.
-        banned: opcodes on types that must not be drawn.
-
-    Returns:
-        The module; None where no program came of anything.
-    """
-    packing = Packing(name, space_of(element_types, banned))
-    for _ in range(_SAMPLE):
-        packing.add(_any_of(choices, element_types))
-    return packing.finish()
-
-
-def _any_of(choices: Choices, element_types: Sequence[str]) -> Small:
-    """One of the small programs of one instruction or of two."""
-    opcode = pick(choices, sorted(RECIPES))
-    kinds = [kind for kind in sorted(element_types) if TYPES[kind] in RECIPES[opcode].element_types]
-    kind, base = pick(choices, kinds or sorted(element_types)), pick(choices, BASES)
-    if chance(choices, _OF_TWO_PERCENT):
-        return Small(opcode, kind, base, second=pick(choices, sorted(RECIPES)))
-    decisions = enumerate(_decisions(opcode, kind, base))
-    forms = [(-1, 0), *((at, value) for at, (low, high) in decisions for value in _others(low, high))]
-    return Small(opcode, kind, base, *pick(choices, forms))

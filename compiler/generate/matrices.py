@@ -13,7 +13,7 @@ from compiler.ir.types import S32, ElementType
 _FAR = 8.0
 """What is added to a diagonal."""
 
-_BATCHES, _BATCH_PERCENT = ((1,), (2,), (3,), (2, 2)), 35
+_BATCHES, _BATCH_PERCENT = ((1,), (2,), (3,), (2, 2)), 50
 """Dimensions before those of matrices, and how often there are any."""
 
 

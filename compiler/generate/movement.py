@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from compiler.generate.choices import chance, permutation, pick, subset, turned
 from compiler.generate.derived import derived
+from compiler.generate.elementwise import takes
 from compiler.generate.recipe import NUMBERS, Recipe
 from compiler.generate.scope import SIZES, Scope
 from compiler.ir.attributes import PaddingDimension, SliceDimension
@@ -22,6 +23,8 @@ _DERIVED_PERCENT = 25
 """How often what is moved is derived from a value at hand."""
 _PAIRED_PERCENT, _BARE_PERCENT = 20, 30
 """How often indices go along with dimensions of what they are into; how often single ones have no dimension of 1."""
+_OF_SLICE_PERCENT, _CHANGES = 30, ("add", "multiply", "maximum", "subtract", "xor")
+"""How often an array is updated by what is made of a slice of it, as where one is added to, and how."""
 _UNEVEN_PERCENT = 40
 """How often padding that is the same at both ends is made uneven."""
 
@@ -192,9 +195,24 @@ def _dynamic_update_slice(scope: Scope, opcode: str, element_type: ElementType) 
             and all(a <= b for a, b in zip(shape.dims, value.array.dims, strict=True))
         )
     )
+    if chance(scope.choices, _OF_SLICE_PERCENT):
+        starts = _starts(scope, value)
+        return scope.build(opcode, [value, _changed_slice(scope, value, starts), *starts])
     update = inside if inside is not None and inside is not value else None
     update = update or perhaps_of(scope, value, ArrayShape(element_type, smaller_dims(scope, value.array.dims)))
     return scope.build(opcode, [value, update, *_starts(scope, value)])
+
+
+def _changed_slice(scope: Scope, value: Instruction, starts: Sequence[Instruction]) -> Instruction:
+    """Something made of a slice of an array that is to be updated: of the same one as the update, or of another."""
+    others = starts if chance(scope.choices, 50) else _starts(scope, value)
+    sizes, element_type = smaller_dims(scope, value.array.dims), value.array.element_type
+    taken = scope.build("dynamic-slice", [value, *others], dynamic_slice_sizes=sizes)
+    banned = scope.program.space.banned
+    able = [name for name in _CHANGES if element_type in takes(name) and (name, element_type.name) not in banned]
+    if not able:
+        return taken
+    return scope.build(pick(scope.choices, able), [taken, scope.like(taken.array, beside=taken)])
 
 
 class Indices(NamedTuple):

@@ -16,8 +16,8 @@ from compiler.ir.types import C64, C128, F16, F32, F64, PRED, S32, TYPES, U32, U
 _PRODUCTS = tuple(t for t in NUMBERS if t is not PRED and t.bits >= 8)
 _MOST_PRODUCTS, _MOST_OF_LARGE = 1 << 18, 1 << 23
 """Multiply-adds of a product, and of one where large arrays are drawn: the reference does some 10^8 a second."""
-_OTHER_GROUPS_PERCENT = 40
-"""How often groups are not of rows."""
+_CROSSWISE_PERCENT, _BATCH_PERCENT, _OTHER_GROUPS_PERCENT = 60, 45, 40
+"""How often cubes have batches, and how often others; how often groups are not of rows."""
 _MOST_ROWS, _MOST_COLUMNS, _LARGER = 9, 5, 8  # of factored matrices, and how many times as many of large ones
 
 
@@ -31,8 +31,9 @@ def _dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | 
     dims = lhs.array.dims
     order = permutation(scope.choices, lhs.array.rank)
     # Batches of equal sizes may be paired crosswise, which shows in nothing but the values.
-    batch = order[: scope.choices.integer(1 if cube else 0, min(3, lhs.array.rank - 1))]
-    contracting = [d for d in order if d not in batch][: pick(scope.choices, (1, 2, 1, 2, 1, 2, 0))]
+    is_batch = chance(scope.choices, _CROSSWISE_PERCENT if cube else _BATCH_PERCENT)
+    batch = order[: scope.choices.integer(1, 3)][: lhs.array.rank - 1] if is_batch else []
+    contracting = [d for d in order if d not in batch][: pick(scope.choices, (1, 1, 1, 2, 2, 0))]
     free = [_size(scope, 128 if scope.is_large else 64) for _ in range(scope.choices.integer(0, 2))]
     kept = [n for d, n in enumerate(dims) if d not in batch and d not in contracting]
     most = _MOST_OF_LARGE if scope.is_large else _MOST_PRODUCTS
@@ -59,13 +60,17 @@ def _dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | 
 
 
 def _sum_type(scope: Scope, element_type: ElementType) -> ElementType:
-    """The type that a sum is asked for in: at times a wider one than a narrow type, or that of its real part."""
+    """The type that a sum is asked for in: at times a wider one than a narrow type, or that of its real part.
+
+    Narrow integers that are summed in wider ones have instructions, and kernels, of their own.
+    """
     known = scope.program.space.element_types
     if element_type.is_complex:
         component = F64 if element_type is C128 else F32
         return component if chance(scope.choices, 10) and component.name in known else element_type
-    wide = element_type.is_float and element_type.bits < 32 and chance(scope.choices, 30)
-    return F32 if wide and F32.name in known else element_type
+    wide = F32 if element_type.is_float else S32
+    is_wider = element_type.bits < wide.bits and chance(scope.choices, 30)
+    return wide if is_wider and wide.name in known else element_type
 
 
 def _product(sizes: Sequence[int]) -> int:

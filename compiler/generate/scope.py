@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from compiler.generate.choices import Choices, chance, permutation, pick
+from compiler.generate.constants import extremes, small
 from compiler.ir.literal import array_literal, scalar_literal
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.numbers import integer_bounds
@@ -31,16 +32,10 @@ _LEAST_ROOM = 1 << 14
 """Elements of an array from which on sizes beyond blocks and tiles are drawn: 128 x 128."""
 _LARGEST_LITERAL = 12
 """Elements up to which a constant is written out; larger ones are broadcast."""
-_TELLING = (0, 1, -1, 2)
-"""Constants that rewrites look for: identities, absorbers, powers of two."""
-_TELLING_FLOATS = (-0.0, 0.5, -2)
-"""And of floats."""
-_TELLING_PERCENT = 40
-"""How often a constant is one that rewrites look for.
+_ONE_PERCENT = 12
+"""How often a dimension has size 1.
 
 Percentages were set by what campaigns reached (`fuzzing/reached.py`), by hand, and are no optimum."""
-_ONE_PERCENT = 12
-"""How often a dimension has size 1."""
 _EQUAL_PERCENT = 15
 """How often a dimension is as long as the one before it."""
 _SAME_PERCENT = 20
@@ -52,7 +47,6 @@ _CUBIC, _SPREAD_PERCENT = 3, 35
 """Dimensions of a cube, and how often a value that fits is spread over more of them."""
 _OTHER_INDICES_PERCENT, _NARROW_PERCENT, _LEAST_INDEX_BITS = 35, 50, 8
 """How often indices are not s32; how often of a type that does not hold all of them, of so many bits at least."""
-_WITH_INFINITIES = 16  # bits; most narrower floats lack them, or zeros with signs
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +299,7 @@ class Scope:
     def _number(self, element_type: ElementType) -> Any:
         if chance(self.choices, self.program.space.extreme_percent):
             return pick(self.choices, extremes(element_type))
-        return _small(self.choices, element_type)
+        return small(self.choices, element_type)
 
     def dims(self, least_rank: int = 0, most_rank: int = _DIMENSIONS, *, size: int = 0) -> tuple[int, ...]:
         """Dimensions of an array that there is room for.
@@ -353,32 +347,3 @@ def pick_order(choices: Choices, dims: list[int]) -> list[int]:
     index = choices.integer(0, len(dims) - 1)
     dims[0], dims[index] = dims[index], dims[0]
     return dims
-
-
-def extremes(element_type: ElementType) -> tuple[complex | float | bool, ...]:
-    """The ends of a type's range, and what is no number or a zero with a sign where there is such."""
-    if element_type.is_integer:
-        low, high = integer_bounds(element_type)
-        return high, low
-    if element_type.is_float and element_type.bits >= _WITH_INFINITIES:
-        return math.inf, -math.inf, math.nan, -0.0
-    return (1,)
-
-
-def _small(choices: Choices, element_type: ElementType) -> complex | float | bool:
-    """A number that most types hold exactly, often one that rewrites look for."""
-    has_them = element_type.kind is not Kind.PRED and (not element_type.is_signed or element_type.bits > 2)
-    if has_them and chance(choices, _TELLING_PERCENT):
-        if element_type.is_float:
-            return pick(choices, (*_TELLING, *_TELLING_FLOATS))
-        return pick(choices, _TELLING[:2] if element_type.kind is Kind.UNSIGNED else _TELLING)
-    number = choices.integer(0, 16)
-    if element_type.kind is Kind.PRED:
-        return number % 2 == 1
-    if element_type.kind is Kind.UNSIGNED:
-        return number % (1 << min(element_type.bits, 4))
-    signed = (number + 1) // 2 * (1 if number % 2 else -1)
-    if element_type.is_signed:
-        half = 1 << (min(element_type.bits, 5) - 1)
-        return (signed + half) % (2 * half) - half
-    return complex(signed / 4, 0.5) if element_type.is_complex else signed / 4

@@ -16,17 +16,18 @@ from compiler.generate.elementwise import spread, takes
 from compiler.generate.movement import dims_broadcast
 from compiler.generate.recipe import COMPLEX, NUMBERS, Recipe
 from compiler.generate.scope import Scope
-from compiler.ir.attributes import PaddingDimension, SliceDimension
+from compiler.ir.attributes import PaddingDimension, SliceDimension, WindowDimension
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import PRED, S32, ElementType
-from compiler.ir.windows import padded_size
+from compiler.ir.windows import output_size, padded_size
 from compiler.ops.build import build, parameter
 
 _MOST_STEPS = 4
 """Instructions on arrays of sizes known at run time, one behind the other."""
 _SECOND_PERCENT = 30
 """How often two dimensions of an array are so."""
+_LEAST_BITS = 8  # of what is multiplied
 _SMALL = 512
 """Elements of such an array."""
 _MOST_SIDE = 64
@@ -111,6 +112,50 @@ def _in_order(scope: Scope, value: Instruction) -> Instruction | None:
     return scope.build("sort", [value], dimensions=(along,), to_apply=made, is_stable=True)
 
 
+def _windowed(scope: Scope, value: Instruction) -> Instruction | None:
+    kind = value.array.element_type
+    window = tuple(
+        WindowDimension(
+            scope.choices.integer(1, min(3, size)),
+            pick(scope.choices, (1, 2)),
+            pad_low=pick(scope.choices, (0, 1)),
+            pad_high=pick(scope.choices, (0, 1)),
+        )
+        for size in value.array.dims
+    )
+    dims = [output_size(size, dimension) for size, dimension in zip(value.array.dims, window, strict=True)]
+    if kind not in ORDERED or not scope.fits(dims) or 0 in dims:
+        return None
+    combining = pick(scope.choices, combiners(kind))
+    operands, reducer = [value, identity_constant(scope, combining, kind)], combiner(scope, combining, kind)
+    shape = ArrayShape(kind, tuple(dims), value.array.dynamic)
+    return scope.build("reduce-window", operands, shape=shape, to_apply=reducer, window=window)
+
+
+def _multiplied(scope: Scope, value: Instruction) -> Instruction | None:
+    """Its product with a matrix, along a dimension whose size is known."""
+    shape, known = value.array, [d for d, is_cut in enumerate(value.array.dynamic) if not is_cut]
+    if not known or shape.element_type.bits < _LEAST_BITS:
+        return None
+    along, columns = pick(scope.choices, known), scope.choices.integer(1, 3)
+    if not scope.fits([shape.size // shape.dims[along], columns]):
+        return None
+    matrix = scope.like(ArrayShape(shape.element_type, (shape.dims[along], columns)))
+    return scope.build("dot", [value, matrix], lhs_contracting_dims=(along,), rhs_contracting_dims=(0,))
+
+
+def _reshaped(scope: Scope, value: Instruction) -> Instruction | None:
+    """With another dimension of size 1, or in a single one that has what all had."""
+    shape = value.array
+    if sum(shape.dynamic) > 1:  # which of them has which size, the number of elements does not tell
+        return None
+    if chance(scope.choices, 50):
+        return scope.build("reshape", [value], shape=ArrayShape(shape.element_type, (shape.size,), (True,)))
+    at = scope.choices.integer(0, shape.rank)
+    dims, flags = (*shape.dims[:at], 1, *shape.dims[at:]), (*shape.dynamic[:at], False, *shape.dynamic[at:])
+    return scope.build("reshape", [value], shape=ArrayShape(shape.element_type, dims, flags))
+
+
 STEPS: Mapping[str, Step] = {
     "slice": _sliced,
     "transpose": _transposed,
@@ -121,6 +166,9 @@ STEPS: Mapping[str, Step] = {
     "": _computed,
     "reduce": _reduced,
     "sort": _in_order,
+    "reduce-window": _windowed,
+    "dot": _multiplied,
+    "reshape": _reshaped,
 }
 """What a value goes through, by the opcode that must not be banned."""
 

@@ -9,6 +9,7 @@ from compiler.generate.choices import Choices, chance, pick
 from compiler.generate.fragments import plant
 from compiler.generate.recipe import Recipe
 from compiler.generate.scope import Program, Scope, Space
+from compiler.generate.sharing import share
 from compiler.ir.module import Computation, Module
 from compiler.ir.shape import ArrayShape
 from compiler.ops import OPS
@@ -74,6 +75,7 @@ def program(choices: Choices, space: Space, *, name: str = "generated") -> Modul
     if not scope.values and not scope.kept:
         scope.parameter(ArrayShape(pick(choices, program.element_types), scope.dims()))
     _return(scope)
+    share(module, choices)
     module.sort_computations()
     return module
 

@@ -79,6 +79,7 @@ _STATED: Mapping[str, _Stated] = {
     "float16": _HALF,
     "bfloat16": _HALF,
     **dict.fromkeys(("int32", "uint8", "int16", "int8", "uint16", "int4", "uint4", "int2", "uint2"), _INT),
+    **dict.fromkeys(("qint8", "quint8", "qint16", "quint16", "qint32"), _INT),
     **dict.fromkeys(
         ("float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz", "float8_e5m2fnuz", "float4_e2m1fn"),
         _BYTE,

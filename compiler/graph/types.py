@@ -44,9 +44,14 @@ class DataType:
 
     @property
     def element_type(self) -> ElementType | None:
-        """The element type of HLO, None where there is none (strings, resources, quantised types)."""
+        """The element type of HLO that holds it, None where there is none (strings, resources)."""
         row = _ROWS.get(self.base.number)
         return TYPES[row.hlo] if row and row.hlo else None
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether its whole numbers stand for others, by a range that is given beside them."""
+        return self.base.number in _QUANTIZED
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +64,8 @@ class _Row:
 _TABLE = """
     1 float32 FLOAT f32          2 float64 DOUBLE f64         3 int32 INT32 s32            4 uint8 UINT8 u8
     5 int16 INT16 s16            6 int8 INT8 s8               7 string STRING -            8 complex64 COMPLEX64 c64
-    9 int64 INT64 s64           10 bool BOOL pred            11 qint8 QINT8 -             12 quint8 QUINT8 -
-   13 qint32 QINT32 -           14 bfloat16 BFLOAT16 bf16    15 qint16 QINT16 -           16 quint16 QUINT16 -
+    9 int64 INT64 s64           10 bool BOOL pred            11 qint8 QINT8 s8            12 quint8 QUINT8 u8
+   13 qint32 QINT32 s32         14 bfloat16 BFLOAT16 bf16    15 qint16 QINT16 s16         16 quint16 QUINT16 u16
    17 uint16 UINT16 u16         18 complex128 COMPLEX128 c128 19 float16 HALF f16         20 resource RESOURCE -
    21 variant VARIANT -         22 uint32 UINT32 u32         23 uint64 UINT64 u64
    24 float8_e5m2 FLOAT8_E5M2 f8e5m2                         25 float8_e4m3fn FLOAT8_E4M3FN f8e4m3fn
@@ -73,6 +78,7 @@ _ROWS = {
     int(number): _Row(name, word, hlo.strip("-")) for number, name, word, hlo in zip(*[iter(_CELLS)] * 4, strict=True)
 }
 
+_QUANTIZED = frozenset(number for number, row in _ROWS.items() if row.name.startswith(("qint", "quint")))
 INVALID = DataType(0)
 BY_NAME = {row.name: DataType(number) for number, row in _ROWS.items()}
 """Every type by its name in Python programs."""
@@ -83,7 +89,7 @@ WORDS = {"DT_INVALID": 0} | {
 }
 """The number of each word of the enumeration that files spell types with."""
 
-_BY_ELEMENT_TYPE = {row.hlo: DataType(number) for number, row in _ROWS.items() if row.hlo}
+_BY_ELEMENT_TYPE = {row.hlo: DataType(number) for number, row in _ROWS.items() if row.hlo and number not in _QUANTIZED}
 
 
 def of_element_type(element_type: ElementType) -> DataType | None:

@@ -30,6 +30,21 @@ def binary_opcode(computation: Computation) -> str | None:
     return root.opcode
 
 
+def binary_opcodes(computation: Computation) -> list[str | None]:
+    """Of each result of a computation the opcode, if it is one of `COMBINERS` on the result's own two parameters.
+
+    The first half of the parameters are what was combined so far, the others what comes next.
+    """
+    results = computation.root.operands if computation.root.opcode == "tuple" else [computation.root]
+    return [_of_own(root, number, len(results)) for number, root in enumerate(results)]
+
+
+def _of_own(root: Instruction, number: int, count: int) -> str | None:
+    own = [operand.parameter_number for operand in root.operands if operand.opcode == "parameter"]
+    is_of_own = len(root.operands) == 2 and sorted(own) == [number, count + number]
+    return root.opcode if is_of_own and root.opcode in COMBINERS else None
+
+
 def _unwrapped(root: Instruction) -> Instruction:
     """What a tuple of one holds, taken out of it or not."""
     if root.opcode == "get-tuple-element" and root.operands and root.operands[0].opcode == "tuple":

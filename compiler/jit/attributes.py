@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compiler.graph import Node
-from compiler.jit.signatures import Library
+from compiler.tf2xla.node_types import Library
 
 COMPILE = "_XlaCompile"
 """Whether to compile a node, or a function; from `jit_scope`."""

@@ -22,12 +22,12 @@ import numpy as np
 
 from compiler.diagnostics import InputError
 from compiler.graph import BY_NAME, AttributeList, DataType, FunctionReference, Graph, Node, tensor_of
+from compiler.graph.names import Names
 from compiler.jit.attributes import COMPILED_KERNEL, CONSTANT_ARGS, REFERENCE_VARS, RESOURCE_ARGS
 from compiler.jit.devices import device_of, registration_of
 from compiler.jit.flags import Flags
-from compiler.jit.naming import Names
 from compiler.jit.options import Options
-from compiler.jit.signatures import STRING, Library
+from compiler.tf2xla.node_types import STRING, Library
 
 _FIRST_PRINTS = 1000
 """How often an inserted Print op prints (TensorFlow, build_xla_ops_pass.cc)."""

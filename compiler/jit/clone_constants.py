@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from compiler.graph import Graph, Node, Tensor
-from compiler.graph.names import is_control
+from compiler.graph.names import Names, is_control
 from compiler.jit.devices import device_of
-from compiler.jit.naming import Names
 from compiler.jit.options import Options
 
 SMALL = 16

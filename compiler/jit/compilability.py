@@ -14,7 +14,8 @@ from compiler.diagnostics import did_you_mean
 from compiler.graph import Node
 from compiler.jit.compiled_ops import problem_of
 from compiler.jit.devices import Registration
-from compiler.jit.signatures import (
+from compiler.tf2xla import RECORDS
+from compiler.tf2xla.node_types import (
     RESOURCE,
     VARIANT,
     Library,
@@ -26,7 +27,6 @@ from compiler.jit.signatures import (
     is_reference,
     output_types,
 )
-from compiler.tf2xla import RECORDS
 from compiler.tf2xla.random_numbers import KEEP_GENERATORS
 
 DEEPEST = 10

@@ -14,7 +14,7 @@ from compiler.graph import BY_NAME, DataType, Node
 _NEVER = """
     _Arg _Retval Placeholder PlaceholderV2 VarHandleOp Switch Merge _SwitchN Enter Exit NextIteration LoopCond
     Print PrintV2 PyFunc PyFuncStateless EagerPyFunc SaveV2 RestoreV2
-    ScalarSummary HistogramSummary ImageSummary MergeSummary Where Unique StringFormat
+    ScalarSummary HistogramSummary ImageSummary MergeSummary Where Unique NonMaxSuppressionV3 StringFormat
     Assign AssignAdd AssignSub IsVariableInitialized Variable VariableV2 ResourceGatherNd
     ScatterAdd ScatterSub ScatterMul ScatterDiv ScatterMin ScatterMax ScatterUpdate
     ApplyAdadelta ApplyAdagrad ApplyAdagradV2 ApplyAdam ApplyCenteredRMSProp ApplyGradientDescent ApplyMomentum
@@ -32,7 +32,7 @@ _NEVER = """
     ScatterNdAdd ScatterNdMax ScatterNdMin ScatterNdSub ScatterNdUpdate StridedSliceAssign
 """
 NEVER_COMPILED = frozenset(_NEVER.split())
-"""Ops that no cluster holds: `Where` and `Unique`, whose sizes follow from values, by choice."""
+"""Ops that no cluster holds: `Where`, `Unique` and `NonMaxSuppressionV3`, whose sizes follow from values, by choice."""
 
 _UNSIGNED = "uint8 uint16 uint32 uint64"
 _INTEGERS = f"int8 int16 int32 int64 {_UNSIGNED}"

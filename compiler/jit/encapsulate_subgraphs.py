@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from compiler.graph import Argument, DataType, Function, Graph, Node
+from compiler.graph.names import Names, argument_name
 from compiler.jit.attributes import (
     CLUSTER,
     COMPILED_KERNEL,
@@ -21,10 +22,11 @@ from compiler.jit.attributes import (
     cluster_of,
 )
 from compiler.jit.devices import device_of, pick_device
-from compiler.jit.naming import Names, argument_name
 from compiler.jit.options import Options
 from compiler.jit.resource_safety import Access, access_of
-from compiler.jit.signatures import (
+from compiler.jit.topology import SINK, SOURCE, Edge, Topology
+from compiler.tf2xla import RECORDS, Trait, known_arguments
+from compiler.tf2xla.node_types import (
     RESOURCE,
     Library,
     input_types,
@@ -33,8 +35,6 @@ from compiler.jit.signatures import (
     output_types,
     type_at,
 )
-from compiler.jit.topology import SINK, SOURCE, Edge, Topology
-from compiler.tf2xla import RECORDS, Trait, known_arguments
 
 
 def encapsulate_subgraphs(graph: Graph, options: Options) -> Graph:

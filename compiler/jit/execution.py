@@ -14,7 +14,7 @@ from compiler.diagnostics import InputError
 from compiler.graph import Attribute, AttributeList, DataType, Graph, Node, PartialShape
 from compiler.graph.names import Endpoint, endpoint
 from compiler.jit.devices import DEFAULT_DEVICE
-from compiler.jit.signatures import Library, output_types, type_at
+from compiler.tf2xla.node_types import Library, output_types, type_at
 
 
 @dataclass(frozen=True, slots=True)

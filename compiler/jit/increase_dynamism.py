@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from compiler.graph import BY_NAME, Attribute, AttributeList, DataType, Graph, Node, Tensor, tensor_of
-from compiler.graph.names import is_control
+from compiler.graph.names import Names, is_control
 from compiler.jit.attributes import CLUSTER, cluster_of
 from compiler.jit.devices import device_of
-from compiler.jit.naming import Names
 from compiler.jit.options import Options
 from compiler.tf2xla import CONSTANT_INPUTS
 

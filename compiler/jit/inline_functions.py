@@ -14,10 +14,9 @@ from dataclasses import replace
 
 from compiler.diagnostics import UnsupportedError
 from compiler.graph import Attribute, Function, FunctionReference, Graph, Node, PlaceholderName
-from compiler.graph.names import endpoint, is_control
+from compiler.graph.names import Names, endpoint, is_control
 from compiler.jit.attributes import COMPILE, MUST_COMPILE
-from compiler.jit.naming import Names
-from compiler.jit.signatures import Library, output_names
+from compiler.tf2xla.node_types import Library, output_names
 
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 """Ops that call the function of their attribute `f`."""

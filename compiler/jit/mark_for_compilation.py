@@ -35,9 +35,9 @@ from compiler.jit.flags import Flags
 from compiler.jit.op_groups import checked, ops_to_cluster
 from compiler.jit.options import OFF, Options
 from compiler.jit.resource_safety import Access, access_of, unsafe_pairs
-from compiler.jit.signatures import Library, has_resource, input_types, is_reference, output_types, type_at
 from compiler.jit.topology import Topology, is_a
 from compiler.tf2xla import RECORDS, Trait, must_be_known
+from compiler.tf2xla.node_types import Library, has_resource, input_types, is_reference, output_types, type_at
 
 _LOOPS_AND_BRANCHES = frozenset(("While", "StatelessWhile", "If", "StatelessIf"))
 _FREE = frozenset(("Identity", "Const"))

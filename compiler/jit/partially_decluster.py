@@ -19,9 +19,9 @@ from compiler.jit.clusters import SHAPE_CONSUMERS
 from compiler.jit.devices import device_of, registration_of
 from compiler.jit.flags import Flags
 from compiler.jit.options import Options
-from compiler.jit.signatures import Library, Types, has_resource, input_types, output_types, type_at
 from compiler.jit.topology import SINK, SOURCE, Edge, Topology
 from compiler.tf2xla import must_be_known
+from compiler.tf2xla.node_types import Library, Types, has_resource, input_types, output_types, type_at
 
 _ON_HOST = BY_NAME["int32"]
 

@@ -11,11 +11,11 @@ from compiler.ir.shape import ArrayShape
 from compiler.jit.attributes import COMPILED_KERNEL
 from compiler.jit.encapsulate_subgraphs import encapsulate_subgraphs
 from compiler.jit.options import Options
-from compiler.jit.signatures import RESOURCE, Library, attribute_problem, input_types, output_names, output_types
 from compiler.jit.topology import Topology
 from compiler.text.printer import to_text
 from compiler.tf2xla import RECORDS, Feed, Resource, lower_function
 from compiler.tf2xla.builder import Builder
+from compiler.tf2xla.node_types import RESOURCE, Library, attribute_problem, input_types, output_names, output_types
 
 SHAPES = "_output_shapes"
 """The attribute that says the shapes of a node's outputs, where its op does not."""

@@ -14,9 +14,9 @@ import enum
 from collections.abc import Callable, Mapping
 
 from compiler.graph import Node
-from compiler.jit.signatures import Library, called_functions
 from compiler.jit.topology import Topology
 from compiler.tf2xla import RECORDS
+from compiler.tf2xla.node_types import Library, called_functions
 
 
 class Access(enum.Flag):

@@ -73,10 +73,10 @@ def _check_groups(
 
 
 def _full(instruction: Instruction, index: int, value: Any) -> Array:
-    """An operand with all its elements, in the type that products are summed in."""
+    """An operand with all its elements, as which it may be given, in the type that products are summed in."""
     found = sparsity(instruction, index)
-    kind = full_shape(instruction, index).element_type
-    return summable(value if found is None else filled(found, *value), kind, instruction.array.element_type)
+    whole = filled(found, *value) if found is not None and isinstance(value, tuple) else value
+    return summable(whole, full_shape(instruction, index).element_type, instruction.array.element_type)
 
 
 def _convolution(instruction: Instruction, values: Sequence[Value], _: Evaluator) -> Array:

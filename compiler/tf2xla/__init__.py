@@ -6,7 +6,7 @@ refused is refused by its op's name, with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +24,7 @@ from compiler.ir.types import S32, of_dtype
 from compiler.ops.build import build, constant, parameter
 from compiler.tf2xla.body import Body, without_unused
 from compiler.tf2xla.constants import CONSTANT_INPUTS, known_arguments, must_be_known
+from compiler.tf2xla.functionalize import functionalize
 from compiler.tf2xla.lowering import Lowering, identifier
 from compiler.tf2xla.operation import NotConstantError, Operation
 from compiler.tf2xla.ops import RECORDS
@@ -111,30 +112,36 @@ def lower(
         UnsupportedError: a node has no lowering.
     """
     verify(graph, output_count, name)
-    known = must_be_known(graph, fetches)
-    module, entry = _started(name)
-    lowering = Lowering(graph, module, variables)
-    given: dict[str, list[Value | None]] = {}
-    inputs: list[str] = []
-    unknown: list[str] = []
-    for text, feed in feeds.items():
-        source = endpoint(text)
-        if source is None or source.port < 0:
-            raise InputError(f"a feed {text!r} names no output of a node: give it as node or node:port")
-        graph.node(source.node)
-        fed = _fed(lowering, entry, feed, text, is_known=source.node in known)
-        inputs += _names(text, fed)
-        unknown += [text] * (isinstance(feed, ArrayShape) and source.node in known)
-        ports = given.setdefault(source.node, [])
-        ports += [None] * (source.port + 1 - len(ports))
-        ports[source.port] = fed
-    body = Body(lowering, graph.nodes, entry, given)
-    with _blamed_on(unknown):
-        body.run(fetches)
-    outputs = tuple(text for text in fetches if not text.startswith("^"))
-    results = [(text, body.at(text)[0]) for text in outputs]
-    _finish(lowering, entry, results)
-    return _done(lowering, module, tuple(inputs), results, _values(feeds, inputs))
+    whole = graph
+    graph, wanted = functionalize(whole, fetches, feeds)
+    known = must_be_known(graph, wanted)
+
+    def written(room: Mapping[str, int] | None) -> tuple[Lowering, Lowered]:
+        module, entry = _started(name)
+        lowering = Lowering(graph, module, variables, room)
+        given: dict[str, list[Value | None]] = {}
+        inputs: list[str] = []
+        unknown: list[str] = []
+        for text, feed in feeds.items():
+            source = endpoint(text)
+            if source is None or source.port < 0:
+                raise InputError(f"a feed {text!r} names no output of a node: give it as node or node:port")
+            whole.node(source.node)
+            fed = _fed(lowering, entry, feed, text, is_known=source.node in known)
+            inputs += _names(text, fed)
+            unknown += [text] * (isinstance(feed, ArrayShape) and source.node in known)
+            ports = given.setdefault(source.node, [])
+            ports += [None] * (source.port + 1 - len(ports))
+            ports[source.port] = fed
+        body = Body(lowering, graph.nodes, entry, given)
+        with _blamed_on(unknown):
+            body.run(wanted)
+        named = zip(fetches, wanted, strict=True)
+        results = [(text, body.at(output)[0]) for text, output in named if not text.startswith("^")]
+        _finish(lowering, entry, results)
+        return lowering, _done(lowering, module, tuple(inputs), results, _values(feeds, inputs))
+
+    return _with_room(written)
 
 
 def lower_function(
@@ -145,33 +152,44 @@ def lower_function(
     Arguments of the type `resource` are given as `Resource`; others variables, and what is raised, are as in `lower`.
     """
     verify(graph, output_count, name)
+    graph, _ = functionalize(graph, ())
     called = graph.function(name)
     names = [argument.name for argument in called.inputs]
     if len(names) != len(inputs):
         raise InputError(f"function {name!r} takes {len(names)} inputs, {len(inputs)} are given: {', '.join(names)}")
     calling = Graph([Node("call", name, tuple(names)), *(Node(one, "Placeholder") for one in names)], graph.functions)
     known = must_be_known(calling, ["call"])
-    module, entry = _started(name)
-    library = Lowering(graph, module, variables)
-    kept: list[str] = []
-    given: list[Value] = []
-    for argument, feed in zip(names, inputs, strict=True):
-        given.append(_fed(library, entry, feed, argument, is_known=argument in known))
-        kept += _names(argument, given[-1])
-    caller = Operation(
-        Node(name, name),
-        RECORDS["PartitionedCall"].signature,
-        (),
-        entry,
-        library,
-        checked=False,
-    )
-    given_shapes = (one for one, feed in zip(names, inputs, strict=True) if isinstance(feed, ArrayShape))
-    with _blamed_on([one for one in given_shapes if one in known]):
-        results = library.inline(FunctionReference(name), given, caller)
-    named = list(zip((one.name for one in called.outputs), results, strict=True))
-    _finish(library, entry, named)
-    return _done(library, module, tuple(kept), named, _values(dict(zip(names, inputs, strict=True)), kept))
+
+    def written(room: Mapping[str, int] | None) -> tuple[Lowering, Lowered]:
+        module, entry = _started(name)
+        library = Lowering(graph, module, variables, room)
+        kept: list[str] = []
+        given: list[Value] = []
+        for argument, feed in zip(names, inputs, strict=True):
+            given.append(_fed(library, entry, feed, argument, is_known=argument in known))
+            kept += _names(argument, given[-1])
+        caller = Operation(
+            Node(name, name),
+            RECORDS["PartitionedCall"].signature,
+            (),
+            entry,
+            library,
+            checked=False,
+        )
+        given_shapes = (one for one, feed in zip(names, inputs, strict=True) if isinstance(feed, ArrayShape))
+        with _blamed_on([one for one in given_shapes if one in known]):
+            results = library.inline(FunctionReference(name), given, caller)
+        named = list(zip((one.name for one in called.outputs), results, strict=True))
+        _finish(library, entry, named)
+        return library, _done(library, module, tuple(kept), named, _values(dict(zip(names, inputs, strict=True)), kept))
+
+    return _with_room(written)
+
+
+def _with_room(written: Callable[[Mapping[str, int] | None], tuple[Lowering, Lowered]]) -> Lowered:
+    """A program; it is written again where stacks must have room for what was pushed when it was written first."""
+    lowering, lowered = written(None)
+    return written(lowering.variables.pushed)[1] if lowering.variables.unsized else lowered
 
 
 def _started(name: str) -> tuple[Module, Computation]:

@@ -10,11 +10,11 @@ from compiler.diagnostics import InputError, UnsupportedError, did_you_mean
 from compiler.graph import Attribute, FunctionReference, Node, PlaceholderName
 from compiler.graph.names import Endpoint, endpoint, is_control
 from compiler.ir.module import Computation
-from compiler.tf2xla.deadness import ALWAYS, Conditions, chosen, merged, together
+from compiler.tf2xla.functionalize_cond import ABSENT
 from compiler.tf2xla.operation import Library, Operation
 from compiler.tf2xla.ops import RECORDS
 from compiler.tf2xla.record import Record, Trait
-from compiler.tf2xla.values import Value, no_handle
+from compiler.tf2xla.values import Absent, Value
 
 
 class Whole(Library, Protocol):
@@ -64,7 +64,6 @@ class Body:
         self._where = where
         self._attributes = attributes
         self._outputs: dict[str, dict[str, list[Value]]] = {}
-        self._there: dict[str, list[Conditions]] = {}
 
     @property
     def _in_function(self) -> bool:
@@ -84,10 +83,6 @@ class Body:
             stack.pop()
             if name:
                 self._outputs[name] = self._lowered(self._nodes[name])
-        for text in wanted:
-            if not is_control(text) and self._conditions(text):
-                reason = "it is there on one side of a Switch only, and leaves the graph"
-                raise UnsupportedError(f"{self._where}output {text!r}", "the lowering to HLO", reason)
 
     def at(self, text: str) -> list[Value]:
         """What an input names: one tensor, or all of an output that is several where no number is stated."""
@@ -148,56 +143,17 @@ class Body:
         node = self._bound(node)
         record = RECORDS.get(node.op)
         inputs = [one for text in _inputs(node) if not is_control(text) for one in self.at(text)]
-        before = [self._conditions(text) for text in _inputs(node)]
-        changes = self._lowering.variables.changes
         first = len(self._computation.instructions)
-        if record is None:
+        if node.op == ABSENT:
+            outputs: dict[str, list[Value]] = {"output": [Absent()]}
+        elif record is None:
             outputs = self._call(node, inputs)
-        elif node.op == "Merge":
-            outputs = self._merged(node, inputs, before)
         else:
             outputs = self._lowering.written(node, record, inputs, self._computation)
-        self._decide_sides(node, before, inputs, outputs)
-        if changes != self._lowering.variables.changes and together(before):
-            what = f"op {node.op} ({self._where}node {node.name!r})"
-            raise UnsupportedError(what, "the lowering to HLO", "it changes a variable on one side of a Switch")
         notes = (("op_type", node.op), ("op_name", node.name))
         for instruction in self._computation.instructions[first:]:
             instruction.attributes.setdefault("metadata", notes)
         return outputs
-
-    def _conditions(self, text: str) -> Conditions:
-        """Where an input is there."""
-        source = Endpoint(text[1:], -1) if is_control(text) else self._endpoint(text)
-        found = self._there.get(source.node)
-        if not found:
-            return ALWAYS
-        return together(found) if is_control(text) or source.port >= len(found) else found[source.port]
-
-    def _decide_sides(
-        self, node: Node, before: list[Conditions], inputs: Sequence[Value], outputs: dict[str, list[Value]]
-    ) -> None:
-        """Say where the outputs of a node are there."""
-        if node.op == "Merge" or (node.op != "Switch" and not any(before)):
-            return
-        common = together(before)
-        count = sum(map(len, outputs.values()))
-        self._there[node.name] = [common] * count or [common]
-        if node.op == "Switch":
-            predicate = no_handle(inputs[1], f"the predicate of node {node.name!r}")
-            self._there[node.name] = [common | {chosen(predicate, side)} for side in (False, True)]
-
-    def _merged(self, node: Node, inputs: Sequence[Value], before: list[Conditions]) -> dict[str, list[Value]]:
-        """What is there of two sides."""
-        arrays = [no_handle(one, f"an input of node {node.name!r}") for one in inputs]
-        found = merged(arrays, before[: len(arrays)])
-        if found is None:
-            reason = "its inputs are not the two sides of a Switch"
-            raise UnsupportedError(f"op Merge ({self._where}node {node.name!r})", "the lowering to HLO", reason)
-        value, number, common = found
-        if common:
-            self._there[node.name] = [common, common]
-        return {"output": [value], "value_index": [number]}
 
     def _bound(self, node: Node) -> Node:
         """The node with the attributes that the function's caller gives."""

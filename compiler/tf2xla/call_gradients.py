@@ -8,7 +8,7 @@ would have them again, and is refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,12 @@ DRAWS = KEEP_GENERATORS | {
 }
 """Ops that give other numbers each time that they run."""
 _HARMLESS = frozenset(
-    ("ReadVariableOp", "VarHandleOp", "PartitionedCall", "StatefulPartitionedCall", "If", "Case", "While")
+    (
+        *("ReadVariableOp", "VarHandleOp", "PartitionedCall", "StatefulPartitionedCall", "If", "Case", "While"),
+        *(name for name in RECORDS if name.startswith("TensorArray")),
+    )
 )
+"""Ops that may stand in a function that runs again: with what gradients need of it, which no effects are among."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +153,7 @@ def through_branches(work: Differentiation, built: Built, arrived: Sequence[Outp
         given = [placeholder(body.builder, f"drawn_{n}", one) for n, one in enumerate(every)]
         replaced = {one: there for one, there in zip(every, given, strict=True) if any(one is each for each in own)}
         arguments = [*body.arguments, *given, *starts]
-        names.append(work.function(f"{function.name}_grad", body, results, arguments, replaced if every else None))
+        names.append(work.function(f"{function.name}_grad", replace(body, runs={}), results, arguments, replaced))
         result_kinds = kinds(results)
     given = [*inputs, *kept, *(one for one in arrived if one is not None)]
     outputs = iter(_called(built, names, selector, given, result_kinds).outputs if wanted else ())

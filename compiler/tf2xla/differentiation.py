@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from compiler.diagnostics import InputError
 from compiler.graph import BY_NAME, Attribute
@@ -20,12 +21,12 @@ from compiler.tf2xla.ops import RECORDS
 from compiler.tf2xla.record import no_gradient, through_functions
 from compiler.tf2xla.terms import Built, Gradient, IndexedSlices, Output
 
-_CONTINUOUS = frozenset(("float16", "float32", "float64", "bfloat16", "complex64", "complex128", "resource", "variant"))
+_CONTINUOUS = frozenset(("float16", "float32", "float64", "bfloat16", "complex64", "complex128", "variant"))
 
 
 def is_continuous(output: Output) -> bool:
-    """Whether an output is of a type that gradients go through."""
-    return str(output.type.base) in _CONTINUOUS
+    """Whether gradients go through an output: floats, and variables."""
+    return str(output.type.base) in _CONTINUOUS or output.holds is not None
 
 
 def gradients(  # noqa: PLR0913  # as `tf.gradients` has them
@@ -75,6 +76,7 @@ class _Backwards:
         gated: bool,
     ) -> None:
         self._builder = builder
+        self._scope = builder.scope_name  # of functions, too: gradients of TensorArrays are told apart by it
         self._gated = gated
         self._arrived: dict[Output, list[Output | IndexedSlices]] = {}
         self._totals: dict[Output, Gradient] = {}
@@ -174,7 +176,7 @@ class _Backwards:
             return self._together(listed) if self._gated else listed
 
     def _through_functions(self, built: Built, arrived: Sequence[Output | None]) -> Sequence[Gradient]:
-        work = Differentiation(self._builder, gradients, is_continuous)
+        work = Differentiation(self._builder, partial(gradients, name=self._scope), is_continuous)
         through = through_loop if built.node.op.endswith("While") else through_branches
         return through(work, built, arrived)
 

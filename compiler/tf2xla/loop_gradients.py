@@ -9,7 +9,7 @@ host can do, and a program whose trip count does not follow from what is known r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -149,9 +149,9 @@ def _iteration(
     results = [found[n] or zeros_of(iteration.arguments[n]) for n in floats]
     drawn = [iteration.builder.output(name) for name in loop.drawn]
     held = [placeholder(iteration.builder, f"drawn_{n}", one) for n, one in enumerate(drawn)]
-    replaced = dict(zip(drawn, held, strict=True)) if drawn else None
+    replaced = dict(zip(drawn, held, strict=True))
     arguments = [*iteration.arguments, *held, *placeholders]
-    name = work.function(f"{loop.body.name}_grad", iteration, results, arguments, replaced)
+    name = work.function(f"{loop.body.name}_grad", replace(iteration, runs={}), results, arguments, replaced)
     return name, kinds(results), [one.type.base for one in drawn]
 
 

@@ -43,16 +43,23 @@ _UNKNOWN = having(OpTrait.RANDOM) | {"parameter"}
 class Lowering:
     """What lowerings of nodes ask of each other; one for a program."""
 
-    def __init__(self, graph: Graph, module: Module, initialised: Mapping[str, ArrayShape] | None = None) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        module: Module,
+        initialised: Mapping[str, ArrayShape] | None = None,
+        room: Mapping[str, int] | None = None,
+    ) -> None:
         """Prepare to lower a graph.
 
         Args:
             graph: whose functions are called.
             module: the program, whose entry is there.
             initialised: variables that have values, None where all that are declared have.
+            room: how many elements stacks must have room for, where that has been counted.
         """
         self._functions = {function.name: function for function in graph.functions}
-        self.variables = Variables(initialised, self._parameter)
+        self.variables = Variables(initialised, self._parameter, room)
         self.tracer = Tracer(module, self.variables, self._functions, self.inline)
         self._entry = module.entry
         self._calls: list[str] = []

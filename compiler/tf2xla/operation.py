@@ -97,8 +97,9 @@ class Operation:
             if count > len(pending):
                 raise self.invalid(f"it takes {port.name!r}, which is not given: it has {len(inputs)} inputs")
             given, pending = pending[:count], pending[count:]
-            self._inputs[port.name] = [self._valued(port, one) for one in given]
-            self._check_types(port, self._inputs[port.name])
+            types = self._stated(port, count)
+            self._inputs[port.name] = [self._valued(one, kind) for one, kind in zip(given, types, strict=True)]
+            self._check_types(port, self._inputs[port.name], types)
         if pending:
             raise self.invalid(f"it has {len(pending)} more inputs than it takes")
 
@@ -149,9 +150,9 @@ class Operation:
             raise self.invalid(f"its input {name!r} is {kind}, not an array")
         return value
 
-    def _valued(self, port: Port, value: Value) -> Value:
+    def _valued(self, value: Value, data_type: DataType) -> Value:
         """What a variable of TensorFlow 1 holds, where its value is wanted."""
-        if isinstance(value, Handle) and value.is_reference and not port.is_reference:
+        if isinstance(value, Handle) and value.is_reference and not data_type.is_reference:
             return self.library.variables.read(value.name)
         return value
 
@@ -236,6 +237,12 @@ class Operation:
             raise self.invalid(f"its input {name!r} must be a vector, and has the sizes {list(value.shape)}")
         return tuple(int(one) for one in value.reshape(-1))
 
+    def integer(self, name: str) -> int:
+        """The one number of an input that must be known, a scalar, or a vector as earlier versions write it."""
+        numbers = self.integers(name)
+        self.require(len(numbers) == 1, f"its input {name!r} must be one number, not {len(numbers)}")
+        return numbers[0]
+
     def number(self, value: complex, element_type: ElementType) -> Expression:
         """A scalar."""
         return number(self.computation, value, element_type)
@@ -280,17 +287,18 @@ class Operation:
         )
         return NotConstantError(str(said))
 
-    def _check_types(self, port: Port, given: Sequence[Value]) -> None:
+    def _stated(self, port: Port, count: int) -> Sequence[DataType]:
+        """The types that a port's tensors must have."""
         if port.is_list:
-            wanted = list(self.attribute(port.type))
-        else:
-            named = port.type in self.signature.attributes
-            one = self.attribute(port.type) if named else BY_NAME[port.type]
-            wanted = [one] * len(given)
-        for value, data_type in zip(given, wanted, strict=True):
-            kind = _KINDS.get(str(data_type))
-            if kind is not None or isinstance(value, Handle) or port.is_reference:
-                fits = isinstance(value, Handle if port.is_reference else kind or Expression)
+            return tuple(self.attribute(port.type))
+        one = self.attribute(port.type) if port.type in self.signature.attributes else BY_NAME[port.type]
+        return [one.reference if port.is_reference else one] * count
+
+    def _check_types(self, port: Port, given: Sequence[Value], types: Sequence[DataType]) -> None:
+        for value, data_type in zip(given, types, strict=True):
+            kind = Handle if data_type.is_reference else _KINDS.get(str(data_type))
+            if kind is not None or isinstance(value, Handle):
+                fits = isinstance(value, kind or Expression)
             else:
                 fits = self._element_type(data_type) is getattr(value, "type", None)
             if not fits:

@@ -24,6 +24,7 @@ _SETS = {
     "ints": "int8 int16 int32 int64",
     "uints": "uint8 uint16 uint32 uint64",
     "index": "int32 int64",
+    "quantized": "qint8 quint8 qint16 quint16 qint32",
 }
 _SETS["numbers"] = " ".join(_SETS[name] for name in ("floats", "complexes", "ints", "uints"))
 _SETS["reals"] = " ".join(_SETS[name] for name in ("floats", "ints", "uints"))

@@ -79,10 +79,10 @@ class Tracer:
             else:
                 given.append(rebuilt(one, pieces))
         own = list(pieces)
-        with self._variables.inside(carried, own):
+        with self._variables.inside(carried, own) as pushed:
             outputs = self._inline(function, given, inner)
             after = [self._variables.read(name) for name in carried]
         kept = outputs if results is None else [outputs[number] for number in results]
         made.root = build(made, "tuple", [one.instruction for one in (*arrays_of(kept), *after)])
         changed = frozenset(name for name, a, b in zip(carried, own, after, strict=True) if a is not b)
-        return Traced(made, kept, changed)
+        return Traced(made, kept, changed, pushed)

@@ -7,7 +7,7 @@ elements are may be said by the first that is put in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -83,6 +83,11 @@ class TensorList:
 
 
 @dataclass(frozen=True, slots=True)
+class Absent:
+    """What is not there, because another branch runs: nobody looks at it, whatever it is."""
+
+
+@dataclass(frozen=True, slots=True)
 class ListType:
     """A list of tensors as a feed or a fetch: two arrays, its rows and how many of them are in use."""
 
@@ -100,7 +105,7 @@ def same_each(
     return left if np.array_equal(left[0], right[0]) else None
 
 
-Value = Expression | Handle | TensorList
+Value = Expression | Handle | TensorList | Absent
 
 
 def arrays_in(value: Value) -> list[Expression]:
@@ -110,7 +115,7 @@ def arrays_in(value: Value) -> list[Expression]:
             return [value]
         case TensorList():
             return [*([] if value.buffer is None else [value.buffer]), value.count]
-        case Handle():
+        case Handle() | Absent():
             return []
 
 
@@ -122,7 +127,7 @@ def rebuilt(like: Value, arrays: Iterator[Expression]) -> Value:
         case TensorList():
             buffer = None if like.buffer is None else next(arrays)
             return replace(like, buffer=buffer, count=next(arrays))
-        case Handle():
+        case Handle() | Absent():
             return like
 
 
@@ -139,11 +144,13 @@ class Traced:
         computation: takes and gives a tuple.
         results: what it gives, as values in it.
         changed: the variables that it writes.
+        pushed: how many elements it pushes to each stack at most.
     """
 
     computation: Computation
     results: Sequence[Value]
     changed: frozenset[str]
+    pushed: Mapping[str, int]
 
 
 def checked_same(values: Sequence[Value], others: Sequence[Value]) -> bool:

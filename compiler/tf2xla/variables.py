@@ -39,7 +39,10 @@ class Variables:
     """The values of variables in the computation that is being written."""
 
     def __init__(
-        self, initialised: Mapping[str, ArrayShape] | None, read: Callable[[str, ArrayShape], Expression]
+        self,
+        initialised: Mapping[str, ArrayShape] | None,
+        read: Callable[[str, ArrayShape], Expression],
+        room: Mapping[str, int] | None = None,
     ) -> None:
         """Begin with what is there when the program starts.
 
@@ -47,7 +50,13 @@ class Variables:
             initialised: the variables that have values, with types and sizes; None where all have those that they are
                 declared with.
             read: makes a parameter of the program.
+            room: how many elements stacks must have room for of which nobody says so; None where that is not known.
         """
+        self._room = room
+        self.unsized: set[str] = set()
+        """Stacks of which nobody says how many elements they have room for, as long as these are counted."""
+        self.pushed: dict[str, int] = {}
+        """How many elements are pushed to each stack at most, in the computation that is being written."""
         self.initial: dict[str, np.ndarray[Any, Any]] = {}
         self._kept: dict[str, ArrayShape] = {}
         self.declared: dict[str, ArrayShape] = {}
@@ -79,6 +88,18 @@ class Variables:
         """Let something begin that ops make for one run, and that is no variable of the program."""
         self._own[name] = value.instruction.array
         self._values[name] = value
+
+    def room_for(self, stack: str) -> int:
+        """For how many elements a stack must have room of which nobody says so; one, as long as they are counted."""
+        if self._room is None:
+            self.unsized.add(stack)
+            return 1
+        return self._room.get(stack, 0)
+
+    def push(self, stacks: Mapping[str, int], times: int = 1) -> None:
+        """Say that so many elements are pushed to stacks, and this so many times."""
+        for name, count in stacks.items():
+            self.pushed[name] = self.pushed.get(name, 0) + count * times
 
     def under(self, name: str) -> list[str]:
         """A name, and those of what ops have made for one run that belong to it: `name/more`."""
@@ -136,13 +157,13 @@ class Variables:
             self.written[name] = value
 
     @contextmanager
-    def inside(self, names: Sequence[str], given: Sequence[Expression]) -> Iterator[None]:
-        """Write a computation that is given the values of these variables, and no others."""
-        before = self._values
-        self._values = dict(zip(names, given, strict=True))
+    def inside(self, names: Sequence[str], given: Sequence[Expression]) -> Iterator[Mapping[str, int]]:
+        """Write a computation that is given the values of these variables, and no others; gives what it pushes."""
+        before = self._values, self.pushed
+        self._values, self.pushed = dict(zip(names, given, strict=True)), {}
         self._depth += 1
         try:
-            yield
+            yield self.pushed
         finally:
-            self._values = before
+            self._values, self.pushed = before
             self._depth -= 1

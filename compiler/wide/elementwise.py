@@ -33,6 +33,9 @@ from compiler.wide.rule import Context, Rule
 
 _FUNCTION = 8.0
 """Units that a library function may be off by: four in the last place."""
+_COMPLEX_ROUNDINGS = {"add": 1.0, "subtract": 1.0, "multiply": 4.0, "divide": 12.0}
+"""Units of complex arithmetic, by modulus: the parts of a sum round alone, a product is off by gamma(2) sqrt(2) and
+Smith's quotient by gamma(7) sqrt(2) (Higham, lemma 3.5 and section 27.8), with room for a rounding on the way."""
 _LOST_TERMS = 2.0
 """Terms of a complex quotient, by modulus, that may be taken for zero (Smith's algorithm)."""
 
@@ -56,7 +59,9 @@ def _arithmetic(spread: Spread, instruction: Instruction, operands: Sequence[Wid
     value = np.asarray(context.evaluate(instruction, [o.value for o in operands]))
     own = context.own(instruction)
     is_complex = value.dtype.kind == "c"
-    result = rounded(value, spread(value, operands), own, roundings=COMPLEX if is_complex else 1.0)
+    result = rounded(
+        value, spread(value, operands), own, roundings=_COMPLEX_ROUNDINGS[instruction.opcode] if is_complex else 1.0
+    )
     if is_complex:
         return result
     known = held(value, own)

@@ -27,6 +27,7 @@ from compiler.wide.numbers import Wide, exact, limits, rounded, size, unknown
 from compiler.wide.order import top
 from compiler.wide.rule import Context, Rule
 from compiler.wide.solvers import Triangle, triangular
+from compiler.wide.sums import may_leave
 
 _SHARE = 8.0
 """Roundings of a term in each step of an elimination."""
@@ -133,7 +134,8 @@ def _sparse_product(instruction: Instruction, operands: Sequence[Wide], context:
     reach = csr.product(left_size, *positions, right_size)
     error = csr.product(left_size + elements.error, *positions, right_size + right.error) - reach
     error = np.where(np.isnan(error), np.inf, error)
-    return rounded(value, error, own, roundings=2.0 * (len(elements.value) + 1), reach=reach)
+    result = rounded(value, error, own, roundings=2.0 * (len(elements.value) + 1), reach=reach)
+    return result.open_at(may_leave(value, reach, own))
 
 
 Results = Sequence[Array]

@@ -194,7 +194,7 @@ def _training(instruction: Instruction, operands: Sequence[Wide], context: Conte
     centred = arithmetic.subtract(array, _spread(mean, instruction, rank))
     variance = arithmetic.mean(arithmetic.multiply(centred, centred), axes, total=False)
     # As the mean of the squares less the square of the mean, which is as good, the terms are larger.
-    squares = arithmetic.mean(arithmetic.multiply(array, array), axes, total=False)
+    (squares,) = _settled(arithmetic.mean(arithmetic.multiply(array, array), axes, total=False))
     away = squares.error + 2 * times(size(mean.value), mean.error) + mean.error**2
     mean, variance = _settled(mean, Wide(variance.value, variance.error + away))
     normal = _normalised(instruction, arithmetic, operands, (mean, variance))

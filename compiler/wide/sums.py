@@ -7,16 +7,17 @@ counted alike, by the logarithm of a product.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from compiler.diagnostics import UnsupportedError
-from compiler.ir.combiner import binary_opcode
+from compiler.ir.combiner import binary_opcode, binary_opcodes
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import Array
 from compiler.ir.shape import TupleShape, leaves
+from compiler.ir.sparsity import filled, sparsity
 from compiler.ir.types import BF16, F16, F32, ElementType, Kind
 from compiler.ops.grouped_dot import scaled_by_blocks
 from compiler.wide.contraction import infinite_product
@@ -85,6 +86,23 @@ def _select_and_scatter(instruction: Instruction, operands: Sequence[Wide], cont
     return result
 
 
+@dataclass(frozen=True, slots=True)
+class _Reduction:
+    """Elements that are combined by one opcode.
+
+    Attributes:
+        data: what is combined, and the value that it begins with.
+        evaluate: the combination of other arrays in their places.
+        own: the type of the result.
+        source: what makes the first of the data.
+    """
+
+    data: Sequence[Wide]
+    evaluate: Callable[[Sequence[Array]], Array]
+    own: ElementType
+    source: Instruction
+
+
 def _combined(
     instruction: Instruction,
     operands: Sequence[Wide],
@@ -93,9 +111,33 @@ def _combined(
     combiner: Computation,
     operand_numbers: Sequence[int],
 ) -> Any:
-    """Combine the operands at some places by a computation that is recognised, or else step by step."""
-    opcode = binary_opcode(combiner)
-    data = [operands[operand_number] for operand_number in operand_numbers]
+    """Combine the operands at some places by a computation that is recognised, or else step by step.
+
+    Of several results each may be recognised alone.
+    """
+    count = len(operand_numbers) // 2
+    opcodes = [binary_opcode(combiner)] if count == 1 else binary_opcodes(combiner)
+    found = [
+        opcode
+        and _by_opcode(opcode, k, (operand_numbers[k], operand_numbers[count + k]), instruction, operands, context)
+        for k, opcode in enumerate(opcodes)
+    ]
+    if not all(found):
+        step_by_step = paired(instruction, operands, operand_numbers, context)
+        every = step_by_step if isinstance(step_by_step, tuple) else (step_by_step,)
+        found = [one or other for one, other in zip(found, every, strict=True)]
+    return found[0] if count == 1 else tuple(found)
+
+
+def _by_opcode(
+    opcode: str,
+    result_number: int,
+    operand_numbers: tuple[int, int],
+    instruction: Instruction,
+    operands: Sequence[Wide],
+    context: Context,
+) -> Wide:
+    """What one opcode makes of two of the operands, as one of the results."""
     values = [operand.value for operand in operands]
 
     def evaluate(arrays: Sequence[Array]) -> Array:
@@ -103,25 +145,25 @@ def _combined(
         for number, array in zip(operand_numbers, arrays, strict=True):
             given[number] = array
         found = context.evaluate(instruction, given)
-        return np.asarray(found[0] if isinstance(found, tuple) else found)
+        return np.asarray(found[result_number] if isinstance(found, tuple) else found)
 
-    if len(data) != 2 or opcode is None:
-        return paired(instruction, operands, operand_numbers, context)
-    kind = data[0].value.dtype.kind
+    own = list(leaves(context.originals[instruction].shape))[result_number].element_type
+    data, source = [operands[number] for number in operand_numbers], instruction.operands[operand_numbers[0]]
+    reduction, kind = _Reduction(data, evaluate, own, source), data[0].value.dtype.kind
     if kind in "fc" and opcode == "add":
-        return _summed(instruction, data, context, evaluate)
+        return _summed(reduction, context)
     if kind == "f" and opcode in ("maximum", "minimum"):
-        return _extreme(instruction, data, context, evaluate)
+        return _extreme(reduction)
     if kind in "fc" and opcode == "multiply":
-        return _multiplied(instruction, data, context, evaluate)
+        return _multiplied(reduction)
     if kind == "b" and opcode in ("and", "or", "maximum", "minimum", "add", "multiply"):
         return monotone_predicate(evaluate, data)
     value = evaluate([operand.value for operand in data])
-    return exact(value) if all(operand.is_exact for operand in operands) else unknown(value)
+    return exact(value) if all(operand.is_exact for operand in data) else unknown(value)
 
 
-def _summed(instruction: Instruction, data: Sequence[Wide], context: Context, evaluate: Any) -> Wide:
-    own = _own(instruction, context)
+def _summed(reduction: _Reduction, context: Context) -> Wide:
+    data, evaluate, own = reduction.data, reduction.evaluate, reduction.own
     dtype = data[0].value.dtype
     value = evaluate([operand.value for operand in data])
     reach = evaluate([_reached(operand).astype(dtype) for operand in data]).real
@@ -129,20 +171,21 @@ def _summed(instruction: Instruction, data: Sequence[Wide], context: Context, ev
     if _is_grained(data, _GRAIN):
         free = reach * _GRAIN < 2.0 ** limits(own).digits
         result = rounded(value, np.zeros(value.shape), own, roundings=1.0, reach=reach * terms)
-        error = np.where(_may_leave(value, reach, own), np.inf, result.error)
+        error = np.where(may_leave(value, reach, own), np.inf, result.error)
         return Wide(result.value, np.where(free, 0.0, error))
     passed = evaluate([np.where(np.isfinite(o.error), o.error, 0.0).astype(dtype) for o in data]).real
     unknowns = evaluate([np.isinf(operand.error).astype(dtype) for operand in data]).real
     roundings = _grown(np.maximum(terms - 1, 1), own) * reach
     lost = np.maximum(terms - 1, 1) * limits(own).least
     result = settle(value, passed + roundings + lost, own, reach=reach)
-    open_ = (unknowns > 0) | _may_leave(value, reach, own)
-    if infinite_product(instruction.operands[0], data[0], context).any():
+    open_ = (unknowns > 0) | may_leave(value, reach, own)
+    if infinite_product(reduction.source, data[0], context).any():
         open_ = open_ | ~np.isfinite(value)
     return result.open_at(open_)
 
 
-def _extreme(instruction: Instruction, data: Sequence[Wide], context: Context, evaluate: Any) -> Wide:
+def _extreme(reduction: _Reduction) -> Wide:
+    data, evaluate = reduction.data, reduction.evaluate
     known = [Wide(o.value, np.where(np.isfinite(o.error), o.error, 0.0)) for o in data]
     value, error = around(evaluate, known)
     # A NaN wins over everything: in place of what is not known it shows where that takes part, unless a known one does.
@@ -151,11 +194,12 @@ def _extreme(instruction: Instruction, data: Sequence[Wide], context: Context, e
         for other in (np.nan, 1.0)
     )
     open_ = np.isnan(error) | (spoilt & ~without)
-    return settle(value, np.where(open_, np.inf, error), _own(instruction, context))
+    return settle(value, np.where(open_, np.inf, error), reduction.own)
 
 
-def _multiplied(instruction: Instruction, data: Sequence[Wide], context: Context, evaluate: Any) -> Wide:
-    own, dtype = _own(instruction, context), data[0].value.dtype
+def _multiplied(reduction: _Reduction) -> Wide:
+    data, evaluate, own = reduction.data, reduction.evaluate, reduction.own
+    dtype = data[0].value.dtype
     value = evaluate([operand.value for operand in data])
     if not all(np.isfinite(operand.error).all() for operand in data):
         return unknown(value)
@@ -183,15 +227,26 @@ def _grown(roundings: Array, own: ElementType) -> Array:
     return np.asarray(np.expm1(roundings * limits(own).unit))
 
 
-def _own(instruction: Instruction, context: Context) -> ElementType:
-    """The type of an instruction's result, or of the only element of it."""
-    return next(leaves(context.originals[instruction].shape)).element_type
+def _filled(instruction: Instruction, number: int, operand: Any) -> Wide:
+    """An operand of a convolution with the zeros that it may leave out; those whose places are open are not known."""
+    found = sparsity(instruction, number)
+    if found is None:
+        return operand
+    elements, positions = operand
+    value, error = (filled(found, array, positions.value) for array in (elements.value, elements.error))
+    return Wide(value, error) if positions.is_exact else unknown(value)
+
+
+def _convolution(instruction: Instruction, operands: Sequence[Any], context: Context) -> Wide:
+    whole = [_filled(instruction, number, operand) for number, operand in enumerate(operands)]
+    result = _multilinear(instruction, whole, context)
+    if result.value.dtype.kind not in "fc":
+        return result
+    return result.open_at(_beside_padding(instruction, [operand.value for operand in whole], context))
 
 
 def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
     """dot, convolution and their kind: sums of products of one element of each float operand."""
-    if any(isinstance(operand, tuple) for operand in operands):
-        raise UnsupportedError(f"{instruction.opcode} {instruction.name}", "wide mode", "an operand leaves out zeros")
     value = np.asarray(context.evaluate(instruction, [operand.value for operand in operands]))
     if value.dtype.kind not in "fc":
         sure = all(operand.is_exact and operand.value.dtype.kind not in "fc" for operand in operands)
@@ -211,7 +266,7 @@ def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Co
     if _is_grained(operands, _GRAIN**0.5) and value.dtype.kind != "c" and _coarsest(instruction) == 0:
         free = (reach * _GRAIN < 2.0 ** limits(own).digits) & (own.bits >= F32.bits)
         result = rounded(value, np.zeros(value.shape), own, reach=reach * terms)
-        error = np.where(_may_leave(value, reach, own), np.inf, result.error)
+        error = np.where(may_leave(value, reach, own), np.inf, result.error)
         return Wide(result.value, np.where(free, 0.0, error))
     passed = reach - evaluate([size(operand.value) for operand in operands])
     summed = _ACCUMULATED.get(str(instruction.attributes.get("algorithm", "")), F32 if own.bits < F32.bits else own)
@@ -223,12 +278,30 @@ def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Co
     lost = 2 * factor * accumulated.least * terms
     result = rounded(value, passed + share * reach + lost, own)
     known = evaluate([np.where(np.isinf(operand.error), 0.0, 1.0) for operand in operands])
-    open_ = (known < terms) | _may_leave(value, reach, own) | _may_leave(value, reach, summed)
+    open_ = (known < terms) | may_leave(value, reach, own) | may_leave(value, reach, summed)
     if of_pairs and own.kind is not Kind.COMPLEX:  # what an infinity in one part makes of the other is open
         open_ |= evaluate([np.where(np.isfinite(operand.value), 1.0, 0.0) for operand in operands]) < terms
     for factors in _lost_infinities(instruction, operands, context):
         open_ |= evaluate(factors) > 0
     return result.open_at(open_)
+
+
+def _beside_padding(instruction: Instruction, values: Sequence[Array], context: Context) -> Array:
+    """Where what is not finite in a kernel meets padding, or a hole, and no NaN of it an element.
+
+    The padding is of zeros, and so are holes, but what they are multiplied by may be left out as well.
+    """
+    (lhs, kernel), labels = values, instruction.attributes["dim_labels"]
+
+    def met(mask: Array) -> Array:
+        """How many of some elements of the kernel meet elements."""
+        given = [np.ones(lhs.shape, lhs.dtype), mask.astype(kernel.dtype)]
+        return np.asarray(context.evaluate(instruction, given)).real
+
+    special = ~np.isfinite(kernel)
+    counts = special.sum(axis=tuple(d for d in range(kernel.ndim) if d != labels.kernel_output_feature))
+    along = [-1 if d == labels.output_feature else 1 for d in range(kernel.ndim)]
+    return np.asarray((met(special) < counts.reshape(along)) & (met(np.isnan(kernel)) == 0))
 
 
 def _flushed(operand: Wide, element_type: ElementType) -> Wide:
@@ -261,7 +334,7 @@ def _scaled(instruction: Instruction, operands: Sequence[Wide], context: Context
     return result.open_at(_leaves_scaled(instruction, operands, context))
 
 
-def _may_leave(value: Array, reach: Array, own: ElementType) -> Array:
+def may_leave(value: Array, reach: Array, own: ElementType) -> Array:
     """Where sums of parts of the terms may leave the range of the type, one way or both, with another result.
 
     `reach` is the sum of the magnitudes of the finite terms.
@@ -291,7 +364,7 @@ def _leaves_scaled(instruction: Instruction, operands: Sequence[Wide], context: 
 
 
 def _type_of(instruction: Instruction, number: int, context: Context) -> ElementType:
-    return context.originals[instruction].operands[number].array.element_type
+    return next(leaves(context.originals[instruction].operands[number].shape)).element_type
 
 
 def _coarsest(instruction: Instruction) -> float:
@@ -307,6 +380,7 @@ RULES: dict[str, Rule] = {
     "reduce-window": _reduce,
     "scatter": _scatter,
     "select-and-scatter": _select_and_scatter,
-    **dict.fromkeys(("dot", "convolution", "ragged-dot"), _multilinear),
+    "convolution": _convolution,
+    **dict.fromkeys(("dot", "ragged-dot"), _multilinear),
     "scaled-dot": _scaled,
 }

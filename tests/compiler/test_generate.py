@@ -159,6 +159,19 @@ def _count(i, kind):
     return i.attributes.get(f"{kind}_group_count", 1)
 
 
+def _condition(i):
+    return i.attributes["condition"].root
+
+
+def _fills_rows(i):
+    return any(v.opcode == "dynamic-update-slice" for v in i.attributes["body"].root.operands)
+
+
+def _runs_what_others_run(i):
+    users = [other for other in i.parent.instructions if other.opcode == i.opcode]
+    return len(users) > len({other.attributes["to_apply"] for other in users})
+
+
 def _is_dynamic(i):
     return bool(i.operands) and getattr(i.operands[0].shape, "is_dynamic", False)
 
@@ -268,6 +281,23 @@ SELDOM = {
                 "ragged-dot",
                 lambda i: i.attributes["lhs_ragged_dims"] == (i.operands[0].array.rank - 1,),
             ),
+            ("reduced by what minds the order", "reduce", lambda i: _combines(i).parent.name.startswith("last_set")),
+            ("four arrays that are reduced together", "reduce", lambda i: len(_combines(i).operands) == 4),
+            ("windows of what minds the order", "reduce-window", lambda i: "affine" in _combines(i).parent.name),
+            ("a window that takes away", "reduce-window", lambda i: any(d.pad_low < 0 for d in i.attributes["window"])),
+            ("reducers that are one", "reduce", _runs_what_others_run),
+            ("a computation that is called twice", "call", _runs_what_others_run),
+            ("the least of a row", "topk", lambda i: not i.attributes.get("largest", True)),
+            (
+                "bytes summed in more bits",
+                "dot",
+                lambda i: i.array.element_type.bits > i.operands[0].array.element_type.bits,
+            ),
+            ("a loop that counts down", "while", lambda i: _condition(i).attributes.get("direction") == "GT"),
+            ("a loop to a bound it reaches", "while", lambda i: _condition(i).attributes.get("direction") == "GE"),
+            ("a loop that counts in bytes", "while", lambda i: _condition(i).operands[0].array.element_type.bits == 8),
+            ("a loop that ends when no element goes on", "while", lambda i: _condition(i).opcode == "and"),
+            ("a loop that fills rows", "while", _fills_rows),
             ("an outer product", "dot", lambda i: not i.attributes["lhs_contracting_dims"]),
             ("an upper factor", "cholesky", lambda i: not i.attributes["lower"]),
             (

@@ -259,6 +259,7 @@ SIZED = {
     " index_vector_dim=1, slice_sizes={4}",
     "a part": "r = f32[2] dynamic-slice(d, i), dynamic_slice_sizes={2}",
     "another size": "r = f32[<=4] add(d, e)",
+    "no partner": "r = f32[<=4] map(d, e), dimensions={0}, to_apply=sum",
 }
 
 
@@ -268,7 +269,10 @@ SIZED = {
         ("all of a dimension", 1, [[0]]),
         ("a part", 3, [1, 2]),
         ("a part", 1, "a part of [2] is taken of [1]"),
-        ("another size", 3, "the sizes that it meets"),
+        ("another size", 3, "the sizes that it meets: operands of [2] and [3]"),
+        ("another size", 1, "the sizes that it meets: operands of [1] and [2]"),
+        ("no partner", 1, "the sizes that it meets: operands of [1] and [2]"),
+        ("another size", 2, [0, 2]),
     ],
 )
 def test_sizes_that_do_not_go_together_are_refused(form: str, size: int, expected: object) -> None:
@@ -280,6 +284,7 @@ def test_sizes_that_do_not_go_together_are_refused(form: str, size: int, expecte
         "e = f32[<=4] set-dimension-size(x, two), dimensions={0}",
         "i = s32[1] constant({3})",
         f"ROOT {SIZED[form]}",
+        computations="sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }",
     )
     inputs = (np.arange(4, dtype=np.float32), np.int32(size))
     if isinstance(expected, str):

@@ -5,6 +5,9 @@ is tested.  From every index operand the data flow is followed back to the entry
 through the operations that keep an index what it is: reshape, convert, the `select(i < 0, i + n, i)` of a frontend,
 tuples, calls, loops.  A parameter that reaches several index operands gets the tightest of their ranges.  Only integers
 are indices: of floats and truth values that are converted to some, nothing is said.
+
+What a sparse matrix stands on, the starts of its rows and the columns of its elements, no implementation checks: one
+that lies outside is read as an address, and so are starts that do not ascend.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import compiler
 from xlabench.cases.origins import Origins, Value, arguments
 
 Instruction = Any  # the compiler's; the harness sees its data by attribute only
@@ -22,16 +26,36 @@ Module = Any
 
 def index_limits(module: Module) -> dict[int, int]:
     """For each entry parameter used as an index, its number and the largest value that is surely inside."""
-    tracer = _Tracer(module)
-    for computation in module.computations:
-        for instruction in computation.instructions:
-            for operand, largest in _INDEX_USES.get(instruction.opcode, _none)(instruction):
-                tracer.trace(operand, max(0, largest))
-    return tracer.limits
+    tracer, limits = _Tracer(module), dict[int, int]()
+    for instruction in module.instructions():
+        for operand, largest in _INDEX_USES.get(instruction.opcode, _none)(instruction):
+            for number in tracer.parameters(operand):
+                limits[number] = max(0, min(limits.get(number, largest), largest))
+    return limits
+
+
+def unchecked_indices(module: Module) -> dict[int, bool]:
+    """The entry parameters that must lie inside, since nobody checks them, and whether they must ascend as well."""
+    tracer, found = _Tracer(module), dict[int, bool]()
+    for instruction in filter(_is_sparse, module.instructions()):
+        for operand, ascends in zip(instruction.operands[1:3], (True, False), strict=True):
+            found |= {number: ascends or found.get(number, False) for number in tracer.parameters(operand)}
+    return found
 
 
 def _none(_instruction: Instruction) -> Iterator[tuple[Instruction, int]]:
     return iter(())
+
+
+def _is_sparse(instruction: Instruction) -> bool:
+    return instruction.opcode == "custom-call" and bool(compiler.edit.is_sparse_product(instruction))
+
+
+def _sparse_product(instruction: Instruction) -> Iterator[tuple[Instruction, int]]:
+    if _is_sparse(instruction):
+        elements, starts, columns, right = instruction.operands
+        yield starts, elements.shape.dims[0]
+        yield columns, right.shape.dims[0] - 1
 
 
 def _gather(instruction: Instruction) -> Iterator[tuple[Instruction, int]]:
@@ -81,6 +105,7 @@ _INDEX_USES: Mapping[str, Callable[[Instruction], Iterator[tuple[Instruction, in
     "scatter": _scatter,
     "dynamic-slice": _dynamic_slice,
     "dynamic-update-slice": _dynamic_update_slice,
+    "custom-call": _sparse_product,
 }
 
 
@@ -89,7 +114,6 @@ class _Tracer:
     """Follows indices back to the entry's parameters."""
 
     module: Module
-    limits: dict[int, int] = field(default_factory=dict)
     origins: Origins = field(default_factory=Origins)
     callers: dict[Any, list[Instruction]] = field(init=False)
 
@@ -99,20 +123,19 @@ class _Tracer:
             for called in dict.fromkeys(caller.called_computations()):
                 self.callers[called].append(caller)
 
-    def trace(self, start: Instruction, largest: int) -> None:
-        """Bound every entry parameter of integers that `start` is made of."""
+    def parameters(self, start: Instruction) -> Iterator[int]:
+        """The numbers of the entry's parameters of integers that `start` is made of."""
         seen: set[Value] = set()
         pending: list[Value] = [(start, ())]
         while pending:
             for value in self.origins.of(pending.pop()) - seen:
                 seen.add(value)
                 parameter, path = value
-                if parameter.computation is self.module.entry:
-                    self._limit(parameter, largest)
+                if parameter.computation is self.module.entry and _is_of_integers(parameter.shape):
+                    yield parameter.parameter_number
                 for caller in self.callers[parameter.computation]:
                     pending += arguments(caller, parameter.computation, parameter.parameter_number, path)
 
-    def _limit(self, parameter: Instruction, largest: int) -> None:
-        if hasattr(parameter.shape, "dims") and parameter.shape.element_type.is_integer:
-            number = parameter.parameter_number
-            self.limits[number] = min(self.limits.get(number, largest), largest)
+
+def _is_of_integers(shape: Any) -> bool:
+    return hasattr(shape, "dims") and bool(shape.element_type.is_integer)

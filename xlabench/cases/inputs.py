@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import compiler
-from xlabench.cases.index_ranges import index_limits
+from xlabench.cases.index_ranges import index_limits, unchecked_indices
 from xlabench.cases.recipe_keys import check_recipe
 from xlabench.environment import memory_bytes
 from xlabench.errors import BenchError, Undecidable, did_you_mean
@@ -162,11 +162,13 @@ def generate(module: Module, seed: int) -> list[Array]:
     have = memory_bytes()
     if have is not None and need > have:
         raise Undecidable(f"the inputs of {module.name} need {need} bytes, this machine has {have}; use smaller shapes")
-    limits = index_limits(module)
+    limits, unchecked = index_limits(module), unchecked_indices(module)
     made = []
     for number, parameter in enumerate(_taken(module)):
         dims, dtype = _array_shape(parameter)
         generator = _generator_for(dtype, limits.get(parameter.parameter_number))
+        if unchecked.get(parameter.parameter_number):
+            generator["kind"] = "sorted_int"
         made.append(_make(ParameterRecipe(parameter.name, dims, dtype, generator), seed, number))
     return made
 

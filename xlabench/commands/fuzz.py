@@ -74,12 +74,14 @@ def _shard(text: str) -> tuple[int, int]:
 def command(ctx: click.Context, /, **options: Any) -> None:
     """Make up programs and inputs, run them on all engines: exit 0 if nothing went wrong, 1 if there are findings.
 
-    Engines run in watched processes and are judged by the error bounds of the reference.  Each finding is reduced,
-    blamed on a step and kept as a bundle, once for each cause.  Profile `ratchet` keeps to common types, `discovery`
-    draws everything.  `exhaustive` is all programs of one instruction, and of two in a row, in a fixed order to the
-    end: give a `--budget` of hours, and call it again to go on.  `graphs` are graphs of TensorFlow's, drawn from the
-    records of its ops, each run op by op, in clusters and whole on every engine.  Each program is called with inputs of
-    several kinds: tame, special, boundary indices and so on.
+    Engines run in watched processes and are judged by the error bounds of the reference.  They take turns: of several
+    specs of one engine each block of 20 programs is run on one, and beside other engines a simulator runs one block of
+    six (but all seeds, and all of `exhaustive`).  Each finding is reduced, blamed on a step and kept as a bundle, once
+    for each cause.  Profile `ratchet` keeps to common types, `discovery` draws everything.  `exhaustive` is all
+    programs of one instruction, and of two in a row, in a fixed order to the end: give a `--budget` of hours, and call
+    it again to go on.  `graphs` are graphs of TensorFlow's, drawn from the records of its ops, each run op by op, in
+    clusters and whole on every engine.  Each program is called with inputs of several kinds: tame, special, boundary
+    indices and so on.
     The folder has index.html, results.json and, if there are any, findings/.
     Ctrl-C ends a campaign after the programs at hand (exit code 130); the same command goes on.
     A bug of xlabench's own in one program is a finding `error`, with its traceback: exit 70 at the end.

@@ -5,14 +5,17 @@ in blocks, and the programs of a block are compiled as one module with the resul
 engine (`xlabench.fuzzing.packs`).  One program in `ALONE_EVERY` is compiled alone, in a variant of its own: buffers,
 entry layouts and threads of one program are others than those of many.
 
+What finds bugs is what programs hold, and most of what they hold any engine looks at: so an engine is asked where it
+has its turn.  Of several specs of one engine, as `cpu` and `cpu:fusion=off`, one has it in each block: the others run
+the same passes and the same elements' code once more, and without fusion there are twice as many kernels to compile.
 A simulator takes as long for a program as all other stages together, and is alone in running a part of the compiler
-only.  So beside other engines it is asked in one block of `SIMULATED_EVERY`: about the share at which the time that it
-takes finds as much as the time of the others does.
+only: beside other engines it is asked in one block of `SIMULATED_EVERY`, about the share at which the time that it
+takes finds as much as the time of the others does.  What it takes seconds for it is asked about less often again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Generic, Protocol, TypeVar
@@ -20,8 +23,11 @@ from typing import Generic, Protocol, TypeVar
 from xlabench.engines import is_simulated
 from xlabench.engines.spec import split_spec
 
-BLOCK, ALONE_EVERY, SIMULATED_EVERY = 20, 6, 4
-
+BLOCK, ALONE_EVERY = 20, 6
+SIMULATED_EVERY, DEAR_SIMULATED_EVERY = 6, 24
+"""In one of how many blocks a simulator is asked, and in one of how many about what it takes seconds for."""
+OTHER_SPEC_EVERY = 3
+"""In one of how many blocks an engine is asked by another of its specs than the first."""
 
 Case = TypeVar("Case")
 
@@ -36,15 +42,33 @@ def is_alone(number: int) -> bool:
     return number % ALONE_EVERY == 0
 
 
-def asked(specs: Sequence[str], number: int) -> list[str]:
-    """The engines that are asked about the program of a number: all but for simulators, where there are others.
+def asked(specs: Sequence[str], number: int, *, simulated_every: int = SIMULATED_EVERY) -> list[str]:
+    """The engines that are asked about the program of a number.
 
-    The reference as an engine is none that finds anything of its own.
+    The reference as an engine is none that finds anything of its own: where there is no other, simulators are asked.
+
+    Args:
+        specs: all engines of a campaign.
+        number: of the program, or of the first of those that are compiled together.
+        simulated_every: in one of how many blocks simulators are asked.
     """
+    block = block_of(number)
     ours = [spec for spec in specs if not is_simulated(spec)]
-    if all(split_spec(spec)[0] == "reference" for spec in ours) or block_of(number) % SIMULATED_EVERY == 0:
-        return list(specs)
-    return ours
+    is_simulated_too = block % simulated_every == 0 or all(_engine_of(spec) == "reference" for spec in ours)
+    in_turn = {*_in_turn(ours, block)}
+    return [spec for spec in specs if (is_simulated_too if is_simulated(spec) else spec in in_turn)]
+
+
+def _in_turn(specs: Sequence[str], block: int) -> Iterator[str]:
+    """One of the specs of each engine: the first of them, or in some blocks another, each of these equally often."""
+    for _, of_engine in groupby(sorted(specs, key=_engine_of), key=_engine_of):
+        first, *others = of_engine
+        turn, left = divmod(block, OTHER_SPEC_EVERY)
+        yield others[turn % len(others)] if others and left == OTHER_SPEC_EVERY - 1 else first
+
+
+def _engine_of(spec: str) -> str:
+    return split_spec(spec)[0]
 
 
 def in_order(numbers: Sequence[int]) -> tuple[list[int], list[Sequence[int]]]:

@@ -141,10 +141,12 @@ class _Work:
     is_examined: bool = field(default=True, kw_only=True)
 
     def _asked(self, case: Case) -> Sequence[str]:
-        # Seeds are there for what all engines run, and so are those that are packed with them.
-        is_of_seed = seed_order.is_seed(case.number) or not blocks.is_alone(case.number)
-        is_sparing = self.is_endless and not (seed_order.is_first(case.number) and is_of_seed)
-        return blocks.asked(self.specs, case.number) if is_sparing else self.specs
+        if not self.is_endless:
+            return self.specs
+        every = blocks.DEAR_SIMULATED_EVERY if packs.is_dear(case) else blocks.SIMULATED_EVERY
+        if seed_order.is_seed(case.number) and seed_order.is_first(case.number):
+            every = 1  # a third of the seeds is there for what simulators run
+        return blocks.asked(self.specs, case.number, simulated_every=every)
 
     def unit(self, numbers: Sequence[int]) -> None:
         """Run cases: one, or those of a pack, and behind it those that are not fit for one."""
@@ -212,8 +214,12 @@ class _Work:
         """Run cases together, and on engines on which any of them is not right then, each alone."""
         decided = Decisions()
         pack = packs.Pack(packs.pack(cases), cases, [self._expected(case) for case in cases])
-        for spec in self._asked(cases[0]):
-            self._ask_pack(pack, spec, decided, call_numbers_on(spec, pack.case), frozenset())
+        asked = [self._asked(case) for case in cases]
+        for spec in self.specs:
+            of_spec = [case for case, specs in zip(cases, asked, strict=True) if spec in specs]
+            if of_spec:
+                less = pack if len(of_spec) == len(cases) else pack.of(of_spec)
+                self._ask_pack(less, spec, decided, call_numbers_on(spec, less.case), frozenset())
         if not self.is_examined:
             return
         self._record(cases[0], {"rules": sorted(decided.rules), "ways": sorted(decided.ways)})

@@ -33,6 +33,8 @@ _COMMON_TYPES = frozenset({
     "pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "bf16", "f16", "f32", "f64", "c64", "c128",
     "f8e4m3fn", "f8e5m2",
 })  # fmt: skip
+_SELDOM_TYPES = _TYPES - _COMMON_TYPES
+"""Few of the small programs are on these, none beside engines of others, which would have to be asked about each."""
 # Those that any program may need, whatever the swarm leaves out.
 _ALWAYS = frozenset({"pred", "s32"})
 _USUAL_TYPES = frozenset({"bf16", "f16", "f32", "f64", "s64", "u32"})
@@ -196,8 +198,8 @@ def _sampled(profile: Profile, rng: np.random.Generator, number: int) -> Case | 
     if number % _SAMPLE_EVERY != _SAMPLE_AT:
         return None
     space = profile.space
-    choices = RandomChoices(int(rng.integers(1 << 62)))
-    module = compiler.generate.sample(choices, f"fuzz_{number}", sorted(space.element_types), space.banned)
+    choices, seldom = RandomChoices(int(rng.integers(1 << 62))), sorted(_SELDOM_TYPES - space.element_types)
+    module = compiler.generate.sample(choices, f"fuzz_{number}", sorted(space.element_types), space.banned, seldom)
     if module is None or not (is_valid(module) and is_determined(module)) or _is_banned(module, space):
         return None
     made, others = make_inputs(module, rng, "tame"), several(module, rng, _CALLS_OF_SAMPLE)
@@ -207,7 +209,7 @@ def _sampled(profile: Profile, rng: np.random.Generator, number: int) -> Case | 
 def _of_choices(profile: Profile, rng: np.random.Generator, seed: int, number: int, corpus: Corpus) -> Case:
     """What is drawn, with inputs."""
     space = featuring(swarm(profile.space, rng), profile.space, number, seed)
-    if not number % _ROUTINE_EVERY:
+    if is_of_routines(number):
         space = calling_routines(space, rng)
     elif rng.integers(100) < _PLANTED_PERCENT:
         space = planting(space, corpus, rng)
@@ -217,6 +219,11 @@ def _of_choices(profile: Profile, rng: np.random.Generator, seed: int, number: i
         plain = replace(space, fragments=())
         case = _with_inputs(_drawn(plain, rng, number), plain, rng, number, kind)
     return case
+
+
+def is_of_routines(number: int) -> bool:
+    """Whether it is the turn of LAPACK's routines, unless a number is a seed's."""
+    return number % _ROUTINE_EVERY == 0
 
 
 def _options(seed: int, number: int) -> dict[str, dict[str, str]]:

@@ -16,7 +16,7 @@ from typing import Any
 import compiler
 from compiler.ops import Trait, having
 from xlabench.fuzzing import blocks
-from xlabench.fuzzing.generate import Case
+from xlabench.fuzzing.generate import Case, is_of_routines
 from xlabench.judging.tolerance import Array
 
 MOST_ELEMENTS = 1 << 16
@@ -38,7 +38,16 @@ def is_fit(case: Case, *, is_foreign: bool = False) -> bool:
         return False
     if case.original is not None or compiler.device_count(module) > 1 or not compiler.generate.is_fragment(module):
         return False
-    return sum(_size(instruction.shape) for instruction in module.instructions()) <= MOST_ELEMENTS
+    return not _is_large(module)
+
+
+def is_dear(case: Case) -> bool:
+    """Whether a simulator takes seconds for a case that is no pack: it is large, or calls LAPACK again and again."""
+    return _is_large(case.module) or is_of_routines(case.number)
+
+
+def _is_large(module: Any) -> bool:
+    return sum(_size(instruction.shape) for instruction in module.instructions()) > MOST_ELEMENTS
 
 
 def _size(shape: Any) -> int:
@@ -88,15 +97,16 @@ class Pack:
         ends = [0, *accumulate(len(results[""]) for results in self.expected)]
         return [[results[begin:end] for results in calls] for begin, end in pairwise(ends)]
 
+    def of(self, cases: Sequence[Case]) -> Pack:
+        """The pack of some of the members."""
+        known = {case.number: expected for case, expected in zip(self.members, self.expected, strict=True)}
+        return Pack(pack(cases), cases, [known[case.number] for case in cases])
+
     def without(self, member: Case) -> Pack | None:
         """The pack of the others; None where that is none."""
-        kept = [number for number, other in enumerate(self.members) if other is not member]
-        return self._of(kept) if len(kept) > 1 else None
+        others = [other for other in self.members if other is not member]
+        return self.of(others) if len(others) > 1 else None
 
     def halves(self) -> list[Pack]:
         """The packs of either half of the members; none of few."""
-        return [self._of(half) for half in blocks.halves(range(len(self.members)))]
-
-    def _of(self, numbers: Sequence[int]) -> Pack:
-        cases = [self.members[number] for number in numbers]
-        return Pack(pack(cases), cases, [self.expected[number] for number in numbers])
+        return [self.of(half) for half in blocks.halves(self.members)]

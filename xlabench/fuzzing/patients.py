@@ -20,7 +20,7 @@ from xlabench.fuzzing.generate import Case
 from xlabench.fuzzing.values import KINDS, make_inputs
 from xlabench.judging import self_check
 
-OPERATIONS, OPERATIONS_EVERY, CASES_EVERY, ROUTINES_EVERY = 4, 2, 11, 3
+OPERATIONS, OPERATIONS_EVERY, CASES_EVERY, ROUTINES_EVERY = 4, 4, 23, 6
 """How many the judge is asked about with one of how many cases, about one of how many cases itself, and with one of how
 many about a routine of LAPACK, whose results are right by relations of their own."""
 _ROUTINES = "custom-call"
@@ -32,8 +32,11 @@ _MOST_ELEMENTS, _MOST_OF_CASE, _ATTEMPTS = 64, 1 << 16, 4
 @cache
 def _types() -> dict[str, tuple[str, ...]]:
     """The types of each opcode, the rarer ones too: what is wrong of one is mostly so of all."""
-    known = sorted(pair for pair in PAIRS if pair[1] in DTYPES and pair[0] != _ROUTINES)
-    return {opcode: tuple(kind for other, kind in known if other == opcode) for opcode, _ in known}
+    found: dict[str, list[str]] = {}
+    for opcode, kind in sorted(PAIRS):
+        if kind in DTYPES and opcode != _ROUTINES:
+            found.setdefault(opcode, []).append(kind)
+    return {opcode: tuple(kinds) for opcode, kinds in found.items()}
 
 
 def operation(number: int) -> Any:

@@ -3,7 +3,7 @@
 A call costs microseconds, compiling milliseconds, and most bugs show on few values: a zero with a sign, a tie between
 two narrow floats, an index one beyond the last.  Of each kind there are values for every type that has any such, and
 tame ones of the others.  Parameters that a program uses as indices stay inside of what they index, but for the kinds
-that are about that.
+that are about that, and of these where somebody checks them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 
 import compiler
-from xlabench.cases.index_ranges import index_limits
+from xlabench.cases.index_ranges import index_limits, unchecked_indices
 from xlabench.cases.inputs import DTYPES, aligned
 from xlabench.judging.tolerance import Array, DType, finfo, is_inexact, raw_bits, real_dtype
 
@@ -251,13 +251,14 @@ KINDS: Mapping[str, Draw] = {
 
 def make_inputs(module: Any, rng: Generator, kind: str = "tame", *, mixed: bool = False) -> list[Array]:
     """Inputs of a kind for the parameters of a program, which are arrays; `mixed` leaves some of them tame."""
-    limits = index_limits(module)
+    limits, unchecked = index_limits(module), unchecked_indices(module)
     made = []
-    for number, parameter in enumerate(module.entry.parameters * compiler.times_given(module)):
+    for parameter in module.entry.parameters * compiler.times_given(module):
         dims, dtype = parameter.shape.dims, DTYPES[parameter.shape.element_type.name]
-        draw = tame if mixed and rng.integers(2) else KINDS[kind]
-        limit = limits.get(number % len(module.entry.parameters))
-        made.append(aligned(np.asarray(draw(rng, dims, dtype, limit))))
+        number = parameter.parameter_number
+        draw = tame if (mixed and rng.integers(2)) or number in unchecked else KINDS[kind]
+        values = np.asarray(draw(rng, dims, dtype, limits.get(number)))
+        made.append(aligned(np.sort(values, axis=-1) if unchecked.get(number) and dims else values))
     return made
 
 

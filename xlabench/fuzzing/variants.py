@@ -27,7 +27,7 @@ Weighted = Mapping[str, int]
 CHOICES: Mapping[str, Mapping[str, Weighted]] = {
     "cpu": {
         "threads": {"": 70, "1": 10, "2": 10, "7": 10},
-        "opt": {"0": 70, "1": 8, "2": 8, "3": 14},
+        "opt": {"0": 88, "1": 3, "2": 3, "3": 6},
         "without": {"": 76, "fma": 8, "avx2": 8, "avx512": 8},
         "share_all": {"": 70, "on": 30},
         "check_memory": {"": 92, "on": 8},

@@ -23,6 +23,7 @@ from compiler.tf import (
     Node,
     PartialShape,
     Tensor,
+    inside_loops,
     output_types,
     tensor_of,
 )
@@ -81,16 +82,18 @@ class GraphCase:
         """The part of the graph that fetches need: nodes, feeds and functions."""
         by_name = {node.name: node for node in self.graph.nodes}
         needed: set[str] = set()
-        stack = [source_of(text) for text in self.fetches]
-        fed = {source_of(text) for text in self.values}
+        runs: set[str] = set()
+        stack = list(self.fetches)
+        fed = {endpoint_at(source_of(text), port_of(text)) for text in self.values}
         while stack:
-            name = stack.pop()
-            if name in needed:
-                continue
+            text = stack.pop()
+            name = source_of(text)
             needed.add(name)
-            node = by_name[name]
-            stack += [source_of(text) for text in (() if name in fed else node.inputs)]
-        nodes = [node for node in self.graph.nodes if node.name in needed]
+            if name not in runs and endpoint_at(name, port_of(text)) not in fed:
+                runs.add(name)
+                stack += by_name[name].inputs
+        kept = [node for node in self.graph.nodes if node.name in needed]
+        nodes = [node if node.name in runs else replace(node, inputs=()) for node in kept]
         values = {text: value for text, value in self.values.items() if source_of(text) in needed}
         graph = replace(self.graph, nodes=nodes, functions=_called(self.graph, nodes))
         return replace(self, graph=graph, values=values)
@@ -113,8 +116,9 @@ class GraphCase:
 
     @property
     def endpoints(self) -> tuple[str, ...]:
-        """Every array of the graph that is not fed, after those that it is made of, dead or not."""
-        nodes = [node for node in in_order(self.graph.nodes) if node.op != "Const"]
+        """Every array outside of loops that is not fed, after those that it is made of, dead or not."""
+        inside = inside_loops(self.graph.nodes)
+        nodes = [node for node in in_order(self.graph.nodes) if node.op != "Const" and node.name not in inside]
         fed = {endpoint_at(source_of(text), port_of(text)) for text in self.values}
         return tuple(endpoint for node in nodes for endpoint in self.outputs(node) if endpoint not in fed)
 

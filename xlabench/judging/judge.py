@@ -12,7 +12,7 @@ How bounds and excuses are come by is a matter of who asks: here, or in a proces
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -140,7 +140,7 @@ def judged(expected: Sequence[Array], actual: Sequence[Array], standard: Standar
     """Judge an engine's results by the reference's, and by what that says where it is asked for more."""
     comparison = compare(expected, actual, policy=standard.policy)
     if standard.by_bounds and comparison.is_open_to_bounds:
-        basis = reference.basis(expected)
+        basis = _under(standard.liberties, reference.basis(expected))
         comparison = compare(expected, actual, policy=_policy(basis, standard), basis=basis)
     wrong = tuple(result.index for result in comparison.results if result.agreement is Agreement.WRONG)
     verdict, message = str(comparison.agreement), described(comparison, expected, actual)
@@ -155,6 +155,13 @@ def judged(expected: Sequence[Array], actual: Sequence[Array], standard: Standar
     if not wrong:
         return Judgement("wrong", f"{message}, and no trial shows that it does", comparison, _granted(comparison))
     return Judgement("wrong", message, comparison, wrong)
+
+
+def _under(liberties: frozenset[str], basis: Basis) -> Basis:
+    """What an engine with liberties is judged by."""
+    if "denormals" not in liberties:
+        return basis
+    return replace(basis, residuals=tuple(replace(residual, is_flushed=True) for residual in basis.residuals))
 
 
 def _policy(basis: Basis, standard: Standard) -> TolerancePolicy:

@@ -1,8 +1,7 @@
 """The reference as engines compute that take liberties: on purpose, whatever a program says, or as all of them may.
 
 - `denormals`: XLA:CPU sets a processor's mode by which denormal numbers, operands as well as results, are zeros.
-- `initial-values`: XLA leaves a single element that is reduced as it was.  How often an initial value takes part is the
-  implementation's (StableHLO, `reduce`), so it ought to be the identity, and XLA takes it for that.
+- `initial-values`: XLA takes those of reductions for identities (`xlabench.judging.initial_values`).
 - `order`: every engine may combine the elements of a reduction in other pairs (`xlabench.judging.orders`).
 - `payloads`: XLA:CPU computes types of 16 bits and less in f32, and conversions keep of a NaN that it is one, and its
   sign.  The language gives its other bits no meaning, but a total order looks at them.
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import compiler
+from xlabench.judging.initial_values import for_identities
 from xlabench.judging.orders import in_another_order
 from xlabench.judging.tolerance import Array, finfo, is_inexact, raw_bits, real_dtype
 
@@ -88,32 +88,12 @@ def without_payloads(value: Any) -> Any:
     return kept.astype(bits.dtype).view(array.dtype).reshape(array.shape)
 
 
-def _without_initial_values(instruction: Instruction, evaluate: Evaluate, _: np.random.Generator) -> Evaluate:
-    if not _is_of_one(instruction):
-        return evaluate
-
-    def as_they_were(operands: Sequence[Any]) -> Any:
-        arrays = [np.asarray(operand) for operand in operands[: len(operands) // 2]]
-        left = tuple(np.squeeze(array, tuple(instruction.attributes["dimensions"])) for array in arrays)
-        return left if hasattr(instruction.shape, "elements") else left[0]
-
-    return as_they_were
-
-
-def _is_of_one(instruction: Instruction) -> bool:
-    """Whether an instruction reduces single elements."""
-    if instruction.opcode != "reduce":
-        return False
-    dims = instruction.operands[0].shape.dims
-    return all(dims[axis] == 1 for axis in instruction.attributes["dimensions"])
-
-
 Take = Callable[[Instruction, Evaluate, np.random.Generator], Evaluate]
 """Makes of the meaning of an instruction the one with a liberty, which may draw."""
 
 LIBERTIES: Mapping[str, Take] = {
     "denormals": _without_denormals,
-    "initial-values": _without_initial_values,
+    "initial-values": for_identities,
     "payloads": _without_payloads,
 }
 """Those that some engines take, by name."""

@@ -3,7 +3,8 @@
 A routine of LAPACK whose results are results of the program gives a `Residual`: which they are, and the operands as the
 reference's wide mode has them.  `found` holds an engine's results against it (`xlabench.judging.relations`), matrix by
 matrix, and says which elements are right and which are wrong.  Of matrices that are not finite, or whose products leave
-the range of the type, nothing is said: LAPACK's own steps decide then.
+the range of the type, nothing is said: LAPACK's own steps decide then.  Nor is where an engine takes denormal numbers
+for zeros and the routine may meet some: then it finds a matrix singular that is not.
 
 Between the routine and the program's result may stand what hands elements on as they are: calls, tuples, a choice
 between them and NaN by what the routine says of its success, and real and imaginary parts put together.  That it does,
@@ -55,6 +56,7 @@ class Residual:
         own: what the reference gives for each of them.
         values: its operands in f64 or c128, integers as they are.
         errors: how far each element of them may be off.
+        is_flushed: whether the engine takes denormal numbers for zeros.
     """
 
     routine: str
@@ -63,6 +65,7 @@ class Residual:
     own: tuple[Array, ...]
     values: tuple[Array, ...]
     errors: tuple[Array, ...]
+    is_flushed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +297,8 @@ def _of_matrix(residual: Residual, results: Sequence[Array], index: tuple[int, .
         np.isinf(own[index]).any() for own in residual.own if is_inexact(own.dtype)
     ):  # what overflows may be NaN next
         return {}
+    if residual.is_flushed and _meets_denormals(given, [own[index] for own in residual.own], info):
+        return {}
     call = Call(given, errors, [_wide(r[index]) for r in results], residual.options, float(info.eps), float(info.tiny))
     known: dict[int, bool] = {}
     for result_numbers, off in RELATIONS[residual.routine](call):
@@ -301,6 +306,23 @@ def _of_matrix(residual: Residual, results: Sequence[Array], index: tuple[int, .
         if all(number in seen or results[number].dtype.kind == "i" for number in result_numbers):
             known |= {number: known.get(number, True) and off <= 1 for number in result_numbers if number in seen}
     return known
+
+
+def _meets_denormals(given: Sequence[Array], own: Sequence[Array], info: Any) -> bool:
+    """Whether a routine may come to denormal numbers: from some, from such as differ by them, or to some itself."""
+    return any(
+        bool(((np.abs(array) > 0) & (np.abs(array) < least)).any())
+        for arrays, least in ((given, float(info.tiny) / float(info.eps)), (own, float(info.tiny)))
+        for array in map(_components, filter(_is_float, arrays))
+    )
+
+
+def _is_float(array: Array) -> bool:
+    return is_inexact(array.dtype)
+
+
+def _components(array: Array) -> Array:
+    return np.stack([array.real, array.imag])
 
 
 def _wide(array: Array) -> Array:

@@ -44,6 +44,8 @@ ops.random: random.truncated_normal=truncated_normal
 ops.control: group tuple=tuple_ Print=print_ Assert=assert_ debugging.Assert=assert_ check_numerics
 ops.control: debugging.check_numerics=check_numerics
 ops.control_flow: cond case while_loop
+ops.tensor_array: TensorArray
+ops.functional: map_fn scan foldl foldr
 ops.state: global_variables local_variables trainable_variables model_variables variables_initializer
 ops.state: global_variables_initializer local_variables_initializer report_uninitialized_variables
 ops.state: is_variable_initialized assign assign_add assign_sub scatter_add get_collection get_collection_ref
@@ -136,7 +138,6 @@ REFUSED: Mapping[str, str] = {
     "as_string": "tensors of strings are not computed here",
     "SparseTensor": "sparse tensors are not there",
     "RaggedTensor": "ragged tensors are not there",
-    "TensorArray": "frames of loops are not there; stack rows in a loop variable of tf.while_loop",
 }
 """What TensorFlow has and this has not, and what to do instead."""
 

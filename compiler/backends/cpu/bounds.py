@@ -300,8 +300,7 @@ class _Checked:
         extents = self.extents.get(self.function.name)
         what = extents[names.index(root)].name if extents and root in names else root
         content = f"{self.function.name}: {text.strip()}, of {what}".encode() + b"\0"
-        data = "".join(f"\\{byte:02X}" for byte in content)
-        return self.module.define_global(f"{PREFIX}site", f'internal constant [{len(content)} x i8] c"{data}"').name
+        return self.module.define_bytes(f"{PREFIX}site", content).name
 
     def _root(self, pointer: str) -> str:
         while pointer in self._bases:

@@ -35,7 +35,7 @@ define void @{name}(ptr %parameters, ptr %results, ptr %arena, ptr %team) {{
   %place = getelementptr i64, ptr %counts, i64 2
   %threads = load i64, ptr %place
   call void {share}(ptr %team, ptr @{name}.phase, ptr %parameters, ptr %results, ptr %arena, ptr null,
-                    i64 %threads, i64 {work})
+                    i64 %threads, i64 %threads, i64 {work})
   ret void
 }}
 

@@ -35,6 +35,7 @@ class Step:
         writes: those that it writes.
         shared: whether it is done in chunks.
         work: how long it takes on one thread, about, in ns.
+        chunks_per_thread: into how many chunks each thread's share may be cut, where threads are held up.
     """
 
     emit: Emit
@@ -42,6 +43,7 @@ class Step:
     writes: Sequence[Buffer]
     shared: bool
     work: float = 0.0
+    chunks_per_thread: int = 1
 
 
 @dataclass(slots=True)
@@ -50,7 +52,7 @@ class Phases:
 
     Attributes:
         caller: addresses in the function that walks the program; it has a parameter `%team`.
-        chunks: how many chunks a phase has; 1 where nothing is shared.
+        chunks: how many chunks a phase has, where threads are not held up; 1 where nothing is shared.
         context: memory in that function's frame for as many addresses as a phase may have to be told.
         cold: whether each phase is run once a call.
     """
@@ -85,10 +87,12 @@ class Phases:
         build = self.caller.builder
         for number, buffer in enumerate(told):
             build.store(self.caller.known[buffer], build.gep("ptr", self.context, integer(number)))
-        work = round(sum(step.work for step in self._steps if step.shared))
+        shared = [step for step in self._steps if step.shared]
+        work = round(sum(step.work for step in shared))
+        most = self.chunks * min((step.chunks_per_thread for step in shared), default=1)
         bases = [Value("ptr", f"%{name}") for _, name in BASES]
         arguments = [Value("ptr", "%team"), Value("ptr", f"@{phase}"), *bases, self.context]
-        build.call(emit_share(build.module), "void", [*arguments, integer(self.chunks), integer(work)])
+        build.call(emit_share(build.module), "void", [*arguments, *map(integer, (self.chunks, most, work))])
         self._steps, self._hazards = [], Hazards()
 
     def _told(self) -> list[Buffer]:

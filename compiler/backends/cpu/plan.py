@@ -125,8 +125,13 @@ def decisions(found: ProgramPlan, module: Module, machine: str, refusals: Sequen
 
 
 def _shared(found: ProgramPlan, instruction: Instruction) -> str:
-    if not found.choices[instruction].plan.parallel:
+    chosen = found.choices[instruction].plan
+    if not chosen.parallel:
         return "one thread, which takes no longer than to meet others"
     if instruction in found.alone:
         return "one thread, which takes less than it would to wake others and meet them"
-    return f"shared by {found.threads} threads" if found.threads > 1 else "one thread, there is no other"
+    if found.threads == 1:
+        return "one thread, there is no other"
+    most = found.threads * chosen.chunks_per_thread
+    finely = f", in {most} chunks where they are held up" if most > found.threads else ""
+    return f"shared by {found.threads} threads{finely}"

@@ -115,6 +115,7 @@ def _emitted(ir: Module, decided: ProgramPlan) -> dict[Instruction, EmittedKerne
             workspace_bytes=chosen.workspace_bytes,
             parallel=decided.shares(instruction),
             cost_ns=chosen.cost_ns,
+            chunks_per_thread=chosen.chunks_per_thread,
             callback=chosen.keeps,
         )
     return emitted
@@ -189,7 +190,10 @@ class _Driver:
             if number and shared:
                 self.phases.end()
             emit = partial(self._call, function, (*reads, *writes), instruction, shared=shared)
-            self.phases.add(Step(emit, reads, touched, shared, emitted.cost_ns / len(emitted.functions)))
+            work = emitted.cost_ns / len(emitted.functions)
+            # The timeline has a row for each thread.
+            per_thread = 1 if self.profile else emitted.chunks_per_thread
+            self.phases.add(Step(emit, reads, touched, shared, work, per_thread))
 
     def _call(
         self, function: str, buffers: Sequence[Buffer], kernel: Instruction, here: Pointers, *, shared: bool

@@ -69,6 +69,11 @@ class Estimate:
         """Nanoseconds by the model; of what could not be modelled, the bound."""
         return sum(launch.ns for launch in self.launches) + (self.bound.ns if self.unknown else 0.0)
 
+    @property
+    def on(self) -> str:
+        """Where it takes so long and the least that it could, with what decides that, as the rest of a sentence."""
+        return f"on an {self.card} by a model, {self.bound.ns:,.0f} at least ({self.bound.rule})"
+
     def models(self, name: str) -> Iterator[LaunchModel]:
         """The launches, to be recorded, of a kernel of that name."""
         for number, launch in enumerate(self.launches):
@@ -180,9 +185,9 @@ class _Counted:
 
 
 def _blocks_of(launch: Launch) -> tuple[int, ...]:
-    """The blocks that run for a launch; none for all of them."""
-    chosen = sampled(launch.blocks, max(1, _SAMPLED_LANES // launch.threads))
-    return chosen if len(chosen) < launch.blocks else ()
+    """The blocks that run for a launch, one of the leading ones among them; none for all of them."""
+    chosen = {*sampled(launch.blocks, max(1, _SAMPLED_LANES // launch.threads)), *range(min(1, launch.leading))}
+    return tuple(sorted(chosen)) if len(chosen) < launch.blocks else ()
 
 
 def _is_whole(launches: Sequence[Launch]) -> bool:

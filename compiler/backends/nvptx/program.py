@@ -139,7 +139,7 @@ def decisions(
             strategy=choice.path,
             others=() if refusals is None else others_of(choice),
             cost_ns=least if estimate is None else estimate.ns,
-            on="on a GPU at least" if estimate is None else f"on an {estimate.card} by a model, {least:,.0f} at least",
+            on="on a GPU at least" if estimate is None else estimate.on,
             workspace_bytes=choice.plan.workspace_bytes,
             shared=f"{len(launches)} {together}",
             overwritten=(),

@@ -1,19 +1,23 @@
-"""The least that a kernel can take on a GPU, whatever code computes it: bytes to move, operations to do.
+"""The least that a kernel can take on a GPU: bytes to move, operations to do, steps one after the other, launches.
 
 Every input is read once (of slices no more than they take), every result written once; each element of an instruction
-is one operation, a product and a sum are one multiply-add; loops whose trip counts are known do so much as often.  All
-runs at the card's peak and overlaps without loss, and one launch is needed.  It is a bound, and no estimate: what takes
-many steps that wait for one another, as sorts, scans and factorizations do, cannot reach it.
+is one operation, a product and a sum are one multiply-add; loops whose trip counts are known do so much as often, of
+others one iteration is counted.  All runs at the card's peak.  Steps that wait for one another by the operation's
+definition take their latencies, however many multiprocessors there are (`depth`).  The three overlap without loss, so
+the longest rules.  One launch is needed; a second one where each result depends on a line that no multiprocessor can
+hold in its shared memory, and elements go from every block to every other: blocks of a launch do not wait for each
+other.  It is a bound, and no estimate.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.analysis.trip_count import known_trip_count
 from compiler.backends.nvptx.cards import Card
+from compiler.backends.nvptx.depth import depth_of
 from compiler.backends.nvptx.simulator.pipes import Pipe
 from compiler.codegen.cost import convolution_flops, dot_flops, moved_bytes
 from compiler.codegen.kernel import Kernel
@@ -32,21 +36,47 @@ _TENSOR_PIPES = {
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The least that a kernel takes: bytes to move, operations to do, and nanoseconds with one launch."""
+    """The least that a kernel takes.
+
+    Attributes:
+        bytes: to move.
+        operations: to do.
+        depth: cycles of the longest chain of operations that wait for one another.
+        launches: that are needed.
+        ns: nanoseconds in all.
+        rule: which of them decides: bytes, operations, depth, or launches where these take longer.
+    """
 
     bytes: int
     operations: int
+    depth: int
+    launches: int
     ns: float
+    rule: str
 
 
 def bound_of(kernel: Kernel, card: Card) -> Bound:
     """The least that a kernel takes on a GPU."""
-    moved = moved_bytes(kernel)
+    moved, depth = moved_bytes(kernel), depth_of(kernel)
     work = list(_all_work(kernel.body(), 1))
     cycles = {pipe: sum(n for of, n in work if of is pipe) / card.rates[pipe] for pipe in {pipe for pipe, _ in work}}
-    busy = max(cycles.values(), default=0.0) / card.multiprocessors / card.clock_ghz
-    ns = card.launch_ns + max(moved / card.memory_bytes_per_ns, busy)
-    return Bound(moved, sum(operations for _, operations in work), ns)
+    terms = {
+        "bytes": moved / card.memory_bytes_per_ns,
+        "operations": max(cycles.values(), default=0.0) / card.multiprocessors / card.clock_ghz,
+        "depth": depth / card.clock_ghz,
+    }
+    rule = max(terms, key=lambda name: terms[name])
+    launches = max((_launches(instruction, card) for instruction in kernel.body()), default=1)
+    ns = launches * card.launch_ns
+    operations = sum(operations for _, operations in work)
+    return Bound(moved, operations, depth, launches, ns + terms[rule], rule if terms[rule] > ns else "launches")
+
+
+def _launches(instruction: Instruction, card: Card) -> int:
+    """Launches of an instruction: lines that are permuted or transformed may not fit a multiprocessor."""
+    dims = _LINES[instruction.opcode](instruction) if instruction.opcode in _LINES else ()
+    elements = math.prod(dims) * sum(o.array.element_type.size_bytes for o in instruction.operands if dims)
+    return 2 if elements > card.shared_bytes else 1
 
 
 def _all_work(instructions: Iterable[Instruction], times: int) -> Iterator[tuple[Pipe, int]]:
@@ -110,3 +140,8 @@ _PER_ELEMENT: Mapping[str, Callable[[Instruction], float]] = {
     "triangular-solve": lambda instruction: instruction.operands[0].array.dims[-1] / 2,
 }
 """Operations for each element of the result; 1 where nothing is said."""
+_LINES: Mapping[str, Callable[[Instruction], Sequence[int]]] = {
+    "sort": lambda instruction: [instruction.operands[0].array.dims[instruction.attributes["dimensions"][0]]],
+    "fft": lambda instruction: instruction.attributes["fft_length"],
+}
+"""What each result of an operation depends on, and every element of which may go anywhere: the dimensions of a line."""

@@ -3,8 +3,8 @@
 A launch takes what its busiest resource takes, and what launching takes.  The work of a unit of multiprocessors is
 spread over blocks evenly, so the multiprocessor with the most blocks decides; memory and the L2 cache serve all.  Where
 blocks wait for memory or for each other rather than for units, it takes as many rounds as the blocks that fit on the
-GPU at once (occupancy), each as long as one block that has a multiprocessor to itself.  What overlaps is taken to
-overlap without loss, so a GPU takes rather longer.
+GPU at once (occupancy), each as long as one block that has a multiprocessor to itself, and no less than the longest.
+What overlaps is taken to overlap without loss, so a GPU takes rather longer.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def model(profile: Profile, blocks: int, block: Block, card: Card, most_bytes: i
         "memory": min(memory, most_bytes or memory) / card.memory_bytes_per_ns * card.clock_ghz,
         "shared memory": share * profile.shared_passes,
         "atomics": share * profile.atomic_passes * card.atomic_cycles,
-        "waiting": rounds * profile.block_cycles,
+        "waiting": max(rounds * profile.block_cycles, profile.longest_cycles),
         **{name: share * cycles for name, cycles in _unit_cycles(profile, card).items()},
     }
     roofs = {name: value / card.clock_ghz for name, value in cycles.items() if value}

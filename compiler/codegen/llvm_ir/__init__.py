@@ -9,7 +9,7 @@ was written.
 """
 
 from compiler.codegen.llvm_ir.builder import Builder, Loop
-from compiler.codegen.llvm_ir.module import Function, Module, keep_rolled, unroll_vectors
+from compiler.codegen.llvm_ir.module import Function, Module, keep_rolled, unroll, unroll_vectors
 from compiler.codegen.llvm_ir.values import (
     FLOAT_TYPES,
     I1,
@@ -53,6 +53,7 @@ __all__ = [
     "lanes_of",
     "mangled",
     "splat",
+    "unroll",
     "unroll_vectors",
     "vector_type",
     "zero",

@@ -26,6 +26,12 @@ def keep_rolled(module: Module, *, scalar: bool = False, interleave: int = 0) ->
     return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {nodes}}}')}"
 
 
+def unroll(module: Module, count: int) -> str:
+    """Metadata of a loop of which so many iterations become one."""
+    said = module.metadata(f'!{{!"llvm.loop.unroll.count", i32 {count}}}')
+    return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {said}}}')}"
+
+
 def unroll_vectors(module: Module) -> str:
     """Metadata of a short loop of known length that is unrolled, wholly, only after it has become vectors."""
     whole = module.metadata('!{!"llvm.loop.unroll.full"}')
@@ -49,6 +55,8 @@ class Module:
     declarations: dict[str, str] = field(default_factory=dict)
     nodes: list[str] = field(default_factory=list)
     _function_names: set[str] = field(default_factory=set)
+    _defined: dict[tuple[str, str], str] = field(default_factory=dict)
+    _tried: dict[str, int] = field(default_factory=dict)
 
     def function(
         self,
@@ -97,12 +105,26 @@ class Module:
 
         Where the name stands for something else already, another one is made from it.
         """
-        number, free = 1, name
+        known = self._defined.get((name, definition))
+        if known is None:
+            known = self._defined[name, definition] = self._free_global(name, definition)
+            self.globals[known] = definition
+        return Value(PTR, f"@{known}")
+
+    def define_bytes(self, name: str, data: bytes, alignment: int = 1) -> Value:
+        """Define `@name` once as these bytes, which nobody changes; `alignment` is that of the first, in bytes."""
+        text = "\\" + data.hex("\\") if data else ""
+        return self.define_global(name, f'internal constant [{len(data)} x i8] c"{text}", align {alignment}')
+
+    def _free_global(self, name: str, definition: str) -> str:
+        """The name, or the first one made from it, that stands for nothing else; where none was is kept, per name."""
+        number = self._tried.get(name, 1)
+        free = name if number == 1 else f"{name}.{number}"
         while self.globals.get(free, definition) != definition:
             number += 1
             free = f"{name}.{number}"
-        self.globals[free] = definition
-        return Value(PTR, f"@{free}")
+        self._tried[name] = number
+        return free
 
     def metadata(self, text: str) -> str:
         """Add a metadata node; returns its reference, e.g. `!3`.  `{self}` in the text is that reference."""

@@ -115,8 +115,8 @@ def fold(opcode: str, left: Value, right: Value) -> Value | None:
         return right if opcode == "add" and left.literal == 0 else None
     if (opcode, b) in _NEUTRAL:
         return left
-    if opcode == "mul" and b == 0:
-        return right
+    if (opcode, b) in _ZERO_WITH:
+        return Value(left.type, "0")
     a = left.literal
     if a is None or opcode not in _FOLDS:
         return None
@@ -132,4 +132,5 @@ _FOLDS: dict[str, Callable[[int, int], int]] = {
     "smin": min,
     "smax": max,
 }
+_ZERO_WITH = {("mul", 0), ("urem", 1)}
 _NEUTRAL = {("add", 0), ("sub", 0), ("mul", 1), ("udiv", 1), ("sdiv", 1), ("shl", 0), ("or", 0), ("lshr", 0)}

@@ -1,6 +1,7 @@
 """Boxes of images that do not overlap much, the ones with the best scores first.
 
-How many there are depends on values: they are given out in an array of the size that is asked for, with zeros behind.
+How many there are depends on values: they are given out in an array of the size that is asked for, with zeros behind,
+and what a host runs op by op cuts it.
 """
 
 from __future__ import annotations
@@ -8,12 +9,13 @@ from __future__ import annotations
 from compiler.expansion.counted_loop import counted_loop
 from compiler.expansion.expression import Expression, element, iota, rows_of
 from compiler.expansion.matrices import only
+from compiler.graph import PartialShape
 from compiler.ir.types import F32, S32
 from compiler.ops.build import build
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.ops.ordering import descending
 from compiler.tf2xla.ops.reductions import moved
-from compiler.tf2xla.record import record, table
+from compiler.tf2xla.record import Trait, record, table, with_shapes
 from compiler.tf2xla.scattering import scattered
 
 
@@ -37,14 +39,28 @@ def _overlaps(boxes: Expression) -> Expression:
     return is_flat.where(found.literal(0).spread(dims, ()), found)
 
 
+def _padded(operation: Operation) -> list[Expression]:
+    if not operation.attribute("pad_to_max_output_size"):
+        raise operation.unsupported("how many boxes there are depends on values: set pad_to_max_output_size")
+    return _chosen(operation)
+
+
+def _known(operation: Operation) -> Expression:
+    """Those that there are, where what they are chosen from is known when the graph is compiled."""
+    numbers, count = _chosen(operation)
+    known = operation.library.value(count)
+    if known is None:
+        raise operation.unsupported("how many boxes there are depends on values: take NonMaxSuppressionV4, padded")
+    return numbers.slice((0, int(known)))
+
+
 def _chosen(operation: Operation) -> list[Expression]:
+    """The numbers of the boxes, with zeros behind, and how many there are."""
     boxes, scores = operation["boxes"].to(F32), operation["scores"].to(F32)
     count = boxes.dims[0] if boxes.dims else 0
     fits = boxes.dims == (count, 4) and scores.dims == (count,)
     operation.require(fits, lambda: f"{list(scores.dims)} are no scores of boxes {list(boxes.dims)}")
-    if not operation.attribute("pad_to_max_output_size"):
-        raise operation.unsupported("how many boxes there are depends on values: set pad_to_max_output_size")
-    [most] = operation.integers("max_output_size")
+    most = operation.integer("max_output_size")
     operation.require(most >= 0, f"it asks for {most} boxes")
     if not count or not most:
         return [operation.full(0, S32, (most,)), operation.number(0, S32)]
@@ -85,10 +101,21 @@ def _row(matrix: Expression, number: Expression) -> Expression:
 _GIVEN = "boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold, score_threshold: T_threshold"
 _TYPES = "T: {float16 float32} = float32; T_threshold: {float16 float32} = float32"
 RECORDS = table(
+    with_shapes(
+        record(
+            "NonMaxSuppressionV3",
+            f"{_GIVEN} -> selected_indices: int32; {_TYPES}",
+            _known,
+            "The numbers of boxes that overlap no better one much.",
+            ("max_output_size",),
+            Trait.HOST,
+        ),
+        lambda _: [PartialShape((None,))],
+    ),
     record(
         "NonMaxSuppressionV4",
         f"{_GIVEN} -> selected_indices: int32, valid_outputs: int32; {_TYPES}; pad_to_max_output_size: bool = false",
-        _chosen,
+        _padded,
         "The numbers of boxes that overlap no better one much, and how many there are.",
         constants=("max_output_size",),
     ),

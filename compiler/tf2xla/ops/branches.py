@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from compiler.expansion.expression import Expression, element
 from compiler.ir.module import Instruction
@@ -10,7 +11,7 @@ from compiler.ir.types import PRED
 from compiler.ops import Trait, having
 from compiler.ops.build import build
 from compiler.tf2xla.operation import Array, Operation
-from compiler.tf2xla.values import Handle, Traced, Value, arrays_of, no_handle, rebuilt
+from compiler.tf2xla.values import Absent, Handle, Traced, Value, arrays_of, no_handle, rebuilt
 
 _MOVES = having(Trait.MOVES) - {"bitcast-convert"}
 _LARGEST_CONSTANT = 1 << 12  # elements of what is written into a computation again
@@ -64,6 +65,33 @@ def taken(
         if name in changed:
             operation.library.variables.write(name, Expression(element(result, number)))
     return values
+
+
+def with_all_there(operation: Operation, branches: Sequence[Traced]) -> list[Traced]:
+    """Computations that give zeros for what is there in others only, and nobody looks at where it is not."""
+    among = list(zip(*(branch.results for branch in branches), strict=True))
+    likes = [next((one for one in results if not isinstance(one, Absent)), results[0]) for results in among]
+    return [
+        _completed(operation, branch, likes) if any(isinstance(one, Absent) for one in branch.results) else branch
+        for branch in branches
+    ]
+
+
+def _completed(operation: Operation, branch: Traced, likes: Sequence[Value]) -> Traced:
+    """A computation with zeros like others' results for those that are absent."""
+    made = branch.computation
+    inner = Operation(operation.node, operation.signature, (), made, operation.library, checked=False)
+    results = [
+        rebuilt(like, iter([inner.full(0, one.type, one.dims) for one in arrays_of([like])]))
+        if isinstance(result, Absent)
+        else result
+        for result, like in zip(branch.results, likes, strict=True)
+    ]
+    old = made.root
+    carried = old.operands[len(arrays_of(branch.results)) :]
+    made.root = build(made, "tuple", [*(one.instruction for one in arrays_of(results)), *carried])
+    made.remove([old])
+    return replace(branch, results=results)
 
 
 def begin_before(operation: Operation, inputs: Sequence[Value]) -> bool:

@@ -16,7 +16,7 @@ from compiler.graph import FunctionReference
 from compiler.ir.types import PRED, S32
 from compiler.ops.build import build
 from compiler.tf2xla.operation import Operation
-from compiler.tf2xla.ops.branches import begin_before, known_of, state_of, taken, true
+from compiler.tf2xla.ops.branches import begin_before, known_of, state_of, taken, true, with_all_there
 from compiler.tf2xla.ops.loops import lower_while
 from compiler.tf2xla.record import Lower, Record, Trait, record, table, with_shapes
 from compiler.tf2xla.values import TensorList, Value, checked_same, same_each
@@ -61,6 +61,9 @@ def _chosen(
     made = [tracer.traced(branch, inputs, operation, known, carried) for branch in branches]
     if begin_before(operation, inputs):
         return _chosen(operation, selector, branches, port)
+    made = with_all_there(operation, made)
+    for traced in made:
+        operation.library.variables.push(traced.pushed)
     for branch, traced in zip(branches[1:], made[1:], strict=True):
         same = checked_same(traced.results, made[0].results)
         operation.require(same, f"its branches {branches[0].name!r} and {branch.name!r} give different types or sizes")

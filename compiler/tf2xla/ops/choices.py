@@ -31,7 +31,7 @@ def _chosen(generator_of: Counted) -> Lower:
 
     def lower(operation: Operation) -> Expression:
         logits = operation["logits"].to(F64)
-        [count] = operation.integers("num_samples")
+        count = operation.integer("num_samples")
         operation.require(len(logits.dims) == 2, lambda: f"it takes rows of logits, not {list(logits.dims)}")
         operation.require(count >= 0, f"it draws {count} numbers")
         (rows, classes), target = logits.dims, operation.type("output_dtype")

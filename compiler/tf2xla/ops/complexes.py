@@ -45,7 +45,7 @@ def _bitcast(operation: Operation) -> Expression:
     return Expression(build(operation.computation, "bitcast-convert", [x.instruction], shape=shape))
 
 
-_NUMBERS = "numbers"
+_NUMBERS = "numbers quantized"
 RECORDS = table(
     record(
         "Conj",

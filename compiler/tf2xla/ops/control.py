@@ -1,6 +1,8 @@
 """Branches as TensorFlow 1 writes them, checks, and what only a host can do.
 
-Between `Switch` and `Merge` see `deadness.py`.  A check passes on what it takes; whoever runs op by op makes it.
+What stands between `Switch` and `Merge`, and between `Enter` and `Exit`, is a function before anything is lowered
+(`functionalize.py`): alone these ops have no meaning as HLO.  A check passes on what it takes; whoever runs op by op
+makes it.
 """
 
 from __future__ import annotations
@@ -10,15 +12,6 @@ from compiler.graph import PartialShape
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.record import Lower, Record, Trait, record, table, with_shapes
 from compiler.tf2xla.terms import Built
-
-
-def _switch(operation: Operation) -> list[Expression]:
-    operation.require(not operation["pred"].dims, "its predicate must be a scalar")
-    return [operation["data"]] * 2
-
-
-def _merge(operation: Operation) -> None:
-    raise operation.unsupported("its inputs are not the two sides of a Switch")
 
 
 def _merge_shapes(node: Built) -> list[PartialShape]:
@@ -43,7 +36,8 @@ def _refused(reason: str) -> Lower:
     return lower
 
 
-_LOOPS = "loops of frames: write tf.while_loop, which is a While here"
+_BRANCHES = "it is one side of a branch, whose Merge is not in the graph"
+_LOOPS = "it is part of a loop that is not whole"
 _HOST = "it runs on the host"
 
 
@@ -65,14 +59,14 @@ RECORDS = table(
     record(
         "Switch",
         "data: T, pred: bool -> output_false: T, output_true: T; T: {any}",
-        _switch,
+        _refused(_BRANCHES),
         "Its input on one of two sides.",
     ),
     with_shapes(
         record(
             "Merge",
             "inputs: N*T -> output: T, value_index: int32; T: {any}; N: int",
-            _merge,
+            _refused("its inputs are not the two sides of a Switch"),
             "The one of its inputs that is there, and its number.",
         ),
         _merge_shapes,

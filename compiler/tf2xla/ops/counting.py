@@ -28,7 +28,7 @@ def _dense_bincount(operation: Operation) -> Expression:
 
 def _counted(operation: Operation, numbers: Expression, *, is_binary: bool) -> Expression:
     """The weights of each number, or how often, or whether it is there; for every row by itself."""
-    [size] = operation.integers("size")
+    size = operation.integer("size")
     operation.require(size >= 0, f"its size {size} must not be negative")
     weights = operation["weights"]
     fits = weights.dims == numbers.dims or 0 in weights.dims

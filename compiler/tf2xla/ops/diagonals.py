@@ -121,8 +121,7 @@ def _diagonal(operation: Operation) -> Expression:
 def _size(operation: Operation, name: str) -> int:
     if name not in [port.name for port in operation.signature.inputs]:
         return -1
-    [size] = operation.integers(name)
-    return size
+    return operation.integer(name)
 
 
 def _made(operation: Operation) -> Expression:

@@ -17,7 +17,7 @@ from compiler.tf2xla.scattering import depth_of
 
 
 def _gather(operation: Operation) -> Expression:
-    [axis] = operation.integers("axis")
+    axis = operation.integer("axis")
     params, indices = operation["params"], operation["indices"]
     batch = operation.axis(operation.attribute("batch_dims"), len(indices.dims) + 1, "batch_dims")
     return gathered(operation, params, indices, operation.axis(axis, len(params.dims)), batch)

@@ -48,7 +48,7 @@ def _empty(operation: Operation) -> TensorList:
 
 
 def _reserved(operation: Operation) -> TensorList:
-    [count] = operation.integers("num_elements")
+    count = operation.integer("num_elements")
     return replace(_made(operation, count, count), is_full=True)
 
 
@@ -174,7 +174,7 @@ def _of_rows(operation: Operation) -> TensorList:
     """A list of rows under their numbers, as long as it is said, or as the greatest number asks for."""
     rows, numbers = operation["tensor"], operation["indices"]
     _check_numbers(operation, rows, numbers)
-    [most] = operation.integers("num_elements")
+    most = operation.integer("num_elements")
     if most == -1:
         most = max(operation.integers("indices"), default=-1) + 1
     made = _made(operation, most, most)

@@ -50,6 +50,8 @@ def lower_while(operation: Operation) -> list[list[Value]]:
         return lower_while(operation)
     for number, before, after in zip(varying, loop.inputs, loop.step.results, strict=True):
         _require_same(operation, number, before, after)
+    if loop.step.pushed:
+        operation.library.variables.push(loop.step.pushed, _iterations(operation, loop, carried, "pushes to a stack"))
     state = state_of(operation, inputs, known, carried)
     result = build(operation.computation, "while", [state], condition=loop.test.computation, body=loop.step.computation)
     given = list(operation.items("input"))
@@ -87,7 +89,7 @@ def _with_room(
     growth = [(number, before, more) for number, after in pairs if (more := _growth(before := inputs[number], after))]
     if not growth:
         return None
-    count = _iterations(operation, loop, carried)
+    count = _iterations(operation, loop, carried, "adds to a list")
     for number, one, more in growth:
         assert isinstance(one, TensorList)
         begin[number] = replace(grown(one, count * more), grows=False)
@@ -101,14 +103,14 @@ def _growth(before: Value, after: Value) -> int:
     return 0
 
 
-def _iterations(operation: Operation, loop: _Loop, carried: Sequence[str]) -> int:
+def _iterations(operation: Operation, loop: _Loop, carried: Sequence[str], what: str) -> int:
     library = operation.library
     held = [library.variables.read(name) for name in carried]
     known: list[Array | None] = [library.value(one) for one in (*arrays_of(loop.inputs), *held)]
     count = most_iterations(loop.test.computation, loop.step.computation, known)
     if count is None:
         raise operation.unsupported(
-            "it adds to a list, and nothing says how often it runs at most: let its condition compare a counter with "
+            f"it {what}, and nothing says how often it runs at most: let its condition compare a counter with "
             "a limit that is known, or give maximum_iterations"
         )
     return count

@@ -38,7 +38,7 @@ def _transpose(operation: Operation) -> Expression:
 
 def _expand_dims(operation: Operation) -> Expression:
     x = operation["input"]
-    [axis] = operation.integers("dim")
+    axis = operation.integer("dim")
     at = operation.axis(axis, len(x.dims) + 1)
     return x.reshape(*x.dims[:at], 1, *x.dims[at:])
 
@@ -68,12 +68,12 @@ def _joined(operation: Operation, pieces: Sequence[Expression], axis: int) -> Ex
 
 
 def _concat(operation: Operation) -> Expression:
-    [axis] = operation.integers("axis")
+    axis = operation.integer("axis")
     return _joined(operation, operation.list("values"), axis)
 
 
 def _concat_first(operation: Operation) -> Expression:
-    [axis] = operation.integers("concat_dim")
+    axis = operation.integer("concat_dim")
     return _joined(operation, operation.list("values"), axis)
 
 
@@ -107,7 +107,7 @@ def _pieces(value: Expression, axis: int, sizes: Sequence[int]) -> list[Expressi
 
 def _split(operation: Operation) -> list[list[Expression]]:
     value, count = operation["value"], operation.attribute("num_split")
-    [axis] = operation.integers("split_dim")
+    axis = operation.integer("split_dim")
     at = operation.axis(axis, len(value.dims))
     fits = count > 0 and value.dims[at] % count == 0
     operation.require(fits, lambda: f"dimension {at} of {value.dims[at]} elements is not cut into {count} equal pieces")
@@ -116,7 +116,7 @@ def _split(operation: Operation) -> list[list[Expression]]:
 
 def _split_v(operation: Operation) -> list[list[Expression]]:
     value, sizes = operation["value"], list(operation.integers("size_splits"))
-    [axis] = operation.integers("split_dim")
+    axis = operation.integer("split_dim")
     at = operation.axis(axis, len(value.dims))
     left = [number for number, size in enumerate(sizes) if size == -1]
     operation.require(len(left) <= 1 and min(sizes, default=0) >= -1, f"{sizes} are no sizes: one of them may be -1")

@@ -12,7 +12,7 @@ from compiler.tf2xla.record import record, table
 
 
 def _greatest(operation: Operation) -> list[Expression]:
-    [count] = operation.integers("k")
+    count = operation.integer("k")
     return _first(operation, count, operation.type("index_type"))
 
 

@@ -56,7 +56,7 @@ def _placed(x: Expression, axis: int, start: int, size: int) -> Expression:
 
 def _offsets(operation: Operation) -> list[list[Expression]]:
     """Where each array begins in what joins them."""
-    [axis] = operation.integers("concat_dim")
+    axis = operation.integer("concat_dim")
     shapes = [value.astype(np.int64) for value in operation.values("shape")]
     at = operation.axis(axis, shapes[0].size)
     found, start = [], 0

@@ -101,7 +101,7 @@ def _arg_extreme(*, is_greatest: bool) -> Lower:
 
     def lower(operation: Operation) -> Expression:
         x = operation["input"]
-        [axis] = operation.integers("dimension")
+        axis = operation.integer("dimension")
         axis = operation.axis(axis, len(x.dims), "dimension")
         operation.require(x.dims[axis], "it reduces a dimension without elements")
         target = operation.type("output_type")
@@ -142,8 +142,8 @@ def _cumulative(name: str, opcode: str, start: int, doc: str) -> Record:
 
     def lower(operation: Operation) -> Expression:
         x = operation["x"]
-        [axis] = operation.integers("axis")
-        at = operation.axis(axis, len(x.dims))
+        operation.require(not operation["axis"].dims, "its axis must be a scalar")
+        at = operation.axis(operation.integer("axis"), len(x.dims))
         is_back, excludes = operation.attribute("reverse"), operation.attribute("exclusive")
         wide = x.to(in_f32(x.type))
         if excludes:

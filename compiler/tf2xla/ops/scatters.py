@@ -44,7 +44,7 @@ def _segments(name: str, op: str, doc: str) -> Record:
         data, ids = operation["data"], operation["segment_ids"]
         fits = data.dims[: len(ids.dims)] == ids.dims
         operation.require(fits, lambda: f"{list(ids.dims)} do not number the rows of {list(data.dims)}")
-        [count] = operation.integers("num_segments")
+        count = operation.integer("num_segments")
         operation.require(count >= 0, f"it makes {count} segments")
         result = operation.full(start(data.type), data.type, (count, *data.dims[len(ids.dims) :]))
         return scattered(result, ids.reshape(*ids.dims, 1), data, opcode)

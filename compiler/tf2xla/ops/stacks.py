@@ -1,6 +1,7 @@
 """Stacks, in which loops of TensorFlow 1 keep what their gradients need: an array, and how many of its rows are used.
 
-A program has room for as many as the stack says; with a number that is negative it says nothing, and is refused.
+A program has room for as many as the stack says.  With a number that is negative it says nothing: then the program is
+written once to count what is pushed, and again with room for that.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ _MOST = 1 << 24
 
 
 def _made(operation: Operation) -> Store:
-    [size] = operation.integers("max_size")
-    if size < 0:
-        raise operation.unsupported("it may grow without end (max_size -1), and sizes must be known: give its max_size")
-    operation.require(size <= _MOST, f"a stack of {size} elements is more than {_MOST:,}")
+    size = operation.integer("max_size")
     variables = operation.library.variables
-    made = Store(variables.fresh(operation.node.name), operation.type("elem_type"), size=size, is_stack=True)
+    name = variables.fresh(operation.node.name)
+    if size < 0:
+        size = variables.room_for(name)
+    operation.require(size <= _MOST, f"a stack of {size} elements is more than {_MOST:,}")
+    made = Store(name, operation.type("elem_type"), size=size, is_stack=True)
     variables.begin(_counter(made), operation.number(0, S32))
     return made
 
@@ -36,6 +38,7 @@ def _counter(stack: Store) -> str:
 def _pushed(operation: Operation) -> Expression:
     stack, item, variables = operation.store("handle", is_stack=True), operation["elem"], operation.library.variables
     operation.require(item.type is stack.type, lambda: f"its stack is of {stack.type}, not {item.type}")
+    variables.push({stack.name: 1} if stack.name in variables.unsized else {})
     if variables.shape(stack.name) is None:
         variables.begin(stack.name, operation.full(0, item.type, (stack.size, *item.dims)))
     held, count = variables.read(stack.name), variables.read(_counter(stack))

@@ -26,7 +26,7 @@ _MOST = 1 << 24
 
 
 def _made(operation: Operation) -> list[Value]:
-    [size] = operation.integers("size")
+    size = operation.integer("size")
     operation.require(0 <= size <= _MOST, f"a TensorArray of {size} elements has no meaning")
     if operation.attribute("dynamic_size"):
         raise operation.unsupported("it grows (dynamic_size), and sizes must be known: give its size")

@@ -33,7 +33,7 @@ def _cross(operation: Operation) -> Expression:
 def _log_sums(operation: Operation) -> Expression:
     """The logarithm of the sum of e^x so far, by arrays moved by 1, 2, 4, ... elements."""
     x = operation["x"]
-    [axis] = operation.integers("axis")
+    axis = operation.integer("axis")
     at = operation.axis(axis, len(x.dims))
     is_back = operation.attribute("reverse")
     wide = x.to(in_f32(x.type))

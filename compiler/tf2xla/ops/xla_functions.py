@@ -123,7 +123,7 @@ def _sorted(operation: Operation) -> list[Expression]:
 
 def _sorted_by(operation: Operation) -> list[list[Expression]]:
     arrays = operation.list("inputs")
-    [dimension] = operation.integers("dimension")
+    dimension = operation.integer("dimension")
     order = _reducer(operation, "comparator", [one.type for one in arrays for _ in range(2)])
     along = operation.axis(dimension, len(arrays[0].dims))
     return [_ordered(operation, arrays, along, order, is_stable=operation.attribute("is_stable"))]

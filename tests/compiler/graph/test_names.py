@@ -2,7 +2,7 @@
 
 import pytest
 
-from compiler.graph.names import endpoint, is_name
+from compiler.graph.names import Names, argument_name, endpoint, is_name
 
 GOOD = [("x", ("x", 0, "")), ("x:2", ("x", 2, "")), ("^x", ("x", -1, "")), ("a/b.c>d:0", ("a/b.c>d", 0, ""))]
 BAD = ["", ":0", "x:", "x:01", "x:-1", "x:y", "x:1:2", "^", "^x:0", "-x", "x y", "x:9999999999", "x\n", "ä", "x:٣"]
@@ -47,3 +47,16 @@ def test_an_output_of_a_function_is_written_with_its_number(text):
 @pytest.mark.parametrize(("text", "good"), [("x_1", True), (".x", True), ("_x", True), ("/x", False), ("", False)])
 def test_what_nodes_may_be_called(text, good):
     assert is_name(text) is good
+
+
+def test_a_name_is_free_once():
+    names = Names(["a", "a_1"])
+    assert [names.free(name) for name in ("a", "a", "b", "b", "a_2")] == ["a_2", "a_3", "b", "b_1", "a_2_1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "spelled"),
+    [("Scope/Op:1", "scope_op_1"), ("_9x", "x"), ("123", "unknown"), ("", "unknown"), ("Ä", "unknown"), ("a9", "a9")],
+)
+def test_an_argument_begins_with_a_small_letter(name, spelled):
+    assert argument_name(name) == spelled

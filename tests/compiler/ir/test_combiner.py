@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.ir.combiner import COMBINERS, binary_opcode, identity, ufunc
+from compiler.ir.combiner import COMBINERS, binary_opcode, binary_opcodes, identity, ufunc
 from compiler.ir.numbers import unsigned_bits
 from compiler.ir.types import TYPES, ElementType, Kind
 
@@ -75,3 +75,19 @@ def test_the_identity_of_each_combiner_changes_no_value(element_type: ElementTyp
             for pair in ((values, neutral), (neutral, values)):
                 (result,) = compiler.interpret(module, *pair)
                 assert is_same(result, values, element_type), opcode
+
+
+@pytest.mark.parametrize(
+    ("results", "expected"),
+    [
+        ("add(a, c), multiply(d, b)", ["add", "multiply"]),
+        ("add(a, d), multiply(b, d)", [None, "multiply"]),
+        ("add(a, a), maximum(b, d)", [None, "maximum"]),
+        ("subtract(a, c), minimum(b, d)", [None, "minimum"]),
+    ],
+)
+def test_each_result_of_a_combiner_is_recognised_alone(results, expected):
+    first, second = results.split("), ")
+    text = " ".join(f"{name} = f32[] parameter({number})" for number, name in enumerate("abcd"))
+    text += f" x = f32[] {first}) y = f32[] {second} ROOT t = (f32[], f32[]) tuple(x, y)"
+    assert binary_opcodes(compiler.parse(f"ENTRY e {{ {text} }}").entry) == expected

@@ -1,41 +1,82 @@
-"""A Merge chooses between two values that are there on two sides of one Switch, and is refused any other."""
+"""Nodes run where their inputs are there; a Merge ends a branch, and is refused where it does not take two sides."""
 
 import numpy as np
 import pytest
+from cluster_graphs import graph_of
 
-import compiler
-from compiler.expansion.expression import Expression
-from compiler.tf2xla.deadness import ALWAYS, chosen, merged, together
+from compiler.diagnostics import CompilerError
+from compiler.graph import tensor_of
+from compiler.graph.frames import in_order
+from compiler.tf2xla.deadness import Paths
 
-TEXT = """ENTRY e { p = pred[] parameter(0)  q = pred[] parameter(1)  x = f32[] parameter(2)
-  ROOT y = f32[] parameter(3) }"""
+NESTED = """
+    x = Placeholder()
+    p = Placeholder() {dtype=bool}
+    pred_id = Identity(p) {T=bool}
+    q = Placeholder() {dtype=bool}
+    s = Switch(x, p)
+    r = Switch(s:1, q)
+    a = Neg(r)
+    c = Const(^a)
+    i = Merge(a, r:1)
+    pivot = Switch(p, pred_id)
+    b = Const(^low)
+    low = Identity(pivot)
+    m = Merge(b, i)
+    t = ControlTrigger(^a, ^b)
+    y = _Retval(a)
+"""
+P, Q = ("p", True), ("q", False)
+WHERE = {
+    "x": (),
+    "s": (),
+    "r": (P,),
+    "a": (P, Q),
+    "c": (P, Q),
+    "i": (P,),
+    "b": (("p", False),),
+    "m": (),
+    "t": (),
+    "y": (),
+}
 
 
-@pytest.fixture
-def values():
-    module = compiler.parse(TEXT)
-    return module, [Expression(one) for one in module.entry.parameters]
+def test_a_node_runs_where_its_inputs_are_there():
+    paths = Paths(in_order(graph_of(NESTED).nodes))
+    assert {name: paths.of[name] for name in WHERE} == WHERE
+    assert paths.predicates == {"s": "p", "r": "q", "pivot": "p"}
+    assert paths.ends == {"i": ("q", 1), "m": ("p", 1)}
+    assert (paths.at("s"), paths.at("s:1"), paths.at("^s")) == ((("p", False),), (P,), ())
+    nodes = {node.name: node for node in graph_of(NESTED).nodes}
+    assert {name: paths.first(nodes[name]) for name in ("x", "s", "r", "m", "t")} == {
+        "x": "", "s": "p", "r": "p", "m": "p", "t": ""
+    }  # fmt: skip
+    assert [paths.holds(nodes[name]) for name in ("a", "b", "m")] == [True, False, None]
 
 
-@pytest.mark.parametrize("first", [True, False])
-@pytest.mark.parametrize("holds", [True, False])
-def test_the_value_that_is_there_is_chosen_with_its_number(values, first, holds):
-    module, (p, q, x, y) = values
-    common = frozenset({chosen(q, condition=True)})
-    sides = [together([common, {chosen(p, condition=first)}]), together([common, {chosen(p, condition=not first)}])]
-    value, number, where = merged([x, y], sides)
-    assert where == common
-    for root, expected in ((value, 5.0 if holds is first else 7.0), (number, 0 if holds is first else 1)):
-        module.entry.root = root.instruction
-        found = compiler.interpret(module, np.bool_(holds), np.bool_(1), np.float32(5), np.float32(7))
-        assert found[0] == expected
+@pytest.mark.parametrize(("number", "sides"), [(0, [True, False]), (1, [False, True])])
+def test_which_side_a_merge_has_taken_is_asked_as_what_was_asked_there(number, sides):
+    text = f"{NESTED} n = Const() {{dtype=int32}}\n e = Equal(m:1, n)\n g = Switch(x, e)"
+    graph = graph_of(text)
+    graph.node("n").attributes["value"] = tensor_of(np.int32(number))
+    paths = Paths(in_order(graph.nodes))
+    assert paths.predicates["g"] == "p"
+    assert [paths.at(output) for output in ("g", "g:1")] == [(("p", side),) for side in sides]
 
 
-def test_values_that_are_not_two_sides_of_one_switch_are_not_merged(values):
-    _, (p, q, x, y) = values
-    here, there = frozenset({chosen(p, condition=True)}), frozenset({chosen(q, condition=False)})
-    assert merged([x, y], [here, there]) is None
-    assert merged([x, y], [here, here]) is None
-    assert merged([x, y], [ALWAYS, ALWAYS]) is None
-    assert merged([x], [here]) is None
-    assert together([]) == ALWAYS
+BEGIN = "p = Placeholder() {dtype=bool}\n q = Placeholder() {dtype=bool}\n x = Placeholder()\n s = Switch(x, p)\n"
+BROKEN = {
+    "m = Merge(s:1, x)": r"op Merge \(node 'm'\) is not supported .*not the two sides of a Switch",
+    "m = Merge(s, s)": "not the two sides of a Switch",
+    "m = Merge(s)": "not the two sides of a Switch",
+    "r = Switch(x, q)\n m = Merge(s, r:1)": "not the two sides of a Switch",
+    "r = Switch(s:1, q)\n m = Merge(s, r:1)": "not the two sides of a Switch",
+    "a = AddV2(s, s:1)": r"node 'a' \(AddV2\): it needs both sides of a Switch, and never runs",
+    "a = NoOp(^b, ^c)\n b = Neg(s)\n c = Neg(s:1)": "node 'a' .*both sides",
+}
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_what_is_no_branch_is_refused(text):
+    with pytest.raises(CompilerError, match=BROKEN[text]):
+        Paths(in_order(graph_of(BEGIN + text).nodes))

@@ -187,3 +187,13 @@ def test_functions_that_are_too_many_written_out_are_refused(monkeypatch):
     monkeypatch.setattr(lowering, "MOST_NODES", 1000)
     with pytest.raises(compiler.UnsupportedError, match="its functions, written out, have more than 1,000 nodes"):
         lower(nested(40, 2), {"x": X}, ["y"])
+
+
+@pytest.mark.parametrize(
+    ("op", "port", "said"),
+    [("Cumsum", "axis", "its axis must be a scalar"), ("ExpandDims", "dim", "'dim' must be one number, not 2")],
+)
+def test_one_number_is_taken_where_one_is_meant(op, port, said):
+    called = node("n", op, "x", port, T=FLOAT)
+    with pytest.raises(compiler.InputError, match=said):
+        lower(Graph([placeholder("x"), const(port, [0, 1]), called]), {"x": X}, ["n"])

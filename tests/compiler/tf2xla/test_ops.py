@@ -187,9 +187,14 @@ WITHOUT_MEANING = {"FloorDiv": (8, 18)}
 def _held(name, types):
     """The types that HLO has, of those that are registered; strings where any type would do, and lists."""
     numbers = [one for one in types if one not in WITHOUT_MEANING.get(name, ())]
-    kept = [one for one in numbers if DataType(one).element_type is not None]
+    kept = [one for one in numbers if DataType(one).element_type is not None and _is_held(name, one)]
     more = {"ReverseV2": 7, "Reverse": 7, "AddN": 21}.get(name)
     return sorted([*kept, more]) if more in types else kept
+
+
+def _is_held(name, number):
+    """Numbers that stand for others are for few ops, though others are registered for them."""
+    return not DataType(number).is_quantized or name in ("Bitcast", "Dequantize")
 
 
 def test_records_say_what_they_are():

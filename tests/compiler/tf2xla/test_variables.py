@@ -161,7 +161,7 @@ SIDES = [
 ]
 SIDE_ERRORS = {
     "f": "output 'f' is not supported .*it is there on one side of a Switch only",
-    "^a": r"op AssignVariableOp \(node 'a'\) .*it changes a variable on one side of a Switch",
+    "o": "node 'o' .*needs both sides of a Switch",
 }
 
 
@@ -169,8 +169,15 @@ SIDE_ERRORS = {
 def test_what_is_on_one_side_stays_there(fetch):
     feeds = {"x": X, "p": TRUE}
     np.testing.assert_array_equal(run(lower(Graph(SIDES), feeds, ["m"]))[0][0], X)
-    with pytest.raises(compiler.UnsupportedError, match=SIDE_ERRORS[fetch]):
+    with pytest.raises(compiler.CompilerError, match=SIDE_ERRORS[fetch]):
         lower(Graph(SIDES), feeds, [fetch])
+
+
+@pytest.mark.parametrize(("p", "sign"), [(True, 1), (False, -1)])
+def test_a_variable_is_written_on_the_side_that_is_taken(p, sign):
+    lowered = lower(Graph(SIDES), {"x": X, "p": np.bool_(p)}, ["^a"])
+    assert (lowered.reads, lowered.writes) == (("v",), ("v",))
+    np.testing.assert_array_equal(run(lowered, v=X)[1]["v"], sign * X)
 
 
 def test_generators_go_on():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
+from exact_functions import MPMATH
 from wide_results import wide
 
 
@@ -85,7 +87,7 @@ def test_a_complex_power_is_open_where_its_base_may_be_zero() -> None:
 def test_a_complex_angle_is_open_where_its_square_may_be_zero(sign) -> None:
     lines = ("y = c64[2] parameter(0)", "x = c64[2] parameter(1)", "z = c64[2] parameter(2)")
     far, side = np.complex64(512 + 512j), np.complex64(2 + 1j)
-    near = np.complex64(sign * 1j * side + 1e-3)
+    near = np.complex64(sign * 1j * side + 1e-4)
     inputs = [np.array(values, np.complex64) for values in ([side] * 2, [far, 3], [near - far, 1])]
     rounded = ("o = c64[2] constant({(1, 0), (1, 0)})", "p = c64[2] multiply(x, o)", "s = c64[2] add(p, z)")
     (result,) = wide(*lines, *rounded, "ROOT r = c64[2] atan2(y, s)", inputs=inputs)
@@ -112,3 +114,20 @@ def test_a_complex_product_is_open_where_a_part_may_leave_the_range_on_the_way()
     inputs = (np.array([near, near, 3e38 + 3e38j], np.complex64), np.array([near, near.conj() / 2, 1], np.complex64))
     (result,) = wide(*lines, inputs=inputs)
     assert result.undecided.tolist() == [True, False, False]
+
+
+FUNCTIONS = sorted(MPMATH.keys() - {"cbrt", "atan2", "power", "erf"})
+
+
+@pytest.mark.parametrize("opcode", FUNCTIONS)
+def test_the_bound_of_a_complex_function_is_no_more_than_its_roundings_and_what_moves_it(opcode: str) -> None:
+    generator = np.random.default_rng(len(opcode))
+    x = (generator.normal(size=40) + 1j * generator.normal(size=40)).astype(np.complex64)
+    (result,) = wide("x = c64[40] parameter(0)", f"ROOT r = c64[40] {opcode}(x)", inputs=(x,))
+    unit = float(np.finfo(np.float32).eps) / 2
+    truth = [MPMATH[opcode](mpmath.mpmathify(one)) for one in x.tolist()]
+    away = [abs(exact - mpmath.mpmathify(complex(v))) for exact, v in zip(truth, result.value, strict=True)]
+    moved = [abs(mpmath.diff(MPMATH[opcode], mpmath.mpmathify(one))) * abs(one) for one in x.tolist()]
+    allowed = unit * (32 * np.abs(result.value) + 2.1 * np.array(moved, np.float64)) + 1e-30
+    assert all(off <= bound / 4 for off, bound in zip(away, result.bound, strict=True))
+    assert (result.bound <= allowed * (1 + 1e-3)).all()

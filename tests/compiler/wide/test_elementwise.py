@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import operator
+
 import ml_dtypes
+import mpmath
 import numpy as np
 import pytest
+from exact_functions import MPMATH
 from wide_results import wide
 
 import compiler
@@ -75,3 +79,52 @@ def test_an_extremum_of_what_may_be_nan_is_undecided() -> None:
     assert some.undecided.all()  # the NaN has either sign, and so either place
     assert np.isnan(every.value).all()
     assert not every.undecided.any()
+
+
+UNITS = {**dict.fromkeys(MPMATH, 8), "sqrt": 2, "power": 16, "add": 1, "subtract": 1, "multiply": 1, "divide": 1}
+"""How many roundings of its result one op may be off by, on operands that are known."""
+COMPLEX_UNITS = {"add": 1, "subtract": 1, "multiply": 4, "divide": 12}
+ARITHMETIC = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv}
+DOMAINS = {"acosh": (1.1, 9), "atanh": (-0.95, 0.95), "asin": (-0.95, 0.95), "acos": (-0.95, 0.95)}
+BINARY = frozenset({*ARITHMETIC, "atan2", "power"})
+
+
+def bounded(opcode: str, name: str, inputs: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    dims = f"{name}[{inputs[0].size}]"
+    given = [f"p{number} = {dims} parameter({number})" for number in range(len(inputs))]
+    names = ", ".join(f"p{number}" for number in range(len(inputs)))
+    (result,) = wide(*given, f"ROOT r = {dims} {opcode}({names})", inputs=tuple(inputs))
+    return result.value, result.bound
+
+
+@pytest.mark.parametrize("name", ["f64", "f32", "f16", "bf16"])
+@pytest.mark.parametrize("opcode", UNITS)
+def test_the_bound_of_one_op_holds_what_is_exact_and_is_no_more_than_its_roundings(opcode: str, name: str) -> None:
+    generator, dtype = np.random.default_rng(len(opcode)), TYPES[name].dtype
+    ends = DOMAINS.get(opcode, (0.1, 3) if opcode in BINARY or opcode.endswith(("sqrt", "log")) else (-0.9, 3))
+    inputs = [generator.uniform(*ends, 30).astype(dtype) for _ in range(2 if opcode in BINARY else 1)]
+    function = ARITHMETIC.get(opcode) or MPMATH[opcode]
+    truth = [function(*row) for row in zip(*([mpmath.mpf(float(x)) for x in array] for array in inputs), strict=True)]
+    value, bound = bounded(opcode, name, inputs)
+    info = ml_dtypes.finfo(dtype)
+    unit = float(info.eps) / (1 if name == "f64" else 2)
+    assert all(abs(exact - float(v)) <= b for exact, v, b in zip(truth, value, bound, strict=True))
+    assert (bound <= UNITS[opcode] * unit * np.abs(value) * (1 + 1e-9) + 2 * float(info.tiny)).all()
+
+
+@pytest.mark.parametrize("name", ["c64", "c128"])
+@pytest.mark.parametrize("opcode", COMPLEX_UNITS)
+def test_the_bound_of_complex_arithmetic_holds_what_its_steps_round_to(opcode: str, name: str) -> None:
+    """By modulus: of some numbers the terms of a part cancel."""
+    generator, dtype = np.random.default_rng(len(opcode)), TYPES[name].dtype
+    left, right = (generator.normal(size=(2, 60)) @ np.diag(2.0 ** generator.integers(-9, 9, 60)) for _ in "ab")
+    inputs = [(a[0] + 1j * a[1]).astype(dtype) for a in (left, right)]
+    truth = [ARITHMETIC[opcode](*map(mpmath.mpmathify, row)) for row in zip(*(x.tolist() for x in inputs), strict=True)]
+    value, bound = bounded(opcode, name, inputs)
+    in_steps = ARITHMETIC[opcode](*inputs).tolist()
+    unit = float(np.finfo(dtype).eps) / (1 if name == "c128" else 2)
+    for found in (value, in_steps):
+        assert all(
+            abs(exact - mpmath.mpmathify(complex(v))) <= b for exact, v, b in zip(truth, found, bound, strict=True)
+        )
+    assert (bound <= COMPLEX_UNITS[opcode] * unit * np.abs(value) * (1 + 1e-9) + 1e-30).all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.fft
 from wide_results import wide
 
 
@@ -21,10 +22,12 @@ def test_what_follows_an_overflow_in_a_triangular_system_is_undecided(left, tran
     assert (result.undecided if left else result.undecided.T).tolist() == [[True, False]] * 3
 
 
-def test_a_batch_whose_variance_leaves_the_range_is_undecided() -> None:
+@pytest.mark.parametrize("large", [-2.6e36, 2.0**64, -3.4e38])
+def test_a_batch_whose_variance_leaves_the_range_is_undecided(large: float) -> None:
+    """The variance itself, or the mean of the squares, which it may be made of."""
     lines = ("x = f32[4,1] parameter(0)", "s = f32[1] constant({4})")
     end = "ROOT r = (f32[4,1], f32[1], f32[1]) batch-norm-training(x, s, s), epsilon=0.0625, feature_index=1"
-    normal, mean, variance = wide(*lines, end, inputs=(np.array([[0.5], [-2.6e36], [1], [0]], np.float32),))
+    normal, mean, variance = wide(*lines, end, inputs=(np.array([[0.5], [large], [1], [0]], np.float32),))
     assert normal.undecided.all()
     assert variance.undecided.all()
     assert not mean.undecided.any()
@@ -87,3 +90,70 @@ def test_an_unknown_too_small_for_its_type_may_be_none_however_large_its_divisor
     (result,) = wide(*lines, end, inputs=(rows if left else rows.T.copy(), right))
     assert result.allows(np.array([0, 2.0**-81], np.float32).reshape(right.shape)).all()
     assert not result.allows(np.array([0, 1], np.float32).reshape(right.shape)).all()
+
+
+FACTORS = {"fft": 256, "batch-norm-training": 256, "triangular-solve": 512}
+"""How many times as much as was seen to come of rounding a bound may allow, in the median of the elements: of systems
+more, since engines also multiply by the inverses of blocks."""
+
+
+def _substituted(rows: np.ndarray, right: np.ndarray) -> list[np.ndarray]:
+    """A lower system by rows, and by columns."""
+    by_rows, by_columns = np.zeros_like(right), right.copy()
+    for row in range(len(rows)):
+        by_rows[row] = (right[row] - rows[row, :row] @ by_rows[:row]) / rows[row, row]
+        by_columns[row] /= rows[row, row]
+        by_columns[row + 1 :] -= rows[row + 1 :, [row]] * by_columns[row]
+    return [by_rows, by_columns]
+
+
+def _normalised(array: np.ndarray) -> list[tuple[np.ndarray, ...]]:
+    """With the variance as the mean of squares from the mean, and as that of squares less the square of it."""
+    mean = array.mean(0)
+    variances = ((array - mean) ** 2).mean(0), (array * array).mean(0) - mean * mean
+    return [((array - mean) / np.sqrt(v + array.dtype.type(0.0625)) + 1, mean, v) for v in variances]
+
+
+def _turned(signal: np.ndarray) -> list[np.ndarray]:
+    """By a product with all factors, from either end, and by halves."""
+    size = signal.shape[-1]
+    factors = np.exp(-2j * np.pi * np.outer(np.arange(size), np.arange(size)) / size).astype(signal.dtype)
+    return [signal @ factors, signal[..., ::-1] @ factors[::-1], scipy.fft.fft(signal).astype(signal.dtype)]
+
+
+SYSTEM = "left_side=true, lower=true, transpose_a=NO_TRANSPOSE, unit_diagonal=false"
+COMPUTED = {
+    "fft": ("c64[3,16]", (), "c64[3,16] fft(x), fft_type=FFT, fft_length={16}", lambda x: [(a,) for a in _turned(x)]),
+    "triangular-solve": (
+        "f32[8,3]",
+        ("t = f32[8,8] parameter(1)",),
+        f"f32[8,3] triangular-solve(t, x), {SYSTEM}",
+        lambda x, t: [(a,) for a in _substituted(t, x)],
+    ),
+    "batch-norm-training": (
+        "f32[30,3]",
+        ("s = f32[3] constant({1, 1, 1})",),
+        "(f32[30,3], f32[3], f32[3]) batch-norm-training(x, s, s), epsilon=0.0625, feature_index=1",
+        _normalised,
+    ),
+}
+
+
+@pytest.mark.parametrize("opcode", COMPUTED)
+def test_bounds_hold_what_steps_in_the_own_type_bring_about_and_not_much_more(opcode: str) -> None:
+    shape, lines, root, steps = COMPUTED[opcode]
+    generator, seen, bounds = np.random.default_rng(0), [], []
+    for _ in range(20):
+        dims = [int(size) for size in shape[4:-1].split(",")]
+        x = generator.normal(size=(2, *dims))
+        inputs = [(x[0] + 1j * x[1]).astype(np.complex64) if shape[0] == "c" else x[0].astype(np.float32)]
+        if opcode == "triangular-solve":
+            inputs.append((np.tril(generator.normal(size=(8, 8))) + 4 * np.eye(8)).astype(np.float32))
+        results = wide(f"x = {shape} parameter(0)", *lines, f"ROOT r = {root}", inputs=tuple(inputs))
+        for number, result in enumerate(results):
+            trials = [np.asarray(trial[number], result.value.dtype) for trial in steps(*inputs)]
+            away = np.max([np.abs(trial - result.value) for trial in trials], axis=0)
+            assert (away <= result.bound).all()
+            seen.append(np.maximum(away, np.finfo(np.float32).eps / 2 * np.abs(result.value)).ravel())
+            bounds.append(result.bound.ravel())
+    assert np.median(np.concatenate(bounds) / np.concatenate(seen)) <= FACTORS[opcode]

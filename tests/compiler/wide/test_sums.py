@@ -206,3 +206,93 @@ def test_a_dot_may_sum_in_what_its_algorithm_says(algorithm, allowed) -> None:
         in_f16 += product
     assert result.allows(in_f16) == allowed
     assert not result.allows(in_f16 * np.float16(2))
+
+
+@pytest.mark.parametrize(
+    ("window", "groups", "is_open"),
+    [("size=2", "", False), ("size=2 pad=0_1", "", True), ("size=2 pad=0_1", ", feature_group_count=2", True)],
+)
+def test_what_is_not_finite_in_a_kernel_may_be_left_out_where_it_meets_padding(window, groups, is_open) -> None:
+    size, features = (1, 1 if groups else 2) if is_open else (2, 2)
+    lines = (f"x = f32[1,{size},2] parameter(0)", f"k = f32[2,{features},2] parameter(1)")
+    end = f"ROOT c = f32[1,1,2] convolution(x, k), dim_labels=b0f_0io->b0f, window={{{window}}}{groups}"
+    kernel = np.ones((2, features, 2), np.float32)
+    kernel[1, 0, 1] = np.nan
+    (result,) = wide(*lines, end, inputs=(np.ones((1, size, 2), np.float32), kernel))
+    assert result.undecided.ravel().tolist() == [False, is_open]
+    kernel[0, 0, 1] = np.nan
+    (result,) = wide(*lines, end, inputs=(np.ones((1, size, 2), np.float32), kernel))
+    assert not result.undecided.any()
+
+
+BOTH = """both { a = TYPE[] parameter(0) b = TYPE[] parameter(1) c = TYPE[] parameter(2) d = TYPE[] parameter(3)
+  s = TYPE[] add(c, a) p = TYPE[] multiply(b, d) ROOT t = (TYPE[], TYPE[]) tuple(s, p) }"""
+
+
+@pytest.mark.parametrize("element_type", ["f16", "bf16", "f32"])
+def test_of_several_results_of_a_reduction_each_is_known_in_any_order(element_type: str) -> None:
+    lines = _lines(
+        *TWO,
+        "z = TYPE[] constant(0)",
+        "o = TYPE[] constant(1)",
+        "ROOT r = (TYPE[], TYPE[]) reduce(x, y, z, o), dimensions={0}, to_apply=both",
+        element_type=element_type,
+        size=9,
+    )
+    dtype, rng = TYPES[element_type].dtype, np.random.default_rng(0)
+    for _ in range(20):
+        inputs = tuple(rng.normal(0.9, 0.5, 9).astype(dtype) for _ in "xy")
+        results = wide(*lines, inputs=inputs, computations=BOTH.replace("TYPE", element_type))
+        for result, array, function in zip(results, inputs, (np.add, np.multiply), strict=True):
+            for ordered in (array, array[::-1], rng.permutation(array)):
+                total = ordered[0]
+                for one in ordered[1:]:
+                    total = function(total, one)
+                assert result.allows(total).all()
+            assert not result.allows(total + total + 1).any()
+
+
+def test_an_operand_that_leaves_out_zeros_is_the_one_that_it_stands_for() -> None:
+    given = ("x = f32[2,8] parameter(0)", "e = f32[2,1] parameter(1)")
+    sparse = (
+        "at = s8[2,1] constant({{3}, {0}})",
+        "k = (f32[2,1], s8[2,1]) tuple(e, at)",
+    )
+    how = "dim_labels=bf_io->bf, sparsity_config={rhs={sparsity=1x4 dimension=0 stride=1}}"
+    x, elements = np.linspace(-1, 1, 16, dtype=np.float32).reshape(2, 8), np.float32([[0.3], [1.7]])
+    (result,) = wide(*given, *sparse, f"ROOT c = f32[2,1] convolution(x, k), {how}", inputs=(x, elements))
+    assert result.allows(x[:, [3]] * elements[0] + x[:, [4]] * elements[1]).all()
+    assert 0 < result.bound.max() < 1e-5
+
+
+def test_products_of_a_sparse_matrix_that_leave_the_range_with_both_signs_are_undecided() -> None:
+    """What is one infinity in f64 is none of both in f32."""
+    lines = ("e = f32[4] parameter(0)", "r = f32[2] parameter(1)", "at = s32[3] constant({0, 2, 4})")
+    lines += ("c = s32[4] constant({0, 1, 0, 0})",)
+    end = 'ROOT p = f32[2] custom-call(e, at, c, r), custom_call_target="cpu_csr_sparse_dense_ffi"'
+    (result,) = wide(*lines, end, inputs=(np.full(4, 3e30, np.float32), np.float32([1e10, -5e9])))
+    assert result.undecided.tolist() == [True, False]
+    assert result.value[1] == np.inf
+
+
+@pytest.mark.parametrize(("opcode", "terms"), [("dot", 24), ("dot", 300), ("add", 300), ("multiply", 300)])
+def test_bounds_hold_what_any_order_rounds_to_and_not_much_more(opcode: str, terms: int) -> None:
+    """Rounding errors of either sign cancel, so that what is seen grows with the root of the number of terms."""
+    end = "lhs_contracting_dims={0}, rhs_contracting_dims={0}"
+    roots = {
+        "dot": f"dot(x, y), {end}",
+        **dict.fromkeys(("add", "multiply"), "reduce(x, z), dimensions={0}, to_apply=add"),
+    }
+    lines = _lines(*TWO, "z = TYPE[] constant(1)", f"ROOT r = TYPE[] {roots[opcode]}", element_type="f32", size=terms)
+    generator, ratios = np.random.default_rng(0), []
+    combine = np.multiply if opcode == "multiply" else np.add
+    for _ in range(8):
+        x, y = (generator.uniform(0.8, 1.25, terms).astype(np.float32) for _ in "xy")
+        computations = ADD.replace("TYPE", "f32").replace(" add(", f" {opcode}(" if opcode != "dot" else " add(")
+        (result,) = wide(*lines, inputs=(x, y), computations=computations)
+        each = x * y if opcode == "dot" else np.append(x, np.float32(1))
+        found = [combine.accumulate(generator.permutation(each))[-1] for _ in range(12)]
+        assert all(map(np.all, map(result.allows, found)))
+        seen = np.max(np.abs(np.float64(found) - result.value))
+        ratios.append(result.bound / max(seen, np.finfo(np.float32).eps / 2 * abs(result.value)))
+    assert np.median(ratios) <= 4 * np.sqrt(terms)

@@ -1,8 +1,10 @@
+import numpy as np
 import pytest
 
 import compiler
 from xlabench.cases import inputs
-from xlabench.cases.index_ranges import index_limits
+from xlabench.cases.index_ranges import index_limits, unchecked_indices
+from xlabench.fuzzing.values import KINDS, make_inputs
 
 GATHER = "offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,8}"
 SCATTER = "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"
@@ -120,3 +122,25 @@ def test_generated_indices_stay_inside_and_in_their_type(element_type, largest):
     ids = inputs.generate(compiler.parse(f"HloModule m\nENTRY e {{\n{body}\n}}\n"), 0)[1]
     assert ids.min() >= 0
     assert largest * 0.9 < ids.max() <= largest
+
+
+SPARSE = """ENTRY e {
+  elements = f32[5] parameter(0)
+  starts = s32[4] parameter(1)
+  columns = s32[5] parameter(2)
+  right = f32[7,2] parameter(3)
+  ROOT product = f32[3,2] custom-call(elements, starts, columns, right), custom_call_target="cpu_csr_sparse_dense_ffi"
+}"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_sparse_matrix_stands_on_lies_inside_whatever_the_kind(kind):
+    """XLA reads at other addresses, and its process ends."""
+    module = compiler.parse(SPARSE)
+    assert index_limits(module) == {1: 5, 2: 6}
+    assert unchecked_indices(module) == {1: True, 2: False}
+    for made in (make_inputs(module, np.random.default_rng(1), kind), inputs.generate(module, 1)):
+        _, starts, columns, _ = made
+        assert (np.diff(starts) >= 0).all()
+        assert 0 <= starts.min() <= starts.max() <= 5
+        assert 0 <= columns.min() <= columns.max() <= 6

@@ -1,5 +1,6 @@
 """Which numbers go together, and what is left of them when one ends a worker."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 import pytest
@@ -60,8 +61,19 @@ def test_what_ended_a_worker_together_only_is_a_finding_unless_it_only_took_long
     assert todo.unexplained() == [together]
 
 
+def asked(specs, count, **others):
+    return [blocks.asked(specs, number, **others) for number in range(0, count * blocks.BLOCK, blocks.BLOCK)]
+
+
 def test_simulators_are_asked_in_one_block_of_some_unless_there_is_no_other_engine():
     specs = ["cpu", "nvptx:sim", "reference"]
-    asked = [blocks.asked(specs, number) for number in range(0, blocks.BLOCK * blocks.SIMULATED_EVERY, blocks.BLOCK)]
-    assert asked == [specs, *[["cpu", "reference"]] * (blocks.SIMULATED_EVERY - 1)]
-    assert all(blocks.asked(specs[1:], number) == specs[1:] for number in range(0, 200, 20))
+    assert asked(specs, blocks.SIMULATED_EVERY) == [specs, *[["cpu", "reference"]] * (blocks.SIMULATED_EVERY - 1)]
+    assert asked(specs, 5, simulated_every=1) == [specs] * 5
+    assert asked(specs[1:], 10) == [specs[1:]] * 10
+
+
+def test_of_several_specs_of_an_engine_one_has_its_turn_the_first_of_them_mostly():
+    specs = ["cpu", "xla", "cpu:fusion=off", "cpu:opt=3"]
+    found = Counter(map(tuple, asked(specs, 2 * blocks.OTHER_SPEC_EVERY)))
+    first, *others = [("cpu", "xla"), ("xla", "cpu:fusion=off"), ("xla", "cpu:opt=3")]
+    assert found == {first: 2 * (blocks.OTHER_SPEC_EVERY - 1), **dict.fromkeys(others, 1)}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import compiler
-from xlabench.fuzzing import campaign, findings, fuzz_jobs, packs, worker_pool
+from xlabench.fuzzing import blocks, campaign, findings, fuzz_jobs, packs, seed_order, worker_pool
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.fuzz import Generated
 from xlabench.fuzzing.generate import PROFILES, draw_case
@@ -65,6 +65,24 @@ def test_what_is_wrong_together_only_is_kept_with_the_fewest_that_are(run, spec,
         f"the programs {first}, {first + 1} in one, which are right alone",
     )
     np.testing.assert_array_equal(np.concatenate(failure.expected), expected)
+
+
+def test_a_simulator_is_asked_about_those_of_a_pack_whose_turn_it_is(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(HERE)
+    numbers = [blocks.BLOCK + turn for turn in (5, 6, 7, 8)]
+    arguments = {
+        "factory": "broken_engines:engine",
+        "engines": ["right", "nvptx:sim"],
+        "drawing": {"drawer": "broken_engines:draw_small_ones", "packed": True},
+        "folder": str(tmp_path),
+        "numbers": numbers,
+        "packs": [numbers],
+    }
+    fuzz_jobs.batch(arguments, lambda _: None)
+    engines = {record["number"]: {*record["verdicts"]} for record in worker_pool._records(tmp_path)}
+    of_seed = {number: seed_order.is_seed(number) for number in numbers}
+    assert engines == {number: {"right", "nvptx:sim"} if of_seed[number] else {"right"} for number in numbers}
+    assert {*of_seed.values()} == {True, False}
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from cluster_graphs import graph_of
 
+import compiler
 from xlabench.graphs.case import GraphCase, endpoint_at, in_order, port_of, source_of
 
 TEXT = """
@@ -44,6 +45,14 @@ def test_what_no_fetch_needs_goes():
     assert {node.name for node in case().pruned().graph.nodes} == {"x", "a", "b", "z"}
     pruned = case("x").pruned()
     assert ({node.name for node in pruned.graph.nodes}, set(pruned.values)) == ({"x"}, {"x"})
+
+
+def test_what_is_fed_needs_nothing():
+    fed = GraphCase(graph_of(TEXT), {"a": X}, ("z",), {}).pruned()
+    assert {node.name: node.inputs for node in fed.graph.nodes} == {"z": ("a", "b"), "a": (), "b": ("x",), "x": ()}
+    fed = GraphCase(graph_of(TEXT), {"a": X, "b:0": X}, ("z",), {})
+    module, inputs = fed.program()
+    assert compiler.interpret(module, *inputs)[0].tolist() == [2, -4]
 
 
 def test_every_array_is_a_place_after_those_that_it_is_made_of():

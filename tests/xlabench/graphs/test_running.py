@@ -1,12 +1,14 @@
 """Graphs that programs carry, run as a session runs them: what goes in and comes out is that of the program."""
 
 import numpy as np
+import op_cases
 import pytest
-from cluster_graphs import graph_of
+from cluster_graphs import FLOAT, graph_of
+from graph_nodes import function, node, placeholder
 
 import compiler
 from compiler import aot
-from compiler.tf import Flags
+from compiler.tf import Flags, Graph
 from xlabench.graphs.running import GraphEngine, values_of
 
 TEXT = """
@@ -29,6 +31,13 @@ def test_results_are_the_programs_in_its_order(flags):
         np.testing.assert_array_equal(found, expected)
 
 
+def test_nodes_with_a_functions_name_call_it_op_by_op():
+    negated = function("negated", {"x": FLOAT}, {"y": FLOAT}, [node("n", "Neg", "x", T=FLOAT)], {"y": "n:y:0"})
+    graph = Graph([placeholder("x"), node("called", "negated", "x")], [negated])
+    module = aot.lower_with_graph(graph, {"x": X}, ["called"]).module
+    assert GraphEngine("ops", "reference", "reference").compile(module)(X)[0].tolist() == [-1, 2]
+
+
 def test_a_run_keeps_nothing_of_the_one_before():
     run = GraphEngine("ops", "reference", "reference").compile(carried("b"))
     assert [run(X)[0].tolist(), run(-2 * X)[0].tolist(), run(X)[0].tolist()] == [[-1, -2], [-2, -4], [-1, -2]]
@@ -43,3 +52,13 @@ def test_a_program_without_a_graph_is_refused():
     text = "ENTRY e { ROOT x = f32[2] parameter(0) }"
     with pytest.raises(compiler.UnsupportedError, match="the program carries none"):
         GraphEngine("ops", "reference", "reference").compile(text)
+
+
+@pytest.mark.parametrize("op", ["XlaReduce", "XlaVariadicReduceV2", "XlaSelectAndScatter", "XlaVariadicSort"])
+def test_ops_with_functions_run_alone(op):
+    case = op_cases.CASES_OF[op][0]
+    lowered = aot.lower_with_graph(case.graph(), case.feeds(), case.fetches)
+    given = [lowered.values[name] for name in lowered.inputs]
+    results = GraphEngine("ops", "reference", "reference").compile(lowered.module)(*given)
+    for found, expected in zip(results, compiler.interpret(lowered.module, *given), strict=True):
+        np.testing.assert_array_equal(found, expected)

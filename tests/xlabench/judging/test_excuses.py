@@ -28,6 +28,9 @@ ENTRY e { x = f32[4,1] parameter(0) i = f32[] constant(7)
 TWO = """add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
 ENTRY e { x = f32[2,2] parameter(0) i = f32[] constant(7)
   ROOT y = f32[2] reduce(x, i), dimensions={1}, to_apply=add }"""
+LONG = """add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+ENTRY e { x = f32[33,4] parameter(0) i = f32[] constant(7)
+  ROOT y = f32[4] reduce(x, i), dimensions={0}, to_apply=add }"""
 BOTH = """add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
 ENTRY e { x = f32[4,1] parameter(0) i = f32[] constant(7) u = f32[4,1] ceil(x)
   ROOT y = f32[4] reduce(u, i), dimensions={1}, to_apply=add }"""
@@ -67,11 +70,27 @@ CASES: list[tuple[str, str, Any, Change, dict[str, Any], str]] = [
     ("denormals", UP, DENORMAL, lambda y: y * [0, 1, 1, 1], {"policy": TolerancePolicy(0, 0)}, "may explain"),
     ("denormals", UP, DENORMAL, lambda y: y * [0, 1, 1, 1], {"wide": False}, "may explain"),
     ("denormals", UP, DENORMAL, lambda y: y * [0, 1, 1, 1], {"is_ours": False}, ""),
-    ("initial-values", ONE, ONES, lambda y: y - 7, {}, "initial values of single elements, taken for identities, may"),
+    ("initial-values", ONE, ONES, lambda y: y - 7, {}, "initial values taken for identities may"),
     ("initial-values", ONE, ONES, lambda y: y - [7, 7, 7, 6], {}, ""),
     ("initial-values", ONE, ONES, lambda y: y - [3, 3, 3, 3], {}, ""),
     ("initial-values", TWO, ONES.reshape(2, 2), lambda y: y - 7, {}, ""),
-    ("both", BOTH, DENORMAL.reshape(4, 1), lambda y: y - [8, 7, 7, 7], {}, "denormal numbers and initial values of"),
+    (
+        "initial-values",
+        LONG,
+        np.ones((33, 4), np.float32),
+        lambda y: y + 14,
+        {},
+        "initial values taken for identities may",
+    ),
+    ("initial-values", LONG, np.ones((33, 4), np.float32), lambda y: y + 7, {}, ""),
+    (
+        "both",
+        BOTH,
+        DENORMAL.reshape(4, 1),
+        lambda y: y - [8, 7, 7, 7],
+        {},
+        "denormal numbers and initial values taken for",
+    ),
     ("both", BOTH, DENORMAL.reshape(4, 1), lambda y: y - [9, 7, 7, 7], {}, ""),
     ("order", LAST_SQUARED, ROWS, lambda y: y**2, {}, "another order of a reduction may explain"),
     ("order", LAST_SQUARED, ROWS, lambda y: y - [0, 1, 0, 0], {}, ""),

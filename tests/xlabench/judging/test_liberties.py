@@ -29,14 +29,6 @@ def results(text, *inputs, liberties=LIBERTIES, count=1):
     return [run[0].tolist() for run in runs(compiler.parse(text), inputs, liberties, count)]
 
 
-def test_a_single_element_is_left_as_it_was():
-    text = """add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
-    ENTRY e { x = f32[1,2] parameter(0)  z = f32[] constant(5)
-      ROOT r = f32[2] reduce(x, z), dimensions={0}, to_apply=add }"""
-    assert results(text, np.float32([[1, 2]]), liberties=["initial-values"]) == [[1, 2]]
-    assert results(text, np.float32([[1, 2]]), liberties=[]) == [[6, 7]]
-
-
 def test_runs_differ_but_are_the_same_again():
     text = "ENTRY e { x = f32[] parameter(0)  two = f32[] constant(0.5)  ROOT y = f32[] multiply(x, two) }"
     first, *others = results(text, np.float32(TINY), count=12)

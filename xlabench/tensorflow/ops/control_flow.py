@@ -1,4 +1,7 @@
-"""`tf.cond`, `tf.case` and `tf.while_loop`, always as functions of the library: `If` and `While`."""
+"""`tf.cond`, `tf.case` and `tf.while_loop`, always as functions of the library: `If` and `While`.
+
+Of a TensorArray they carry the flow.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from xlabench.tensorflow.framework.graph import Graph, get_default_graph
 from xlabench.tensorflow.framework.shapes import TensorShape
 from xlabench.tensorflow.framework.structures import flattened, packed
 from xlabench.tensorflow.framework.tensor import Operation, Tensor
+from xlabench.tensorflow.ops.tensor_array import like, tensor_of
 
 
 def cond(
@@ -155,7 +159,7 @@ def while_loop(
         loop.widen(shape_invariants)
         results = loop.run(graph, scope, parallel_iterations)
         made = [apply("Identity", [one], {}).outputs[0] for one in results]
-    found = packed(loop_vars, made)
+    found = packed(loop_vars, [like(leaf, one) for leaf, one in zip(flattened(loop_vars), made, strict=True)])
     is_single = isinstance(found, list | tuple) and not hasattr(found, "_fields") and len(found) == 1
     return found[0] if is_single and not return_same_structure else found
 
@@ -168,7 +172,8 @@ class _Loop:
         self._body = body
         self._structure = loop_vars
         self._limit = None if limit is None else convert_to_tensor(limit, name="maximum_iterations")
-        starts = [convert_to_tensor(one) for one in flattened(loop_vars)]
+        self._leaves = flattened(loop_vars)
+        starts = [convert_to_tensor(tensor_of(one)) for one in self._leaves]
         if self._limit is not None:
             starts = [convert_to_tensor(0, self._limit.dtype, "loop_counter"), *starts]
         self._starts = starts
@@ -186,7 +191,8 @@ class _Loop:
         self._shapes[first:] = shapes
 
     def _call(self, function: Callable[..., Any], variables: Sequence[Tensor]) -> Any:
-        values = packed(self._structure, variables)
+        leaves = [like(leaf, one) for leaf, one in zip(self._leaves, variables, strict=True)]
+        values = packed(self._structure, leaves)
         return function(*values) if isinstance(values, list | tuple) else function(values)
 
     def _test(self, *variables: Tensor) -> Any:
@@ -197,8 +203,12 @@ class _Loop:
 
     def _step(self, *variables: Tensor) -> Any:
         if self._limit is None:
-            return flattened(self._call(self._body, variables))
-        return [variables[0] + 1, *flattened(self._call(self._body, variables[1:]))]
+            return self._given(variables)
+        return [variables[0] + 1, *self._given(variables[1:])]
+
+    def _given(self, variables: Sequence[Tensor]) -> list[Any]:
+        """What the body gives."""
+        return [tensor_of(one) for one in flattened(self._call(self._body, variables))]
 
     def run(self, graph: Graph, scope: str, parallel: int) -> list[Tensor]:
         """The loop as a node; the variables after it."""

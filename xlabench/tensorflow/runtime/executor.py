@@ -1,6 +1,7 @@
 """Runs plans: step after step, on one thread; with a trace each step's times are kept.
 
-A step whose inputs, or what it waits for, are dead does not run, but for a merge, which waits for one live input.
+A step whose inputs, or what it waits for, are dead does not run, but for a merge, which waits for one live input, and
+for a trigger, which runs in any case.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def _alive(steps: Sequence[Step], values: list[Any]) -> Any:
     for step in steps:
         inputs = [values[slot] is DEAD for slot in step.takes]
         is_dead = all(inputs) if step.node.op in MERGES else any(inputs)
-        if is_dead or not dead.isdisjoint(step.waits):
+        if (is_dead or not dead.isdisjoint(step.waits)) and step.node.op != "ControlTrigger":
             dead.add(step.number)
             values[step.first : step.stop] = [DEAD] * (step.stop - step.first)
         else:

@@ -141,6 +141,10 @@ def _merge(_node: Node, _resources: Resources) -> Kernel:
     return kernel
 
 
+def _passed_on(_node: Node, _resources: Resources) -> Kernel:
+    return lambda inputs: inputs
+
+
 def _print(node: Node, _resources: Resources) -> Kernel:
     message: Any = node.attributes.get("message", b"")
     summarize: Any = node.attributes.get("summarize", 3)
@@ -196,6 +200,7 @@ KERNELS: Mapping[str, Maker] = {
     "DeviceIndex": _device_index,
     "Switch": _switch,
     "Merge": _merge,
+    **dict.fromkeys(("Exit", "NextIteration", "LoopCond"), _passed_on),
     "_XlaMerge": _merge,
     "Print": _print,
     "Assert": _assert,

@@ -2,20 +2,20 @@
 
 Only what the fetches need is in it.  Fed tensors are `_Arg` nodes, nodes stand on devices, clusters are made, values
 that cross from one device's memory to another's are copied, and are counted there; then every node becomes a step that
-takes values from slots and puts its own into others.  Frames of loops are not in graphs here, so that the order of
-nodes is the same in every run; a step that would take a dead value (`Switch`) is passed over and leaves dead ones.
+takes values from slots and puts its own into others.  A loop of frames is one step (`frames.py`), so that the order of
+steps is the same in every run; a step that would take a dead value (`Switch`) is passed over and leaves dead ones.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from compiler.tf import RECORDS, CompilerError, Graph, Node, for_execution
+from compiler.tf import FRAME, RECORDS, CompilerError, Frame, Graph, Node, folded, for_execution, in_order, is_a
 from xlabench.tensorflow import errors
 from xlabench.tensorflow.runtime import host, summaries
+from xlabench.tensorflow.runtime.frames import Iteration
 from xlabench.tensorflow.runtime.kernels import KERNELS, Kernel, Maker, raised
 from xlabench.tensorflow.runtime.lists import maker_for
 from xlabench.tensorflow.runtime.placement import assign_devices
@@ -75,23 +75,28 @@ def make(graph: Graph, feeds: Sequence[str], fetches: Sequence[str], targets: Se
         run = for_execution(replace(graph, nodes=nodes), feeds, fetches, targets, first)
         nodes = [replace(one, attributes=dict(one.attributes)) for one in run.graph.nodes]
         assign_devices(nodes, around.devices, is_soft=around.is_soft)
-        made = around.cluster(replace(run.graph, nodes=nodes))
+        return of_graph(around.cluster(replace(run.graph, nodes=nodes)), run.feeds, run.fetches, around)
     except CompilerError as error:
         raise errors.InvalidArgumentError(None, None, str(error)) from error
-    return of_graph(made, run.feeds, run.fetches, around)
 
 
 def of_graph(graph: Graph, entries: Sequence[str], exits: Sequence[str], around: Around) -> Plan:
-    """The plan of a graph whose nodes have devices, its feeds and fetches by the names of their nodes."""
-    return _Planner(graph, around).plan(entries, exits)
+    """The plan of a graph whose nodes have devices, its feeds and fetches by the names of their nodes.
+
+    Raises:
+        InputError: its loops make no sense.
+    """
+    nodes, frames = folded(graph.nodes)
+    return _Planner(replace(graph, nodes=nodes), around, frames).plan(entries, exits)
 
 
 class _Planner:
-    """Steps of a graph whose nodes have devices."""
+    """Steps of a graph whose nodes have devices, with the loops that some of its nodes stand for."""
 
-    def __init__(self, graph: Graph, around: Around) -> None:
+    def __init__(self, graph: Graph, around: Around, frames: Mapping[str, Frame]) -> None:
         self._graph = graph
         self._around = around
+        self._frames = frames
         self._plan = Plan()
         self._numbers: dict[str, int] = {}
         self._slots: dict[str, int] = {}
@@ -101,10 +106,10 @@ class _Planner:
 
     def plan(self, entries: Sequence[str], exits: Sequence[str]) -> Plan:
         """Every node as a step."""
-        for node in _sorted(self._graph.nodes):
+        for node in in_order(self._graph.nodes):
             self._add(self._with_copies(node))
         plan = self._plan
-        plan.may_die = any(node.op == "Switch" for node in self._graph.nodes)
+        plan.may_die = any(is_a(node, "Switch") for node in self._graph.nodes)
         plan.feeds = [self._slots[f"{name}:0"] for name in entries]
         plan.fetches = [plan.steps[self._numbers[name]].takes[0] for name in exits]
         plan.quick = [one for one in plan.steps if not _is_idle(one, may_die=plan.may_die)]
@@ -148,6 +153,8 @@ class _Planner:
         own = _OWN.get(node.op)
         if own is not None:
             return own
+        if node.op == FRAME:
+            return self._loop(self._frames[node.name])
         around = self._around
         count = output_count(node, self._graph.functions)
         maker = around.kernels.get(FUNCTION if node.op in self._functions else node.op)
@@ -160,7 +167,14 @@ class _Planner:
             said = f"No OpKernel was registered to support Op '{node.op}' used by {{{{node {node.name}}}}}"
             raise raised(errors.InvalidArgumentError, node, said)
         device = around.devices[node.device]
-        return LoweredKernel(node, device.cluster_spec if device.compiles else device.spec, around.resources), count
+        spec = device.cluster_spec if device.compiles else device.spec
+        return LoweredKernel(node, spec, around.resources, self._graph.functions), count
+
+    def _loop(self, frame: Frame) -> tuple[Kernel, int]:
+        iteration = Iteration(frame)
+        planner = _Planner(replace(self._graph, nodes=iteration.nodes), self._around, self._frames)
+        plan = planner.plan(iteration.entries, iteration.exits)
+        return lambda inputs: iteration.run(plan, inputs), len(frame.all("Exit"))
 
 
 def _is_idle(step: Step, *, may_die: bool) -> bool:
@@ -183,25 +197,3 @@ def _none(_inputs: Sequence[Any]) -> Sequence[Any]:
 
 
 _OWN: Mapping[str, tuple[Kernel, int]] = {"_Arg": (_kept, 1), COPY: (_copied, 1), "_Retval": (_none, 0)}
-
-
-def _sorted(nodes: Sequence[Node]) -> list[Node]:
-    """Nodes after what they take and wait for; of those that could be next the one that was made first."""
-    numbers = {node.name: number for number, node in enumerate(nodes)}
-    waiting = [0] * len(nodes)
-    users: list[list[int]] = [[] for _ in nodes]
-    for number, node in enumerate(nodes):
-        sources = {numbers[text.removeprefix("^").partition(":")[0]] for text in node.inputs}
-        waiting[number] = len(sources)
-        for source in sources:
-            users[source].append(number)
-    ready = [number for number, count in enumerate(waiting) if not count]
-    order = []
-    while ready:
-        number = heapq.heappop(ready)
-        order.append(nodes[number])
-        for user in users[number]:
-            waiting[user] -= 1
-            if not waiting[user]:
-                heapq.heappush(ready, user)
-    return order

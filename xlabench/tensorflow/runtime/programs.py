@@ -16,6 +16,7 @@ from compiler.tf import (
     RECORDS,
     ArrayShape,
     Function,
+    FunctionReference,
     Graph,
     Node,
     NotConstantError,
@@ -62,10 +63,12 @@ def shape_of(value: Array) -> ArrayShape:
 class LoweredKernel:
     """The kernel of one node; a program for every signature that it meets."""
 
-    def __init__(self, node: Node, spec: str, resources: Resources) -> None:
+    def __init__(self, node: Node, spec: str, resources: Resources, functions: Sequence[Function] = ()) -> None:
         self._node = node
         self._spec = spec
         self._resources = resources
+        calls = any(isinstance(one, FunctionReference) for one in node.attributes.values())
+        self._functions = functions if calls else ()
         self._constants = _inputs_of(node, lambda port, record: port.name in record.constants)
         self._variables = _inputs_of(node, lambda port, _: port.type == "resource")
         self._programs: dict[Any, Callable[[Sequence[Any]], Sequence[Array]]] = {}
@@ -100,6 +103,8 @@ class LoweredKernel:
 
     def _program(self, inputs: Sequence[Any], key: Any) -> Callable[[Sequence[Any]], Sequence[Array]]:
         attributes = {name: value for name, value in self._node.attributes.items() if not name.startswith("_")}
+        if self._functions:  # which other graphs have under the same names
+            return self._lowered(inputs, attributes)[0]
         types = tuple(_type_of(one) for one in inputs)
         shared = self._spec, self._node.op, tuple(sorted(attributes.items())), types, key
         known = _PROGRAMS.get(shared)
@@ -119,7 +124,7 @@ class LoweredKernel:
         known = {names[number]: tensor_of(inputs[number]) for number in self._constants}
         constants = [Node(name, "Const", attributes={"dtype": one.type, "value": one}) for name, one in known.items()]
         feeds = {name: _feed(inputs[number], name) for number, name in enumerate(names) if name not in known}
-        graph = Graph([*constants, *(Node(name, "Placeholder") for name in feeds), node])
+        graph = Graph([*constants, *(Node(name, "Placeholder") for name in feeds), node], self._functions)
         fetches = [f"{node.name}:{port}" if port else node.name for port in range(count)]
         lowered = lower(graph, feeds, fetches or [f"^{node.name}"], self._node.op)
         program = compiled(self._spec, lowered.module)

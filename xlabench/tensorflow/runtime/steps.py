@@ -10,7 +10,7 @@ from xlabench.tensorflow.runtime.kernels import Kernel
 
 COPY = "_Copy"
 """The op of a node that takes a value from one device's memory to another's."""
-MERGES = frozenset({"Merge", "_XlaMerge"})
+MERGES = frozenset({"Merge", "RefMerge", "_XlaMerge"})
 """Ops that run as soon as one of their inputs is alive."""
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from compiler.tf import Node, first_seen
 from xlabench.tensorflow import errors
-from xlabench.tensorflow.runtime.kernels import Maker, raised, stateless
+from xlabench.tensorflow.runtime.kernels import Kernel, Maker, raised, stateless
+from xlabench.tensorflow.runtime.programs import LoweredKernel
+from xlabench.tensorflow.runtime.resources import Resources
 
 
 def _index_type(node: Node) -> Any:
@@ -57,11 +60,28 @@ def _parted(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
     return [np.ascontiguousarray(data[numbers == one]) for one in range(count)]
 
 
+def _boxes(node: Node, resources: Resources) -> Kernel:
+    """The padded op, and as many of its numbers as there are."""
+    is_padded = node.attributes.get("pad_to_max_output_size", False)
+    padded = replace(node, op=_PADDED, attributes={**node.attributes, "pad_to_max_output_size": True})
+    chosen = LoweredKernel(padded, "reference", resources)
+
+    def kernel(inputs: Sequence[Any]) -> Sequence[Any]:
+        numbers, count = chosen(inputs)
+        kept = numbers if is_padded else numbers[: int(count)]
+        return (kept, count) if node.op == _PADDED else (kept,)
+
+    return kernel
+
+
+_PADDED = "NonMaxSuppressionV4"
 VALUE_SIZES: Mapping[str, Maker] = {
     "Where": stateless(_where),
     "Unique": stateless(_unique),
     "UniqueV2": stateless(_unique),
     "ListDiff": stateless(_difference),
     "DynamicPartition": stateless(_parted),
+    "NonMaxSuppressionV3": _boxes,
+    _PADDED: _boxes,
 }
 """Ops by name."""

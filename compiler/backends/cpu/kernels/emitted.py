@@ -27,6 +27,7 @@ class EmittedKernel:
         workspace_bytes: scratch memory it needs, for all chunks together.
         parallel: whether threads share its functions' work; if not, one thread runs them alone.
         cost_ns: estimated nanoseconds on one thread.
+        chunks_per_thread: into how many chunks each thread's share may be cut.
         callback: what of Python it calls, which must live as long as the code does.
     """
 
@@ -35,6 +36,7 @@ class EmittedKernel:
     workspace_bytes: int
     parallel: bool
     cost_ns: float
+    chunks_per_thread: int = 1
     callback: Any = None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Generic, TypeAlias, TypeVar
@@ -68,6 +68,17 @@ class Given:
         return strategy.Plan(
             emit=emit, cost_ns=cost_ns, workspace_bytes=workspace_bytes, parallel=parallel, details=details
         )
+
+    def finely(self, plan: Plan, thread_bytes: int) -> Plan:
+        """A plan whose work may be cut into more chunks than there are threads, since that takes hardly longer.
+
+        Args:
+            plan: the plan, with workspace for as many chunks as threads.
+            thread_bytes: what it holds of each of them.
+        """
+        per_thread = cost.chunks_per_thread(plan.cost_ns, self.threads) if plan.parallel else 1
+        more_bytes = (per_thread - 1) * self.threads * thread_bytes
+        return replace(plan, workspace_bytes=plan.workspace_bytes + more_bytes, chunks_per_thread=per_thread)
 
 
 def nowhere(_: Kernel) -> Pairs:

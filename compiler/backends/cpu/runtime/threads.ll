@@ -21,6 +21,9 @@
 ; waited (`balance`): where workers are kept off their cores by others, it waits more than it saves, and the team rests
 ; for some times as long as it has lost, then tries again.
 ;
+; A chunk that somebody has begun is waited for, however slowly it is run.  So where that took long (`notice`), phases that
+; may be cut more finely are for a while (`held_up`): who is off its core then holds less of them.
+;
 ; Times are ticks of the processor's counter.  Words that different threads write lie at least two cache lines apart,
 ; which processors fetch together.
 
@@ -36,7 +39,7 @@
 @busy = internal global %line zeroinitializer, align 128       ; whether a program has the team
 @home = internal global %line { i32 -1, [124 x i8] zeroinitializer }, align 128  ; the core that it was called on
 @stopping = internal global i32 0, align 128
-@eager = global i32 0                         ; whether the caller leaves to workers all chunks but the first
+@eager = global i32 0                         ; whether the caller leaves to workers all chunks but the first, of as many as there may be
 
 @capacity = global i64 0, align 128           ; threads that have been asked for, but for the caller
 @workers = global i64 0                       ; workers there are
@@ -48,10 +51,12 @@
 @credit = internal global i64 0
 @balance = internal global i64 0
 @most_balance = global i64 0
+@held_up = global i64 0                       ; how many phases more are cut finely
 
 declare i64 @syscall(i64, ...)
 declare i32 @sched_getcpu()
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare i64 @llvm.usub.sat.i64(i64, i64)
 $declarations
 
 define i64 @ticks() nounwind {
@@ -273,18 +278,35 @@ done:
   ret void
 }
 
-; Runs a phase of the program that has the team: `chunks` of them, expected to take `work` ns on one thread.
-define internal void @share(ptr %code, ptr %parameters, ptr %results, ptr %arena, ptr %context, i64 %chunks,
+; Remembers whether threads were held up in a phase that may be cut finely.
+define internal void @notice(i64 %spent, i64 %waited) nounwind {
+entry:
+  %scaled = mul i64 %waited, $wait_share
+  %long = icmp sgt i64 %scaled, %spent
+  %before = load i64, ptr @held_up
+  %fewer = call i64 @llvm.usub.sat.i64(i64 %before, i64 1)
+  %now = select i1 %long, i64 $careful, i64 %fewer
+  store i64 %now, ptr @held_up
+  ret void
+}
+
+; Runs a phase of the program that has the team, expected to take `work` ns on one thread, in `few` chunks or, where
+; threads are held up, in `most`.
+define internal void @share(ptr %code, ptr %parameters, ptr %results, ptr %arena, ptr %context, i64 %few, i64 %most,
                             i64 %work) nounwind {
 entry:
   %eager = load i32, ptr @eager
   %waits = icmp ne i32 %eager, 0
+  %held_up = load i64, ptr @held_up
+  %uneven = icmp ne i64 %held_up, 0
+  %finely = or i1 %uneven, %waits
+  %chunks = select i1 %finely, i64 %most, i64 %few
   br i1 %waits, label %post, label %ask
 ask:
   %resting = call i1 @is_resting()
   br i1 %resting, label %alone, label %post
 alone:
-  call void @by_one(ptr %code, ptr %parameters, ptr %results, ptr %arena, ptr %context, i64 %chunks)
+  call void @by_one(ptr %code, ptr %parameters, ptr %results, ptr %arena, ptr %context, i64 %few)
   ret void
 post:
   %start = call i64 @ticks()
@@ -329,6 +351,10 @@ together:
   br i1 %waits, label %done, label %settle
 settle:
   call void @weigh(i64 %saved, i64 %waited)
+  %fine = icmp ugt i64 %most, %few
+  br i1 %fine, label %learn, label %done
+learn:
+  call void @notice(i64 %spent, i64 %waited)
   br label %done
 done:
   ret void
@@ -426,6 +452,7 @@ define void @reset() nounwind {
   store i64 0, ptr @rest_until
   store i64 0, ptr @credit
   store i64 0, ptr @balance
+  store i64 0, ptr @held_up
   ret void
 }
 

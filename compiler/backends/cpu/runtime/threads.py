@@ -42,9 +42,12 @@ _CONSTANTS = {
     "window": _SPIN_NS,
     "rest_factor": 4,
     "longest_rest": 100_000_000,
+    "wait_share": 8,
+    "careful": 16,
 }
 """Times in ns: work that workers are woken for; how soon after the last program's end the next one counts with it, as
-long as workers wait; and the longest rest, which else is so many times what was lost by sharing."""
+long as workers wait; and the longest rest, which else is so many times what was lost by sharing.  Besides: the fraction
+of a phase the caller has waited where threads count as held up, one by so much; how many phases are cut finely then."""
 
 _MOST_BALANCE_NS = 50_000
 """What is held in favour of sharing, at most, from phases in which it paid."""
@@ -80,15 +83,16 @@ def emit_share(module: llvm_ir.Module) -> str:
     """Define `void @share(...)` in a module, once; returns its spelling for `call`.
 
     Its parameters are the team that the program was given, the phase's function, the program's parameters, results and
-    arena, the context of the phase, its number of chunks and the time that it is expected to take, in ns on one thread.
+    arena, the context of the phase, its number of chunks, the number where threads are held up, at least as large, and
+    the time that it is expected to take, in ns on one thread.
     The phase is run: by the team, whose code is found through its first word, so that a program needs no symbol from
     outside and the same IR serves every architecture; or where the team is null, as one chunk by the caller.
     """
     if not module.has_function("share"):
         names = ("team", "phase", "parameters", "results", "arena", "context")
-        parameters = [*(("ptr", name) for name in names), ("i64", "chunks"), ("i64", "work")]
+        parameters = [*(("ptr", name) for name in names), *(("i64", name) for name in ("chunks", "most", "work"))]
         function = module.function("share", "void", parameters, linkage="internal")
-        team, phase, *given, chunks, work = function.arguments
+        team, phase, *given, chunks, most, work = function.arguments
         build = llvm_ir.Builder(function)
         is_alone = build.compare("eq", team, llvm_ir.Value("ptr", "null"))
         build.branch_if(is_alone, "alone", "together")
@@ -97,7 +101,7 @@ def emit_share(module: llvm_ir.Module) -> str:
         build.ret()
         build.begin("together")
         code = build.load("ptr", team)
-        build.call(code.name, "void", [phase, *given, chunks, work])
+        build.call(code.name, "void", [phase, *given, chunks, most, work])
         build.ret()
     return "@share"
 
@@ -156,7 +160,7 @@ class Pool:
 
     @contextmanager
     def eager(self) -> Iterator[None]:
-        """Within it callers do the first chunk of each phase only, and wait for workers to do the others.
+        """Within it callers do the first of as many chunks of a phase as may be, and wait for workers to do the others.
 
         So what threads do to each other shows, however little they have to do.  It holds for all callers.
         """
@@ -194,7 +198,7 @@ class Pool:
 _RUN_TYPE = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * 2)
 _EXPORTS = (
     "run", "worker", "workers", "capacity", "patience", "tick_scale", "most_balance", "ticks", "eager", "sleepers",
-    "stop", "reset", "relax",
+    "stop", "reset", "relax", "held_up",
 )  # fmt: skip
 
 

@@ -54,6 +54,7 @@ class Launch:
         threads: of each block.
         numbers: what it is given behind the pointers.
         shared_bytes: shared memory that the launch asks for, beside the function's own arrays.
+        leading: how many of the first blocks have more to do than the others; 0 where all are alike.
     """
 
     function: str
@@ -61,6 +62,7 @@ class Launch:
     threads: int
     numbers: tuple[int, ...] = ()
     shared_bytes: int = 0
+    leading: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +259,11 @@ def spread_lanes(builder: Builder, values: Sequence[Value], width: int, lanes: i
     return [_shuffle_any(builder, value, "idx", 0, (width, lanes)) for value in values] if width > 1 else list(values)
 
 
+def from_lane(builder: Builder, value: Value, lane: int) -> Value:
+    """The value that a lane of the warp holds, in all of them."""
+    return _shuffle_any(builder, value, "idx", lane, (WARP, WARP))
+
+
 def shuffle_up(builder: Builder, value: Value, distance: int) -> Value:
     """The value that the lane `distance` further down holds; the first lanes of the warp get their own."""
     return _shuffle_any(builder, value, "up", distance, (WARP, WARP))
@@ -267,6 +274,11 @@ def _shuffle_any(builder: Builder, value: Value, mode: str, amount: int, extent:
     if value.type.startswith("{"):
         components = [complex_numbers.component(builder, value, number) for number in (0, 1)]
         return complex_numbers.pair(builder, *(_shuffle_any(builder, p, mode, amount, extent) for p in components))
+    if value.type == "double":
+        # By these names no instruction is needed: LLVM puts halves of integers together by shifts.
+        halves = [builder.call(_half(builder, half), I32, [value]) for half in ("lo", "hi")]
+        moved = [_shuffle(builder, half, mode, amount, extent) for half in halves]
+        return builder.call(builder.module.declare("llvm.nvvm.lohi.i2d", "double", [I32, I32]), "double", moved)
     width = {"i1": 1, "float": 32, "double": 64}.get(value.type) or int(element_of(value.type)[1:])
     if width == 64:
         pair = builder.cast("bitcast", value, "<2 x i32>")
@@ -277,6 +289,11 @@ def _shuffle_any(builder: Builder, value: Value, mode: str, amount: int, extent:
         moved = _shuffle(builder, builder.cast("bitcast", value, I32), mode, amount, extent)
         return builder.cast("bitcast", moved, value.type)
     return builder.cast("trunc", _shuffle(builder, builder.cast("zext", value, I32), mode, amount, extent), value.type)
+
+
+def _half(builder: Builder, half: str) -> str:
+    """What takes one half of the bits of a double."""
+    return builder.module.declare(f"llvm.nvvm.d2i.{half}", I32, ["double"])
 
 
 def _shuffle(builder: Builder, value: Value, mode: str, amount: int, extent: tuple[int, int]) -> Value:

@@ -276,14 +276,15 @@ class Batch:
                 continue
             progressed = True
             self._check_alignment(here)
+            met: list[Lanes] = []
             for waiting in here:
                 goes = complete[self.block_of_lane[waiting.lanes]]
-                released = waiting.lanes[goes]
+                met.append(waiting.lanes[goes])
                 if waiting.pc >= 0:
-                    self.put(waiting.pc + 1, released)
-                if released.size:
-                    self.pass_barrier(released)
+                    self.put(waiting.pc + 1, met[-1])
                 waiting.lanes = waiting.lanes[~goes]
+            # Lanes meet at a barrier, not at an instruction: those that came by different ones have met, too.
+            self.pass_barrier(np.sort(np.concatenate(met)))
             self._waiting = [w for w in self._waiting if w.lanes.size]
         if not progressed:
             self._deadlock()

@@ -89,7 +89,8 @@ _FREE = frozenset(
         "elect",
     }
 )
-"""What is mostly renamed away, or waits for nothing; a branch is issued but no unit's."""
+"""What is mostly renamed away, or waits for nothing; a branch is issued but no unit's.  Signs of floats are turned and
+taken off by who reads them."""
 _ISSUED = frozenset({"bra", "brx", "ret", "exit", "membar", "fence"})
 _MEMORY = frozenset({"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix"})
 _SHUFFLES = frozenset({"shfl", "vote", "match", "redux"})
@@ -120,7 +121,8 @@ _WIDE = {"add": 2, "sub": 2, "mul": 4, "mad": 4, "shl": 2, "shr": 2, "min": 3, "
 def cost_of(instruction: Instruction) -> Cost:
     """What an instruction takes."""
     opcode, modifiers = instruction.opcode, instruction.modifiers
-    if opcode in _FREE or (opcode == "ld" and "param" in modifiers):
+    is_sign = opcode in ("neg", "abs") and modifiers[-1] in _FLOAT_PIPES
+    if opcode in _FREE or is_sign or (opcode == "ld" and "param" in modifiers):
         return Cost(Pipe.NONE, 0, 1 if opcode in _ISSUED else 0, 0)
     if opcode == "mma":
         return _matrix_cost(modifiers)
@@ -131,6 +133,11 @@ def cost_of(instruction: Instruction) -> Cost:
     if opcode in _SHUFFLES:
         return Cost(Pipe.SHUFFLE, 1, 1, LATENCY[Pipe.SHUFFLE])
     return _arithmetic_cost(opcode, modifiers)
+
+
+def latency_of(opcode: str, type_: str) -> int:
+    """Cycles until the result of an arithmetic instruction on a type can be used, where it rounds correctly."""
+    return _arithmetic_cost(opcode, (type_,)).latency
 
 
 def _arithmetic_cost(opcode: str, modifiers: tuple[str, ...]) -> Cost:

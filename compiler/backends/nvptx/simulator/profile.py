@@ -26,7 +26,7 @@ WARP_LANES = 32
 """Lanes of a warp."""
 _SHARED_CYCLES = 29
 """From issue to use (H100, arXiv:2402.13499)."""
-_REACH_CYCLES = {Reach.L1: 41, Reach.L2: 263, Reach.DRAM: 479}
+REACH_CYCLES = {Reach.L1: 41, Reach.L2: 263, Reach.DRAM: 479}
 """From issue to use (H100, arXiv:2402.13499)."""
 _LOCAL_CYCLES = 41
 """Local memory is served by the L1 cache."""
@@ -51,6 +51,7 @@ class Profile:
         atomics: updates of lanes.
         atomic_passes: updates that come one after the other: of each warp as many as its lanes update one place.
         block_cycles: cycles until a block has ended that has a multiprocessor to itself, on average over blocks.
+        longest_cycles: the same of the block that takes longest.
     """
 
     blocks: int = 0
@@ -67,6 +68,7 @@ class Profile:
     atomics: int = 0
     atomic_passes: int = 0
     block_cycles: float = 0.0
+    longest_cycles: float = 0.0
 
     @property
     def idle_share(self) -> float:
@@ -99,6 +101,7 @@ class Profiler:
         self.atomics = 0
         self.atomic_passes = 0
         self.block_cycles = 0.0
+        self.longest_cycles = 0.0
         self.latency = 0
         self._outline = outline
         self._warps = [0] * len(outline.blocks)
@@ -115,7 +118,9 @@ class Profiler:
         """All lanes of a batch have finished."""
         blocks = batch.geometry.blocks
         self.blocks += blocks
-        self.block_cycles += float(self._clocks.now.reshape(blocks, -1).max(axis=1).sum())
+        ends = self._clocks.now.reshape(blocks, -1).max(axis=1)
+        self.block_cycles += float(ends.sum())
+        self.longest_cycles = max(self.longest_cycles, float(ends.max()))
 
     def wrapped(self, actions: Sequence[Action]) -> tuple[Action, ...]:
         """The actions of a program, of which those that begin a basic block execute it all."""
@@ -154,7 +159,7 @@ class Profiler:
             size: bytes of each lane.
         """
         reach = self.traffic.count(self._lanes(batch), addresses, size)
-        self.latency = max(self.latency, _REACH_CYCLES[reach])
+        self.latency = max(self.latency, REACH_CYCLES[reach])
 
     def access_shared(self, batch: Batch, addresses: NDArray[np.uint64], size: int) -> None:
         """Lanes load or store so many bytes of shared memory.
@@ -179,7 +184,7 @@ class Profiler:
         distinct = np.unique(np.stack([warps, np.broadcast_to(elements, warps.shape)]), axis=1)[0]
         _, starts = np.unique(distinct, return_index=True)
         self.atomic_passes += int(np.maximum.reduceat(each, starts).sum())
-        self.latency = max(self.latency, _REACH_CYCLES[Reach.L2])
+        self.latency = max(self.latency, REACH_CYCLES[Reach.L2])
 
     def meet(self, batch: Batch, lanes: Lanes) -> None:
         """These lanes have waited for each other, block by block."""
@@ -217,6 +222,7 @@ class Profiler:
             atomics=self.atomics,
             atomic_passes=self.atomic_passes,
             block_cycles=self.block_cycles / self.blocks if self.blocks else 0.0,
+            longest_cycles=self.longest_cycles,
         )
 
 

@@ -23,7 +23,9 @@ def test_bytes_and_operations_are_those_that_nobody_can_leave_out(line: str) -> 
     module = compiler.parse(f"ENTRY e {{ x = f32[4096,4096] parameter(0)  ROOT {line} }}")
     found = bound_of(kernel_of(module.entry.root), H100)
     assert (found.bytes, found.operations) == PROGRAMS[line]
-    assert found.ns == pytest.approx(LAUNCH_NS + max(found.bytes / 3350, found.operations / (128 * 132 * 1.83)))
+    assert found.ns == pytest.approx(
+        LAUNCH_NS + max(found.bytes / 3350, found.operations / (128 * 132 * 1.83), found.depth / 1.83)
+    )
 
 
 def test_products_of_narrow_types_are_bounded_by_tensor_cores() -> None:
@@ -34,3 +36,25 @@ def test_products_of_narrow_types_are_bounded_by_tensor_cores() -> None:
         for type_ in ("f32", "bf16")
     )
     assert wide > 14 * narrow
+
+
+SORT = """less { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = pred[] compare(a, b), direction=LT }
+ENTRY e { x = f32[LENGTH] parameter(0)  ROOT y = f32[LENGTH] sort(x), dimensions={0}, to_apply=less }"""
+
+
+@pytest.mark.parametrize(("length", "launches"), [(50_000, 1), (60_000, 2)])
+def test_lines_that_no_multiprocessor_holds_take_two_launches(length: int, launches: int) -> None:
+    module = compiler.parse(SORT.replace("LENGTH", str(length)))
+    assert bound_of(kernel_of(module.entry.root), H100).launches == launches
+
+
+RULES = {
+    "y = f32[64,64] add(x, x)": "launches",
+    "y = f32[64,64] cholesky(x), lower=true": "depth",
+}
+
+
+@pytest.mark.parametrize("line", RULES)
+def test_what_takes_longest_decides(line: str) -> None:
+    module = compiler.parse(f"ENTRY e {{ x = f32[64,64] parameter(0)  ROOT {line} }}")
+    assert bound_of(kernel_of(module.entry.root), H100).rule == RULES[line]

@@ -75,3 +75,8 @@ def test_no_two_resources_have_one_name() -> None:
     found = model(Profile(blocks=1, passes={pipe.value: 1.0 for pipe in H100.rates}), 1, BLOCK, H100)
     assert set(found.roofs) == {pipe.value for pipe in H100.rates}
     assert not set(found.roofs) & set(model(EVERYTHING, 1, BLOCK, H100).roofs)
+
+
+def test_a_launch_takes_as_long_as_its_longest_block() -> None:
+    some = Profile(blocks=8, block_cycles=1000.0, longest_cycles=5000.0)
+    assert model(some, 8, BLOCK, H100).roofs["waiting"] == pytest.approx(5000 / H100.clock_ghz)

@@ -45,8 +45,9 @@ def graph(most=3):
     return Graph(nodes, functions)
 
 
-def test_what_was_pushed_last_is_popped_first():
-    lowered = lower(graph(), {"x": X}, ["push:1", "pop:1"])
+@pytest.mark.parametrize("most", [3, -1])
+def test_what_was_pushed_last_is_popped_first(most):
+    lowered = lower(graph(most), {"x": X}, ["push:1", "pop:1"])
     assert (lowered.reads, lowered.writes) == ((), ())
     pushed, popped = run(lowered)
     np.testing.assert_array_equal(pushed, 8 * X)
@@ -56,7 +57,6 @@ def test_what_was_pushed_last_is_popped_first():
 @pytest.mark.parametrize(
     ("fetch", "most", "said"),
     [
-        ("push:1", -1, "max_size"),
         ("push:1", 1 << 30, "is more than"),
         ("wrong", 3, "its stack is of f32, not s32"),
         ("none", 3, "nothing was pushed"),

@@ -18,6 +18,13 @@ def _results(op, *inputs, **attributes):
         return [one.tolist() for one in session.run(list(made) if isinstance(made, list | tuple) else [made])]
 
 
+BOXES = [
+    ("boxes", np.array([[0, 0, 1, 1], [0, 10, 1, 11], [0, 10.1, 1, 11.1]], np.float32)),
+    ("scores", np.array([0.5, 0.6, 0.9], np.float32)),
+    ("max_output_size", np.array(3, np.int32)),
+    ("iou_threshold", np.array(0.5, np.float32)),
+    ("score_threshold", np.array(0, np.float32)),
+]
 CALLS = {
     "Where": ([("input", X)], {}, [[[0], [1], [2], [4]]]),
     "Unique": ([("x", X)], {}, [[3, 1, 0], [0, 1, 0, 2, 1]]),
@@ -28,6 +35,8 @@ CALLS = {
         {"num_partitions": 3},
         [[[0]], [[3], [1], [3], [1]], []],
     ),
+    "NonMaxSuppressionV3": (BOXES, {}, [[2, 0]]),
+    "NonMaxSuppressionV4": (BOXES, {}, [[2, 0], 2]),
 }
 
 

@@ -78,7 +78,8 @@ def _implicit(given: ConvolutionGiven, plans: Sequence[PhasePlan]) -> Plan:
     }
     if first.shape.narrowed:
         details["words"] = first.shape.narrowed.words.instruction
-    return given.plan(emit, given.cost_ns, shared_bytes=layout.shared, thread_bytes=layout.own, details=details)
+    shared, own = layout.shared, layout.own
+    return given.finely(given.plan(emit, given.cost_ns, shared_bytes=shared, thread_bytes=own, details=details), own)
 
 
 CONVOLUTION = Kind(

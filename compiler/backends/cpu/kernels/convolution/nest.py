@@ -12,7 +12,7 @@ from functools import cached_property
 
 from compiler.backends.cpu.kernels.convolution import choice, tile
 from compiler.backends.cpu.kernels.convolution.memory import Layout, emit_starts
-from compiler.backends.cpu.kernels.convolution.pack import PatchCopy
+from compiler.backends.cpu.kernels.convolution.pack import emit_copy
 from compiler.backends.cpu.kernels.convolution.plan import Plan as PhasePlan
 from compiler.backends.cpu.kernels.convolution.plan import strides
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
@@ -28,6 +28,9 @@ from compiler.codegen.llvm_ir import I8, Builder, Module, Value, integer, keep_r
 from compiler.codegen.product import accumulation_type
 from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.ir.module import Instruction
+
+_LONG_TILE = 4096
+"""Products of vectors in a register tile, half a microsecond, from which on it may be called by slow code (chosen)."""
 
 
 def emit_nest(module: Module, kernel: Kernel, plans: Sequence[PhasePlan], layout: Layout) -> str:
@@ -54,6 +57,7 @@ def emit_nest(module: Module, kernel: Kernel, plans: Sequence[PhasePlan], layout
         for phase in nests:
             phase.emit(item, patch)
     b.ret()
+    b.function.cold = all(plan.out_direct and plan.tile_products >= _LONG_TILE for plan in plans)
     return b.function.name
 
 
@@ -167,8 +171,7 @@ class _Nest:
         elif shape.groups > 1:
             feature = b.add(feature, b.mul(item.group, integer(shape.inputs)))
         if not plan.patch_direct:
-            first = {"batch": batch, "feature": feature, "band": item.start}
-            PatchCopy(b, self.kernel, plan, self.copy, first).emit()
+            b.call(f"@{self._copying}", "void", [*b.function.arguments, self.copy, batch, feature, item.start])
             return self.copy
         labels, distances = shape.labels, strides(shape.lhs.array.dims)
         offset = b.mul(batch, integer(distances[labels.input_batch]))
@@ -178,6 +181,11 @@ class _Nest:
         walk = plan.walks[plan.banded]
         offset = b.add(offset, b.mul(item.start, integer(walk.patch)))
         return b.gep(self.type, self.given.inputs[dict(self.kernel.leaves)[shape.lhs]], offset)
+
+    @cached_property
+    def _copying(self) -> str:
+        """The function that copies a band."""
+        return emit_copy(self.b.module, self.kernel, self.plan)
 
     def _weights(self, item: _Item, panel: Value, block: Value) -> Value:
         b, plan, shape = self.b, self.plan, self.shape

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.convolution.plan import Plan, Source
+from compiler.backends.cpu.kernels.emitted import parameters
 from compiler.backends.cpu.kernels.gemm.micro import multiply_add
 from compiler.codegen import element
 from compiler.codegen.index import ZERO, Emission, Index, Variable, digits, linear
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import I8, Builder, Value, integer, keep_rolled, zero
+from compiler.codegen.llvm_ir import I8, I64, PTR, Builder, Module, Value, integer, keep_rolled, zero
 from compiler.codegen.product import accumulation_type
 from compiler.codegen.signature import arguments, elemental_of
 from compiler.ir.module import Instruction
@@ -163,6 +164,24 @@ class PatchCopy:
         size = b.mul(b.sub(stop, start), integer(inner * self.plan.shape.size))
         narrowed = self.plan.shape.narrowed
         b.fill_bytes(address, narrowed.padding if narrowed else integer(0, I8), size)
+
+
+def emit_copy(module: Module, kernel: Kernel, plan: Plan) -> str:
+    """Define the function that copies a band: a kernel's parameters, the copy, and where a band begins in each role.
+
+    Where it moves bytes as they are it takes no time of its own, so that translating it quickly is worth more.
+    """
+    roles = ("batch", "feature", "band")
+    function = module.function(
+        *(f"{kernel.name}.patch", "void", [*parameters(kernel), (PTR, "copy"), *((I64, role) for role in roles)]),
+        linkage="internal",
+        attributes="noinline nounwind",
+    )
+    b, (copy, *first) = Builder(function), function.arguments[-1 - len(roles) :]
+    PatchCopy(b, kernel, plan, copy, dict(zip(roles, first, strict=True))).emit()
+    b.ret()
+    function.cold = not function.scalar_loops and not plan.shape.narrowed
+    return function.name
 
 
 def pack_weights(

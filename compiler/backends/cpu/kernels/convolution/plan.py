@@ -321,6 +321,11 @@ class Plan:
         return math.prod(step.count for step in self.steps) * self.panel
 
     @property
+    def tile_products(self) -> int:
+        """Products of vectors in a register tile."""
+        return self.rows * self.vectors * math.prod(step.count for step in self.steps)
+
+    @property
     def weight_elements(self) -> int:
         """The size of all packed weights of the phase."""
         return 0 if self.weights_direct else self.shape.groups * self.panels * self.blocks * self.panel_elements

@@ -54,7 +54,8 @@ class ProductGiven(Given):
             form.emit(module, name, self.parameters)
             return (name,)
 
-        return self.plan(emit, self.cost_ns, thread_bytes=form.thread_bytes, details=details)
+        own = form.thread_bytes
+        return self.finely(self.plan(emit, self.cost_ns, thread_bytes=own, details=details), own)
 
     @property
     def parameters(self) -> signature.Parameters:
@@ -85,7 +86,8 @@ def _split(given: ProductGiven) -> Plan | Declined:
         return name, f"{name}.sum"
 
     details: dict[str, Detail] = {"parts": chunk_count, **_details(chunked.plan)}
-    return given.plan(emit, given.cost_ns, shared_bytes=shared, thread_bytes=chunked.thread_bytes, details=details)
+    own = chunked.thread_bytes
+    return given.finely(given.plan(emit, given.cost_ns, shared_bytes=shared, thread_bytes=own, details=details), own)
 
 
 _RATHER: dict[Form, str] = {

@@ -313,8 +313,7 @@ def table(builder: Builder, name: str, data: Array, type_: str) -> Value:
         type_: LLVM's type of them, float or double.
     """
     raw = np.ascontiguousarray(data, np.float32 if type_ == "float" else np.float64).tobytes()
-    text = "".join(f"\\{byte:02X}" for byte in raw)
-    return builder.module.define_global(name, f'internal constant [{len(raw)} x i8] c"{text}", align 64')
+    return builder.module.define_bytes(name, raw, alignment=64)
 
 
 def splat(builder: Builder, value: Value, type_: str) -> Value:

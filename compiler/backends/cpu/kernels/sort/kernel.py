@@ -21,6 +21,7 @@ from compiler.backends.cpu.kernels.sort.shared import Lined, Shared, SortLine
 from compiler.backends.cpu.kernels.strategy import Functions, Given, Kind, Plan, Strategy
 from compiler.backends.strategy import Declined, Detail
 from compiler.codegen import nest
+from compiler.codegen.lane_builder import LaneBuilder
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.signature import arguments
 from compiler.codegen.sort_key import SortKey, sort_key
@@ -59,7 +60,7 @@ class SortGiven(Given):
         """The records that a network would sort, None where elements make none."""
         if self.key is None or not self.lines.count or self.lines.length < 2 or self.selection:
             return None
-        return record_of(self.lines, self.key)
+        return record_of(self.lines, self.key, self.machine.has)
 
     def network(self, record: Record, module: Module) -> Lined:
         """The network for each line, which writes into a module."""
@@ -93,7 +94,7 @@ class SortGiven(Given):
 
         def emit(module: Module) -> Functions:
             sort_line = sort(module)
-            builder = Builder(begin(module, self.kernel))
+            builder = LaneBuilder(begin(module, self.kernel))
             if lines.count and lines.length:
                 chunk = nest.share(builder, lines.count, THREAD, THREADS)
                 own = builder.mul(THREAD, integer(thread_bytes))
@@ -134,11 +135,9 @@ def _select(given: SortGiven) -> Plan | Declined:
     selection = given.selection
     if selection is None:
         return Declined("no key, or more than a few elements of each line are read")
-
-    def sort(module: Module) -> SortLine:
-        return partial(_with, selection.line, selection.emit(module))
-
-    return given.by_line(selection.line_ns, selection.workspace_bytes, sort, selected=selection.count)
+    return given.by_line(
+        *(selection.line_ns, selection.workspace_bytes), lambda _: selection.line, selected=selection.count
+    )
 
 
 def _network(given: SortGiven) -> Plan | Declined:

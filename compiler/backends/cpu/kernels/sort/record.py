@@ -9,14 +9,16 @@ no two are equal and the order is the stable one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.sort.lines import Lines
+from compiler.backends.cpu.kernels.vectors.lanes import Lanes
 from compiler.codegen import element
-from compiler.codegen.index import Emission
+from compiler.codegen.index import Emission, Index
 from compiler.codegen.llvm_ir import I64, Builder, Value, integer
 from compiler.codegen.sort_key import SortKey, ordered, restored
+from compiler.ir.types import TYPES, ElementType
 
 _LEAST_WIDTH = 16
 """Bits of a record: vectors have unsigned minima from 8 bits on, but keys of bytes have numbers beside them."""
@@ -30,6 +32,7 @@ class Record:
         type: their LLVM type.
         number_bits: how many of the bits, the lowest, are the element's number; 0 where the record is the key alone.
         alike: whether different elements may have one record, so that the sorted line has to be mended.
+        lanes: neighbours of which records are made at a time, None where the key has no form on vectors.
     """
 
     lines: Lines
@@ -37,50 +40,66 @@ class Record:
     type: str
     number_bits: int
     alike: bool
+    lanes: Lanes | None
 
-    def load(self, builder: Builder, line: Value, number: Value) -> tuple[Value, list[Value]]:
-        """An element's record, and where some may be alike whether this is one of them.
+    @property
+    def stored_as(self) -> ElementType:
+        """The type of an array of records."""
+        return TYPES[f"u{self.type[1:]}"]
+
+    @property
+    def result_lanes(self) -> Lanes | None:
+        """Neighbours of which elements are made again at a time; those that are read lie anywhere."""
+        reads = self.number_bits and self.lines.results_are_read
+        return None if reads or self.lines.results.stored < self.lines.length else self.lanes
+
+    def load(self, emission: Emission, line: Value, number: Index) -> tuple[Value, list[Value]]:
+        """An element's record, and where some may be alike whether this is one of them; or those of neighbours.
 
         Args:
-            builder: where code is emitted.
+            emission: where code is emitted; with lanes, for as many neighbours.
             line: the number of the line.
             number: that of the element in it.
         """
-        values = self.lines.load(builder, line, number)
-        record, flags = self._record(builder, values), list[Value]()
+        builder, flags = emission.builder, list[Value]()
+        values = self.lines.keyed(emission, line, number, self.key)
+        record = self._record(emission, values)
         if self.alike:
             type_ = self.key.element_type
             plain = self.key.directed(builder, ordered(builder, type_, element.to_bits(builder, type_, values[0])))
             flags.append(builder.compare("ne", builder.cast("zext", plain, self.type), record))
         if self.number_bits:
-            low = builder.cast("trunc", number, self.type)
-            record = builder.binary("or", builder.binary("shl", record, integer(self.number_bits, self.type)), low)
+            low = builder.cast("trunc", emission.value(number), self.type)
+            record = builder.binary("or", builder.binary("shl", record, integer(self.number_bits, record.type)), low)
         return record, flags
 
-    def _record(self, builder: Builder, values: Sequence[Value]) -> Value:
+    def _record(self, emission: Emission, values: Mapping[int, Value]) -> Value:
         """The bits of the key as wide as a record."""
-        key = self.key.value(Emission(builder), values)
-        return builder.cast("zext", self.key.bits(builder, key), self.type)
+        builder = emission.builder
+        return builder.cast("zext", self.key.bits(builder, self.key.value(emission, values)), self.type)
 
-    def store(self, builder: Builder, line: Value, number: Value, record: Value) -> None:
-        """Write the element of a record to its place in the results."""
+    def store(self, emission: Emission, line: Value, number: Index, record: Value) -> None:
+        """Write the element of a record to its position in the results, or neighbours to theirs."""
+        builder = emission.builder
         if self.number_bits:
             low = builder.binary("and", record, integer((1 << self.number_bits) - 1, self.type))
-            values = self.lines.load(builder, line, builder.cast("zext", low, I64))
+            first = emission.opaque(builder.cast("zext", low, I64), self.lines.length)
+            values = self.lines.elements(emission, line, first, self.lines.results.numbers)
         else:
             type_ = self.key.element_type
             bits = self.key.directed(builder, builder.cast("trunc", record, f"i{type_.bits}"))
-            values = [element.from_bits(builder, type_, restored(builder, type_, bits))]
-        self.lines.store(builder, line, number, values)
+            values = {0: element.from_bits(builder, type_, restored(builder, type_, bits))}
+        self.lines.write(emission, line, number, values)
 
     def mend(self, builder: Builder, line: Value, records: Value) -> None:
         """Write the elements that are alike, zeros and NaNs, to their places in a sorted line."""
         length, type_ = integer(self.lines.length), self.key.element_type
-        alike = [self._record(builder, [element.constant(type_, value)]) for value in (0.0, math.nan)]
+        alike = [self._record(Emission(builder), {0: element.constant(type_, value)}) for value in (0.0, math.nan)]
         positions = self._positions(builder, records, alike)
         with builder.loop(integer(0), length, carried=positions, name="mend", nonempty=True, scalar=True) as loop:
-            values = self.lines.load(builder, line, loop.index)
-            record = self._record(builder, values)
+            emission = Emission(builder)
+            values = self.lines.keyed(emission, line, emission.opaque(loop.index, self.lines.length), self.key)
+            record = self._record(emission, values)
             following = []
             for position, one in zip(loop.carried, alike, strict=True):
                 found = builder.compare("eq", record, one)
@@ -105,13 +124,14 @@ class Record:
         return loop.results
 
 
-def record_of(lines: Lines, key: SortKey) -> Record | None:
-    """The records of lines that are ordered by a key; None where no integer is wide enough."""
+def record_of(lines: Lines, key: SortKey, has: Callable[[str], bool]) -> Record | None:
+    """The records of lines that are ordered by a key, on a target with features; None where none are wide enough."""
     width = key.element_type.bits
+    lanes = lines.lanes(key, has)
     if len(lines.types) == 1 and lines.types[0] is key.element_type and key.canonical:
         plain = key.expression.opcode == "parameter" and not key.partial
-        return Record(lines, key, f"i{max(_LEAST_WIDTH, width)}", 0, alike=not plain)
+        return Record(lines, key, f"i{max(_LEAST_WIDTH, width)}", 0, alike=not plain, lanes=lanes)
     number_bits = 16 if width <= 16 and lines.length <= 1 << 16 else 32
     if width > 32 or lines.length > 1 << 31:
         return None
-    return Record(lines, key, f"i{2 * number_bits}", number_bits, alike=False)
+    return Record(lines, key, f"i{2 * number_bits}", number_bits, alike=False, lanes=lanes)

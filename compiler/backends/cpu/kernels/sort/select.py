@@ -9,8 +9,9 @@ does, so that nearly all of a line costs no more than reading it.
 from __future__ import annotations
 
 from compiler.backends.cpu.kernels.sort.lines import Lines
-from compiler.codegen.index import Emission
-from compiler.codegen.llvm_ir import I1, I64, PTR, Builder, Module, Value, integer, keep_rolled
+from compiler.backends.cpu.kernels.vectors.lanes import at_lane, in_lane, row_lane
+from compiler.codegen.index import Emission, Index
+from compiler.codegen.llvm_ir import I1, I32, I64, Builder, Value, integer
 from compiler.codegen.sort_key import SortKey
 
 _BLOCK = 32
@@ -66,22 +67,15 @@ class Selection:
         """The best records, for one thread."""
         return max(64, 8 * (self.head + self.room))
 
-    def emit(self, module: Module) -> str:
-        """`void insert(ptr best, i64 record)`: put a record where it belongs, and drop the last."""
-        function = module.function(
-            f"{self.lines.kernel.name}.insert", "void", [(PTR, "best"), (I64, "record")], linkage="internal"
-        )
-        builder = Builder(function)
-        best, record = function.arguments
+    def _insert(self, builder: Builder, best: Value, record: Value) -> None:
+        """Put a record where it belongs, and drop the last."""
         new = builder.broadcast(record, self.lanes)
         if self.many:
             self._insert_among_many(builder, best, new, record)
-        else:
-            old = builder.load(self.vector, best, align=8)
-            shifted = builder.shuffle(old, new, [self.lanes, *range(self.lanes - 1)])
-            builder.store(self._pushed(builder, shifted, new, old), best, align=8)
-        builder.ret()
-        return function.name
+            return
+        old = builder.load(self.vector, best, align=8)
+        shifted = builder.shuffle(old, new, [self.lanes, *range(self.lanes - 1)])
+        builder.store(self._pushed(builder, shifted, new, old), best, align=8)
 
     def _pushed(self, builder: Builder, before: Value, new: Value, old: Value) -> Value:
         """What comes where records were, given those before them: the new one at its place, and others one further."""
@@ -109,51 +103,64 @@ class Selection:
         """No record yet."""
         if self.many:
             builder.store(Value(self.vector, "zeroinitializer"), builder.gep(I64, best, integer(-_STEP)), align=8)
-        rolled = keep_rolled(builder.module)
-        with builder.loop(
-            integer(0), integer(self.room), step=self.lanes, name="clear", nonempty=True, metadata=rolled
-        ) as loop:
+        with builder.loop(integer(0), integer(self.room), step=self.lanes, name="clear", nonempty=True) as loop:
             builder.store(Value(self.vector, "splat (i64 -1)"), builder.gep(I64, best, loop.index), align=8)
 
-    def line(self, builder: Builder, insert: str, line: Value, best: Value) -> None:
-        """Select from the line of that number, with the insert function and the thread's workspace."""
+    def line(self, builder: Builder, line: Value, best: Value) -> None:
+        """Select from the line of that number with the thread's workspace."""
         best = builder.gep(I64, best, integer(self.head))
         self._clear(builder, best)
-        rolled = keep_rolled(builder.module, scalar=True)
-        with builder.loop(integer(0), integer(self.count), name="first", nonempty=True, metadata=rolled) as first:
-            builder.call(f"@{insert}", "void", [best, self._record(builder, line, first.index)])
         length = self.lines.length
         start = length - (length - self.count) // _BLOCK * _BLOCK
-        self._examine(builder, insert, line, best, (integer(self.count), integer(start)))
-        with builder.loop(integer(start), integer(length), step=_BLOCK, name="block") as block:
-            limit = builder.cast("trunc", builder.binary("lshr", self._last(builder, best), integer(32)), "i32")
-            stop = builder.add(block.index, integer(_BLOCK))
-            with builder.loop(block.index, stop, carried=[Value(I1, "false")], name="any", nonempty=True) as each:
-                beats = builder.compare("ult", self._key(builder, line, each.index), limit)
-                each.carry(builder.binary("or", each.carried[0], beats))
-            with builder.when(each.results[0], "some"):
-                self._examine(builder, insert, line, best, (block.index, stop))
-        rolled = keep_rolled(builder.module, scalar=True)
-        with builder.loop(integer(0), integer(self.count), name="result", nonempty=True, metadata=rolled) as result:
+        with builder.loop(integer(0), integer(start), name="first", nonempty=True, scalar=True) as first:
+            self._examine(builder, line, best, first.index)
+        with builder.loop(integer(start), integer(length), step=_BLOCK, name="block", scalar=True) as block:
+            limit = builder.cast("trunc", builder.binary("lshr", self._last(builder, best), integer(_KEY_BITS)), I32)
+            word = self._better(builder, line, block.index, limit)
+            count = builder.cast("zext", builder.intrinsic("ctpop.i32", [word]), I64)
+            with builder.loop(integer(0), count, carried=[word], name="better", scalar=True) as each:
+                (left,) = each.carried
+                lowest = builder.intrinsic("cttz.i32", [left, Value(I1, "true")])
+                self._examine(builder, line, best, builder.add(block.index, builder.cast("zext", lowest, I64)))
+                each.carry(builder.binary("and", left, builder.binary("sub", left, integer(1, I32))))
+        with builder.loop(integer(0), integer(self.count), name="result", nonempty=True, scalar=True) as result:
             record = builder.load(I64, builder.gep(I64, best, result.index), align=8)
             number = builder.binary("and", record, integer(0xFFFFFFFF))
             self.lines.store(builder, line, result.index, self.lines.load(builder, line, number))
 
-    def _examine(self, builder: Builder, insert: str, line: Value, best: Value, extent: tuple[Value, Value]) -> None:
-        """Insert those of a part of a line that belong to the best."""
-        with builder.loop(*extent, name="examine", metadata=keep_rolled(builder.module, scalar=True)) as loop:
-            record = self._record(builder, line, loop.index)
-            with builder.when(builder.compare("ult", record, self._last(builder, best)), "better"):
-                builder.call(f"@{insert}", "void", [best, record])
+    def _better(self, builder: Builder, line: Value, first: Value, limit: Value) -> Value:
+        """Which elements of a block have a lesser key than the limit, as bits of a word, the first one's lowest."""
+        if self.lines.has_lanes(self.key):
+            emission = Emission(builder)
+            lane = row_lane(first, _BLOCK, self.lines.length)
+            with in_lane(emission, lane):
+                keys = self._keys(emission, line, at_lane(lane))
+            return builder.emit(I32, f"bitcast {builder.compare('ult', keys, limit)} to {I32}")
+        with builder.loop(
+            integer(0), integer(_BLOCK), carried=[integer(0, I32)], name="each", nonempty=True, scalar=True
+        ) as each:
+            is_less = builder.compare("ult", self._key(builder, line, builder.add(first, each.index)), limit)
+            bit = builder.binary("shl", builder.cast("zext", is_less, I32), builder.cast("trunc", each.index, I32))
+            each.carry(builder.binary("or", each.carried[0], bit))
+        return each.results[0]
+
+    def _examine(self, builder: Builder, line: Value, best: Value, number: Value) -> None:
+        """Insert the element of that number, if it belongs to the best."""
+        record = self._record(builder, line, number)
+        with builder.when(builder.compare("ult", record, self._last(builder, best)), "better"):
+            self._insert(builder, best, record)
 
     def _last(self, builder: Builder, best: Value) -> Value:
         return builder.load(I64, builder.gep(I64, best, integer(self.count - 1)), align=8)
 
     def _key(self, builder: Builder, line: Value, number: Value) -> Value:
-        values = self.lines.load(builder, line, number)
-        bits = self.key.bits(builder, self.key.value(Emission(builder), values))
-        return builder.cast("zext", bits, "i32")
+        emission = Emission(builder)
+        return self._keys(emission, line, emission.opaque(number, self.lines.length))
+
+    def _keys(self, emission: Emission, line: Value, number: Index) -> Value:
+        value = self.key.value(emission, self.lines.keyed(emission, line, number, self.key))
+        return emission.builder.cast("zext", self.key.bits(emission.builder, value), I32)
 
     def _record(self, builder: Builder, line: Value, number: Value) -> Value:
         key = builder.cast("zext", self._key(builder, line, number), I64)
-        return builder.binary("or", builder.binary("shl", key, integer(32)), number)
+        return builder.binary("or", builder.binary("shl", key, integer(_KEY_BITS)), number)

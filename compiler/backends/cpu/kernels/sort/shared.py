@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
 from compiler.backends.cpu.kernels.sort.network import Network
 from compiler.backends.cpu.kernels.sort.record import Record
 from compiler.backends.cpu.kernels.strategy import Functions
-from compiler.codegen import nest
+from compiler.backends.cpu.kernels.vectors.lanes import Counters, Lanes, Loops, Step
+from compiler.codegen import access, nest
+from compiler.codegen.index import Emission
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import I1, I8, Builder, Module, Value, integer
+from compiler.codegen.lane_builder import LaneBuilder
+from compiler.codegen.llvm_ir import I1, I8, Builder, Module, Value, integer, mangled, vector_type
 from compiler.codegen.signature import arguments
 from compiler.codegen.workspace import LINE_BYTES
 
@@ -56,16 +60,17 @@ class Lined:
         """Defines a function that sorts a line; returns what calls it."""
 
         def sort(builder: Builder, line: Value, workspace: Value) -> None:
-            flags = _load(builder, self.record, (line, integer(0), integer(self.record.lines.length)), workspace)
+            flags = _load(builder, self.record, line, nest.all_of(self.record.lines.length), workspace)
             self._sort(builder, line, workspace, flags)
 
         return sort
 
     def _sort(self, builder: Builder, line: Value, records: Value, flags: Sequence[Value]) -> None:
         lines, network, zero = self.record.lines, self.network, integer(0)
+        whole = nest.all_of(lines.length)
         network.pad(builder, records, lines.length, zero)
         network.sort(builder, records, zero, network.whole, zero)
-        _store(builder, self.record, (line, zero, integer(lines.length)), records)
+        _store(builder, self.record, line, whole, records)
         if self.record.alike:
             with builder.when(flags[0], "alike"):
                 self.record.mend(builder, line, records)
@@ -119,7 +124,7 @@ class Shared:
 
     # -- phases -------------------------------------------------------------------------------------------------
     def _builder(self, suffix: str) -> Builder:
-        builder = Builder(begin(self.module, self.kernel, suffix and f".{suffix}"))
+        builder = LaneBuilder(begin(self.module, self.kernel, suffix and f".{suffix}"))
         builder.function.cold = suffix.rstrip("0123456789") in _CALLERS
         self.phases.append(builder.function.name)
         return builder
@@ -156,7 +161,7 @@ class Shared:
         chunk = nest.share(builder, self.lines.length, THREAD, THREADS, align=LINE_BYTES)
         builder.store(integer(0, I8), self._flag(builder, THREAD))
         with self._each(builder) as (line, records):
-            flags = _load(builder, self.record, (line, chunk.start, chunk.stop), records)
+            flags = _load(builder, self.record, line, chunk, records)
             for flag in flags:
                 with builder.when(flag, "flag"):
                     builder.store(integer(1, I8), self._flag(builder, THREAD))
@@ -198,7 +203,7 @@ class Shared:
     def _store(self, builder: Builder) -> None:
         chunk = nest.share(builder, self.lines.length, THREAD, THREADS, align=LINE_BYTES)
         with self._each(builder) as (line, records):
-            _store(builder, self.record, (line, chunk.start, chunk.stop), records)
+            _store(builder, self.record, line, chunk, records)
 
     def _finish(self) -> None:
         """What one thread does alone: lines that are to be mended."""
@@ -215,19 +220,44 @@ class Shared:
         builder.ret()
 
 
-def _load(builder: Builder, record: Record, chunk: tuple[Value, Value, Value], records: Value) -> list[Value]:
-    """Make the records of a chunk (line, from, to); returns whether any may be alike, where that is asked."""
-    line, start, stop = chunk
-    with builder.loop(start, stop, carried=[Value(I1, "false")] * record.alike, name="load") as loop:
-        made, flags = record.load(builder, line, loop.index)
-        builder.store(made, builder.gep(record.type, records, loop.index))
-        loop.carry(*(builder.binary("or", any_, flag) for any_, flag in zip(loop.carried, flags, strict=True)))
-    return loop.results
+def _load(builder: Builder, record: Record, line: Value, chunk: nest.Range, records: Value) -> list[Value]:
+    """Make the records of a chunk; returns whether any may be alike, where that is asked."""
+    emission = Emission(builder)
+
+    def step(counters: Counters, carried: list[Value]) -> list[Value]:
+        made, flags = record.load(emission, line, counters[0])
+        access.write(emission, records, record.stored_as, counters[0], made)
+        if emission.lane and emission.lane.mask:
+            flags = [builder.binary("and", flag, emission.lane.mask) for flag in flags]
+        return [builder.binary("or", any_, flag) for any_, flag in zip(carried, flags, strict=True)]
+
+    none = [Value(I1, "false")] * record.alike
+    return _walk(emission, record.lanes, Loops([chunk], [record.lines.length]), none, step)
 
 
-def _store(builder: Builder, record: Record, chunk: tuple[Value, Value, Value], records: Value) -> None:
+def _store(builder: Builder, record: Record, line: Value, chunk: nest.Range, records: Value) -> None:
     """Write the results of a chunk."""
-    line, start, stop = chunk
-    with builder.loop(start, stop, name="store") as loop:
-        made = builder.load(record.type, builder.gep(record.type, records, loop.index))
-        record.store(builder, line, loop.index, made)
+    emission = Emission(builder)
+
+    def step(counters: Counters, carried: list[Value]) -> list[Value]:
+        made = access.read(emission, records, record.stored_as, counters[0])
+        record.store(emission, line, counters[0], made)
+        return carried
+
+    _walk(emission, record.result_lanes, Loops([chunk], [record.lines.length]), [], step)
+
+
+def _walk(emission: Emission, lanes: Lanes | None, loops: Loops, flags: list[Value], step: Step) -> list[Value]:
+    """Do something for neighbours at a time, or for one element after the other; returns the flags that any set."""
+    builder, (chunk,) = emission.builder, loops.ranges
+    if lanes is None:
+        (length,) = loops.counts
+        with builder.loop(chunk.start, chunk.stop, carried=flags, name="element") as loop:
+            emission.enter()
+            loop.carry(*step([emission.opaque(loop.index, length)], loop.carried))
+            emission.leave()
+        return loop.results
+    lanes = replace(lanes, whole=chunk.unit % lanes.width == 0)
+    none = [integer(0, vector_type(I1, lanes.width)) for _ in flags]
+    (found,) = lanes.carry(emission, loops, [none], step)
+    return [builder.intrinsic(f"vector.reduce.or.{mangled(flag.type)}", [flag], result=I1) for flag in found]

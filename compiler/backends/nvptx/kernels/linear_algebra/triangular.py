@@ -1,7 +1,7 @@
-"""Kernels for triangular matrices: a block for each to be factored, a block or a thread for each right-hand side.
+"""Kernels for triangular matrices: factors by panels or a block for each, systems by squares or a thread for each side.
 
-The factor is made column by column, each by all threads: first what is left of the column, in f64 in the workspace,
-then, behind a barrier that makes the pivot known to all, its quotients.
+In a block of its own a factor is made column by column, each by all threads: first what is left of the column, in f64
+in the workspace, then, behind a barrier that makes the pivot known to all, its quotients.
 """
 
 from __future__ import annotations
@@ -10,28 +10,29 @@ import math
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import Launch
-from compiler.backends.nvptx.kernels.linear_algebra import blocked_cholesky
+from compiler.backends.nvptx.kernels.linear_algebra import blocked_cholesky, blocked_solve
 from compiler.backends.nvptx.kernels.strategy import NOTHING, Given, Kind, Plan, Strategy, planned
-from compiler.backends.nvptx.kernels.teams.tree import power_of_two
 from compiler.backends.strategy import Declined
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, Builder, Module, Value, floating, integer
 from compiler.codegen.signature import arguments
-from compiler.codegen.triangular import SUM, Factorisation, Matrix, Substitution, pivot_root, rest
-from compiler.ir.types import F64
+from compiler.codegen.triangular import Factorisation, Matrix, Substitution, pivot_root, rest
 
 _ZERO = floating(0.0, "double")
 _NAN = floating(math.nan, "double")
-_LARGE, _MANY_MATRICES = 192, 128
-"""Rows from which on one block takes too long for a matrix, unless there are so many matrices."""
-_MANY_SIDES = 8192
-"""Right-hand sides from which on a thread each keeps a GPU busy."""
+_SMALL = 8
+"""Rows up to which a block has a matrix done before a panel is, whose blocks always do 32 columns (by the model)."""
+_MANY_MATRICES, _SMALL_OF_MANY = 128, 32
+"""So many matrices keep a GPU busy, each with a block, and up to so many rows they are done sooner (by the model)."""
+_FEW_UNKNOWNS, _MANY_SIDES = 4, 150
+"""A thread has a right-hand side done before a warp has a square of unknowns where these are few, or where there are so
+many sides times the square of the unknowns, which a thread takes one after the other (by the model)."""
 
 
 def _panels(given: Given) -> Plan | Declined:
     """The plan of panels, whose rest all blocks share."""
     form = Factorisation(given.kernel)
-    if form.size < _LARGE or form.batch >= _MANY_MATRICES:
+    if form.size <= (_SMALL_OF_MANY if form.batch >= _MANY_MATRICES else _SMALL):
         return Declined("matrices are small, or enough of them to keep a GPU busy")
     return blocked_cholesky.plan(given.kernel, form)
 
@@ -93,69 +94,25 @@ def _column(
 def _side_by_thread(given: Given) -> Plan | Declined:
     """The plan of a thread for each right-hand side."""
     form = Substitution(given.kernel)
-    if form.sides < _MANY_SIDES and form.size > grid.WARP:
-        return Declined("there are few right-hand sides, of many unknowns")
+    if form.size > _FEW_UNKNOWNS and form.sides < _MANY_SIDES * form.size**2:
+        return Declined("there are few right-hand sides for so many unknowns")
     return planned(
         lambda module: (grid.for_each(module, given.kernel, form.sides, form.solve),),
         details={"sides": form.sides, "size": form.size},
     )
 
 
-def _side_by_block(given: Given) -> Plan:
-    """The plan of a block for each right-hand side."""
-    form = Substitution(given.kernel)
-    return planned(
-        lambda module: (_solve_by_blocks(module, given.kernel, form),),
-        workspace_bytes=8 * form.sides * form.size,
-        details={"sides": form.sides, "size": form.size},
-    )
+def _squares(given: Given) -> Plan:
+    """The plan of squares of unknowns, one behind the other, in a block for a few right-hand sides."""
+    return blocked_solve.plan(given.kernel, Substitution(given.kernel))
 
 
 TRIANGULAR_SOLVE = Kind(
     (
         NOTHING,
         Strategy("a thread for each side", _side_by_thread),
-        Strategy("a block for each side", _side_by_block),
+        Strategy("squares, a block for a few sides", _squares),
     ),
     Given,
 )
 """Triangular-solve kernels."""
-
-
-def _solve_by_blocks(module: Module, kernel: Kernel, form: Substitution) -> Launch:
-    """A block for each right-hand side: what is left of it, in f64, lies in the workspace, each row with one thread.
-
-    Unknown by unknown, the thread that has the row divides; behind a barrier all take it out of the rows that are left.
-    """
-    threads = min(grid.BLOCK, 2 * power_of_two(form.size - 1))
-    builder = grid.begin(module, kernel, threads, talks=True)
-    side, mine, size = grid.block(builder), grid.thread(builder), integer(form.size)
-    number, column = builder.udivrem(side, integer(form.columns))
-    factor, right, solution = form.matrices(builder, number)
-    left = builder.gep("double", arguments(kernel).workspace, builder.mul(side, size))
-    found = grid.shared_array(builder, f"found.{kernel.name}", F64, 2)
-    with grid.strided(builder, integer(0), size, threads) as row:
-        builder.store(right.load(row, column), builder.gep("double", left, row), align=8)
-    with builder.loop(integer(0), size, name="unknown", nonempty=True) as step:
-        row = step.index if form.is_lower else builder.sub(integer(form.size - 1), step.index)
-        # Two places in turn: one barrier keeps the next unknown from those who still read this one.
-        slot = builder.gep("double", found, builder.binary("and", step.index, integer(1)))
-        owner = builder.binary("and", row, integer(threads - 1))
-        with builder.when(builder.compare("eq", owner, mine), "owner"):
-            value = builder.load("double", builder.gep("double", left, row), align=8)
-            if not form.unit_diagonal:
-                value = builder.binary("fdiv", value, factor.load(row, row))
-            solution.store(row, column, value)
-            builder.store(solution.load(row, column), slot, align=8)
-        grid.barrier(builder)
-        unknown = builder.load("double", slot, align=8)
-        following = builder.add(row, integer(1))
-        ahead = builder.binary("and", builder.sub(mine, following), integer(threads - 1))
-        known = (builder.add(following, ahead), size) if form.is_lower else (mine, row)
-        with builder.loop(*known, step=threads, name="row") as other:
-            address = builder.gep("double", left, other.index)
-            product = builder.binary("fmul", factor.load(other.index, row), unknown, SUM)
-            rest_ = builder.binary("fsub", builder.load("double", address, align=8), product, SUM)
-            builder.store(rest_, address, align=8)
-    builder.ret()
-    return Launch(builder.function.name, form.sides, threads)

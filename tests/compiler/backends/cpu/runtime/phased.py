@@ -22,8 +22,10 @@ def emit_phase(module: Module, name: str, phase: Phase) -> str:
     return function.name
 
 
-def emit_program(module: Module, name: str, phases: list[Phase], chunks: int, *, times: int = 1, work: int = 0) -> None:
-    """A program that runs phases, each of so many chunks, in turn, and all of them again and again."""
+def emit_program(
+    module: Module, name: str, phases: list[Phase], chunks: int, *, most: int = 0, times: int = 1, work: int = 0
+) -> None:
+    """A program that runs phases, each of so many chunks (at most), in turn, and all of them again and again."""
     names = [emit_phase(module, f"{name}.{number}", phase) for number, phase in enumerate(phases)]
     function = module.function(name, "void", [*BASES, ("ptr", "team")])
     *given, team = function.arguments
@@ -32,5 +34,5 @@ def emit_program(module: Module, name: str, phases: list[Phase], chunks: int, *,
     with build.loop(integer(0), integer(times)):
         for phase in names:
             code = Value("ptr", f"@{phase}")
-            build.call(share, "void", [team, code, *given, null, integer(chunks), integer(work)])
+            build.call(share, "void", [team, code, *given, null, *map(integer, (chunks, most or chunks, work))])
     build.ret()

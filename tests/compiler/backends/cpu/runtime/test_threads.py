@@ -51,15 +51,34 @@ def meet(build: Builder, arguments: list[Value]) -> None:
     build.begin("done")
 
 
+def number_of_chunks(build: Builder, arguments: list[Value]) -> None:
+    """Each chunk's cell is how many there are."""
+    cells, _, _, _, chunk, count = arguments
+    build.store(count, build.gep("i64", cells, chunk))
+
+
+def last_late(build: Builder, arguments: list[Value]) -> None:
+    """The last chunk takes some ten times as long as the others."""
+    chunk, count = arguments[-2:]
+    is_last = build.compare("eq", build.add(chunk, integer(1)), count)
+    with build.loop(integer(0), build.select(is_last, integer(1_000_000), integer(100_000)), nonempty=True):
+        build.emit("i64", f"load volatile i64, {arguments[0]}")
+
+
 @pytest.fixture(scope="module")
 def library() -> llvm.Library:
     module = llvm_ir.Module()
     for count in COUNTS:
         emit_program(module, f"rounds{count}", [new_cells, keep_cells], count, times=ROUNDS)
     emit_program(module, "meet", [meet], 2)
+    emit_program(module, "counted", [number_of_chunks], 2, most=4, work=LONG)
+    emit_program(module, "uneven", [last_late], 2, most=4, work=LONG)
     target = llvm.Target.host()
     return llvm.Library(
-        llvm.parse(str(module), target, 1), [*(f"rounds{count}" for count in COUNTS), "meet"], target, 1
+        llvm.parse(str(module), target, 1),
+        [*(f"rounds{count}" for count in COUNTS), "meet", "counted", "uneven"],
+        target,
+        1,
     )
 
 
@@ -106,6 +125,36 @@ def test_no_phase_begins_before_the_last_has_ended(pool: threads.Pool, library: 
 def test_eager_callers_share_every_phase(pool: threads.Pool, library: llvm.Library, count: int) -> None:
     with pool.eager():
         assert run_rounds(pool, library, count, work=0) == padded(count)
+
+
+def run_counted(pool: threads.Pool, library: llvm.Library) -> list[int]:
+    cells = (ctypes.c_int64 * 4)()
+    pool.run(library.address("counted"), ctypes.addressof(cells), 0, 0, threads=2, work=LONG)
+    return list(cells)
+
+
+def held_up(pool: threads.Pool) -> ctypes.c_int64:
+    """How many phases more are cut finely."""
+    return ctypes.c_int64.from_address(pool._library.address("held_up"))
+
+
+def test_phases_are_cut_finely_where_threads_are_held_up(pool: threads.Pool, library: llvm.Library) -> None:
+    held_up(pool).value = 0
+    assert run_counted(pool, library) in [[2, 2, 0, 0], [1, 0, 0, 0]], "1 while the team rests"
+    held_up(pool).value = 1
+    assert run_counted(pool, library) in [[4, 4, 4, 4], [1, 0, 0, 0], [2, 2, 0, 0]]
+    with pool.eager():
+        assert run_counted(pool, library) == [4, 4, 4, 4]
+
+
+def test_who_waits_for_long_is_held_up(pool: threads.Pool, library: llvm.Library) -> None:
+    held_up(pool).value = 0
+    cells = (ctypes.c_int64 * 4)()
+    for _ in range(1000):
+        pool.run(library.address("uneven"), ctypes.addressof(cells), 0, 0, threads=2, work=LONG)
+        if held_up(pool).value:
+            return
+    pytest.fail("the caller waited, and did not notice")
 
 
 def test_short_programs_wake_nobody(pool: threads.Pool, library: llvm.Library) -> None:

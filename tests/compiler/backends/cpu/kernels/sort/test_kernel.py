@@ -151,7 +151,7 @@ def test_a_key_is_the_same_expression_on_both_sides(comparator: str, has_key: bo
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("length", "k"), [(4, 1), (100, 25), (1000, 1), (999, 16), (1031, 33), (256, 64)])
-@pytest.mark.parametrize("element_type", ["f32", "s32", "u8", "bf16", "pred"])
+@pytest.mark.parametrize("element_type", ["f32", "s32", "u8", "s4", "bf16", "pred"])
 def test_the_first_few_are_selected(element_type: str, length: int, k: int) -> None:
     for largest in ("true", "false"):
         check(top_text(element_type, length, k, largest), [values(element_type, (3, length))])

@@ -4,7 +4,7 @@ import pytest
 from graph_nodes import DOUBLE, FLOAT, INT, function, node, types
 
 from compiler.graph import AttributeList, FunctionReference
-from compiler.jit.signatures import (
+from compiler.tf2xla.node_types import (
     attribute_problem,
     called_functions,
     input_types,

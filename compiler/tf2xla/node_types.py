@@ -20,7 +20,7 @@ from compiler.graph import (
     PlaceholderName,
     Tensor,
 )
-from compiler.tf2xla import RECORDS
+from compiler.tf2xla.ops import RECORDS
 from compiler.tf2xla.signature import Port
 
 RESOURCE, VARIANT, STRING = BY_NAME["resource"], BY_NAME["variant"], BY_NAME["string"]

@@ -1,0 +1,97 @@
+"""Computations that instructions run: filled like the entry, only shorter, and ended by what comes of that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.generate.choices import chance, pick
+from compiler.generate.derived import derived
+from compiler.generate.elementwise import takes
+from compiler.generate.scope import Scope
+from compiler.ir.module import Instruction
+from compiler.ir.shape import ArrayShape, Shape, TupleShape
+from compiler.ir.types import ElementType
+from compiler.ops import OPS, Trait, having, narrowing
+
+MOST_ARGUMENTS = 3
+"""Values that a computation is given, beside a counter."""
+MOST_INNER = 5
+"""Instructions of an inner computation."""
+_DERIVED_PERCENT = 80
+"""How often what comes of a computation is made of a value of another shape that was drawn in it."""
+_GIVEN = having(Trait.STRUCTURAL | Trait.GENERATES) - {"tuple"}
+_MIXED = narrowing(Trait.ELEMENTWISE, "convert select clamp complex stochastic-convert")
+"""What has operands of several types, or a result of another: a body of one type has none."""
+_PLAIN = [op for op in OPS.values() if op.elementwise and op.evaluate and not op.required and op.opcode not in _MIXED]
+
+
+def inner_of(scope: Scope, name: str) -> Scope:
+    """A new computation, one level deeper."""
+    return Scope(scope.program, scope.program.computation(name), depth=scope.depth + 1)
+
+
+def fill(scope: Scope) -> None:
+    """A few instructions of any kind."""
+    drawn = 0
+    while scope.choices.more(drawn, MOST_INNER):
+        scope.program.step(scope)
+        drawn += 1
+
+
+def fill_elementwise(scope: Scope) -> None:
+    """A few instructions that look at no dimensions."""
+    space, drawn = scope.program.space, 0
+    allowed = [op for op in _PLAIN if op.opcode in space.opcodes]
+    while allowed and scope.choices.more(drawn, MOST_INNER):
+        drawn += 1
+        value = pick(scope.choices, scope.values[::-1])
+        op = pick(scope.choices, allowed)
+        if space.allows(op.opcode, value.array.element_type) and value.array.element_type in takes(op.opcode):
+            others = [newest(scope, value.array) for _ in range(op.operands[0] - 1)]
+            scope.build(op.opcode, [value, *others])
+
+
+def arguments(scope: Scope, element_type: ElementType) -> list[Instruction]:
+    """One value of the type and perhaps some others."""
+    given = [scope.array(element_type)]
+    while scope.choices.more(len(given), MOST_ARGUMENTS):
+        given.append(pick(scope.choices, scope.values[::-1]))
+    return given
+
+
+def outcome(scope: Scope, shape: Shape) -> Instruction:
+    """A value of a shape that was drawn here, or is made of one that was and that nothing uses."""
+    assert isinstance(shape, ArrayShape)
+    drawn = [value for value in reversed(scope.values) if value.opcode not in _GIVEN and not value.users]
+    alike = [v for v in drawn if (v.array.element_type, v.array.dims) == (shape.element_type, shape.dims)]
+    if alike:
+        return alike[0]
+    made = derived(scope, drawn[0], shape) if drawn and chance(scope.choices, _DERIVED_PERCENT) else None
+    return made or newest(scope, shape)
+
+
+def newest(scope: Scope, shape: Shape) -> Instruction:
+    """A value of a shape, mostly one that is there."""
+    assert isinstance(shape, ArrayShape)
+    found = scope.find(lambda other: (other.element_type, other.dims) == (shape.element_type, shape.dims))
+    return found or scope.fresh(shape)
+
+
+def unpacked(scope: Scope, shape: TupleShape) -> list[Instruction]:
+    """The elements of a computation's one parameter, which is a tuple."""
+    whole = scope.parameter(shape)
+    return [scope.build("get-tuple-element", [whole], index=k) for k in range(len(shape.elements))]
+
+
+def elements(scope: Scope, done: Instruction) -> list[Instruction]:
+    """The arrays that an instruction yields: itself, or the elements of its tuple."""
+    if not isinstance(done.shape, TupleShape):
+        return [done]
+    return [scope.build("get-tuple-element", [done], index=k) for k in range(len(done.shape.elements))]
+
+
+def ended(scope: Scope) -> None:
+    """Make results of the newest values that nothing in a computation uses."""
+    unused: Sequence[Instruction] = [v for v in scope.values if not v.users and v.opcode != "parameter"]
+    results = unused[-MOST_INNER:]
+    scope.computation.root = scope.build("tuple", results) if len(results) > 1 else scope.values[-1]

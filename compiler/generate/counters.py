@@ -1,0 +1,114 @@
+"""What loops count by: up or down, by one or more, in any integers, to a bound that is compared in any way.
+
+Half a dozen passes find out how often a loop iterates, from where it starts, what it adds and what it compares.  What
+they take for granted shows in loops that do not count from 0 by one in s32, above all in those that end where their
+type does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.generate.choices import chance, pick
+from compiler.generate.scope import Scope
+from compiler.ir.module import Instruction
+from compiler.ir.numbers import integer_bounds
+from compiler.ir.shape import ArrayShape
+from compiler.ir.types import S32, ElementType, Kind
+from compiler.ops.build import build
+
+_MOST_TRIPS, _LEAST_UNKNOWN = 4, 2
+"""Iterations of a loop, since each costs the reference a run of its body; and where they are not known, as a loop of
+one is none."""
+_USUAL_PERCENT, _UNKNOWN_PERCENT, _END_PERCENT, _MIRRORED_PERCENT = 50, 60, 40, 25
+"""How often a counter is the usual one; how often it starts from what nobody knows; how often it ends where its type
+does; how often the bound comes first in the comparison."""
+_STEPS, _FARTHEST, _LEAST_BITS = (1, 2, 3, 5), 5, 8
+_RISING, _FALLING = ("LT", "LE", "NE"), ("GT", "GE", "NE")
+_MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE"}
+_CLOSED = ("LE", "GE")
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """A piece of a loop's state: what it starts from, what is added to it, and while it compares how to what.
+
+    Attributes:
+        start: before the loop, in the computation that the loop is in.
+        step: what each iteration adds.
+        direction: of the comparison.
+        bound: what it is compared with.
+        mirrored: whether the bound comes first.
+        trips: iterations, or one more.
+    """
+
+    start: Instruction
+    step: int
+    direction: str
+    bound: int
+    mirrored: bool
+    trips: int
+
+    @property
+    def element_type(self) -> ElementType:
+        """The integers that are counted in."""
+        return self.start.array.element_type
+
+    def goes_on(self, scope: Scope, number: Instruction) -> Instruction:
+        """Whether there is another iteration."""
+        pair = [number, scope.constant(self.bound, self.element_type)]
+        if self.mirrored:
+            return build(scope.computation, "compare", pair[::-1], direction=_MIRRORED[self.direction])
+        return build(scope.computation, "compare", pair, direction=self.direction)
+
+    def following(self, scope: Scope, number: Instruction) -> Instruction:
+        """The number of the next iteration."""
+        if self.step < 0 and self.element_type.kind is Kind.UNSIGNED:
+            return build(scope.computation, "subtract", [number, scope.constant(-self.step, self.element_type)])
+        pair = [number, scope.constant(self.step, self.element_type)]
+        return build(scope.computation, "add", pair[::-1] if self.mirrored else pair)
+
+
+def counter(scope: Scope, trips: int = 0) -> Counter:
+    """A counter of so many iterations, or of a few; where it starts from 0 or 1 by an input there is one less."""
+    is_known = not chance(scope.choices, _UNKNOWN_PERCENT)
+    trips = trips or scope.choices.integer(0 if is_known else _LEAST_UNKNOWN, _MOST_TRIPS)
+    if not chance(scope.choices, _USUAL_PERCENT):
+        kind, size = pick(scope.choices, _kinds(scope)), pick(scope.choices, _STEPS)
+        low, high = integer_bounds(kind)
+        if size * (trips + 1) + 2 * _FARTHEST <= high - low:
+            return _any_counter(scope, kind, size, trips, is_known=is_known)
+    return Counter(_start(scope, S32, 0, is_known=is_known), 1, "LT", trips, mirrored=False, trips=trips)
+
+
+def _kinds(scope: Scope) -> list[ElementType]:
+    types = [t for t in scope.program.element_types if t.is_integer and t.bits >= _LEAST_BITS]
+    return [t for t in types if ("and", t.name) not in scope.program.space.banned] or [S32]
+
+
+def _any_counter(scope: Scope, kind: ElementType, size: int, trips: int, *, is_known: bool) -> Counter:
+    """A counter that goes up or down by so many, perhaps to the very end of its type."""
+    sign = 1 if chance(scope.choices, 60) else -1
+    low, high = integer_bounds(kind)
+    # By an input it starts one further up, so its way is longer where it goes down.
+    way = size * (trips + (not is_known))
+    if chance(scope.choices, _END_PERCENT):
+        first = high - way if sign > 0 else low + way
+    else:
+        first = max(low, -_FARTHEST) + scope.choices.integer(0, _FARTHEST) + (way if sign < 0 else 0)
+    directions = (_RISING if sign > 0 else _FALLING)[: 1 if not trips else 3 if is_known else 2]
+    direction = pick(scope.choices, directions)
+    slack = scope.choices.integer(0, size - 1) if trips and direction != "NE" else 0
+    bound = first + sign * (size * trips - slack - (direction in _CLOSED))
+    mirrored = chance(scope.choices, _MIRRORED_PERCENT)
+    start = _start(scope, kind, first, is_known=is_known)
+    return Counter(start, sign * size, direction, bound, mirrored=mirrored, trips=trips)
+
+
+def _start(scope: Scope, kind: ElementType, first: int, *, is_known: bool) -> Instruction:
+    """What a loop counts from: a number, or that or the next by an input, so that nobody knows the iterations."""
+    number = scope.constant(first, kind)
+    if is_known:
+        return number
+    more = scope.build("and", [scope.unknown(ArrayShape(kind, ())), scope.constant(1, kind)])
+    return more if not first else scope.build("add", [more, number])

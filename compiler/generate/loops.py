@@ -1,0 +1,226 @@
+"""Recipe of loops: of any counter, over state that changes places, row by row as scans go, or until no element goes on.
+
+What frontends make of loops is of few forms: a counter and a state; a scan, which takes a row of one array and fills a
+row of another in each iteration; and a loop that ends when no element of an array has anything left to do.  Passes look
+for just these, and what they take for granted shows near them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from compiler.generate import bodies
+from compiler.generate.choices import chance, permutation, pick, subset
+from compiler.generate.combining import ORDERED, combiners, running
+from compiler.generate.counters import Counter, counter
+from compiler.generate.elementwise import spread, takes
+from compiler.generate.recipe import NUMBERS
+from compiler.generate.scope import Scope
+from compiler.ir.module import Computation, Instruction
+from compiler.ir.shape import ArrayShape, TupleShape
+from compiler.ir.types import PRED, ElementType
+from compiler.ops.build import build, parameter
+
+_MANY_TRIPS = 40
+"""Iterations of a loop over elementwise ops, which is one kernel: more than are unrolled (32)."""
+_PLAIN_PERCENT, _MANY_PERCENT, _CHAINED_PERCENT = 40, 25, 30
+"""How often a loop is one of elementwise ops; of these, how often it has many iterations; how often one follows
+another."""
+_ALIKE_PERCENT, _LEAST_ALIKE, _JOINED_PERCENT = 40, 2, 30
+"""How often a state has several values of one shape, and how many at least; how often new values join old ones."""
+_EXCHANGED_PERCENT, _MOVED_PERCENT, _REPEATED_PERCENT, _OLD_PERCENT = 35, 75, 25, 70
+"""How often values of a state change places; how many of them do; how often one takes two places; how often it is the
+old one."""
+_ROWS_PERCENT, _BACKWARDS_PERCENT, _ASKING_PERCENT, _STAYING_PERCENT = 25, 30, 15, 75
+"""How often a loop goes through rows, and how often from the last on; how often it asks whether any element goes on,
+and how often the others then stay as they are."""
+
+
+class _Loop(NamedTuple):
+    """What a loop is made of: its counter, the state that it computes, and the rows that it takes and fills."""
+
+    counter: Counter
+    carried: list[Instruction]
+    rows: list[Instruction]
+
+    @property
+    def size(self) -> int:
+        """How many values of the state come before the rows."""
+        return 1 + len(self.carried)
+
+
+def loop(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    """A loop, and the values of its state behind it."""
+    carried = _carried(scope, element_type)
+    # Loops of elementwise ops alone are written out, or turned inside out where they iterate too often for that.
+    is_plain = chance(scope.choices, _PLAIN_PERCENT)
+    is_long = is_plain and chance(scope.choices, _MANY_PERCENT)
+    counted = counter(scope, _MANY_TRIPS if is_long else 0)
+    made = _Loop(counted, carried, _rows(scope, carried[0], counted))
+    state = scope.build("tuple", [counted.start, *carried, *made.rows])
+    bound = _bound(scope, carried[0])
+    condition = _condition(scope, made, state.shape, bound)
+    body = _body(scope, made, state.shape, is_plain=is_plain, bound=bound)
+    done = scope.build(opcode, [state], condition=condition, body=body)
+    return bodies.elements(scope, done)[-1]
+
+
+def _carried(scope: Scope, element_type: ElementType) -> list[Instruction]:
+    """The state of a loop: as arguments are, or several values that may take each other's places on the way round."""
+    if not chance(scope.choices, _ALIKE_PERCENT):
+        return bodies.arguments(scope, element_type)
+    first = scope.array(element_type)
+    alike = [first]
+    while len(alike) < _LEAST_ALIKE or scope.choices.more(len(alike), bodies.MOST_ARGUMENTS + 1):
+        alike.append(scope.like(first.array, beside=alike[-1]))
+    return alike
+
+
+# -- elements that go on --------------------------------------------------------------------------------------------
+def _bound(scope: Scope, value: Instruction) -> float | None:
+    """Now and then what the elements of a value are compared with, to see whether they go on; None of other loops."""
+    kind = value.array.element_type
+    is_able = kind in ORDERED and not kind.is_complex and kind is not PRED
+    if not is_able or not value.array.size or not chance(scope.choices, _ASKING_PERCENT):
+        return None
+    return scope.choices.integer(1, 8)
+
+
+def _go_on(scope: Scope, value: Instruction, bound: float) -> Instruction:
+    """Which elements of a value go on."""
+    limits = spread(scope, scope.constant(bound, value.array.element_type), value.array)
+    return build(scope.computation, "compare", [value, limits], direction="LT")
+
+
+def _any(scope: Scope, flags: Instruction) -> Instruction:
+    """Whether any of some truth values is true."""
+    made, shape = scope.program.computation("any"), ArrayShape(PRED, ())
+    made.root = build(made, "or", [parameter(made, number, shape) for number in range(2)])
+    every = tuple(range(flags.array.rank))
+    return build(scope.computation, "reduce", [flags, scope.constant(0, PRED)], dimensions=every, to_apply=made)
+
+
+def _condition(scope: Scope, made: _Loop, shape: object, bound: float | None) -> Computation:
+    assert isinstance(shape, TupleShape)
+    inner = bodies.inner_of(scope, "condition")
+    computation = inner.computation
+    state = parameter(computation, 0, shape)
+    number = build(computation, "get-tuple-element", [state], index=0)
+    goes_on = made.counter.goes_on(inner, number)
+    if bound is not None:
+        value = build(computation, "get-tuple-element", [state], index=1)
+        goes_on = build(computation, "and", [goes_on, _any(inner, _go_on(inner, value, bound))])
+    computation.root = goes_on
+    return computation
+
+
+# -- rows --------------------------------------------------------------------------------------------
+def _rows(scope: Scope, value: Instruction, counted: Counter) -> list[Instruction]:
+    """Now and then an array whose rows a loop takes, and one whose rows it fills, as many as it iterates or nearly."""
+    count = max(1, counted.trips + pick(scope.choices, (0, 0, 1, -1)))
+    dims = (count, *value.array.dims)
+    if not chance(scope.choices, _ROWS_PERCENT) or not scope.fits([2, *dims]):
+        return []
+    shape = ArrayShape(value.array.element_type, dims)
+    return [scope.like(shape), spread(scope, scope.small_constant(shape.element_type), shape)]
+
+
+def _at(scope: Scope, made: _Loop, number: Instruction) -> list[Instruction]:
+    """Where the row of an iteration begins."""
+    first = number
+    if chance(scope.choices, _BACKWARDS_PERCENT):
+        last = scope.constant(made.rows[0].array.dims[0] - 1, number.array.element_type)
+        first = build(scope.computation, "subtract", [last, number])
+    zero = scope.constant(0, number.array.element_type)
+    return [first, *[zero] * (made.rows[0].array.rank - 1)]
+
+
+def _take(scope: Scope, rows: Instruction, at: Sequence[Instruction]) -> Instruction:
+    sizes = (1, *rows.array.dims[1:])
+    row = build(scope.computation, "dynamic-slice", [rows, *at], dynamic_slice_sizes=sizes)
+    return scope.build("reshape", [row], shape=rows.array.with_dims(sizes[1:]))
+
+
+def _fill(scope: Scope, rows: Instruction, value: Instruction, at: Sequence[Instruction]) -> Instruction:
+    row = build(scope.computation, "reshape", [value], shape=value.array.with_dims((1, *value.array.dims)))
+    return build(scope.computation, "dynamic-update-slice", [rows, row, *at])
+
+
+# -- bodies --------------------------------------------------------------------------------------------
+def _body(scope: Scope, made: _Loop, shape: object, *, is_plain: bool, bound: float | None) -> Computation:
+    assert isinstance(shape, TupleShape)
+    body = bodies.inner_of(scope, "body")
+    number, *state = bodies.unpacked(body, shape)
+    present, rows = state[: made.size - 1], state[made.size - 1 :]
+    at = _at(body, made, number) if rows else []
+    if rows:
+        _take(body, rows[0], at)
+    if is_plain:
+        bodies.fill_elementwise(body)
+    elif chance(scope.choices, _CHAINED_PERCENT):
+        _chained(body, pick(scope.choices, present))
+    else:
+        bodies.fill(body)
+    following = _following(body, present)
+    if bound is not None:
+        following = _staying(body, following, present, bound)
+    if rows:
+        rows = [rows[0], _fill(body, rows[1], following[0], at)]
+    body.computation.root = body.build("tuple", [made.counter.following(body, number), *following, *rows])
+    return body.computation
+
+
+def _staying(
+    scope: Scope, following: list[Instruction], present: Sequence[Instruction], bound: float
+) -> list[Instruction]:
+    """The next state, in which mostly what does not go on is as it was."""
+    flags, made = _go_on(scope, present[0], bound), list(following)
+    for place, (new, old) in enumerate(zip(following, present, strict=True)):
+        if old.array.dims == flags.array.dims and chance(scope.choices, _STAYING_PERCENT):
+            made[place] = scope.build("select", [flags, new, old])
+    return made
+
+
+def _chained(scope: Scope, value: Instruction) -> None:
+    """A few kernels in a row that keep the shape: what lies between two of them is in memory for as long."""
+    banned, array, drawn = scope.program.space.banned, value.array, 0
+    opcodes = ["reverse", "reduce-window"] if array.element_type in ORDERED else ["reverse"]
+    allowed = [opcode for opcode in opcodes if array.rank and (opcode, array.element_type.name) not in banned]
+    while allowed and scope.choices.more(drawn, bodies.MOST_INNER):
+        drawn += 1
+        if pick(scope.choices, allowed) == "reverse":
+            value = scope.build("reverse", [value], dimensions=tuple(subset(scope.choices, range(array.rank), 60)))
+        else:
+            value = running(scope, value)
+
+
+def _following(scope: Scope, state: Sequence[Instruction]) -> list[Instruction]:
+    """The next state of a loop: new values, joined to the present ones or, now and then, those exchanged."""
+    found = [bodies.outcome(scope, value.array) for value in state]
+    if chance(scope.choices, _JOINED_PERCENT):
+        found = [_joined(scope, new, old) for new, old in zip(found, state, strict=True)]
+    if chance(scope.choices, _EXCHANGED_PERCENT):
+        _exchange(scope, found, state)
+    return found
+
+
+def _exchange(scope: Scope, found: list[Instruction], state: Sequence[Instruction]) -> None:
+    """Let some values go to other places of their shape: in another order, or one to several of them."""
+    for shape in dict.fromkeys(value.array for value in state):
+        positions = [number for number, value in enumerate(state) if value.array == shape]
+        moved = subset(scope.choices, positions, _MOVED_PERCENT)
+        sources = [positions[k] for k in permutation(scope.choices, len(positions))]
+        is_one = chance(scope.choices, _REPEATED_PERCENT)
+        values = state if chance(scope.choices, _OLD_PERCENT) else list(found)
+        for position, source in zip(positions, sources, strict=True):
+            if position in moved:
+                found[position] = values[sources[0] if is_one else source]
+
+
+def _joined(scope: Scope, new: Instruction, old: Instruction) -> Instruction:
+    """Both as one, as loops accumulate; the new one where nothing joins such values."""
+    kind, banned = old.array.element_type, scope.program.space.banned
+    joining = combiners(kind) if kind in NUMBERS else ()
+    opcodes = [opcode for opcode in joining if (opcode, kind.name) not in banned and kind in takes(opcode)]
+    return scope.build(pick(scope.choices, opcodes), [new, old]) if opcodes else new

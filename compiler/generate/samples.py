@@ -1,0 +1,140 @@
+"""Small programs at random, a dozen to a module: a few instructions in a row, each in any form, on few elements.
+
+What an instruction makes of values at its own edges, and what a rewrite makes of two in a row, shows best where they
+stand alone: in a large program few values are such, and what becomes of them hides the rest.  Rewrites look for two or
+three of a kind, such as what only moves elements, which among all opcodes hardly ever meet: so most modules have a
+theme.  In the others every opcode has its turn, with what rewrites look for before and behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from compiler.generate.choices import Choices, chance, pick
+from compiler.generate.exhaustive import COMMON, Packing, space_of
+from compiler.generate.sharing import share
+from compiler.generate.table import FAMILIES, RECIPES, step
+from compiler.ir.module import Module
+from compiler.ir.types import TYPES
+from compiler.ops import Trait, having
+
+_OTHERS = {"concatenate", "custom-call", "fusion", "map", "pad", "rng-bit-generator", "set-dimension-size"}
+_MUCH = _OTHERS | having(
+    Trait.ACCUMULATES | Trait.ORDERS | Trait.INDEXED | Trait.PRODUCT | Trait.MOVES | Trait.CONTROL | Trait.ALGORITHM
+)
+_TURNS = sorted([*RECIPES, *(opcode for opcode in RECIPES if opcode in _MUCH for _ in range(2))])
+"""Opcodes, those that most kernels and rewrites are for several times."""
+_MOVES = "transpose broadcast reshape reverse slice pad concatenate"
+_THEMES = tuple(
+    (weight, tuple(opcodes.split()))
+    for weight, opcodes in (
+        (5, f"{_MOVES} transpose transpose broadcast bitcast dot dot"),
+        (3, "add subtract multiply divide negate maximum minimum abs power select compare convert clamp"),
+        (1, "and or xor not shift-left shift-right-logical shift-right-arithmetic remainder mulhi popcnt select"),
+        (
+            2,
+            "gather scatter dynamic-slice dynamic-update-slice dynamic-update-slice iota concatenate slice select sort",
+        ),
+        (2, f"reduce reduce reduce-window scan select-and-scatter topk sort multiply {_MOVES}"),
+        (2, f"dot dot convolution ragged-dot scaled-dot add maximum convert {_MOVES}"),
+        (2, "while while conditional call map fusion tuple add dynamic-update-slice reduce"),
+        (1, "custom-call cholesky triangular-solve fft batch-norm-training batch-norm-grad batch-norm-inference"),
+    )
+)
+"""Opcodes that meet, some of them more often, and how often they do."""
+_ANY_THEME = 5  # the weight of all opcodes
+_SIZE = 12
+"""Programs of a sample: as many instructions as a drawn program has by chance (chosen)."""
+_CUBES = ((3, 3, 3), (2, 2, 2, 2), (4, 4), (3, 3, 3), (5, 5, 5))
+_BASES = (
+    (2, 3, 4), (3, 3, 3), (5,), (4, 4), (17,), (2, 2, 2, 2), (1, 6), (3, 1, 5), (33,), (9, 7), (16, 5), (130,), (),
+)  # fmt: skip
+"""Dimensions that all differ or are all the same, of size 1, and on both sides of the edges of vectors."""
+_PARAMETERS = (0, 4, 1 << 10)
+"""How many values a module takes besides those that its programs begin with: where there are few, constants stand
+beside them."""
+_BEFORE_PERCENT, _BEHIND_PERCENT, _ALIKE_PERCENT, _ANY_PERCENT = 45, 55, 25, 30
+"""How often an instruction stands on another one, and how often one on it; how often that is of the same opcode, or
+family, and how often of any."""
+_LENGTHS, _CUBIC_PERCENT, _AGAIN_PERCENT = (2, 3, 3, 4), 60, 25
+"""How many instructions of a theme stand in a row; how often they begin with dimensions that are all the same; how
+often two of an opcode follow one another."""
+_SELDOM_PERCENT = 15
+"""How often a program is on one of the types that are seldom drawn."""
+
+
+def sample(
+    choices: Choices,
+    name: str,
+    element_types: Sequence[str],
+    banned: frozenset[tuple[str, str]] = frozenset(),
+    seldom: Sequence[str] = (),
+) -> Module | None:
+    """A module of a dozen small programs.
+
+    Args:
+        choices: which programs they are.
+        name: of the module.
+        element_types: those that the programs are on.
+        banned: opcodes on types that must not be drawn.
+        seldom: types that few of them are on.
+
+    Returns:
+        The module; None where no program came of anything.
+    """
+    space = replace(
+        space_of([*element_types, *seldom], banned),
+        newest_percent=85,
+        guard_percent=30,
+        cube_percent=20,
+        edge_percent=40,
+        extreme_percent=5,
+        most_parameters=pick(choices, _PARAMETERS),
+    )
+    packing, theme = Packing(name, space, step), _theme(choices)
+    for _ in range(_SIZE):
+        opcodes = _of_theme(choices, theme) if theme else _in_a_row(choices)
+        types = seldom if seldom and chance(choices, _SELDOM_PERCENT) else element_types
+        kinds = [kind for kind in sorted(types) if TYPES[kind] in RECIPES[opcodes[0]].element_types]
+        base = pick(choices, _CUBES if theme and chance(choices, _CUBIC_PERCENT) else _BASES)
+        packing.chain(opcodes, TYPES[pick(choices, kinds or sorted(types))], base, choices)
+    module = packing.finish()
+    if module is not None:
+        share(module, choices)
+    return module
+
+
+def _theme(choices: Choices) -> tuple[str, ...]:
+    """Opcodes that meet in a module, or none, where all do."""
+    return pick(
+        choices,
+        [
+            (),
+        ]
+        * _ANY_THEME
+        + [opcodes for weight, opcodes in _THEMES for _ in range(weight)],
+    )
+
+
+def _of_theme(choices: Choices, theme: Sequence[str]) -> list[str]:
+    """Opcodes in a row."""
+    found = [pick(choices, theme)]
+    for _ in range(pick(choices, _LENGTHS) - 1):
+        found.append(found[-1] if chance(choices, _AGAIN_PERCENT) else pick(choices, theme))
+    return found
+
+
+def _in_a_row(choices: Choices) -> list[str]:
+    """An opcode, and what it stands on and what on it."""
+    opcode = pick(choices, _TURNS)
+    before = [_beside(choices, opcode)] if chance(choices, _BEFORE_PERCENT) else []
+    behind = [_beside(choices, opcode)] if chance(choices, _BEHIND_PERCENT) else []
+    return [*before, opcode, *behind]
+
+
+def _beside(choices: Choices, opcode: str) -> str:
+    if chance(choices, _ALIKE_PERCENT):
+        family = next(family for family in FAMILIES if opcode in family)
+        return opcode if chance(choices, 50) else pick(choices, sorted(family))
+    return pick(choices, sorted(RECIPES) if chance(choices, _ANY_PERCENT) else sorted(COMMON))

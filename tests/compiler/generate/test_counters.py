@@ -1,0 +1,54 @@
+"""Loops iterate as often as their counters say, wherever these start, go and end."""
+
+import pytest
+
+from compiler.generate.choices import RandomChoices
+from compiler.generate.counters import counter
+from compiler.generate.scope import Program, Scope, Space
+from compiler.ir.module import Computation, Module
+from compiler.ir.numbers import integer_bounds
+
+GOES_ON = {"LT": int.__lt__, "LE": int.__le__, "GT": int.__gt__, "GE": int.__ge__, "NE": int.__ne__}
+
+
+def drawn(seed):
+    module = Module("m")
+    module.entry = module.add_computation(Computation("main"))
+    space = Space(frozenset(), frozenset({"s8", "u8", "s32", "u64"}))
+    return counter(Scope(Program(RandomChoices(seed), space, module, lambda _: None), module.entry, depth=0))
+
+
+def numbers(found, first):
+    """What a loop counts, from a number on, that behind the last included."""
+    while GOES_ON[found.direction](first, found.bound):
+        yield first
+        first += found.step
+    yield first
+
+
+def known(start):
+    """The number that a loop surely starts from, and whether it may be the next one."""
+    if start.opcode == "constant":
+        return int(start.literal.array), False
+    return (int(start.operands[1].literal.array) if start.opcode == "add" else 0), True
+
+
+@pytest.mark.parametrize("seed", range(0, 300, 50))
+def test_a_counter_ends_in_time_and_within_its_type(seed):
+    for number in range(seed, seed + 50):
+        found = drawn(number)
+        low, high = integer_bounds(found.element_type)
+        first, is_open = known(found.start)
+        for start in (first, first + 1) if is_open else (first,):
+            counted = list(numbers(found, start))
+            assert low <= min(counted) <= max(counted) <= high
+            assert low <= found.bound <= high
+            assert abs(len(counted) - 1 - found.trips) <= is_open
+
+
+def test_counters_go_both_ways_in_all_integers_and_to_the_ends_of_them():
+    found = [drawn(seed) for seed in range(300)]
+    assert {one.direction for one in found} == set(GOES_ON)
+    assert {one.element_type.name for one in found} == {"s8", "u8", "s32", "u64"}
+    ends = [integer_bounds(one.element_type) for one in found]
+    assert any(list(numbers(one, known(one.start)[0]))[-1] in end for one, end in zip(found, ends, strict=True))
