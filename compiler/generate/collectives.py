@@ -6,7 +6,7 @@ devices might never come to them, and the others would wait for ever.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,10 +59,15 @@ def _in_halves(scope: Scope, opcode: str, element_type: ElementType) -> Instruct
     return scope.build(f"{whole}-done", [start])
 
 
-def _drawn(
-    scope: Scope, opcode: str, element_type: ElementType
-) -> tuple[Instruction, ArrayShape, dict[str, Any]] | None:
+class _Exchange(NamedTuple):
     """What is exchanged, what comes of it, and how."""
+
+    value: Instruction
+    shape: ArrayShape
+    attributes: dict[str, Any]
+
+
+def _drawn(scope: Scope, opcode: str, element_type: ElementType) -> _Exchange | None:
     devices = scope.program.devices
     if devices > 1 and scope.depth:
         return None
@@ -86,7 +91,7 @@ def _drawn(
         return None
     dims[along] = dims[along] * size if opcode == "all-gather" else dims[along]
     dims[along] = dims[along] // size if opcode == "reduce-scatter" else dims[along]
-    return (value, value.array.with_dims(tuple(dims)), attributes) if scope.fits(dims) else None
+    return _Exchange(value, value.array.with_dims(tuple(dims)), attributes) if scope.fits(dims) else None
 
 
 def _ragged(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:

@@ -77,10 +77,17 @@ def _matrix(scope: Scope, kind: ElementType, *, is_square: bool = False, percent
     return _given(scope, ArrayShape(kind, (*batches(scope), rows, columns)))
 
 
-def _sizes(matrix: Instruction) -> tuple[tuple[int, ...], int, int]:
-    """The batch of matrices, and their rows and columns."""
+class _Sizes(NamedTuple):
+    """The sizes of a batch of matrices, and of each."""
+
+    batch: tuple[int, ...]
+    rows: int
+    columns: int
+
+
+def _sizes(matrix: Instruction) -> _Sizes:
     *batch, rows, columns = matrix.array.dims
-    return tuple(batch), rows, columns
+    return _Sizes(tuple(batch), rows, columns)
 
 
 def _info(matrix: Instruction) -> ArrayShape:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler.expansion.expression import Expression
 from compiler.ir.attributes import PaddingDimension
@@ -115,23 +116,31 @@ def _plan_of(operation: Operation, sizes: tuple[int, ...]) -> tuple[list[_Cut], 
     is_known = all(operation.library.value(operation[name]) is not None for name in names[:2])
     strides = operation.integers("strides")
     begin, end = (operation.integers(name) if is_known else (0,) * len(strides) for name in names[:2])
-    rows = list(zip(begin, end, strides, strict=True))
+    rows = list(map(_Index, begin, end, strides))
     return _planned(operation, sizes, rows, _cut if is_known else _cut_there)
 
 
-def _cut_there(operation: Operation, size: int, row: tuple[int, int, int], number: int, *, drops: bool) -> _Cut:
+class _Index(NamedTuple):
+    """What one index of a strided slice says."""
+
+    begin: int
+    end: int
+    step: int
+
+
+def _cut_there(operation: Operation, size: int, row: _Index, number: int, *, drops: bool) -> _Cut:
     """What one index takes of a dimension where it is known at run time only."""
     if drops:
         operation.require(size, "it takes an element of a dimension that has none")
         return _Cut(0, 1, 1, drops=True, at=number)
     is_open = all(operation.attribute(f"{name}_mask") >> number & 1 for name in ("begin", "end"))
-    if not is_open or row[2] != 1:
+    if not is_open or row.step != 1:
         raise operation.not_constant("begin")
     return _Cut(0, size, 1, drops=False)
 
 
 def _planned(
-    operation: Operation, sizes: tuple[int, ...], rows: list[tuple[int, int, int]], cut_of: Callable[..., _Cut]
+    operation: Operation, sizes: tuple[int, ...], rows: list[_Index], cut_of: Callable[..., _Cut]
 ) -> tuple[list[_Cut], list[int]]:
     """What is taken of each dimension, and the sizes of the result."""
     masks = {name: operation.attribute(f"{name}_mask") for name in ("ellipsis", "new_axis", "shrink_axis")}
@@ -145,7 +154,7 @@ def _planned(
     spelled = len(rows) - new - len(ellipses)
     operation.require(spelled <= len(sizes), lambda: f"{spelled} indices are more than {list(sizes)} has dimensions")
     if not ellipses:
-        rows = [*rows, (0, 0, 1)]
+        rows = [*rows, _Index(0, 0, 1)]
         ellipses = [len(rows) - 1]
     plan: list[_Cut] = []
     dims: list[int] = []
@@ -163,7 +172,7 @@ def _planned(
     return plan, dims
 
 
-def _cut(operation: Operation, size: int, row: tuple[int, int, int], number: int, *, drops: bool) -> _Cut:
+def _cut(operation: Operation, size: int, row: _Index, number: int, *, drops: bool) -> _Cut:
     """What one index takes of a dimension."""
     begin, end, step = row
     operation.require(step, f"the step of index {number} is 0")

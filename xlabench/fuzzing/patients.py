@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -74,14 +74,21 @@ def examine(case: Case) -> None:
         self_check.check(module, inputs, np.random.default_rng(case.number), is_tame=is_tame)
 
 
-def _patients(case: Case) -> Iterator[tuple[Any, list[Any], bool]]:
-    """Programs with inputs, and whether they are single operations on tame numbers."""
+class _Patient(NamedTuple):
+    """A program with inputs, and whether it is a single operation on tame numbers."""
+
+    module: Any
+    inputs: list[Any]
+    is_tame: bool
+
+
+def _patients(case: Case) -> Iterator[_Patient]:
     is_asked = not case.number % CASES_EVERY and compiler.device_count(case.module) == 1
     if is_asked and _elements(case.module) <= _MOST_OF_CASE:
         _, inputs = case.calls[case.number % len(case.calls)]
-        yield case.module, inputs, False
+        yield _Patient(case.module, inputs, is_tame=False)
     if not case.number % ROUTINES_EVERY and (module := routine(case.number // ROUTINES_EVERY)) is not None:
-        yield module, make_inputs(module, np.random.default_rng(case.number), "tame"), True
+        yield _Patient(module, make_inputs(module, np.random.default_rng(case.number), "tame"), is_tame=True)
     turn, left = divmod(case.number, OPERATIONS_EVERY)
     if left:
         return
@@ -91,7 +98,8 @@ def _patients(case: Case) -> Iterator[tuple[Any, list[Any], bool]]:
         module = operation(number)
         if module is not None:
             kind = "tame" if number % 2 else kinds[number // 2 % len(kinds)]
-            yield module, make_inputs(module, np.random.default_rng(number), kind), kind == "tame"
+            inputs = make_inputs(module, np.random.default_rng(number), kind)
+            yield _Patient(module, inputs, is_tame=kind == "tame")
 
 
 def _elements(module: Any) -> int:

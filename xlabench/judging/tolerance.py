@@ -19,7 +19,7 @@ and a result that needs it is undecided, not right.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -29,14 +29,22 @@ DType = np.dtype[Any]
 Array = NDArray[Any]
 finfo: Any = ml_dtypes.finfo  # knows NumPy's own floats as well; untyped
 
-# element type -> (rtol, epsilons of the array's magnitude in atol, smallest subnormals in atol)
-_BOUNDS: dict[str, tuple[float, float, float]] = {
-    "float64": (1e-12, 32, 4),
-    "float32": (1e-5, 32, 4),
-    "float16": (4 * 2.0**-10, 4, 4),
-    "bfloat16": (4 * 2.0**-7, 2, 4),
-    "complex128": (1e-12, 32, 4),
-    "complex64": (1e-5, 32, 4),
+
+class _Bound(NamedTuple):
+    """A default: the relative bound, and the absolute one as epsilons of the array's magnitude and as subnormals."""
+
+    rtol: float
+    epsilons: float
+    subnormals: float
+
+
+_BOUNDS = {
+    "float64": _Bound(1e-12, 32, 4),
+    "float32": _Bound(1e-5, 32, 4),
+    "float16": _Bound(4 * 2.0**-10, 4, 4),
+    "bfloat16": _Bound(4 * 2.0**-7, 2, 4),
+    "complex128": _Bound(1e-12, 32, 4),
+    "complex64": _Bound(1e-5, 32, 4),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from compiler.expansion.expression import Expression, concatenate, iota
 from compiler.ir.attributes import PaddingDimension
@@ -115,6 +116,21 @@ def _depth_to_space(operation: Operation) -> Expression:
     return made.transpose(0, 3, 1, 2) if is_turned else made
 
 
+class _Steps(NamedTuple):
+    """Patches along one dimension: elements of each, how far apart both are, how many, and the edges."""
+
+    side: int
+    stride: int
+    rate: int
+    count: int
+    padding: tuple[int, int]
+
+    def cut(self, number: int) -> tuple[int, int, int]:
+        """Where the elements of that number of all patches are: first, beyond the last, step."""
+        first = number * self.rate
+        return (first, first + (self.count - 1) * self.stride + 1, self.stride) if self.count else (0, 0, 1)
+
+
 def _patches(operation: Operation) -> Expression:
     """Every patch's elements along the channels, by rows, columns, and channels of the image."""
     x = operation["images"]
@@ -126,19 +142,13 @@ def _patches(operation: Operation) -> Expression:
         is_same = operation.attribute("padding") == b"SAME"
         count = -(-size // stride) if is_same else max(0, (size - reach) // stride + 1)
         total = max(0, (count - 1) * stride + reach - size) if is_same else 0
-        plans.append((side, stride, rate, count, (total // 2, total - total // 2)))
+        plans.append(_Steps(side, stride, rate, count, (total // 2, total - total // 2)))
     rows, columns = plans
-    x = _padded(x, [(0, 0), rows[4], columns[4], (0, 0)])
-
-    def cut(plan: tuple[int, int, int, int, tuple[int, int]], number: int) -> tuple[int, int, int]:
-        _, stride, rate, count, _ = plan
-        first = number * rate
-        return (first, first + (count - 1) * stride + 1, stride) if count else (0, 0, 1)
-
+    x = _padded(x, [(0, 0), rows.padding, columns.padding, (0, 0)])
     pieces = [
-        x.slice((0, x.dims[0]), cut(rows, row), cut(columns, column), (0, x.dims[3]))
-        for row in range(rows[0])
-        for column in range(columns[0])
+        x.slice((0, x.dims[0]), rows.cut(row), columns.cut(column), (0, x.dims[3]))
+        for row in range(rows.side)
+        for column in range(columns.side)
     ]
     return concatenate(pieces, 3)
 

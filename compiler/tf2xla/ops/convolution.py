@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from compiler.expansion.expression import Expression
 from compiler.ir.attributes import ConvolutionDimensions, WindowDimension
@@ -18,8 +18,15 @@ from compiler.tf2xla.record import Record, record, table
 from compiler.tf2xla.windows import Along, Layout, layout_of, numbers_of, windows
 
 
-def _planned(operation: Operation, image: Sequence[int], kernel: Sequence[int]) -> tuple[Layout, list[Along], int]:
-    """Dimensions, windows, and in how many groups channels are."""
+class _Plan(NamedTuple):
+    """Dimensions, a window along each that is spatial, and in how many groups channels are."""
+
+    layout: Layout
+    windows: list[Along]
+    groups: int
+
+
+def _planned(operation: Operation, image: Sequence[int], kernel: Sequence[int]) -> _Plan:
     layout = layout_of(operation, image)
     rank = len(image)
     operation.require(len(kernel) == rank, lambda: f"its filter must have {rank} dimensions, not {list(kernel)}")
@@ -28,7 +35,7 @@ def _planned(operation: Operation, image: Sequence[int], kernel: Sequence[int]) 
     channels, own = image[layout.channel], kernel[-2]
     fits = own > 0 and channels % own == 0 and kernel[-1] % max(channels // own, 1) == 0
     operation.require(fits, lambda: f"{channels} channels do not go with a filter of the sizes {list(kernel)}")
-    return layout, plan, channels // own
+    return _Plan(layout, plan, channels // own)
 
 
 def _labels(layout: Layout, kernel_in: int, kernel_out: int) -> ConvolutionDimensions:

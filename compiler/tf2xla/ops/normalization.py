@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from compiler.expansion.expression import Expression, combiner
 from compiler.ir.attributes import WindowDimension
@@ -18,11 +19,18 @@ from compiler.tf2xla.record import Lower, Record, record, table
 from compiler.tf2xla.windows import layout_of
 
 
-def _channels(operation: Operation, x: Expression) -> tuple[int, tuple[int, ...], float]:
-    """Where channels are, the other dimensions, and how many elements each channel has."""
+class _Channels(NamedTuple):
+    """The dimension of channels, the others, and how many elements each channel has."""
+
+    channel: int
+    others: tuple[int, ...]
+    count: float
+
+
+def _channels(operation: Operation, x: Expression) -> _Channels:
     channel = layout_of(operation, x.dims).channel
     others = tuple(axis for axis in range(len(x.dims)) if axis != channel)
-    return channel, others, math.prod(x.dims[axis] for axis in others)
+    return _Channels(channel, others, math.prod(x.dims[axis] for axis in others))
 
 
 def _sum(x: Expression, axes: Sequence[int]) -> Expression:

@@ -8,7 +8,7 @@ matrices.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,14 @@ Floats = NDArray[np.float32]
 Integers = NDArray[np.int32]
 _STEPS = 1024  # of the kernel's table of cubic weights
 _F32 = np.float32
+
+
+class _Between(NamedTuple):
+    """For each new element the two that it lies between, and the weight of the second."""
+
+    low: Integers
+    high: Integers
+    weight: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +66,13 @@ class _Along:
         nearest: Integers = np.clip(whole, 0, self.size - 1).astype(np.int32)
         return nearest
 
-    def linear(self) -> tuple[Integers, Integers, Floats]:
-        """The two elements that each lies between, and the weight of the second."""
+    def linear(self) -> _Between:
+        """Between which elements each lies."""
         at = self.coordinates()
         first = np.floor(at)
         low = np.clip(first, 0, self.size - 1).astype(np.int32)
         high = np.clip(first + 1, 0, self.size - 1).astype(np.int32)
-        return low, high, (at - first).astype(np.float32)
+        return _Between(low, high, (at - first).astype(np.float32))
 
     def cubic(self) -> tuple[Integers, Floats]:
         """The four elements around each, and their weights; with centres, what lies outside has none."""

@@ -6,6 +6,7 @@ The kernels on CPUs refuse a place that is out of range.  Compiled code leaves i
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -19,13 +20,23 @@ from compiler.tf2xla.record import Lower, Record, record, table
 from compiler.tf2xla.scattering import depth_of, scattered
 
 Start = Callable[[ElementType], complex]
-_COMBINED: dict[str, tuple[str, Start, str, str]] = {
-    "Sum": ("add", lambda _: 0, "numbers", "index int16"),
-    "Prod": ("multiply", lambda _: 1, "numbers", "index"),
-    "Max": ("maximum", lambda kind: _finite(kind)[0], "reals", "index"),
-    "Min": ("minimum", lambda kind: _finite(kind)[1], "reals", "index"),
+
+
+class _Combined(NamedTuple):
+    """How the elements of a segment are combined, what of none, and for which types of elements and indices."""
+
+    opcode: str
+    start: Start
+    types: str
+    indices: str
+
+
+_COMBINED = {
+    "Sum": _Combined("add", lambda _: 0, "numbers", "index int16"),
+    "Prod": _Combined("multiply", lambda _: 1, "numbers", "index"),
+    "Max": _Combined("maximum", lambda kind: _finite(kind)[0], "reals", "index"),
+    "Min": _Combined("minimum", lambda kind: _finite(kind)[1], "reals", "index"),
 }
-"""How the elements of a segment are combined, what of none, and for which types of elements and indices."""
 
 
 def _finite(kind: ElementType) -> tuple[complex, complex]:

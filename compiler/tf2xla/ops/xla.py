@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from compiler.expansion import matrices
 from compiler.expansion.expression import Expression, concatenate, element
@@ -145,12 +145,21 @@ def _random_bits(operation: Operation) -> Sequence[Expression]:
     return [Expression(element(drawn, number)) for number in (0, 1)]
 
 
-def _matrices(operation: Operation) -> tuple[Expression, tuple[int, ...], int, int]:
+class _Matrices(NamedTuple):
+    """Matrices in one batch, the sizes of the batch before, and of each."""
+
+    x: Expression
+    outer: tuple[int, ...]
+    rows: int
+    columns: int
+
+
+def _matrices(operation: Operation) -> _Matrices:
     x = operation["a"]
     fits = len(x.dims) >= 2 and 0 not in x.dims
     operation.require(fits, lambda: f"it takes matrices, not arrays of the sizes {list(x.dims)}")
     outer, (rows, columns) = x.dims[:-2], x.dims[-2:]
-    return x.to(in_f32(x.type)).reshape(math.prod(outer), rows, columns), outer, rows, columns
+    return _Matrices(x.to(in_f32(x.type)).reshape(math.prod(outer), rows, columns), outer, rows, columns)
 
 
 def _eigen(operation: Operation) -> Sequence[Expression]:

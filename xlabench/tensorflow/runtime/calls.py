@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from compiler.tf import Function, FunctionReference, Graph, Node, PlaceholderName, output_names
 from xlabench.tensorflow.runtime import executor, plan
@@ -19,13 +19,21 @@ from xlabench.tensorflow.runtime.steps import Plan
 Run = Callable[[Sequence[Any]], Sequence[Any]]
 
 
-def body_of(
-    function: Function, reference: FunctionReference, library: Mapping[str, Function]
-) -> tuple[Graph, list[str], list[str]]:
+class FunctionBody(NamedTuple):
+    """A function as a graph, and the names of its arguments' nodes and of its results'."""
+
+    graph: Graph
+    entries: list[str]
+    exits: list[str]
+
+
+def body_of(function: Function, reference: FunctionReference, library: Mapping[str, Function]) -> FunctionBody:
     """A function as a graph, with an `_Arg` for each argument and a `_Retval` for each result.
 
-    Returns:
-        The graph, the names of the arguments' nodes and those of the results'.
+    Args:
+        function: what is called.
+        reference: how: with which attributes.
+        library: the functions that it may call.
     """
     taken = {node.name for node in function.nodes}
     arguments = {one.name: _free(f"_arg_{one.name}", taken) for one in function.inputs}
@@ -54,7 +62,7 @@ def body_of(
         for one in function.outputs
     ]
     graph = Graph([*entries, *nodes, *exits], list(library.values()))
-    return graph, [one.name for one in entries], [one.name for one in exits]
+    return FunctionBody(graph, [one.name for one in entries], [one.name for one in exits])
 
 
 def _free(name: str, taken: set[str]) -> str:
