@@ -22,7 +22,13 @@ _LIKENESS = 0.6
 
 
 def did_you_mean(word: str, known: Iterable[str], likeness: float = _LIKENESS) -> str:
-    """The end of a message about a word that is none of those known: the nearest of them, if any is as like as that."""
+    """The end of a message about a word that is none of those known: the nearest of them, if any is as like as that.
+
+    Args:
+        word: what was written.
+        known: what there is.
+        likeness: how alike a word must be, from 0 to 1.
+    """
     candidates = list(known)[:_MOST_COMPARED]
     near = difflib.get_close_matches(word[:_LONGEST_WORD], candidates, 3, likeness)
     return f"; did you mean {' or '.join(near)}?" if near else ""

@@ -172,6 +172,13 @@ def decide(
 
     `machine` and `cpu` are those of `compile_ahead`, for what would be decided on another CPU than this one; a GPU is
     named by the options.  Raises what `compile` does.
+
+    Args:
+        module_or_text: the program; a module stays as it is.
+        backend: a name of `BACKENDS`.
+        options: levels, threads, passes and the like.
+        machine: x86_64 or aarch64, empty for this machine.
+        cpu: one of LLVM's names, empty for what runs on every such machine.
     """
     if machine and backend != "cpu":
         raise InputError(f"back end {backend!r} has no CPU to be told of; give an architecture")
@@ -197,6 +204,13 @@ def compile_ahead(
     default the module's, becomes that of the function.  The function takes and gives what a compiled program does, on
     one thread; arrays of sizes known at run time only have their bounds, and the sizes are s32 parameters and results
     behind the others.  Raises what `compile` does.
+
+    Args:
+        module_or_text: the program; a module stays as it is.
+        machine: x86_64 or aarch64.
+        cpu: one of LLVM's names, empty for what runs on every such machine.
+        options: levels, passes and the like.
+        name: what the function is called, by default as the module.
     """
     target, phases = target_for(machine, cpu), Phases()
     module = _lower(_read(module_or_text, options, phases), "cpu", options, phases)

@@ -159,7 +159,7 @@ def check_addressable(module: Module) -> None:
     """Refuse a module with an array that has more bytes than an index can count, for whichever machine it is."""
     for instruction in module.instructions():
         for shape in leaves(instruction.shape):
-            if isinstance(shape, ArrayShape) and shape.size_bytes > _MOST_BYTES:
+            if shape.size_bytes > _MOST_BYTES:
                 reason = f"{instruction.name} takes {shape.size_bytes} bytes, more than 2^63 - 1; use smaller shapes"
                 raise UnsupportedError(f"module {module.name}", "this compiler", reason)
 

@@ -20,6 +20,11 @@ def report(error: BaseException, program: str, arguments: Sequence[str]) -> tupl
     """Keep the traceback of an error in a file; returns what to say, in three lines, and the file's name.
 
     Where no file can be written the traceback is part of what is said, and the name is empty.
+
+    Args:
+        error: what was raised.
+        program: the command.
+        arguments: what it was given.
     """
     summary = traceback.format_exception_only(error)[-1].strip().partition("\n")[0]
     trace = "".join(traceback.format_exception(error))

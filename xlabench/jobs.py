@@ -97,6 +97,12 @@ def evaluated(
     """Ask a worker for an evaluation; returns how it ended, and the results where it has left some to compare.
 
     A process whose memory was written over may answer all the same: results that cannot be read are a crash.
+
+    Args:
+        worker: who is asked.
+        arguments: those of the job.
+        timeout_s: seconds that it has.
+        job: the job, `evaluate` unless it is another.
     """
     outcome = worker.run(job, arguments, timeout_s=timeout_s)
     if outcome.ending != "answered" or "proven" in outcome.value:

@@ -16,7 +16,14 @@ _SHOWN_WORST = 3
 
 
 def of_answer(engine: str, variant: Variant, outcome: Outcome, judgement: Judgement) -> Verdict:
-    """What an answer is worth: the judgement, unless the engine did what no engine may."""
+    """What an answer is worth: the judgement, unless the engine did what no engine may.
+
+    Args:
+        engine: its spec.
+        variant: which program, or form of it, was run.
+        outcome: how the process ended.
+        judgement: what was said of its results.
+    """
     value, comparison = outcome.value, judgement.comparison
     message = "\n".join(filter(None, [_describe(judgement), value["ran"]]))
     verdict, message = of_calls(value["changed_inputs"], value["flaky"], judgement.verdict, message)

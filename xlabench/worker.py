@@ -135,6 +135,12 @@ class Worker:
         """Run one job to its end, whatever that is; a worker that died or hung is replaced for the next.
 
         The time is for all of the job, or begins anew with each stage that it says.
+
+        Args:
+            job: the function, as `module:name`.
+            arguments: its arguments, which JSON can hold.
+            timeout_s: seconds after which the process is ended.
+            is_for_each_stage: whether each stage of the job has as long.
         """
         stage = _STARTING
         try:

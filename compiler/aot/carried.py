@@ -64,7 +64,14 @@ class Carried:
 
 
 def lower_with_graph(graph: Graph, feeds: Mapping[str, Any], fetches: Sequence[str], name: str = "graph") -> Lowered:
-    """Lower a graph as `lower` does, to a module that carries it; raises as that does."""
+    """Lower a graph as `lower` does, to a module that carries it; raises as that does.
+
+    Args:
+        graph: the graph.
+        feeds: shapes or values, by name.
+        fetches: names of outputs.
+        name: what the module is called.
+    """
     lowered = lower(graph, feeds, fetches, name)
     endpoints = ((text, endpoint(text)) for text, feed in feeds.items() if isinstance(feed, np.ndarray))
     known = {source.node: feeds[text] for text, source in endpoints if source and text not in lowered.inputs}

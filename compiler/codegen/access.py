@@ -21,7 +21,15 @@ _SHORT_STRIDE = 8
 
 
 def read(emission: Emission, pointer: Value, element_type: ElementType, index: Index, metadata: str = "") -> Value:
-    """The element at an index of an array at `pointer`, in the form in which it is computed with."""
+    """The element at an index of an array at `pointer`, in the form in which it is computed with.
+
+    Args:
+        emission: where code is emitted, with what is known there.
+        pointer: where the array begins.
+        element_type: of its elements.
+        index: of the element.
+        metadata: of the load, as LLVM has it.
+    """
     builder, lane = emission.builder, emission.lane
     storage = element.storage_type(element_type)
     start = lane.start(index) if lane else None
@@ -115,7 +123,15 @@ def _gather(emission: Emission, addresses: Value, storage: str, size: int) -> Va
 
 
 def write(emission: Emission, pointer: Value, element_type: ElementType, index: Index, value: Value) -> None:
-    """Store an element at an index of an array at `pointer`; lanes must be neighbours there."""
+    """Store an element at an index of an array at `pointer`; lanes must be neighbours there.
+
+    Args:
+        emission: where code is emitted, with what is known there.
+        pointer: where the array begins.
+        element_type: of its elements.
+        index: of the element.
+        value: the element, in the form in which it is computed with.
+    """
     builder, lane = emission.builder, emission.lane
     storage, size = element.storage_type(element_type), element_type.size_bytes
     start = lane.start(index) if lane else None

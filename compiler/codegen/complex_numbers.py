@@ -57,7 +57,13 @@ def taken_apart(builder: Builder, values: Iterable[Value]) -> list[Value]:
 
 
 def put_together(builder: Builder, values: Iterable[Value], types: Iterable[str]) -> list[Value]:
-    """Values of these types from the parts that they were taken apart into."""
+    """Values of these types from the parts that they were taken apart into.
+
+    Args:
+        builder: where code is emitted.
+        values: their parts.
+        types: of the values.
+    """
     left = iter(values)
     return [pair(builder, next(left), next(left)) if type_[0] == "{" else next(left) for type_ in types]
 

@@ -91,7 +91,13 @@ def loaded(builder: Builder, element_type: ElementType, stored: Value) -> Value:
 
 
 def stored(builder: Builder, element_type: ElementType, value: Value) -> Value:
-    """A value in the form in which it lies in memory; a bf16 or f16 one has been rounded, so nothing is lost."""
+    """A value in the form in which it lies in memory; a bf16 or f16 one has been rounded, so nothing is lost.
+
+    Args:
+        builder: where code is emitted.
+        element_type: of the element.
+        value: the element, in the form in which it is computed with.
+    """
     if element_type.kind is Kind.PRED:
         return builder.cast("zext", value, I8)
     if element_type is BF16:
@@ -105,7 +111,13 @@ def stored(builder: Builder, element_type: ElementType, value: Value) -> Value:
 
 
 def to_bits(builder: Builder, element_type: ElementType, value: Value) -> Value:
-    """The bits of a value, in an integer of exactly the type's width."""
+    """The bits of a value, in an integer of exactly the type's width.
+
+    Args:
+        builder: where code is emitted.
+        element_type: of the value.
+        value: as it is computed with.
+    """
     if element_type.kind is Kind.PRED:
         return value
     bits = builder.cast("bitcast", stored(builder, element_type, value), f"i{8 * element_type.size_bytes}")
@@ -113,7 +125,13 @@ def to_bits(builder: Builder, element_type: ElementType, value: Value) -> Value:
 
 
 def from_bits(builder: Builder, element_type: ElementType, bits: Value) -> Value:
-    """The value whose bits those are."""
+    """The value whose bits those are.
+
+    Args:
+        builder: where code is emitted.
+        element_type: of the value.
+        bits: an integer of exactly the type's width.
+    """
     if element_type.kind is Kind.PRED:
         return bits
     opcode = "sext" if element_type.is_signed else "zext"
@@ -157,7 +175,11 @@ def constant(element_type: ElementType, value: object) -> Value:
 def round_to(builder: Builder, element_type: ElementType, value: Value, *, arithmetic: bool = False) -> Value:
     """Round a computed value to the precision of its type, wrap it to its width; nothing where it has them already.
 
-    `arithmetic` says that it is a sum, a product, a quotient or a function of numbers of the type.
+    Args:
+        builder: where code is emitted.
+        element_type: of the result.
+        value: as it was computed.
+        arithmetic: whether it is a sum, a product, a quotient or a function of numbers of the type.
     """
     if element_type is F16:
         return builder.cast("fpext", builder.cast("fptrunc", value, "half"), "float")

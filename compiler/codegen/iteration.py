@@ -21,7 +21,13 @@ def results(kernel: Kernel, numbers: Sequence[int]) -> list[tuple[int, Value]]:
 
 
 def row_written(form: Iteration, iteration: Elemental, number: int) -> Index:
-    """The row of an array that an iteration writes."""
+    """The row of an array that an iteration writes.
+
+    Args:
+        form: the loop.
+        iteration: values inside its body.
+        number: which of its state's arrays is written.
+    """
     rows = form.initial[number].array.dims[0]
     (index,) = start_indices(iteration, form.starts(number)[:1], [rows - 1])
     return iteration.emission.opaque(iteration.emission.value(index), rows)
@@ -30,7 +36,15 @@ def row_written(form: Iteration, iteration: Elemental, number: int) -> Index:
 def store_in_row(
     form: Iteration, emission: Emission, result: tuple[int, Value], at: tuple[Index, Index], value: Value
 ) -> None:
-    """Store the element at a place of a row."""
+    """Store the element at a place of a row.
+
+    Args:
+        form: the loop.
+        emission: where code is emitted, with what is known there.
+        result: the number of a piece of the state, and where it goes.
+        at: the row, and the index in it.
+        value: the element.
+    """
     number, output = result
     row, position = at
     store(emission, form.initial[number].array, value, output, row.times(math.prod(form.dims)) + position)

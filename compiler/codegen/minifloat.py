@@ -109,7 +109,13 @@ def _as_half(element_type: ElementType) -> _AsHalf | None:
 
 
 def decode(builder: Builder, element_type: ElementType, byte: Value) -> Value:
-    """The float that a byte stands for."""
+    """The float that a byte stands for.
+
+    Args:
+        builder: where code is emitted.
+        element_type: of the byte.
+        byte: the bits.
+    """
     form = _as_half(element_type)
     if form is not None and not _CONVERTING_HALVES.isdisjoint(builder.module.features):
         value = _by_half(builder, element_type, form, byte)
@@ -146,7 +152,13 @@ def _looked_up(builder: Builder, element_type: ElementType, byte: Value) -> Valu
 
 
 def encode(builder: Builder, element_type: ElementType, value: Value) -> Value:
-    """The byte of the nearest value of the type."""
+    """The byte of the nearest value of the type.
+
+    Args:
+        builder: where code is emitted.
+        element_type: of the byte.
+        value: a float.
+    """
     known = builder.function.codes.get((value.name, element_type.name))
     if known is not None:
         return known
@@ -178,7 +190,13 @@ def encode(builder: Builder, element_type: ElementType, value: Value) -> Value:
 
 
 def rounded(builder: Builder, element_type: ElementType, value: Value) -> Value:
-    """The nearest value of the type, as a float."""
+    """The nearest value of the type, as a float.
+
+    Args:
+        builder: where code is emitted.
+        element_type: whose values there are.
+        value: a float.
+    """
     if (value.name, element_type.name) in builder.function.codes:
         return value
     return decode(builder, element_type, encode(builder, element_type, value))

@@ -59,7 +59,14 @@ Rule = Callable[[Values, Instruction, Indices], Value]
 
 
 def buffer_leaf(emission: Emission, pointer: Value, shape: ArrayShape, metadata: str = "") -> Leaf:
-    """A leaf that lies row-major at `pointer`."""
+    """A leaf that lies row-major at `pointer`.
+
+    Args:
+        emission: where code is emitted, with what is known there.
+        pointer: where the array begins.
+        shape: its shape.
+        metadata: of its loads, as LLVM has it.
+    """
 
     def leaf(indices: Indices) -> Value:
         return access.read(emission, pointer, shape.element_type, linear(indices, shape.dims), metadata)

@@ -99,6 +99,12 @@ def plan(module: Module, parameters: Sequence[tuple[str, str]], sizes: Sequence[
     """Cut each group of that many elements where the body takes its index apart.
 
     `parameters` are those of the kernel, so that the body finds its pointers in the scratch function too.
+
+    Args:
+        module: where the body is emitted on trial, and thrown away.
+        parameters: of the function that it will stand in.
+        sizes: elements of each group.
+        body: what is done for each of them.
     """
     emission = Emission(scratch(module, parameters))
     variables = [Variable(Value("i64", f"%scratch.{number}"), size) for number, size in enumerate(sizes)]
@@ -197,7 +203,13 @@ def without_tiny_loops(group: LoopNest) -> LoopNest:
 
 
 def coordinates(emission: Emission, index: Index, dims: Sequence[int]) -> tuple[Index, ...]:
-    """A linear index taken apart into one index per dimension."""
+    """A linear index taken apart into one index per dimension.
+
+    Args:
+        emission: where divisions are emitted that remain.
+        index: the linear index.
+        dims: the dimensions.
+    """
     return tuple(reshape(emission, (index,), (math.prod(dims),), dims))
 
 
@@ -279,7 +291,15 @@ def loops(
 
 
 def share(builder: Builder, count: int, thread: Value, threads: Value, *, align: int = 1) -> Range:
-    """A thread's share of `count` iterations, cut at multiples of `align`."""
+    """A thread's share of `count` iterations, cut at multiples of `align`.
+
+    Args:
+        builder: where code is emitted.
+        count: iterations of all threads.
+        thread: the number of this one.
+        threads: how many there are.
+        align: multiples at which shares end.
+    """
     blocks = -(-count // align)
 
     def cut(number: Value) -> Value:

@@ -55,7 +55,13 @@ class RowValues:
         return [values.value(target, at) for target in self.rows.targets(phase)]
 
     def combine(self, phase: Phase, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
-        """Apply each reduction of a phase to its accumulator."""
+        """Apply each reduction of a phase to its accumulator.
+
+        Args:
+            phase: whose reductions they are.
+            left: the accumulators, in the order of their elements.
+            right: what comes behind them.
+        """
         return [
             elemental.apply(self.emission, reduce.attributes["to_apply"], [a, b], flags=REASSOCIATE)[0]
             for reduce, a, b in zip(phase.reduces, left, right, strict=True)

@@ -69,7 +69,13 @@ def row_dimension(kernel: Kernel) -> int | None:
 
 
 def copy_element(kernel: Kernel, emission: Emission, at: Index) -> None:
-    """Copy the element of every operand at a linear index to its result."""
+    """Copy the element of every operand at a linear index to its result.
+
+    Args:
+        kernel: the scatter.
+        emission: where code is emitted, with what is known there.
+        at: the linear index.
+    """
     operands = _operands(kernel.roots[0]).operands
     values = elemental_of(kernel, emission)
     indices = nest.coordinates(emission, at, operands[0].array.dims)
@@ -163,7 +169,14 @@ def batch_of(kernel: Kernel) -> list[int]:
 
 
 def combined(kernel: Kernel, emission: Emission, at: tuple[Index, ...], window: Index) -> Callable[[Value], Value]:
-    """What one element of the only operand becomes by the window of that number, if that covers it."""
+    """What one element of the only operand becomes by the window of that number, if that covers it.
+
+    Args:
+        kernel: the scatter.
+        emission: where code is emitted, with what is known there.
+        at: the element's indices.
+        window: the number of the window.
+    """
     builder, (scatter,) = emission.builder, kernel.roots
     (source,) = _operands(scatter).updates
     values, sizes = elemental_of(kernel, emission), batch_of(kernel)
@@ -201,7 +214,13 @@ def combined(kernel: Kernel, emission: Emission, at: tuple[Index, ...], window: 
 
 
 def index_of(kernel: Kernel, emission: Emission, window: Index) -> Value:
-    """The index of a window by its number, as an i64, where windows lie in one dimension and have one index each."""
+    """The index of a window by its number, as an i64, where windows lie in one dimension and have one index each.
+
+    Args:
+        kernel: the scatter.
+        emission: where code is emitted, with what is known there.
+        window: its number.
+    """
     indices = _operands(kernel.roots[0]).indices
     at = [window]
     if indices.array.rank > 1:

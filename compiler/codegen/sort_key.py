@@ -72,7 +72,13 @@ def _operand(parameter: Instruction) -> int:
 
 
 def ordered(builder: Builder, element_type: ElementType, bits: Value) -> Value:
-    """The bits of a value, or of a vector, as unsigned integers that order alike; floats in total order."""
+    """The bits of a value, or of a vector, as unsigned integers that order alike; floats in total order.
+
+    Args:
+        builder: where code is emitted.
+        element_type: of the value.
+        bits: those of a value, or of a vector of them.
+    """
     width = element_type.bits
 
     def literal(number: int) -> Value:
@@ -87,7 +93,13 @@ def ordered(builder: Builder, element_type: ElementType, bits: Value) -> Value:
 
 
 def restored(builder: Builder, element_type: ElementType, bits: Value) -> Value:
-    """The bits of a value out of what `ordered` made of them."""
+    """The bits of a value out of what `ordered` made of them.
+
+    Args:
+        builder: where code is emitted.
+        element_type: of the value.
+        bits: what `ordered` gave.
+    """
     width = element_type.bits
     sign = integer(1 << (width - 1), bits.type)
     if element_type.is_float:

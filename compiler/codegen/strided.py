@@ -61,7 +61,14 @@ class StridedReads:
 
 
 def find(scratch: Builder, kernel: Kernel, group: nest.LoopNest, side: int) -> StridedReads | None:
-    """The accesses that go across, where both loops have at least `side` iterations; `scratch` is thrown away."""
+    """The accesses that go across, where both loops have at least `side` iterations; `scratch` is thrown away.
+
+    Args:
+        scratch: where code may be emitted that is thrown away.
+        kernel: the loop.
+        group: how it is walked.
+        side: the least iterations of both loops.
+    """
     loops = group.loops
     innermost = len(loops) - 1
     if len(loops) < 2 or min(max(loops[:-1]), loops[-1]) < side:

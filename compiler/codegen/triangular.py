@@ -43,7 +43,15 @@ class Matrix:
 
 
 def matrix(builder: Builder, kernel: Kernel, pointer: Value, dims: tuple[int, int], number: Value) -> Matrix:
-    """The row-major matrix of that number in a batch that lies at a pointer."""
+    """The row-major matrix of that number in a batch that lies at a pointer.
+
+    Args:
+        builder: where code is emitted.
+        kernel: whose elements' type it has.
+        pointer: where the batch begins.
+        dims: rows and columns.
+        number: of the matrix in the batch.
+    """
     rows, columns = dims
     element_type = _real(kernel)
     type_ = element.storage_type(element_type)
@@ -69,7 +77,14 @@ def pivot_root(builder: Builder, rest: Value) -> Value:
 
 
 def rest(start: Value, factor: Matrix, row: Value, column: Value) -> Value:
-    """An element of a matrix less the product of two rows of its factor, up to the column."""
+    """An element of a matrix less the product of two rows of its factor, up to the column.
+
+    Args:
+        start: the element of the matrix.
+        factor: the factor as far as it is there.
+        row: of the element.
+        column: of the element, and how many terms there are.
+    """
     builder = factor.builder
     with builder.loop(integer(0), column, carried=[start], name="sum") as loop:
         left, right = factor.load(row, loop.index), factor.load(column, loop.index)

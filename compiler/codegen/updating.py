@@ -19,7 +19,13 @@ def shape_of(kernel: Kernel) -> ArrayShape:
 
 
 def write_element(kernel: Kernel, emission: Emission, at: Index) -> None:
-    """Compute the element of the update at a linear index, and store it where it goes."""
+    """Compute the element of the update at a linear index, and store it where it goes.
+
+    Args:
+        kernel: the update.
+        emission: where code is emitted, with what is known there.
+        at: the linear index.
+    """
     (root,) = kernel.roots
     operand, update, *starts = root.operands
     values = elemental_of(kernel, emission)

@@ -45,6 +45,11 @@ def interpret_devices(
 
     Devices are numbered `replica * num_partitions + partition`.  A host has the queues that infeed, outfeed and host
     transfers of its device work on.
+
+    Args:
+        module: the program.
+        inputs: a list for each device.
+        hosts: a host for each device, which has the queues of infeed and outfeed.
     """
     module = unified(module)
     grid = Grid.of(module)

@@ -65,7 +65,14 @@ def simplify_attributes(module: Module, instruction_ids: Sequence[InstructionId]
 
 
 def with_attribute(module: Module, instruction_id: InstructionId, name: str, value: Any) -> Edited | None:
-    """One attribute of an instruction has another value; None where a shape cannot follow."""
+    """One attribute of an instruction has another value; None where a shape cannot follow.
+
+    Args:
+        module: the program, which stays as it is.
+        instruction_id: which instruction.
+        name: the attribute.
+        value: what it is to be.
+    """
     draft = Draft.of(module)
     for instruction in draft.find([instruction_id]):
         instruction.attributes[name] = value

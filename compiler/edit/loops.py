@@ -112,6 +112,11 @@ def go_on(module: Module, instruction_id: InstructionId, trip_count: int) -> Edi
     """A loop that iterates so often by truth values in place of what its condition looks at; None where that is needed.
 
     They stand in a queue: each iteration takes the first and puts the one that ends the loop behind the others.
+
+    Args:
+        module: the program, which stays as it is.
+        instruction_id: the loop.
+        trip_count: how often.
     """
     draft = Draft.of(module)
     loop = _Loop.at(draft, instruction_id)
@@ -138,7 +143,13 @@ def go_on(module: Module, instruction_id: InstructionId, trip_count: int) -> Edi
 
 
 def write_out(module: Module, instruction_id: InstructionId, trip_count: int) -> Edited | None:
-    """So many iterations of a loop in its place, with what they hand on taken apart."""
+    """So many iterations of a loop in its place, with what they hand on taken apart.
+
+    Args:
+        module: the program, which stays as it is.
+        instruction_id: the loop.
+        trip_count: how many iterations.
+    """
     draft = Draft.of(module)
     loop = next(draft.find([instruction_id]), None)
     if loop is None or loop.opcode != "while":

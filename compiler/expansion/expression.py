@@ -158,7 +158,14 @@ def number(computation: Computation, value: complex, element_type: ElementType) 
 
 
 def iota(computation: Computation, element_type: ElementType, dims: Sequence[int], along: int = 0) -> Expression:
-    """The index along a dimension."""
+    """The index along a dimension.
+
+    Args:
+        computation: where it is written.
+        element_type: of its elements.
+        dims: of the array.
+        along: the dimension.
+    """
     return Expression(build(computation, "iota", shape=ArrayShape(element_type, tuple(dims)), iota_dimension=along))
 
 

@@ -42,26 +42,51 @@ def each(value: Expression, other: Expression) -> Expression:
 
 
 def block(array: Expression, starts: Sequence[Expression], sizes: Sequence[int]) -> Expression:
-    """The part of an array that begins at numbers known at run time and has these sizes."""
+    """The part of an array that begins at numbers known at run time and has these sizes.
+
+    Args:
+        array: the array.
+        starts: one for each dimension, known at run time.
+        sizes: of the part.
+    """
     operands = [operand.instruction for operand in (array, *starts)]
     sizes = tuple(sizes)
     return Expression(build(array.instruction.computation, "dynamic-slice", operands, dynamic_slice_sizes=sizes))
 
 
 def with_block(array: Expression, update: Expression, starts: Sequence[Expression]) -> Expression:
-    """An array with another in it, which begins at numbers known at run time."""
+    """An array with another in it, which begins at numbers known at run time.
+
+    Args:
+        array: the array.
+        update: what is written.
+        starts: one for each dimension, known at run time.
+    """
     operands = [operand.instruction for operand in (array, update, *starts)]
     return Expression(build(array.instruction.computation, "dynamic-update-slice", operands))
 
 
 def line(array: Expression, dimension: int, at: Expression) -> Expression:
-    """Row (dimension 1) or column (dimension 2) number `at` of each matrix."""
+    """Row (dimension 1) or column (dimension 2) number `at` of each matrix.
+
+    Args:
+        array: a batch of matrices.
+        dimension: 1 for rows, 2 for columns.
+        at: the number of the line.
+    """
     taken = block(array, _starts(array, dimension, at), [1 if d == dimension else n for d, n in enumerate(array.dims)])
     return taken.reshape(*(n for d, n in enumerate(array.dims) if d != dimension))
 
 
 def with_line(array: Expression, dimension: int, value: Expression, at: Expression) -> Expression:
-    """Each matrix with its row (dimension 1) or column (dimension 2) number `at` replaced."""
+    """Each matrix with its row (dimension 1) or column (dimension 2) number `at` replaced.
+
+    Args:
+        array: a batch of matrices.
+        dimension: 1 for a row, 2 for a column.
+        value: the line.
+        at: its number.
+    """
     update = value.reshape(*(1 if d == dimension else n for d, n in enumerate(array.dims)))
     return with_block(array, update, _starts(array, dimension, at))
 
@@ -77,7 +102,13 @@ def only(vector: Expression, at: Expression) -> Expression:
 
 
 def with_only(vector: Expression, value: Expression, at: Expression) -> Expression:
-    """Each vector with its element number `at` replaced."""
+    """Each vector with its element number `at` replaced.
+
+    Args:
+        vector: a batch of vectors.
+        value: the element.
+        at: its number.
+    """
     return with_line(vector, 1, value, at)
 
 
@@ -106,12 +137,24 @@ def column_at(matrix: Expression, numbers: Expression) -> Expression:
 
 
 def corner(matrix: Expression, rows: int, columns: int) -> Expression:
-    """The first rows and columns."""
+    """The first rows and columns.
+
+    Args:
+        matrix: a batch of matrices.
+        rows: how many are kept.
+        columns: how many are kept.
+    """
     return matrix.slice((0, matrix.dims[0]), (0, rows), (0, columns))
 
 
 def padded(matrix: Expression, rows: int, columns: int) -> Expression:
-    """With zeros behind the rows and columns, up to as many of them."""
+    """With zeros behind the rows and columns, up to as many of them.
+
+    Args:
+        matrix: a batch of matrices.
+        rows: how many there are then.
+        columns: how many there are then.
+    """
     for dimension, size in ((1, rows), (2, columns)):
         missing = size - matrix.dims[dimension]
         if missing:
@@ -136,7 +179,14 @@ def previous_along(array: Expression, dimension: int) -> Expression:
 
 
 def cut(array: Expression, dimension: int, start: int, stop: int) -> Expression:
-    """A part along a dimension."""
+    """A part along a dimension.
+
+    Args:
+        array: the array.
+        dimension: along which it is cut.
+        start: the first element.
+        stop: the one beyond the last.
+    """
     return array.slice(*((start, stop) if d == dimension else (0, n) for d, n in enumerate(array.dims)))
 
 

@@ -33,6 +33,11 @@ def parse_graph(source: str | bytes, filename: str) -> Graph:
 def parse_message(kind: str, source: str | bytes, filename: str) -> Message:
     """A message from text, or from the bytes of a file in either form.
 
+    Args:
+        kind: the class of the message.
+        source: text, or bytes of either form.
+        filename: what messages call it.
+
     Raises:
         InputError: it is none of that kind.
     """

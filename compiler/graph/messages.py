@@ -103,6 +103,11 @@ def from_bytes(kind: str, data: bytes, filename: str) -> Message:
 def from_text(kind: str, text: str, filename: str) -> Message:
     """A message from its text form.
 
+    Args:
+        kind: the class of the message.
+        text: its text form.
+        filename: what messages call it.
+
     Raises:
         InputError: it is none; line and column are named.
     """

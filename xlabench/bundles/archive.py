@@ -38,6 +38,11 @@ def pack(files: Mapping[str, bytes]) -> bytes:
 def unpack(path: Path, max_bytes: int, known: Collection[str] | None = None) -> dict[str, bytes]:
     """The files of an archive by name, of which all are known; a folder that holds them all is left out of their names.
 
+    Args:
+        path: a .zip archive.
+        max_bytes: what its files may take, unpacked.
+        known: names that it may hold; None where nothing else is asked for.
+
     Raises:
         ValueError: the archive is not what it should be, or holds more than it may.
         zipfile.BadZipFile: it is damaged.

@@ -160,6 +160,11 @@ def save(failure: Failure, folder: Path, *, timeout_s: float = 300.0) -> Saved:
     """Write a bundle and verify it; it appears whole or not at all, and replaces an older bundle.
 
     A name that ends in `.zip` asks for an archive in place of a folder.
+
+    Args:
+        failure: what is kept.
+        folder: the folder, or the archive where it ends in .zip.
+        timeout_s: seconds for the replay that verifies it.
     """
     require_writable(folder)
     try:

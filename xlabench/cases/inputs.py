@@ -141,7 +141,13 @@ def unused_said(module: Module) -> str:
 
 
 def check(arrays: Sequence[Array], module: Module, *, source: str) -> None:
-    """Raise `BenchError` unless the arrays are what the entry computation takes."""
+    """Raise `BenchError` unless the arrays are what the entry computation takes.
+
+    Args:
+        arrays: what is to be given to it.
+        module: the program.
+        source: what messages call them.
+    """
     parameters = _taken(module)
     if len(arrays) != len(parameters):
         raise BenchError(

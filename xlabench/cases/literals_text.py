@@ -24,7 +24,13 @@ _NUMBERS = frozenset({"pred", "s32", "s64", "u32", "u64", "f32", "f64", "c64", "
 
 
 def write_literals(arguments: Sequence[Array], result: Sequence[Array], reference: Sequence[Array]) -> str:
-    """One iteration: the arguments, what came and what was expected; several results are a tuple."""
+    """One iteration: the arguments, what came and what was expected; several results are a tuple.
+
+    Args:
+        arguments: what the program was given.
+        result: what came.
+        reference: what was expected.
+    """
     lines = ["iterations {"]
     for array in arguments:
         lines += _field("arguments", [array])

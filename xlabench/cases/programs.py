@@ -27,7 +27,10 @@ _NOT_INSTALLED = "needs the packages jax and jaxlib, which are not installed; pi
 def read(path: Path, *, module: int | None = None, given: Path | None = None) -> compiler.Module:
     """Read and verify a program; of several in one file, the one with the number given, from 1.
 
-    `given` is the `.npz` file of the inputs that it is to run on, if there is one.
+    Args:
+        path: the file.
+        module: the number of the module in it, from 1; None where it holds one.
+        given: the `.npz` file of the inputs that it is to run on, if there is one.
     """
     text = read_text(path, given=given)
     modules = compiler.parse_many(text, str(path))

@@ -64,6 +64,11 @@ GENERATOR_KEYS: Mapping[str, GeneratorKeys] = {
 def check_keys(where: object, given: Mapping[str, Any], known: Mapping[str, str]) -> None:
     """Refuse a key that is none of those known.
 
+    Args:
+        where: what messages begin with.
+        given: the keys.
+        known: those that there are.
+
     Raises:
         BenchError: it names the key, the nearest of those known and all of them, after the place.
     """

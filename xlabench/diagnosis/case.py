@@ -76,7 +76,13 @@ def recorded(case: Case) -> Recorded:
 
 
 def derive(case: Case, edited: edit.Edited | None, values: Values) -> Case | None:
-    """The case that an edit makes of another; None where it is no valid program or has no inputs."""
+    """The case that an edit makes of another; None where it is no valid program or has no inputs.
+
+    Args:
+        case: the case.
+        edited: the changed program, with where each of its inputs comes from.
+        values: what stood at places of the case.
+    """
     if edited is None:
         return None
     try:

@@ -60,7 +60,15 @@ def find(
     in_detail: bool = True,
     report: Callable[[Evidence], None] = lambda _: None,
 ) -> Found:
-    """Find who is to blame for what a case shows on any engine; as `blame.find` does of programs."""
+    """Find who is to blame for what a case shows on any engine; as `blame.find` does of programs.
+
+    Args:
+        prober: who asks the engine.
+        case: the program that carries a graph.
+        judgement: what it shows.
+        in_detail: whether code is looked into, too.
+        report: hears each step.
+    """
     judgement = judgement or prober.judge(case)
     require_failure(judgement)
     engine = prober.setup.engine

@@ -77,7 +77,13 @@ def guilty(prober: Prober, kernel: Case, wanted: Judgement, on_verdict: Callable
 
 
 def is_wrong_where_results_lie(prober: Prober, kernel: Case, wanted: Judgement) -> bool:
-    """Whether any kernel with several results of the same shapes is wrong, while one with one of them is not."""
+    """Whether any kernel with several results of the same shapes is wrong, while one with one of them is not.
+
+    Args:
+        prober: who asks the engine.
+        kernel: a kernel alone on its operands.
+        wanted: what it shows.
+    """
     root = kernel.module.entry.root
     if root.opcode != "tuple" or not all(map(_is_array, root.operands)):
         return False

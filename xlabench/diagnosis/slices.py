@@ -61,7 +61,13 @@ def _around(case: Case, centre: Any, distance: int, values: Values) -> Case | No
 
 
 def prefix(case: Case, length: int, values: Values) -> Case | None:
-    """The first instructions of the entry; the results are the values that nothing among them uses."""
+    """The first instructions of the entry; the results are the values that nothing among them uses.
+
+    Args:
+        case: the case.
+        length: how many instructions are kept.
+        values: what stood at places of the case.
+    """
     first = case.module.entry.instructions[:length]
     among = set(first)
     ends = [

@@ -27,7 +27,13 @@ class Asked(Protocol):
     """Who judges an engine's results on a case."""
 
     def judge(self, case: Case, *, engine: str = "", expected: tuple[Array, ...] | None = None) -> Judgement:
-        """The verdict on an engine."""
+        """The verdict on an engine.
+
+        Args:
+            case: the program and its inputs.
+            engine: which one, the one under test unless it is said.
+            expected: its right results, if they are known.
+        """
 
 
 def witness_of(engine: str) -> str:

@@ -154,7 +154,13 @@ def call(program: Program, inputs: Sequence[Array]) -> Called:
 
 
 def execute(engine: Engine, program: Program, inputs: Sequence[Array]) -> Called:
-    """Run a program on inputs that are known to fit."""
+    """Run a program on inputs that are known to fit.
+
+    Args:
+        engine: what runs it.
+        program: what the engine has compiled.
+        inputs: an array for each parameter.
+    """
     try:
         return call(program, inputs)
     except UnsupportedError:

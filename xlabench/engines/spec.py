@@ -46,7 +46,13 @@ class EngineModule(Protocol):
     DEVICES: Sequence[str]
 
     def create(self, spec: str, options: Mapping[str, Any], *, dump_to: str) -> Engine:
-        """The engine with the options as their `read` returned them."""
+        """The engine with the options as their `read` returned them.
+
+        Args:
+            spec: as it was given, for messages.
+            options: by name, as `read` gave them.
+            dump_to: a folder for the forms of a compilation, empty for none.
+        """
 
 
 def _read_switch(text: str) -> bool:

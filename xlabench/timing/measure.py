@@ -70,7 +70,14 @@ class Measurement:
 def interleave(
     subjects: Mapping[str, Subject], *, plan: Plan | None = None, seed: int = 0, clock: Clock = time.perf_counter
 ) -> Measurement:
-    """Time the subjects in interleaved rounds of random order."""
+    """Time the subjects in interleaved rounds of random order.
+
+    Args:
+        subjects: what is timed, by name.
+        plan: how many rounds, and how long.
+        seed: of the order.
+        clock: what reads the time, in seconds.
+    """
     plan = plan or Plan()
     order = random.Random(seed)
     doubts: list[Doubt] = []

@@ -122,13 +122,13 @@ class _Steps(NamedTuple):
     side: int
     stride: int
     rate: int
-    count: int
+    patches: int
     padding: tuple[int, int]
 
     def cut(self, number: int) -> tuple[int, int, int]:
         """Where the elements of that number of all patches are: first, beyond the last, step."""
         first = number * self.rate
-        return (first, first + (self.count - 1) * self.stride + 1, self.stride) if self.count else (0, 0, 1)
+        return (first, first + (self.patches - 1) * self.stride + 1, self.stride) if self.patches else (0, 0, 1)
 
 
 def _patches(operation: Operation) -> Expression:

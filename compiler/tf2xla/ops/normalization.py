@@ -24,7 +24,7 @@ class _Channels(NamedTuple):
 
     channel: int
     others: tuple[int, ...]
-    count: float
+    elements: float
 
 
 def _channels(operation: Operation, x: Expression) -> _Channels:

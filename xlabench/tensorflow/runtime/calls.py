@@ -92,7 +92,14 @@ def _callee(node: Node, attribute: str, graph: Graph, around: Around) -> Run:
 
 
 def callee(reference: FunctionReference, device: str, graph: Graph, around: Around) -> Run:
-    """What runs a function, planned when it is first called."""
+    """What runs a function, planned when it is first called.
+
+    Args:
+        reference: the function, and its attributes.
+        device: where its nodes run that say nothing else.
+        graph: whose library has it.
+        around: what a plan depends on besides.
+    """
     library = {one.name: one for one in graph.functions}
     made: list[Plan] = []
 

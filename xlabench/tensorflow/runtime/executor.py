@@ -25,6 +25,11 @@ _FAILURES = {
 def run(plan: Plan, feeds: Sequence[Any], rows: list[Row] | None = None) -> list[Any]:
     """The values of what is fetched; with `rows`, the times of every step are added to them.
 
+    Args:
+        plan: what is done.
+        feeds: the values of what is fed, in order.
+        rows: a list that gets the times of every step; None for none.
+
     Raises:
         OpError: a step failed.
     """

@@ -32,7 +32,13 @@ _WORDS = {"float32": "float", "float64": "double", "float16": "half"}
 
 
 def raised(kind: type[errors.OpError], node: Node, said: str) -> errors.OpError:
-    """An error of a node, in TensorFlow's form."""
+    """An error of a node, in TensorFlow's form.
+
+    Args:
+        kind: the class of the error.
+        node: where it happened.
+        said: the message.
+    """
     return kind(node, None, f"{said}\n\t [[{{{{node {node.name}}}}}]]")
 
 

@@ -18,6 +18,11 @@ HOST_OPS = frozenset({"_Arg", "_Retval", "NoOp", "Assert", "Placeholder"}) | {
 def assign_devices(nodes: Iterable[Node], devices: Mapping[str, Device], *, is_soft: bool) -> None:
     """Give every node the whole name of its device.
 
+    Args:
+        nodes: of the graph; their devices are changed.
+        devices: by whole name, the host first.
+        is_soft: whether a device that is not there is the host.
+
     Raises:
         InvalidArgumentError: one is to run where there is nothing.
     """

@@ -83,6 +83,12 @@ def make(graph: Graph, feeds: Sequence[str], fetches: Sequence[str], targets: Se
 def of_graph(graph: Graph, entries: Sequence[str], exits: Sequence[str], around: Around) -> Plan:
     """The plan of a graph whose nodes have devices, its feeds and fetches by the names of their nodes.
 
+    Args:
+        graph: what is run.
+        entries: the names of the nodes that are fed.
+        exits: those of the nodes that are fetched.
+        around: what a plan depends on besides.
+
     Raises:
         InputError: its loops make no sense.
     """

@@ -39,7 +39,13 @@ _PROGRAMS: dict[Any, Callable[[Sequence[Array]], Sequence[Array]]] = {}
 
 
 def compiled(spec: str, module: Any, dump_to: str = "") -> Program:
-    """A module compiled by the engine of a spec, which may leave its intermediate forms in a folder."""
+    """A module compiled by the engine of a spec, which may leave its intermediate forms in a folder.
+
+    Args:
+        spec: the engine.
+        module: the program.
+        dump_to: a folder for the forms of a compilation, empty for none.
+    """
     if spec == _REFERENCE:  # small kernels take longer to look at than to run
         return prepare(module)
     if (spec, dump_to) not in _ENGINES:
