@@ -6,6 +6,7 @@ loops let it make them before they begin, since a variable that is made in an it
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -35,7 +36,7 @@ def _applied(op: str) -> Activation:
 _sigmoid, _tanh = _applied("Sigmoid"), _applied("Tanh")
 
 
-class RNNCell:
+class RNNCell(ABC):
     """A cell: `output, state = cell(inputs, state)`."""
 
     _word = "rnn_cell"
@@ -46,25 +47,26 @@ class RNNCell:
         self._built = False
 
     @property
+    @abstractmethod
     def state_size(self) -> Any:
         """How many numbers its state has, in the structure of the state."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def output_size(self) -> int:
         """How many numbers it gives."""
-        raise NotImplementedError
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """The state of zeros."""
         return packed(self.state_size, [zeros([batch_size, one], dtype) for one in flattened(self.state_size)])
 
+    @abstractmethod
     def build(self, inputs_shape: Any) -> None:
         """Make its variables, for inputs of this shape."""
 
+    @abstractmethod
     def call(self, inputs: Tensor, state: Any) -> tuple[Any, Any]:
         """What it gives, and its next state."""
-        raise NotImplementedError
 
     def made_for(self, inputs: Tensor) -> None:
         """Let it have its variables, if it has none yet.
