@@ -11,7 +11,7 @@ A run is merged with the next one read backwards, so that all exchanges put the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import WARP
@@ -33,11 +33,19 @@ def fits(key_bits: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Bitonic:
-    """How a block sorts a chunk of up to `size` elements by keys of `key_bits` bits; `name` is of its shared memory."""
+    """How a block sorts a chunk of elements.
+
+    Attributes:
+        name: what its shared memory is called.
+        size: elements of the chunk, at most.
+        key_bits: of an element's key.
+        block: threads of the block; 0 where nothing else says how many.
+    """
 
     name: str
     size: int
     key_bits: int
+    block: int = 0
 
     @property
     def padded(self) -> int:
@@ -47,7 +55,7 @@ class Bitonic:
     @property
     def threads(self) -> int:
         """Threads of the block."""
-        return min(_MOST_THREADS, max(WARP, self.padded // _LEAST_EACH))
+        return self.block or min(_MOST_THREADS, max(WARP, self.padded // _LEAST_EACH))
 
     @property
     def each(self) -> int:
@@ -74,24 +82,73 @@ class Bitonic:
     def position(self, builder: Builder, number: Value) -> Value:
         """The position of the element that comes to a place, once all are sorted."""
         thread, word = builder.udivrem(number, integer(self.each))
-        found = builder.load(self.type, self._address(builder, word, thread), align=self._bytes)
+        found = self._get(builder, word, thread)
         mask = (1 << (16 if self.type == I32 else 32)) - 1
         wide = builder.cast("zext", found, I64) if self.type == I32 else found
         return builder.binary("and", wide, integer(mask))
 
-    def sort(self, builder: Builder, words: Sequence[Value]) -> None:
-        """Sort the words of all threads, those of a thread behind each other, to where `position` finds them."""
-        words, size = list(words), 2
+    def sort(self, builder: Builder, words: Sequence[Value], kept: int) -> Bitonic:
+        """Sort the words of all threads, those of a thread behind each other.
+
+        Args:
+            builder: where code is emitted.
+            words: of each thread.
+            kept: how many of them, the first ones, are asked for: the greater half of two runs that long is dropped.
+
+        Returns:
+            The network whose `position` finds them.
+        """
+        run, words, size = max(self.each, 1 << (kept - 1).bit_length()), list(words), 2
+        while size <= min(run, self.padded):
+            words = self._merged(builder, words, size)
+            size *= 2
+        return self.finish(builder, words, run)
+
+    def finish(self, builder: Builder, words: Sequence[Value], run: int) -> Bitonic:
+        """Sort words of which runs of so many are in order, as many as are asked for; the network that finds them."""
+        if self.each > 1 and run < self.padded:
+            words = self._exchange(builder, words, 2 * run - 1, run)
+            return self._halved(builder, words, run).resume(builder, run)
+        found, size = list(words), 2 * run
         while size <= self.padded:
-            words = self._exchange(builder, words, size - 1, size // 2)
-            distance = size // 4
-            while distance:
-                words = self._exchange(builder, words, distance, distance)
-                distance //= 2
+            found = self._merged(builder, found, size)
             size *= 2
         grid.barrier(builder)
-        self._put(builder, words)
+        self._put(builder, found)
         grid.barrier(builder)
+        return self
+
+    def resume(self, builder: Builder, run: int) -> Bitonic:
+        """The same from words in shared memory, of which runs of so many rise and fall once."""
+        mine = grid.thread(builder)
+        words = [self._get(builder, integer(number), mine) for number in range(self.each)]
+        return self.finish(builder, self._cleaned(builder, words, run // 2), run)
+
+    def _merged(self, builder: Builder, words: Sequence[Value], size: int) -> list[Value]:
+        """Runs of so many words, of two that are in order."""
+        return self._cleaned(builder, self._exchange(builder, words, size - 1, size // 2), size // 4)
+
+    def _cleaned(self, builder: Builder, words: Sequence[Value], distance: int) -> list[Value]:
+        """Runs twice as long as a distance put in order, whose words rise and fall once."""
+        found = list(words)
+        while distance:
+            found = self._exchange(builder, found, distance, distance)
+            distance //= 2
+        return found
+
+    def _halved(self, builder: Builder, words: Sequence[Value], run: int) -> Bitonic:
+        """Leave every other run in shared memory, for all threads; the network that goes on with them."""
+        less = replace(self, size=self.padded // 2, block=self.threads)
+        width = run // self.each
+        group, within = builder.udivrem(grid.thread(builder), integer(2 * width))
+        first = builder.mul(builder.add(builder.mul(group, integer(width)), within), integer(2))
+        with builder.when(builder.compare("slt", within, integer(width)), "lesser"):
+            for number, word in enumerate(words):
+                owner, place = divmod(number, less.each)
+                address = less.address(builder, integer(place), builder.add(first, integer(owner)))
+                builder.store(word, address, align=self._bytes)
+        grid.barrier(builder)
+        return less
 
     def _exchange(self, builder: Builder, words: Sequence[Value], mask: int, bit: int) -> list[Value]:
         """Words put in order with those whose number differs by a mask; where `bit` is not set the lesser stays."""
@@ -128,18 +185,18 @@ class Bitonic:
         self._put(builder, words)
         grid.barrier(builder)
         other = builder.binary("xor", grid.thread(builder), integer(mask))
-        return [
-            builder.load(self.type, self._address(builder, integer(number), other), align=self._bytes)
-            for number in range(self.each)
-        ]
+        return [self._get(builder, integer(number), other) for number in range(self.each)]
+
+    def _get(self, builder: Builder, word: Value, thread: Value) -> Value:
+        return builder.load(self.type, self.address(builder, word, thread), align=self._bytes)
 
     def _put(self, builder: Builder, words: Sequence[Value]) -> None:
         for number, word in enumerate(words):
-            address = self._address(builder, integer(number), grid.thread(builder))
+            address = self.address(builder, integer(number), grid.thread(builder))
             builder.store(word, address, align=self._bytes)
 
-    def _address(self, builder: Builder, word: Value, thread: Value) -> Value:
+    def address(self, builder: Builder, word: Value, thread: Value) -> Value:
         """Where a word of a thread lies: those of one number side by side, so that no banks conflict."""
         type_ = U64 if self.type == I64 else U32
-        array = grid.shared_array(builder, f"words.{self.name}", type_, self.padded)
+        array = grid.shared_array(builder, f"words.{self.padded}.{self.name}", type_, self.padded)
         return builder.gep(self.type, array, builder.add(builder.mul(word, integer(self.threads)), thread))

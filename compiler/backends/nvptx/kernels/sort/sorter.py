@@ -115,8 +115,9 @@ class Sorter:
             key = self.key.value(Emission(builder), self._source(builder, chunks.before, chunk.line, at))
             exists = builder.compare("slt", number, chunk.length)
             words.append(network.word(builder, self.key.bits(builder, key), number, exists))
-        network.sort(builder, words)
-        count = integer(stores) if stores else chunk.length
+        kept = stores or chunks.first
+        network = network.sort(builder, words, kept or chunks.size)
+        count = builder.smin(chunk.length, integer(kept)) if kept else chunk.length
         start, arrays = builder.add(chunk.line, chunk.first), self._arrays(builder, integer(chunks.half))
         with grid.strided(builder, integer(0), count, network.threads) as number:
             at = builder.add(chunk.first, network.position(builder, number))
