@@ -282,8 +282,8 @@ def _shuffle_any(builder: Builder, value: Value, mode: str, amount: int, extent:
     if value.type == "double":
         # By these names no instruction is needed: LLVM puts halves of integers together by shifts.
         halves = [builder.call(_half(builder, half), I32, [value]) for half in ("lo", "hi")]
-        moved = [_shuffle(builder, half, mode, amount, extent) for half in halves]
-        return builder.call(builder.module.declare("llvm.nvvm.lohi.i2d", "double", [I32, I32]), "double", moved)
+        exchanged = [_shuffle(builder, half, mode, amount, extent) for half in halves]
+        return builder.call(builder.module.declare("llvm.nvvm.lohi.i2d", "double", [I32, I32]), "double", exchanged)
     width = {"i1": 1, "float": 32}.get(value.type) or int(element_of(value.type)[1:])
     if width == 64:
         moved = _shuffle_any(builder, builder.cast("bitcast", value, "double"), mode, amount, extent)

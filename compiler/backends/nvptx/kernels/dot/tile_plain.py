@@ -82,8 +82,7 @@ class PlainTile:
     def results(self, totals: Sequence[Value]) -> Iterator[tuple[Index, Index, list[Value]]]:
         """The sums with their places in the tile: row, first column, and neighbours along the row."""
         if self._is_shared:
-            row = self._at[0].times(self._run) + self._square
-            yield row, self._position(1, 0), self._added(totals)
+            yield self._at[0].times(self._run) + self._square, self._position(1, 0), self._added(totals)
             return
         for number in range(0, len(totals), self._run):
             row, column = divmod(number, self._side)
@@ -103,12 +102,12 @@ class PlainTile:
             element.store(builder, type_, total, address(integer(number), mine))
         grid.barrier(builder)
         threads = self._lanes**2
-        row, place = builder.udivrem(mine, integer(threads))
+        row, within = builder.udivrem(mine, integer(threads))
         found = []
         for column in range(self._side):
-            number = builder.add(builder.mul(row, integer(self._side)), integer(column))
+            which = builder.add(builder.mul(row, integer(self._side)), integer(column))
             sums = [
-                element.load(builder, type_, address(number, builder.add(place, integer(threads * square))))
+                element.load(builder, type_, address(which, builder.add(within, integer(threads * square))))
                 for square in range(self._squares)
             ]
             found.append(functools.reduce(functools.partial(self.product.add, builder), sums))

@@ -2,7 +2,7 @@
 
 Where a comparator orders by a key of no more than 32 bits, an element is one word: its key above, its position in the
 chunk below.  No two words are equal, so any network that sorts them is stable, and none of the elements moves until
-all places are known.  A thread has some words that lie behind each other: what the network exchanges between those are
+it is known where all go.  A thread has some words that lie behind each other: what the network exchanges between those are
 registers, between lanes shuffles, and only between warps shared memory.
 
 A run is merged with the next one read backwards, so that all exchanges put the lesser word first.
@@ -80,7 +80,7 @@ class Bitonic:
         return builder.binary("or", high, low)
 
     def position(self, builder: Builder, number: Value) -> Value:
-        """The position of the element that comes to a place, once all are sorted."""
+        """The position of the element that comes to a position, once all are sorted."""
         thread, word = builder.udivrem(number, integer(self.each))
         found = self._get(builder, word, thread)
         mask = (1 << (16 if self.type == I32 else 32)) - 1
@@ -144,8 +144,8 @@ class Bitonic:
         first = builder.mul(builder.add(builder.mul(group, integer(width)), within), integer(2))
         with builder.when(builder.compare("slt", within, integer(width)), "lesser"):
             for number, word in enumerate(words):
-                owner, place = divmod(number, less.each)
-                address = less.address(builder, integer(place), builder.add(first, integer(owner)))
+                owner, which = divmod(number, less.each)
+                address = less.address(builder, integer(which), builder.add(first, integer(owner)))
                 builder.store(word, address, align=self._bytes)
         grid.barrier(builder)
         return less

@@ -207,10 +207,10 @@ class Sorter:
             half, level = Value(I64, "%half"), builder.cast("trunc", Value(I64, "%level"), I32)
             keys, begins = self._keys(builder, half), builder.cast("trunc", line, I32)
             form = ranks.Ranks(builder, keys, begins, self.length, level, fan)
-            place = builder.cast("zext", form.position(builder.cast("trunc", position, I32)), I64)
-            values, target = self._elements(builder, self._arrays(builder, half), number), builder.add(line, place)
+            goes_to = builder.cast("zext", form.position(builder.cast("trunc", position, I32)), I64)
+            values, target = self._elements(builder, self._arrays(builder, half), number), builder.add(line, goes_to)
             if stores:
-                with builder.when(builder.compare("slt", place, integer(self.results.stored)), "stored"):
+                with builder.when(builder.compare("slt", goes_to, integer(self.results.stored)), "stored"):
                     self._store(builder, target, values)
                 return
             other = builder.sub(integer(1), half)
