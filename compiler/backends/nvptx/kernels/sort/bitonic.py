@@ -1,8 +1,8 @@
 """Chunks of lines sorted by a block in registers: a bitonic network over words of a key and a position.
 
 Where a comparator orders by a key of no more than 32 bits, an element is one word: its key above, its position in the
-chunk below.  No two words are equal, so any network that sorts them is stable, and none of the elements moves until
-it is known where all go.  A thread has some words that lie behind each other: what the network exchanges between those are
+chunk below.  No two words are equal, so any network that sorts them is stable, and no element moves until it is known
+where all go.  A thread has some words that lie behind each other: what the network exchanges between those are
 registers, between lanes shuffles, and only between warps shared memory.
 
 A run is merged with the next one read backwards, so that all exchanges put the lesser word first.
