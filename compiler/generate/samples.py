@@ -8,7 +8,7 @@ theme.  In the others every opcode has its turn, with what rewrites look for bef
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from compiler.generate.choices import Choices, chance, pick
@@ -26,22 +26,16 @@ _MUCH = _OTHERS | having(
 _TURNS = sorted([*RECIPES, *(opcode for opcode in RECIPES if opcode in _MUCH for _ in range(2))])
 """Opcodes, those that most kernels and rewrites are for several times."""
 _MOVES = "transpose broadcast reshape reverse slice pad concatenate"
-_THEMES = tuple(
-    (weight, tuple(opcodes.split()))
-    for weight, opcodes in (
-        (5, f"{_MOVES} transpose transpose broadcast bitcast dot dot"),
-        (3, "add subtract multiply divide negate maximum minimum abs power select compare convert clamp"),
-        (1, "and or xor not shift-left shift-right-logical shift-right-arithmetic remainder mulhi popcnt select"),
-        (
-            2,
-            "gather scatter dynamic-slice dynamic-update-slice dynamic-update-slice iota concatenate slice select sort",
-        ),
-        (2, f"reduce reduce reduce-window scan select-and-scatter topk sort multiply {_MOVES}"),
-        (2, f"dot dot convolution ragged-dot scaled-dot add maximum convert {_MOVES}"),
-        (2, "while while conditional call map fusion tuple add dynamic-update-slice reduce"),
-        (1, "custom-call cholesky triangular-solve fft batch-norm-training batch-norm-grad batch-norm-inference"),
-    )
-)
+_THEMES: Mapping[str, int] = {
+    f"{_MOVES} transpose transpose broadcast bitcast dot dot": 5,
+    "add subtract multiply divide negate maximum minimum abs power select compare convert clamp": 3,
+    "and or xor not shift-left shift-right-logical shift-right-arithmetic remainder mulhi popcnt select": 1,
+    "gather scatter scatter dynamic-slice dynamic-update-slice dynamic-update-slice iota concatenate select sort": 3,
+    f"reduce reduce reduce-window scan select-and-scatter topk sort multiply {_MOVES}": 3,
+    f"dot dot convolution ragged-dot scaled-dot add maximum convert {_MOVES}": 2,
+    "while while conditional call map fusion tuple add dynamic-update-slice reduce": 2,
+    "custom-call cholesky triangular-solve fft batch-norm-training batch-norm-grad batch-norm-inference": 1,
+}
 """Opcodes that meet, some of them more often, and how often they do."""
 _ANY_THEME = 5  # the weight of all opcodes
 _SIZE = 12
@@ -49,6 +43,7 @@ _SIZE = 12
 _CUBES = ((3, 3, 3), (2, 2, 2, 2), (4, 4), (3, 3, 3), (5, 5, 5))
 _BASES = (
     (2, 3, 4), (3, 3, 3), (5,), (4, 4), (17,), (2, 2, 2, 2), (1, 6), (3, 1, 5), (33,), (9, 7), (16, 5), (130,), (),
+    (3, 40), (70,), (2, 5, 18),
 )  # fmt: skip
 """Dimensions that all differ or are all the same, of size 1, and on both sides of the edges of vectors."""
 _PARAMETERS = (0, 4, 1 << 10)
@@ -58,8 +53,8 @@ _BEFORE_PERCENT, _BEHIND_PERCENT, _ALIKE_PERCENT, _ANY_PERCENT = 45, 55, 25, 30
 """How often an instruction stands on another one, and how often one on it; how often that is of the same opcode, or
 family, and how often of any."""
 _LENGTHS, _CUBIC_PERCENT, _AGAIN_PERCENT = (2, 3, 3, 4), 60, 25
-"""How many instructions of a theme stand in a row; how often they begin with dimensions that are all the same; how
-often two of an opcode follow one another."""
+"""How many instructions of a theme stand in a row; how often they begin with dimensions that are all the same,
+where some change places; how often two of an opcode follow one another."""
 _SELDOM_PERCENT = 15
 """How often a program is on one of the types that are seldom drawn."""
 
@@ -97,7 +92,8 @@ def sample(
         opcodes = _of_theme(choices, theme) if theme else _in_a_row(choices)
         types = seldom if seldom and chance(choices, _SELDOM_PERCENT) else element_types
         kinds = [kind for kind in sorted(types) if TYPES[kind] in RECIPES[opcodes[0]].element_types]
-        base = pick(choices, _CUBES if theme and chance(choices, _CUBIC_PERCENT) else _BASES)
+        is_cubic = "transpose" in theme and chance(choices, _CUBIC_PERCENT)
+        base = pick(choices, _CUBES if is_cubic else _BASES)
         packing.chain(opcodes, TYPES[pick(choices, kinds or sorted(types))], base, choices)
     module = packing.finish()
     if module is not None:
@@ -107,14 +103,8 @@ def sample(
 
 def _theme(choices: Choices) -> tuple[str, ...]:
     """Opcodes that meet in a module, or none, where all do."""
-    return pick(
-        choices,
-        [
-            (),
-        ]
-        * _ANY_THEME
-        + [opcodes for weight, opcodes in _THEMES for _ in range(weight)],
-    )
+    weighted = [theme for theme, weight in _THEMES.items() for _ in range(weight)]
+    return tuple(pick(choices, [""] * _ANY_THEME + weighted).split())
 
 
 def _of_theme(choices: Choices, theme: Sequence[str]) -> list[str]:
