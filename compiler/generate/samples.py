@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from compiler.generate.choices import Choices, chance, pick
 from compiler.generate.exhaustive import COMMON, Packing, space_of
+from compiler.generate.scope import Space
 from compiler.generate.sharing import share
 from compiler.generate.table import FAMILIES, RECIPES, step
 from compiler.ir.module import Module
@@ -46,6 +47,14 @@ _BASES = (
     (3, 40), (70,), (2, 5, 18),
 )  # fmt: skip
 """Dimensions that all differ or are all the same, of size 1, and on both sides of the edges of vectors."""
+_LARGE_PERCENT, _FEW_LARGE, _MOST_OF_LARGE = 15, 3, 1 << 14
+_LARGE = ((100, 65), (3, 40, 50), (65, 129), (2, 3, 33, 31), (5000,), (17, 300), (300, 17), (4097,))
+_CUT = (
+    "dot", "dot", "convolution", "reduce", "reduce-window", "scan", "sort", "topk", "scatter", "gather", "transpose",
+    "select-and-scatter", "pad", "concatenate", "broadcast", "dynamic-update-slice",
+)  # fmt: skip
+"""How often samples are of a few programs on arrays that threads share, and that are cut into tiles; dimensions on both
+sides of the edges of these; and what is done in other ways there."""
 _PARAMETERS = (0, 4, 1 << 10)
 """How many values a module takes besides those that its programs begin with: where there are few, constants stand
 beside them."""
@@ -78,8 +87,27 @@ def sample(
     Returns:
         The module; None where no program came of anything.
     """
+    is_large = chance(choices, _LARGE_PERCENT)
+    packing = Packing(name, _space(choices, [*element_types, *seldom], banned, is_large=is_large), step)
+    theme = _CUT if is_large else _theme(choices)
+    for _ in range(_FEW_LARGE if is_large else _SIZE):
+        opcodes = _of_theme(choices, theme) if theme else _in_a_row(choices)
+        types = seldom if seldom and chance(choices, _SELDOM_PERCENT) else element_types
+        kinds = [kind for kind in sorted(types) if TYPES[kind] in RECIPES[opcodes[0]].element_types]
+        is_cubic = "transpose" in theme and chance(choices, _CUBIC_PERCENT)
+        base = pick(choices, _LARGE if is_large else _CUBES if is_cubic else _BASES)
+        packing.chain(opcodes, TYPES[pick(choices, kinds or sorted(types))], base, choices)
+    module = packing.finish()
+    if module is not None:
+        share(module, choices)
+    return module
+
+
+def _space(
+    choices: Choices, element_types: Sequence[str], banned: frozenset[tuple[str, str]], *, is_large: bool
+) -> Space:
     space = replace(
-        space_of([*element_types, *seldom], banned),
+        space_of(element_types, banned),
         newest_percent=85,
         guard_percent=30,
         cube_percent=20,
@@ -87,18 +115,7 @@ def sample(
         extreme_percent=5,
         most_parameters=pick(choices, _PARAMETERS),
     )
-    packing, theme = Packing(name, space, step), _theme(choices)
-    for _ in range(_SIZE):
-        opcodes = _of_theme(choices, theme) if theme else _in_a_row(choices)
-        types = seldom if seldom and chance(choices, _SELDOM_PERCENT) else element_types
-        kinds = [kind for kind in sorted(types) if TYPES[kind] in RECIPES[opcodes[0]].element_types]
-        is_cubic = "transpose" in theme and chance(choices, _CUBIC_PERCENT)
-        base = pick(choices, _CUBES if is_cubic else _BASES)
-        packing.chain(opcodes, TYPES[pick(choices, kinds or sorted(types))], base, choices)
-    module = packing.finish()
-    if module is not None:
-        share(module, choices)
-    return module
+    return replace(space, most_elements=_MOST_OF_LARGE) if is_large else space
 
 
 def _theme(choices: Choices) -> tuple[str, ...]:
