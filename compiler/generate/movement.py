@@ -15,6 +15,7 @@ from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import PRED, ElementType
 from compiler.ir.windows import padded_size
+from compiler.ops import Trait, having
 
 _SQUARE_PERCENT = 40  # what takes one dimension for another shows where both have the same size
 _TURNED, _TURNED_PERCENT = 3, 60
@@ -24,8 +25,8 @@ _DERIVED_PERCENT = 25
 _PAIRED_PERCENT, _BARE_PERCENT, _ONE_PERCENT = 20, 30, 20
 """How often indices go along with dimensions of what they are into; how often single ones have no dimension of 1; how
 often there is but one of them, which rewrites look for."""
-_OF_SLICE_PERCENT, _CHANGES = 30, ("add", "multiply", "maximum", "subtract", "xor")
-"""How often an array is updated by what is made of a slice of it, as where one is added to, and how."""
+_OF_SLICE_PERCENT, _CHANGES = 30, sorted(having(Trait.ASSOCIATIVE))
+"""How often an array is updated by what is made of a slice of it, as where something is added to one, and how."""
 _UNEVEN_PERCENT = 40
 """How often padding that is the same at both ends is made uneven."""
 

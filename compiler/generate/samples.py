@@ -20,12 +20,23 @@ from compiler.ir.module import Module
 from compiler.ir.types import TYPES
 from compiler.ops import Trait, having
 
-_OTHERS = {"concatenate", "custom-call", "fusion", "map", "pad", "rng-bit-generator", "set-dimension-size"}
-_MUCH = _OTHERS | having(
+_MUCH = having(
     Trait.ACCUMULATES | Trait.ORDERS | Trait.INDEXED | Trait.PRODUCT | Trait.MOVES | Trait.CONTROL | Trait.ALGORITHM
 )
-_TURNS = sorted([*RECIPES, *(opcode for opcode in RECIPES if opcode in _MUCH for _ in range(2))])
-"""Opcodes, those that most kernels and rewrites are for several times."""
+_USUAL, _OFTEN = 1, 3
+_WEIGHTS: Mapping[str, int] = {
+    **dict.fromkeys(RECIPES, _USUAL),
+    **dict.fromkeys(sorted(_MUCH & RECIPES.keys()), _OFTEN),
+    "concatenate": _OFTEN,
+    "custom-call": _OFTEN,
+    "fusion": _OFTEN,
+    "map": _OFTEN,
+    "pad": _OFTEN,
+    "rng-bit-generator": _OFTEN,
+    "set-dimension-size": _OFTEN,
+}
+"""How often an opcode comes: those that most kernels and rewrites are for several times."""
+_TURNS = [opcode for opcode in sorted(_WEIGHTS) for _ in range(_WEIGHTS[opcode])]
 _MOVES = "transpose broadcast reshape reverse slice pad concatenate"
 _THEMES: Mapping[str, int] = {
     f"{_MOVES} transpose transpose broadcast bitcast dot dot": 5,
@@ -49,10 +60,7 @@ _BASES = (
 """Dimensions that all differ or are all the same, of size 1, and on both sides of the edges of vectors."""
 _LARGE_PERCENT, _FEW_LARGE, _MOST_OF_LARGE = 15, 3, 1 << 14
 _LARGE = ((100, 65), (3, 40, 50), (65, 129), (2, 3, 33, 31), (5000,), (17, 300), (300, 17), (4097,))
-_CUT = (
-    "dot", "dot", "convolution", "reduce", "reduce-window", "scan", "sort", "topk", "scatter", "gather", "transpose",
-    "select-and-scatter", "pad", "concatenate", "broadcast", "dynamic-update-slice",
-)  # fmt: skip
+_CUT = tuple(sorted(having(Trait.ACCUMULATES | Trait.ORDERS | Trait.INDEXED | Trait.MOVES) & RECIPES.keys()))
 """How often samples are of a few programs on arrays that threads share, and that are cut into tiles; dimensions on both
 sides of the edges of these; and what is done in other ways there."""
 _PARAMETERS = (0, 4, 1 << 10)
