@@ -264,6 +264,7 @@ class _Emitter:
     def combine_chunks(self, module: Module, chunks: int) -> str:
         """The second function: the partial results of each result combined in order."""
         builder = LaneBuilder(begin(module, self.form.kernel, ".combine"))
+        builder.function.cold = chunks * self.form.kept <= _MOST_CHUNKS
         emission = Emission(builder)
         lanes = self.given.result_lanes
         chunk = nest.share(builder, self.form.kept, THREAD, THREADS, align=lanes.width if lanes else 1)
