@@ -5,7 +5,7 @@ a bias, a step counter or the shape of a batch.  At level 0 such a kernel may ta
 all kernels only those are chosen that are a twenty-thousandth of the program together.
 
 Results are the same to the bit: a kernel is not chosen where LLVM would make one rounding of two at a higher level, or
-take sums in another order, nor where it calls functions that may.
+take sums in another order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from compiler.ir.module import Computation, Instruction
 
 _SHARE = 1 / 20_000
 """What of a program's expected time all of them may be (chosen)."""
-_CALL = re.compile(r"\bcall .*@(?!llvm\.)")
+_CALLEE = re.compile(r"\bcall .*?@([\w.$-]+)\(")
 
 
 def translate_quickly(ir: Module, entry: Computation, emitted: Mapping[Instruction, EmittedKernel]) -> None:
@@ -37,7 +37,7 @@ def translate_quickly(ir: Module, entry: Computation, emitted: Mapping[Instructi
     for names, cost_ns in sorted(cost.items(), key=lambda item: (item[1], item[0])):
         if cost_ns > left:
             return
-        if repeated.isdisjoint(names) and all(_is_exact(functions[name]) for name in names):
+        if repeated.isdisjoint(names) and all(_is_exact(name, functions) for name in names):
             left -= cost_ns
             for name in names:
                 functions[name].cold = True
@@ -52,8 +52,12 @@ def _once(computation: Computation) -> Iterator[Instruction]:
                 yield from _once(callee)
 
 
-def _is_exact(function: Function) -> bool:
-    """Whether a function gives the same bits at every level."""
-    text = "\n".join(function.lines)
+def _is_exact(name: str, functions: Mapping[str, Function]) -> bool:
+    """Whether a function, with those that it calls, gives the same bits at every level."""
+    if name not in functions:
+        return name.startswith("llvm.")
+    text = "\n".join(functions[name].lines)
     may_fuse = "fmul contract" in text and ("fadd contract" in text or "fsub contract" in text)
-    return not may_fuse and " reassoc " not in text and not _CALL.search(text)
+    if may_fuse or " reassoc " in text:
+        return False
+    return all(_is_exact(callee, functions) for callee in set(_CALLEE.findall(text)))
