@@ -328,7 +328,7 @@ class _Emitter:
                 (result,) = chained.reduce(emission, Loops(walk.ranges, reduced), reduction)
             else:
                 result = nest.nested(emission, walk.ranges, walk.start(emission), step)
-            lane = row_lane(row.index, side, self.form.kept) if side > 1 else None
+            lane = row_lane(emission, row.index, side, self.form.kept) if side > 1 else None
             with in_lane(emission, lane):
                 walk.finish(emission, at_lane(lane) if lane else whole(Variable(row.index, self.form.kept)), result)
             emission.leave()
