@@ -170,8 +170,8 @@ class _Reader:
                 yield self._gates[source.node]
             elif source.node in self._given and source.port == 0:
                 yield self._given[source.node]
-            elif (is_begin and not is_a(node, "Enter")) or is_a(node, "NextIteration"):
-                raise self._refused(f"output {text!r} is taken inside, where only the next iteration may have it")
+            elif (is_begin and node not in self._constants) or is_a(node, "NextIteration"):
+                raise self._refused(f"output {text!r} is taken inside, where only Merge may take it, or nobody")
             else:
                 yield text
 

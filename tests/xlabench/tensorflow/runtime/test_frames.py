@@ -71,7 +71,12 @@ def test_a_loop_on_the_side_that_is_not_taken_leaves_dead_values():
 def test_a_constant_enters_every_iteration_and_any_other_value_the_first():
     text = LOOP.replace("Enter(u)", "Enter(start)").replace("x = Pl", "start = Const()\n x = Pl")
     assert alive(text, 7, "y") == {"y": 8}
-    assert alive(text.replace(", is_constant=true", ""), 7, "y") == {}
+    once = (
+        text.replace(", is_constant=true", "")
+        .replace("u = Switch(x, p)\n", "")
+        .replace("z = Merge(y, u:1)", "z = Neg(y)")
+    )
+    assert alive(once, 7, "y", "z") == {}
 
 
 def test_what_only_iterations_have_is_not_fetched():
