@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from compiler.diagnostics import UnsupportedError
 from compiler.graph import BY_NAME, AttributeList, DataType, Node
-from compiler.graph.frames import Frame, is_a, source_of
+from compiler.graph.frames import Frame, in_order, is_a, source_of
 from compiler.graph.names import Endpoint, Names, endpoint, is_control
 from compiler.tf2xla.flat_functions import argument, argument_type, result
 
@@ -82,6 +82,7 @@ class _Reader:
         self._state = [*(one.enter for one in self._variables), *self._constants]
         self._given = {one.merge.name: one.enter.name for one in self._variables}
         self._gates = {node.name: self._variable_of(node) for node in self._gates_of_the_loop()}
+        self._require_ends()
 
     def _find_variables(self) -> Iterator[_Variable]:
         for merge in self._frame.all("Merge"):
@@ -103,6 +104,17 @@ class _Reader:
         if found is None:
             raise self._refused(f"Switch {gate.name!r} asks LoopCond, and takes no variable of the loop")
         return found
+
+    def _require_ends(self) -> None:
+        """Let nothing go on to the next iteration that LoopCond does not let through: it would for ever."""
+        inside = [replace(node, inputs=()) if is_a(node, "Enter") else node for node in self._frame.nodes]
+        let_through = set(self._gates)
+        for node in in_order(inside):
+            if node.name not in self._given and any(source_of(text) in let_through for text in node.inputs):
+                let_through.add(node.name)
+        for one in self._variables:
+            if one.next.name not in let_through:
+                raise self._refused(f"NextIteration {one.next.name!r} goes on whatever LoopCond says")
 
     def loop(self) -> Loop:
         """The frame as a `While`."""
