@@ -173,7 +173,8 @@ class _Reader:
             assert source is not None, "the graph is verified"
             node = self._nodes[source.node]
             is_begin = source.node in self._given or source.node in self._gates or is_a(node, "Enter")
-            if is_control(text):
+            is_first = is_a(node, "Enter") and node not in self._constants
+            if is_control(text) and not is_first:
                 if not is_begin and node is not self._test:
                     yield text
             elif node is self._test:

@@ -79,6 +79,7 @@ BROKEN = {
     ("a = AddV2(i, o)", "a = AddV2(i, m:1)"): "output 'm:1' is taken inside",
     ("a = AddV2(i, o)", "a = AddV2(i, nl)"): "output 'nl' is taken inside",
     ("a = AddV2(i, o)", "a = AddV2(i, e)"): "output 'e' is taken inside",
+    ("a = AddV2(i, o)", "a = AddV2(i, o, ^e)"): r"output '\^e' is taken inside",
 }
 
 
