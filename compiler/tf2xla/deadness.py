@@ -109,6 +109,6 @@ class Paths:
         return common
 
 
-_PAIR = 2
+_PAIR = 2  # operands of a comparison
 _ALWAYS = (RESULT, "ControlTrigger")
 """What runs in any case: results, which a caller takes where they are there, and what dead values trigger, too."""
