@@ -22,6 +22,7 @@ from compiler.graph.names import Names, endpoint, is_control, is_name
 FRAME = "_Frame"
 """The op of a node that stands for a loop."""
 _IN_FRAMES = ("Enter", "Exit", "NextIteration", "LoopCond")
+_TAKES = {**dict.fromkeys(_IN_FRAMES, 1), "Switch": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +89,19 @@ def folded(nodes: Sequence[Node]) -> tuple[list[Node], dict[str, Frame]]:
     """The nodes outside of all loops, and the loops by the nodes that stand for them, the innermost first.
 
     Raises:
-        InputError: nodes take values of several frames, or leave one that they are not in.
+        InputError: nodes take values of several frames, leave one that they are not in, or have too few inputs.
     """
+    for node in nodes:
+        _check_inputs(node)
     if not any(is_a(node, kind) for node in nodes for kind in _IN_FRAMES):
         return list(nodes), {}
     return _Folding(nodes).run()
+
+
+def _check_inputs(node: Node) -> None:
+    count, op = len(node.data_inputs), node.op.removeprefix("Ref")
+    if (op == "Merge" and not count) or count != _TAKES.get(op, count):
+        raise InputError(f"node {node.name!r} ({node.op}): it takes {_TAKES.get(op, 'some')} tensors, and has {count}")
 
 
 def inside_loops(nodes: Sequence[Node]) -> set[str]:

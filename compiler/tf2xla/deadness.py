@@ -87,9 +87,9 @@ class Paths:
         Which input a Merge has taken, as gradients ask, is what was asked before the Merge.
         """
         source = endpoint(text)
-        while source is not None and (node := self._nodes[source.node]).op == "Identity":
+        while source is not None and (node := self._nodes[source.node]).op == "Identity" and node.data_inputs:
             source = endpoint(node.inputs[0])
-        if node.op == "Equal":
+        if node.op == "Equal" and len(node.data_inputs) == _PAIR:
             first, second = (self._nodes[source_of(one)] for one in node.data_inputs)
             value = second.attributes.get("value")
             if node.data_inputs[0] == f"{first.name}:1" and first.name in self.ends and isinstance(value, Tensor):
@@ -109,5 +109,6 @@ class Paths:
         return common
 
 
+_PAIR = 2  # operands of a comparison
 _ALWAYS = (RESULT, "ControlTrigger")
 """What runs in any case: results, which a caller takes where they are there, and what dead values trigger, too."""

@@ -59,7 +59,7 @@ def _fetched(
             raise InputError(f"no node gives {text!r}")
     names = Names(node.name for node in nodes)
     results = [Node(names.free("fetch"), RESULT, (text,)) for text in fetches]
-    found = _functionalized(_needed([*nodes, *results], {str(endpoint(text)) for text in fed}), library, is_whole=True)
+    found = _functionalized(_needed([*nodes, *results], {str(endpoint(text)) for text in fed}), library)
     taken = {node.name: node.inputs[0] for node in found if node.op == RESULT}
     return [node for node in found if node.op != RESULT], [taken[one.name] for one in results]
 
@@ -89,7 +89,7 @@ def _given(node: Node) -> Node:
     return argument(node.name, argument_type(node), 0) if is_control_flow else replace(node, inputs=())
 
 
-def _functionalized(nodes: Sequence[Node], library: FunctionLibrary, *, is_whole: bool = False) -> list[Node]:
+def _functionalized(nodes: Sequence[Node], library: FunctionLibrary) -> list[Node]:
     """Nodes, with arguments and results, without control flow of TensorFlow 1."""
     outer, frames = folded(nodes)
     loops: dict[str, Node] = {}
@@ -101,21 +101,19 @@ def _functionalized(nodes: Sequence[Node], library: FunctionLibrary, *, is_whole
     for name, frame in frames.items():
         loop = loop_of(frame, with_loops(frame.nodes))
         functions = {
-            key: library.add(f"{name}_{key}", without_switches(body, library))
+            key: library.add(f"{name}_{key}", _without_branches(body, library))
             for key, body in (("cond", loop.test), ("body", loop.step))
         }
         loops[name] = replace(loop.node, attributes={**loop.node.attributes, **functions})
         moved |= loop.moved
-    found = with_loops(outer)
-    if is_whole:
-        _require_there(found)
-    return without_switches(found, library)
+    return _without_branches(with_loops(outer), library)
 
 
-def _require_there(nodes: Sequence[Node]) -> None:
-    """Let nothing be fetched that is there on one side of a branch only."""
+def _without_branches(nodes: Sequence[Node], library: FunctionLibrary) -> list[Node]:
+    """Let no result be there on one side of a branch only, and branches be functions."""
     paths = Paths(in_order(nodes))
     for node in nodes:
-        if node.op == RESULT and not is_control(text := node.inputs[0]) and paths.at(text):
-            reason = "it is there on one side of a Switch only, and leaves the graph"
+        if node.op == RESULT and node.data_inputs and paths.at(text := node.inputs[0]):
+            reason = "it is there on one side of a Switch only, and is taken without a Merge"
             raise UnsupportedError(f"output {text!r}", "the lowering to HLO", reason)
+    return without_switches(nodes, library)

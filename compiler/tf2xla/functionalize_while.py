@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from compiler.diagnostics import UnsupportedError
 from compiler.graph import BY_NAME, AttributeList, DataType, Node
-from compiler.graph.frames import Frame, is_a, source_of
+from compiler.graph.frames import Frame, in_order, is_a, source_of
 from compiler.graph.names import Endpoint, Names, endpoint, is_control
 from compiler.tf2xla.flat_functions import argument, argument_type, result
 
@@ -82,6 +82,7 @@ class _Reader:
         self._state = [*(one.enter for one in self._variables), *self._constants]
         self._given = {one.merge.name: one.enter.name for one in self._variables}
         self._gates = {node.name: self._variable_of(node) for node in self._gates_of_the_loop()}
+        self._require_ends()
 
     def _find_variables(self) -> Iterator[_Variable]:
         for merge in self._frame.all("Merge"):
@@ -103,6 +104,17 @@ class _Reader:
         if found is None:
             raise self._refused(f"Switch {gate.name!r} asks LoopCond, and takes no variable of the loop")
         return found
+
+    def _require_ends(self) -> None:
+        """Let nothing go on to the next iteration that LoopCond does not let through: it would for ever."""
+        inside = [replace(node, inputs=()) if is_a(node, "Enter") else node for node in self._frame.nodes]
+        let_through = set(self._gates)
+        for node in in_order(inside):
+            if node.name not in self._given and any(source_of(text) in let_through for text in node.inputs):
+                let_through.add(node.name)
+        for one in self._variables:
+            if one.next.name not in let_through:
+                raise self._refused(f"NextIteration {one.next.name!r} goes on whatever LoopCond says")
 
     def loop(self) -> Loop:
         """The frame as a `While`."""
@@ -161,7 +173,8 @@ class _Reader:
             assert source is not None, "the graph is verified"
             node = self._nodes[source.node]
             is_begin = source.node in self._given or source.node in self._gates or is_a(node, "Enter")
-            if is_control(text):
+            is_first = is_a(node, "Enter") and node not in self._constants
+            if is_control(text) and not is_first:
                 if not is_begin and node is not self._test:
                     yield text
             elif node is self._test:
@@ -170,8 +183,8 @@ class _Reader:
                 yield self._gates[source.node]
             elif source.node in self._given and source.port == 0:
                 yield self._given[source.node]
-            elif (is_begin and not is_a(node, "Enter")) or is_a(node, "NextIteration"):
-                raise self._refused(f"output {text!r} is taken inside, where only the next iteration may have it")
+            elif (is_begin and node not in self._constants) or is_a(node, "NextIteration"):
+                raise self._refused(f"output {text!r} is taken inside, where only Merge may take it, or nobody")
             else:
                 yield text
 

@@ -90,6 +90,8 @@ def test_an_op_is_known_for_references_too():
 
 BROKEN = {
     "a = Placeholder()\n x = Exit(a)": r"node 'x' \(Exit\) is in no frame",
+    "a = P()\n s = Switch(a ^a)": r"node 's' \(Switch\): it takes 2 tensors, and has 1",
+    "m = Merge()": "it takes some tensors, and has 0",
     "a = P()\n e = Enter(a)": r"node 'e' \(Enter\): it names no frame",
     "a = P()\n e = Enter(a) f\n d = Enter(e) f": r"node 'd': frame 'f' is entered from two frames",
     "a = P()\n e = Enter(a) f\n d = Enter(e) g\n b = Enter(a) g": r"node '.': frame 'g' is entered from two frames",

@@ -73,6 +73,12 @@ def test_only_what_fetches_need_is_looked_at():
     assert ([(one.name, one.op) for one in made.nodes], names) == ([("y", "_Arg"), ("z", "Wild")], ["z"])
 
 
+def test_what_is_there_on_one_side_only_does_not_go_on_to_the_next_iteration():
+    text = LOOP.replace("d = Neg(s:1)", "d = Switch(s:1, t)")
+    with pytest.raises(CompilerError, match=r"output 'd' .*on one side of a Switch only, and is taken without a Merge"):
+        functionalize(graph_of(text), ["y"])
+
+
 @pytest.mark.parametrize(
     ("fetch", "said"),
     [("d", "output 'd' is inside of frame 'f'"), ("w", "no node gives 'w'"), ("a b", "no node gives")],

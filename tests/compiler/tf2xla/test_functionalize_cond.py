@@ -1,8 +1,11 @@
 """What stands between Switch and Merge is an If; what others need of one side is a result that the other side lacks."""
 
+import numpy as np
 import pytest
 from cluster_graphs import graph_of
+from graph_nodes import const, run
 
+from compiler.tf2xla import lower
 from compiler.tf2xla.flat_functions import FunctionLibrary
 from compiler.tf2xla.functionalize_cond import without_switches
 
@@ -55,6 +58,15 @@ def test_what_a_later_branch_needs_of_one_side_is_a_result():
     assert nodes["l"].inputs == ("p", "g", "m:1")
     assert ops(functions["m_true"]) == [("_Absent", ())]
     assert ops(functions["l_false"]) == [("Mul", ("g_1", "a_1"))]
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_what_is_absent_where_the_predicate_is_known_goes_where_nobody_looks(holds):
+    graph = graph_of(f"{ONE} g = Neg(m)\n r = Switch(g, p)\n d = Mul(r, a)\n l = Merge(d, r:1)")
+    graph.nodes[0] = const("p", holds, bool)
+    x = np.float32(3)
+    [result] = run(lower(graph, {"x": x}, ["l"]))
+    assert result == (-x if holds else -x * x)
 
 
 def test_what_is_there_on_one_side_of_an_inner_branch_is_switched_again():

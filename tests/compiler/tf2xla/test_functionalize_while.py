@@ -74,9 +74,12 @@ BROKEN = {
     ("sl = Switch(l, c)", "sl = Switch(t, c)"): "Switch 'sl' asks LoopCond, and takes no variable",
     ("y = Exit(s)", "y = Exit(s:1)"): "Exit 'y' takes 's:1', which no Switch lets out",
     ("y = Exit(s)", "y = Exit(m)"): "Exit 'y' takes 'm', which no Switch lets out",
-    ("i = Identity(s:1)", "i = Identity(s)"): "output 's' is taken inside, where only the next iteration may have it",
+    ("nl = NextIteration(sl:1)", "nl = NextIteration(l)"): "NextIteration 'nl' goes on whatever LoopCond says",
+    ("i = Identity(s:1)", "i = Identity(s)"): "output 's' is taken inside, where only Merge may take it, or nobody",
     ("a = AddV2(i, o)", "a = AddV2(i, m:1)"): "output 'm:1' is taken inside",
     ("a = AddV2(i, o)", "a = AddV2(i, nl)"): "output 'nl' is taken inside",
+    ("a = AddV2(i, o)", "a = AddV2(i, e)"): "output 'e' is taken inside",
+    ("a = AddV2(i, o)", "a = AddV2(i, o, ^e)"): r"output '\^e' is taken inside",
 }
 
 

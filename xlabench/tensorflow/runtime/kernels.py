@@ -135,8 +135,15 @@ def _nothing(_node: Node, _resources: Resources) -> Kernel:
     return lambda _: ()
 
 
-def _switch(_node: Node, _resources: Resources) -> Kernel:
-    return lambda inputs: (DEAD, inputs[0]) if inputs[1] else (inputs[0], DEAD)
+def _switch(node: Node, _resources: Resources) -> Kernel:
+    def kernel(inputs: Sequence[Any]) -> Sequence[Any]:
+        value, predicate = inputs
+        if np.ndim(predicate):
+            said = f"The second input must be a scalar, but it has shape {list(predicate.shape)}"
+            raise raised(errors.InvalidArgumentError, node, said)
+        return (DEAD, value) if predicate else (value, DEAD)
+
+    return kernel
 
 
 def _merge(_node: Node, _resources: Resources) -> Kernel:

@@ -115,7 +115,7 @@ class _Planner:
         for node in in_order(self._graph.nodes):
             self._add(self._with_copies(node))
         plan = self._plan
-        plan.may_die = any(is_a(node, "Switch") for node in self._graph.nodes)
+        plan.may_die = any(is_a(node, "Switch") or node.op == FRAME for node in self._graph.nodes)
         plan.feeds = [self._slots[f"{name}:0"] for name in entries]
         plan.fetches = [plan.steps[self._numbers[name]].takes[0] for name in exits]
         plan.quick = [one for one in plan.steps if not _is_idle(one, may_die=plan.may_die)]

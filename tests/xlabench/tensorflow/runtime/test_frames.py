@@ -11,6 +11,7 @@ from compiler import aot
 from compiler.diagnostics import InputError
 from compiler.graph import parse_graph
 from compiler.jit import parse_flags
+from xlabench.errors import RunFailure
 from xlabench.graphs.running import GraphEngine, values_of
 
 FLAGS = "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit --tf_xla_min_cluster_size=2"
@@ -71,9 +72,19 @@ def test_a_loop_on_the_side_that_is_not_taken_leaves_dead_values():
 def test_a_constant_enters_every_iteration_and_any_other_value_the_first():
     text = LOOP.replace("Enter(u)", "Enter(start)").replace("x = Pl", "start = Const()\n x = Pl")
     assert alive(text, 7, "y") == {"y": 8}
-    assert alive(text.replace(", is_constant=true", ""), 7, "y") == {}
+    once = (
+        text.replace(", is_constant=true", "")
+        .replace("u = Switch(x, p)\n", "")
+        .replace("z = Merge(y, u:1)", "z = Neg(y)")
+    )
+    assert alive(once, 7, "y", "z") == {}
 
 
 def test_what_only_iterations_have_is_not_fetched():
     with pytest.raises(InputError, match="output 'd' is inside of frame 'f'"):
         alive(LOOP, 5, "d")
+
+
+def test_a_predicate_is_a_scalar():
+    with pytest.raises(RunFailure, match="The second input must be a scalar, but it has shape"):
+        alive(LOOP, 5, "z", p=[True, False])
