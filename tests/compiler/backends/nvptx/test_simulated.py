@@ -104,7 +104,7 @@ def _wrong_stride(patch: pytest.MonkeyPatch) -> None:
     original = Layout.offset
 
     def offset(self: Layout, position: Index, depth: Index) -> Index:
-        return original(self, position, depth).times(8)
+        return original(self, position, depth).times(64)
 
     patch.setattr(Layout, "offset", offset)
 
