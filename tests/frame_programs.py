@@ -105,15 +105,15 @@ def written(tf: Any, x: Any) -> Any:
     """A variable of a resource that a loop adds to, and a branch sets."""
     variable = tf.compat.v1.get_variable("held", initializer=tf.zeros([3]), use_resource=True)
 
-    def step(n: Any) -> Any:
+    def step(n: Any, m: Any) -> Any:
         with tf.control_dependencies([variable.assign_add(x * tf.cast(n, tf.float32))]):
-            return n + 1
+            return n + 1, m
 
     def double() -> Any:
         with tf.control_dependencies([variable.assign(variable * 2.0)]):
             return tf.identity(total)
 
-    (total,) = tf.while_loop(lambda n: n < 4, step, (1,))
+    total, _ = tf.while_loop(lambda n, _: n < 4, step, (1, 0))
     with tf.control_dependencies([total]):
         doubled = tf.cond(total > 3, double, lambda: total)
     with tf.control_dependencies([doubled]):

@@ -33,7 +33,7 @@ WITHOUT_DIFFERENCES = {name for name in RECORDS if name.startswith(_NO_DIFFERENC
 whose gradient TensorFlow sees back through the inverse projection, which is no derivative."""
 _DEPENDENT = ("MaxPoolGrad", "MaxPoolGradGrad", "MaxPoolGradV2", "MaxPool3DGrad", "MaxPool3DGradGrad")
 """Ops of which one input follows from another."""
-_WITHOUT = ("PreventGradient", "Merge")
+_WITHOUT = ("PreventGradient", "XlaClusterOutput", "Merge")
 DIFFERENTIATED = sorted(
     name
     for name, record in RECORDS.items()

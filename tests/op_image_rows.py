@@ -102,6 +102,8 @@ def _distinct(element_type, *dims):
 def greatest(element_type):
     for attributes, image in (*_POOLS, _EXPLICIT):
         yield attributes, [numbers(element_type, *image)]
+    of_channels = AttributeList("i", (1, 1, 1, 2))
+    yield {"ksize": of_channels, "strides": of_channels, "padding": b"VALID"}, [numbers(element_type, 2, 3, 2, 4)]
 
 
 def _pooled(attributes, x):

@@ -51,6 +51,7 @@ def few_bits_between(element_type):
     for attributes, [x] in few_bits(element_type):
         kept = {key: value for key, value in attributes.items() if key not in ("min", "max")}
         yield kept, [x, *(np.array(attributes.get(key, end), _FLOAT) for key, end in (("min", -6), ("max", 6)))]
+    yield {}, [x, _NOTHING[0], _NOTHING[0]]
 
 
 def few_bits_between_back(element_type):
@@ -58,6 +59,8 @@ def few_bits_between_back(element_type):
         yield attributes, [numbers(F32, *given[0].shape), *given]
 
 
+_NOTHING = np.array([0, 1, 0], _FLOAT)
+"""Of three channels the second has a range."""
 _LOW, _HIGH = np.array([-6, -1, 0.5], _FLOAT), np.array([6, 0.25, 2], _FLOAT)
 
 
@@ -65,6 +68,7 @@ def few_bits_by_channel(_element_type):
     x = np.resize(_WIDE, (2, 7, 3))
     yield {}, [x, _LOW, _HIGH]
     yield {"num_bits": 3, "narrow_range": True}, [x[0, 0], _LOW, _HIGH]
+    yield {}, [x, _LOW * _NOTHING, _HIGH * _NOTHING]
 
 
 def few_bits_by_channel_back(element_type):

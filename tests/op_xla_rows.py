@@ -4,7 +4,7 @@ import numpy as np
 from graph_nodes import function, node
 from op_values import ints, numbers, scalar
 
-from compiler.graph import BY_NAME, AttributeList, FunctionReference
+from compiler.graph import BY_NAME, AttributeList, FunctionReference, PartialShape
 from compiler.ir.types import F32, PRED
 
 FLOAT, INT32, INT64 = (BY_NAME[name] for name in ("float32", "int32", "int64"))
@@ -161,6 +161,14 @@ def joins(element_type):
     yield {"N": 2, "num_concats": _list(1, 2), "paddings": _list()}, parts[:2]
 
 
+def shards(element_type):
+    yield {"manual_sharding": b""}, [numbers(element_type, 2, 3)]
+
+
+def wholes(element_type):
+    yield {"manual_sharding": b"", "full_shape": PartialShape((2, 3))}, [numbers(element_type, 2, 3)]
+
+
 def _named(name, element_type):
     """A function on numbers of a type: functions of all graphs of a process have one name each."""
     return FunctionReference(f"{name}_{np.dtype(element_type.dtype).name}")
@@ -289,6 +297,8 @@ ROWS = {
     "XlaSelfAdjointEig": spectra,
     "XlaSvd": singulars,
     "XlaSplitND": splits,
+    "XlaSpmdFullToShardShape": shards,
+    "XlaSpmdShardToFullShape": wholes,
     "XlaConcatND": joins,
     "XlaReduce": reductions,
     "XlaVariadicReduce": several_reductions,

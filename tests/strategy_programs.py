@@ -200,7 +200,8 @@ GPU = _programs(
         "sort: a block for each line": "f32[64,64] x -> f32[64,64] sort(x), dimensions={1}, to_apply=less",
         "sort: the first of each part": "f32[64,4096] x -> t = (f32[64,4], s32[64,4]) topk(x), k=4, largest=true;"
         " f32[64,4] get-tuple-element(t), index=0",
-        "sort: merges of runs": "f32[65536] x -> f32[65536] sort(x), dimensions={0}, to_apply=less",
+        "sort: ranks in several runs": "f32[65536] x -> f32[65536] sort(x), dimensions={0}, to_apply=less",
+        "sort: merges of runs": "f32[524288] x -> f32[524288] sort(x), dimensions={0}, to_apply=less",
         "cholesky: panels": "f32[512,512] x -> f32[512,512] cholesky(x), lower=true",
         "cholesky: a block for each matrix": "f32[8,8] x -> f32[8,8] cholesky(x), lower=true",
         "triangular-solve: a thread for each side": _solve("4,4", "4,4096"),

@@ -23,14 +23,11 @@ def overwritten(instruction: Instruction) -> Instruction | None:
     return instruction.operands[alias.operand]
 
 
-def origin(instruction: Instruction) -> tuple[Instruction, tuple[int, ...]]:
-    """The instruction that a value's memory comes from, and which element of its tuple the value is."""
+def viewed(instruction: Instruction) -> tuple[Instruction, tuple[int, ...]]:
+    """The instruction whose result a value is, seen through views and tuples, and which element of its tuple."""
     path: tuple[int, ...] = ()
     while True:
-        source = overwritten(instruction)
-        if source is not None:
-            instruction = source
-        elif instruction.opcode in VIEWS:
+        if instruction.opcode in VIEWS:
             (instruction,) = instruction.operands
         elif instruction.opcode == "get-tuple-element":
             path = (instruction.attributes["index"], *path)
@@ -39,3 +36,12 @@ def origin(instruction: Instruction) -> tuple[Instruction, tuple[int, ...]]:
             instruction, path = instruction.operands[path[0]], path[1:]
         else:
             return instruction, path
+
+
+def origin(instruction: Instruction) -> tuple[Instruction, tuple[int, ...]]:
+    """The instruction that a value's memory comes from, and which element of its tuple the value is."""
+    source, path = viewed(instruction)
+    while (before := overwritten(source)) is not None:
+        source, outer = viewed(before)
+        path = (*outer, *path)
+    return source, path

@@ -15,19 +15,15 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from compiler.codegen.llvm_ir import I32, I64, Builder, Value, integer, lanes_of
+from compiler.codegen.llvm_ir import I32, I64, Builder, Value, integer
 
 
 @dataclass(slots=True, eq=False)
 class Variable:
-    """A run-time i64 known to lie in [0, size): a loop counter, or any value an index depends on.
-
-    One in lanes has its `value` in the first, to which the others add their `steps`.
-    """
+    """A run-time i64 known to lie in [0, size): a loop counter, or any value an index depends on."""
 
     value: Value
     size: int
-    steps: Value | None = None
     number: int = field(default_factory=itertools.count().__next__)
     """Variables come in the order in which they were made wherever they are sorted: code is the same every time."""
 
@@ -284,27 +280,17 @@ class Emission:
 
     def _digit(self, digit: Digit) -> Value:
         variable = digit.variable
-        given = variable.value if variable.steps is None else self._in_lanes(variable, variable.steps)
         if digit.is_whole:
-            return given
+            return variable.value
         cuts = self.cuts if len(self._scopes) == 1 else self.inner_cuts
         cuts.setdefault(variable, set()).update((digit.stride, digit.stride * digit.size))
         builder = self.builder
         narrow = variable.size <= _NARROW and not (_is_power_of_two(digit.stride) and _is_power_of_two(digit.size))
-        value = builder.cast("trunc", given, "i32") if narrow else given
+        value = builder.cast("trunc", variable.value, "i32") if narrow else variable.value
         value = builder.binary("udiv", value, integer(digit.stride, value.type))
         if digit.stride * digit.size < variable.size:
             value = builder.binary("urem", value, integer(digit.size, value.type))
         return builder.cast("zext", value, I64) if narrow else value
-
-    def _in_lanes(self, variable: Variable, steps: Value) -> Value:
-        """A variable's values in lanes; most indices need the first only, so they are made when asked for."""
-        known = self.cached(variable)
-        if isinstance(known, Value):
-            return known
-        lanes = self.builder.add(self.builder.broadcast(variable.value, lanes_of(steps.type)), steps)
-        self.remember(variable, lanes)
-        return lanes
 
     @property
     def may_be_fast(self) -> bool:

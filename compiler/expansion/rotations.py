@@ -30,7 +30,6 @@ from compiler.expansion.matrices import (
     identity,
     index_along,
     kept,
-    nonzero,
     padded,
     real,
     rows_at,
@@ -105,8 +104,10 @@ def _rotate_both(state: list[Expression]) -> list[Expression]:
 def _angle(first: Expression, second: Expression, between: Expression) -> tuple[Expression, Expression]:
     """Cosine and sine of the rotation that diagonalises [[first, between], [between*, second]]."""
     size = between.apply("abs")
-    none, safe = size.compare("EQ", 0), nonzero(size)
     one = size.literal(1).spread(size.dims, ())
+    # Of a number that is not normal too few digits are left for a quotient by its size to be of size 1.
+    none = size.compare("LT", float(np.finfo(size.type.dtype).tiny))
+    safe = none.where(one, size)
     cotangent = (second - first) / (safe * 2)
     share = one / (_hypot_of_one(cotangent) + cotangent.apply("abs"))
     tangent = none.where(size.literal(0), cotangent.compare("LT", 0).where(-share, share))

@@ -37,7 +37,7 @@ _ONE_SIDED_PERCENT, _LEAST_BITS = 30, 8
 _DISTINCT_PERCENT, _ORDERED_PERCENT, _KEYS_PERCENT, _SEVERAL_PERCENT = 40, 50, 50, 15
 """How often indices all differ; how often updates are combined in order; how often a second key decides between equal
 ones; how often several arrays are reduced at once."""
-_IN_ORDER_PERCENT, _OTHER_CARRY_PERCENT, _LEAST_PERCENT = 15, 30, 40
+_IN_ORDER_PERCENT, _OTHER_CARRY_PERCENT, _LEAST_PERCENT = 25, 30, 40
 """How often integers are reduced by what minds their order; how often a scan carries another value than it yields; how
 often the least of a row are chosen."""
 _CUT_PERCENT = 8

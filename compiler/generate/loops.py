@@ -32,9 +32,11 @@ _ALIKE_PERCENT, _LEAST_ALIKE, _JOINED_PERCENT = 40, 2, 30
 _EXCHANGED_PERCENT, _MOVED_PERCENT, _REPEATED_PERCENT, _OLD_PERCENT = 35, 75, 25, 70
 """How often values of a state change places; how many of them do; how often one takes two places; how often it is the
 old one."""
-_ROWS_PERCENT, _BACKWARDS_PERCENT, _ASKING_PERCENT, _STAYING_PERCENT = 25, 30, 15, 75
-"""How often a loop goes through rows, and how often from the last on; how often it asks whether any element goes on,
-and how often the others then stay as they are."""
+_ROWS_PERCENT, _BACKWARDS_PERCENT = 25, 30
+"""How often a loop goes through rows, and how often from the last on."""
+_ASKING_PERCENT, _ROWS_ASKED_PERCENT, _STAYING_PERCENT = 15, 30, 75
+"""How often a loop asks whether any element goes on, and how often one of the rows that it fills; how often the others
+then stay as they are."""
 
 
 class _Loop(NamedTuple):
@@ -109,7 +111,8 @@ def _condition(scope: Scope, made: _Loop, shape: object, bound: float | None) ->
     number = build(computation, "get-tuple-element", [state], index=0)
     goes_on = made.counter.goes_on(inner, number)
     if bound is not None:
-        value = build(computation, "get-tuple-element", [state], index=1)
+        is_of_rows = bool(made.rows) and chance(scope.choices, _ROWS_ASKED_PERCENT)
+        value = build(computation, "get-tuple-element", [state], index=made.size + 1 if is_of_rows else 1)
         goes_on = build(computation, "and", [goes_on, _any(inner, _go_on(inner, value, bound))])
     computation.root = goes_on
     return computation

@@ -15,16 +15,18 @@ from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import PRED, ElementType
 from compiler.ir.windows import padded_size
+from compiler.ops import Trait, having
 
 _SQUARE_PERCENT = 40  # what takes one dimension for another shows where both have the same size
 _TURNED, _TURNED_PERCENT = 3, 60
 """Dimensions from which on there are orders that are not their own inverses, and how often one is drawn."""
 _DERIVED_PERCENT = 25
 """How often what is moved is derived from a value at hand."""
-_PAIRED_PERCENT, _BARE_PERCENT = 20, 30
-"""How often indices go along with dimensions of what they are into; how often single ones have no dimension of 1."""
-_OF_SLICE_PERCENT, _CHANGES = 30, ("add", "multiply", "maximum", "subtract", "xor")
-"""How often an array is updated by what is made of a slice of it, as where one is added to, and how."""
+_PAIRED_PERCENT, _BARE_PERCENT, _ONE_PERCENT = 20, 30, 20
+"""How often indices go along with dimensions of what they are into; how often single ones have no dimension of 1; how
+often there is but one of them, which rewrites look for."""
+_OF_SLICE_PERCENT, _CHANGES = 30, sorted(having(Trait.ASSOCIATIVE))
+"""How often an array is updated by what is made of a slice of it, as where something is added to one, and how."""
 _UNEVEN_PERCENT = 40
 """How often padding that is the same at both ends is made uneven."""
 
@@ -240,7 +242,9 @@ def indices_into(scope: Scope, dims: Sequence[int]) -> Indices:
     paired = order[1:][: scope.choices.integer(1, 2)] if chance(scope.choices, _PAIRED_PERCENT) else []
     rest = [d for d in order if d not in paired]
     mapped = subset(scope.choices, rest, 60) or rest[:1]
-    batch: list[tuple[int, int]] = [(n, -1) for n in scope.dims(0, 1 if paired else 2, size=64)]
+    is_one = chance(scope.choices, _ONE_PERCENT)
+    outer = () if is_one else scope.dims(0, 1 if paired else 2, size=64)
+    batch: list[tuple[int, int]] = [(n, -1) for n in outer]
     for d in paired:
         batch.insert(scope.choices.integer(0, len(batch)), (dims[d], d))
     sizes, sources = [n for n, _ in batch], [d for _, d in batch]

@@ -8,40 +8,46 @@ theme.  In the others every opcode has its turn, with what rewrites look for bef
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from compiler.generate.choices import Choices, chance, pick
 from compiler.generate.exhaustive import COMMON, Packing, space_of
+from compiler.generate.scope import Space
 from compiler.generate.sharing import share
 from compiler.generate.table import FAMILIES, RECIPES, step
 from compiler.ir.module import Module
 from compiler.ir.types import TYPES
 from compiler.ops import Trait, having
 
-_OTHERS = {"concatenate", "custom-call", "fusion", "map", "pad", "rng-bit-generator", "set-dimension-size"}
-_MUCH = _OTHERS | having(
+_MUCH = having(
     Trait.ACCUMULATES | Trait.ORDERS | Trait.INDEXED | Trait.PRODUCT | Trait.MOVES | Trait.CONTROL | Trait.ALGORITHM
 )
-_TURNS = sorted([*RECIPES, *(opcode for opcode in RECIPES if opcode in _MUCH for _ in range(2))])
-"""Opcodes, those that most kernels and rewrites are for several times."""
+_USUAL, _OFTEN = 1, 3
+_WEIGHTS: Mapping[str, int] = {
+    **dict.fromkeys(RECIPES, _USUAL),
+    **dict.fromkeys(sorted(_MUCH & RECIPES.keys()), _OFTEN),
+    "concatenate": _OFTEN,
+    "custom-call": _OFTEN,
+    "fusion": _OFTEN,
+    "map": _OFTEN,
+    "pad": _OFTEN,
+    "rng-bit-generator": _OFTEN,
+    "set-dimension-size": _OFTEN,
+}
+"""How often an opcode comes: those that most kernels and rewrites are for several times."""
+_TURNS = [opcode for opcode in sorted(_WEIGHTS) for _ in range(_WEIGHTS[opcode])]
 _MOVES = "transpose broadcast reshape reverse slice pad concatenate"
-_THEMES = tuple(
-    (weight, tuple(opcodes.split()))
-    for weight, opcodes in (
-        (5, f"{_MOVES} transpose transpose broadcast bitcast dot dot"),
-        (3, "add subtract multiply divide negate maximum minimum abs power select compare convert clamp"),
-        (1, "and or xor not shift-left shift-right-logical shift-right-arithmetic remainder mulhi popcnt select"),
-        (
-            2,
-            "gather scatter dynamic-slice dynamic-update-slice dynamic-update-slice iota concatenate slice select sort",
-        ),
-        (2, f"reduce reduce reduce-window scan select-and-scatter topk sort multiply {_MOVES}"),
-        (2, f"dot dot convolution ragged-dot scaled-dot add maximum convert {_MOVES}"),
-        (2, "while while conditional call map fusion tuple add dynamic-update-slice reduce"),
-        (1, "custom-call cholesky triangular-solve fft batch-norm-training batch-norm-grad batch-norm-inference"),
-    )
-)
+_THEMES: Mapping[str, int] = {
+    f"{_MOVES} transpose transpose broadcast bitcast dot dot": 5,
+    "add subtract multiply divide negate maximum minimum abs power select compare convert clamp": 3,
+    "and or xor not shift-left shift-right-logical shift-right-arithmetic remainder mulhi popcnt select": 1,
+    "gather scatter scatter dynamic-slice dynamic-update-slice dynamic-update-slice iota concatenate select sort": 3,
+    f"reduce reduce reduce-window scan select-and-scatter topk sort multiply {_MOVES}": 3,
+    f"dot dot convolution ragged-dot scaled-dot add maximum convert {_MOVES}": 2,
+    "while while conditional call map fusion tuple add dynamic-update-slice reduce": 2,
+    "custom-call cholesky triangular-solve fft batch-norm-training batch-norm-grad batch-norm-inference": 1,
+}
 """Opcodes that meet, some of them more often, and how often they do."""
 _ANY_THEME = 5  # the weight of all opcodes
 _SIZE = 12
@@ -49,8 +55,14 @@ _SIZE = 12
 _CUBES = ((3, 3, 3), (2, 2, 2, 2), (4, 4), (3, 3, 3), (5, 5, 5))
 _BASES = (
     (2, 3, 4), (3, 3, 3), (5,), (4, 4), (17,), (2, 2, 2, 2), (1, 6), (3, 1, 5), (33,), (9, 7), (16, 5), (130,), (),
+    (3, 40), (70,), (2, 5, 18),
 )  # fmt: skip
 """Dimensions that all differ or are all the same, of size 1, and on both sides of the edges of vectors."""
+_LARGE_PERCENT, _FEW_LARGE, _MOST_OF_LARGE = 15, 3, 1 << 14
+_LARGE = ((100, 65), (3, 40, 50), (65, 129), (2, 3, 33, 31), (5000,), (17, 300), (300, 17), (4097,))
+_CUT = tuple(sorted(having(Trait.ACCUMULATES | Trait.ORDERS | Trait.INDEXED | Trait.MOVES) & RECIPES.keys()))
+"""How often samples are of a few programs on arrays that threads share, and that are cut into tiles; dimensions on both
+sides of the edges of these; and what is done in other ways there."""
 _PARAMETERS = (0, 4, 1 << 10)
 """How many values a module takes besides those that its programs begin with: where there are few, constants stand
 beside them."""
@@ -58,8 +70,8 @@ _BEFORE_PERCENT, _BEHIND_PERCENT, _ALIKE_PERCENT, _ANY_PERCENT = 45, 55, 25, 30
 """How often an instruction stands on another one, and how often one on it; how often that is of the same opcode, or
 family, and how often of any."""
 _LENGTHS, _CUBIC_PERCENT, _AGAIN_PERCENT = (2, 3, 3, 4), 60, 25
-"""How many instructions of a theme stand in a row; how often they begin with dimensions that are all the same; how
-often two of an opcode follow one another."""
+"""How many instructions of a theme stand in a row; how often they begin with dimensions that are all the same,
+where some change places; how often two of an opcode follow one another."""
 _SELDOM_PERCENT = 15
 """How often a program is on one of the types that are seldom drawn."""
 
@@ -83,21 +95,15 @@ def sample(
     Returns:
         The module; None where no program came of anything.
     """
-    space = replace(
-        space_of([*element_types, *seldom], banned),
-        newest_percent=85,
-        guard_percent=30,
-        cube_percent=20,
-        edge_percent=40,
-        extreme_percent=5,
-        most_parameters=pick(choices, _PARAMETERS),
-    )
-    packing, theme = Packing(name, space, step), _theme(choices)
-    for _ in range(_SIZE):
+    is_large = chance(choices, _LARGE_PERCENT)
+    packing = Packing(name, _space(choices, [*element_types, *seldom], banned, is_large=is_large), step)
+    theme = _CUT if is_large else _theme(choices)
+    for _ in range(_FEW_LARGE if is_large else _SIZE):
         opcodes = _of_theme(choices, theme) if theme else _in_a_row(choices)
         types = seldom if seldom and chance(choices, _SELDOM_PERCENT) else element_types
         kinds = [kind for kind in sorted(types) if TYPES[kind] in RECIPES[opcodes[0]].element_types]
-        base = pick(choices, _CUBES if theme and chance(choices, _CUBIC_PERCENT) else _BASES)
+        is_cubic = "transpose" in theme and chance(choices, _CUBIC_PERCENT)
+        base = pick(choices, _LARGE if is_large else _CUBES if is_cubic else _BASES)
         packing.chain(opcodes, TYPES[pick(choices, kinds or sorted(types))], base, choices)
     module = packing.finish()
     if module is not None:
@@ -105,16 +111,25 @@ def sample(
     return module
 
 
+def _space(
+    choices: Choices, element_types: Sequence[str], banned: frozenset[tuple[str, str]], *, is_large: bool
+) -> Space:
+    space = replace(
+        space_of(element_types, banned),
+        newest_percent=85,
+        guard_percent=30,
+        cube_percent=20,
+        edge_percent=40,
+        extreme_percent=5,
+        most_parameters=pick(choices, _PARAMETERS),
+    )
+    return replace(space, most_elements=_MOST_OF_LARGE) if is_large else space
+
+
 def _theme(choices: Choices) -> tuple[str, ...]:
     """Opcodes that meet in a module, or none, where all do."""
-    return pick(
-        choices,
-        [
-            (),
-        ]
-        * _ANY_THEME
-        + [opcodes for weight, opcodes in _THEMES for _ in range(weight)],
-    )
+    weighted = [theme for theme, weight in _THEMES.items() for _ in range(weight)]
+    return tuple(pick(choices, [""] * _ANY_THEME + weighted).split())
 
 
 def _of_theme(choices: Choices, theme: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ from compiler.graph import BY_NAME, DataType, Node
 
 _NEVER = """
     _Arg _Retval Placeholder PlaceholderV2 VarHandleOp Switch Merge _SwitchN Enter Exit NextIteration LoopCond
-    Print PrintV2 PyFunc PyFuncStateless EagerPyFunc SaveV2 RestoreV2
+    XlaClusterOutput Print PrintV2 PyFunc PyFuncStateless EagerPyFunc SaveV2 RestoreV2
     ScalarSummary HistogramSummary ImageSummary MergeSummary Where Unique NonMaxSuppressionV3 StringFormat
     Assign AssignAdd AssignSub IsVariableInitialized Variable VariableV2 ResourceGatherNd
     ScatterAdd ScatterSub ScatterMul ScatterDiv ScatterMin ScatterMax ScatterUpdate

@@ -16,7 +16,8 @@ from collections.abc import Iterable, Iterator
 
 from compiler.diagnostics import InputError
 from compiler.graph import Node
-from compiler.jit.topology import SINK, Topology, is_a
+from compiler.graph.frames import is_a
+from compiler.jit.topology import SINK, Topology
 
 
 class _Ordered:

@@ -20,9 +20,10 @@ from collections.abc import Iterator, Sequence
 
 from compiler.diagnostics import InputError
 from compiler.graph import Tensor
+from compiler.graph.frames import is_a
 from compiler.jit.cycles import frames_of
 from compiler.jit.predicates import Kind, Predicate, Predicates
-from compiler.jit.topology import CONTROL, Edge, Topology, is_a
+from compiler.jit.topology import CONTROL, Edge, Topology
 
 _RECEIVERS = ("_Recv", "_HostRecv")
 _MOST_BRANCHES = 1_000

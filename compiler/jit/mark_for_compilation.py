@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from compiler.graph import Graph, Node
+from compiler.graph.frames import is_a
 from compiler.jit.attributes import (
     CLUSTER,
     CLUSTERED,
@@ -35,7 +36,7 @@ from compiler.jit.flags import Flags
 from compiler.jit.op_groups import checked, ops_to_cluster
 from compiler.jit.options import OFF, Options
 from compiler.jit.resource_safety import Access, access_of, unsafe_pairs
-from compiler.jit.topology import Topology, is_a
+from compiler.jit.topology import Topology
 from compiler.tf2xla import RECORDS, Trait, must_be_known
 from compiler.tf2xla.node_types import Library, has_resource, input_types, is_reference, output_types, type_at
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from compiler.graph import Graph, Node
+from compiler.graph.frames import is_a
 from compiler.graph.names import endpoint
 
 SOURCE, SINK = 0, 1
@@ -147,8 +148,3 @@ class Topology:
                     reached[following] = None
                     stack.append(following)
         return list(reached)
-
-
-def is_a(node: Node, kind: str) -> bool:
-    """Whether a node is an op, or the op of that name for references to variables, of the loops and switches of v1."""
-    return node.op in (kind, f"Ref{kind}")

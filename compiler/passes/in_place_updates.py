@@ -9,7 +9,7 @@ operand.
 
 from __future__ import annotations
 
-from compiler.analysis.aliasing import VIEWS, origin, overwritten
+from compiler.analysis.aliasing import VIEWS, origin, overwritten, viewed
 from compiler.analysis.effects import within_fusions
 from compiler.analysis.updates import reads_in_time
 from compiler.ir.attributes import OutputAlias
@@ -91,19 +91,19 @@ def _wrapped(module: Module, update: Instruction) -> Instruction:
 
 def _readers(operand: Instruction) -> list[Instruction]:
     """Everything that reads the operand's memory: users of it, of views of it, and of the same piece of a tuple."""
-    source = operand
-    while source.opcode in VIEWS:
-        (source,) = source.operands
-    pending, found = [source], []
-    if source.opcode == "get-tuple-element":
-        for user in source.operands[0].users:
-            if user.opcode != "get-tuple-element":
-                found.append(user)
-            elif user is not source and user.attributes["index"] == source.attributes["index"]:
-                pending.append(user)
+    pending, found = [viewed(operand)], list[Instruction]()
     while pending:
-        for user in pending.pop().users:
-            (pending if user.opcode in VIEWS else found).append(user)
+        value, path = pending.pop()
+        for user in value.users:
+            if user.opcode in VIEWS:
+                pending.append((user, path))
+            elif user.opcode == "get-tuple-element":
+                if user.attributes["index"] == path[0]:
+                    pending.append((user, path[1:]))
+            elif user.opcode == "tuple" and not user.is_root:
+                pending += [(user, (number, *path)) for number, one in enumerate(user.operands) if one is value]
+            else:
+                found.append(user)
     return found
 
 

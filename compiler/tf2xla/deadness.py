@@ -17,6 +17,8 @@ from compiler.tf2xla.flat_functions import RESULT
 
 Path = tuple[tuple[str, bool], ...]
 """Predicates, and whether they hold, where a node runs."""
+DEEPEST = 64
+"""Branches that stand in each other."""
 
 
 class Paths:
@@ -68,6 +70,10 @@ class Paths:
             count = len(node.data_inputs)
             paths = [self._merged(node, paths[:count]), *paths[count:]]
         path = tuple(dict.fromkeys(one for each in sorted(paths, key=len, reverse=True) for one in each))
+        if len(path) > DEEPEST:
+            raise UnsupportedError(
+                "a branch", "the lowering to HLO", f"branches stand more than {DEEPEST} deep in each other"
+            )
         if len(path) > len({predicate for predicate, _ in path}):
             raise InputError(f"node {node.name!r} ({node.op}): it needs both sides of a Switch, and never runs")
         if is_a(node, "Switch"):

@@ -143,7 +143,11 @@ class Variables:
 
         Raises:
             InputError: it has another type or other sizes than what it holds.
+            UnsupportedError: it holds nothing yet, and is written in a branch or loop.
         """
+        if self._depth and name not in self._values and name not in self._own:
+            reason = "a branch or loop gives it its first value: run its initializer before"
+            raise UnsupportedError(f"variable {name!r}", "the lowering to HLO", reason)
         held = self.shape(name)
         new = value.instruction.array
         if held is not None and (held.element_type, held.dims) != (new.element_type, new.dims):

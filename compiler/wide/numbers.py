@@ -137,8 +137,8 @@ def distance(left: Array, right: Array) -> Array:
 
 
 def times(magnitude: Array, error: Array) -> Array:
-    """A product in which no error makes none, however large the magnitude."""
-    return np.where(error == 0, 0.0, magnitude * error)
+    """A product in which no error makes none, however large the magnitude, and what is unknown is so even beside 0."""
+    return np.where(error == 0, 0.0, np.where(np.isinf(error), np.inf, magnitude * error))
 
 
 def hull(chosen: Wide, other: Wide) -> Wide:

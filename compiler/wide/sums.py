@@ -227,12 +227,12 @@ def _grown(roundings: Array, own: ElementType) -> Array:
     return np.asarray(np.expm1(roundings * limits(own).unit))
 
 
-def _filled(instruction: Instruction, number: int, operand: Any) -> Wide:
-    """An operand of a convolution with the zeros that it may leave out; those whose places are open are not known."""
-    found = sparsity(instruction, number)
-    if found is None:
+def _filled(instruction: Instruction, number: int, operand: Wide | tuple[Wide, Wide]) -> Wide:
+    """An operand of a convolution with the zeros that it may leave out; if it is open where, none is known."""
+    if isinstance(operand, Wide):
         return operand
-    elements, positions = operand
+    found, (elements, positions) = sparsity(instruction, number), operand
+    assert found is not None, "a convolution that was verified has an explanation for each tuple"
     value, error = (filled(found, array, positions.value) for array in (elements.value, elements.error))
     return Wide(value, error) if positions.is_exact else unknown(value)
 

@@ -62,11 +62,6 @@ _ROUTINES, _ROUTINE_EVERY, _ROUTINE_PERCENT, _FEW_ROUTINES, _MOST_OF_ROUTINE = "
 
 A tenth of the compiler is for that one opcode; the numbers are such as are drawn while seeds come first, and compiled
 alone."""
-_SAMPLE_EVERY, _SAMPLE_AT = 8, 4
-"""Of how many numbers one is a dozen small programs side by side: half of those that are drawn while seeds come first.
-
-What an instruction makes of values at its own edges shows best where it stands alone: in a large program few values
-are such, and what becomes of them hides the rest."""
 _OTHER_CALLS = 5
 """With how many kinds of values a program is called beside the first; fewer would leave out most of the kinds."""
 _CALLS_OF_SAMPLE = 8
@@ -195,7 +190,7 @@ def _of_seed(profile: Profile, rng: np.random.Generator, number: int) -> Case | 
 
 def _sampled(profile: Profile, rng: np.random.Generator, number: int) -> Case | None:
     """Small programs side by side; None of a number whose turn is another's, or where they come to nothing."""
-    if number % _SAMPLE_EVERY != _SAMPLE_AT:
+    if not seed_order.is_sample(number):
         return None
     space = profile.space
     choices, seldom = RandomChoices(int(rng.integers(1 << 62))), sorted(_SELDOM_TYPES - space.element_types)

@@ -20,7 +20,7 @@ from xlabench.fuzzing.generate import Case
 from xlabench.fuzzing.values import KINDS, make_inputs
 from xlabench.judging import self_check
 
-OPERATIONS, OPERATIONS_EVERY, CASES_EVERY, ROUTINES_EVERY = 4, 4, 23, 6
+OPERATIONS, OPERATIONS_EVERY, CASES_EVERY, ROUTINES_EVERY = 4, 5, 23, 7
 """How many the judge is asked about with one of how many cases, about one of how many cases itself, and with one of how
 many about a routine of LAPACK, whose results are right by relations of their own."""
 _ROUTINES = "custom-call"

@@ -18,8 +18,8 @@ from xlabench.fuzzing import variation
 from xlabench.fuzzing.blocks import BLOCK, block_of
 from xlabench.fuzzing.reached import seeds
 
-DRAWN_EVERY, SEED_EVERY = 4, 3
-"""Of how many numbers one is drawn while seeds come first, and one is a seed's afterwards."""
+DRAWN_EVERY, SEED_EVERY, SAMPLE_EVERY = 3, 3, 6
+"""Of how many numbers one is drawn while seeds come first, and one is a seed's, or a sample's, afterwards."""
 _ATTEMPTS = 4
 
 
@@ -49,6 +49,12 @@ def position_of(number: int, count: int) -> Turn | None:
 def is_seed(number: int) -> bool:
     """Whether a number is a seed's."""
     return position_of(number, len(seeds())) is not None
+
+
+def is_sample(number: int) -> bool:
+    """Whether a number that is drawn is that of small programs side by side: half of those among the first seeds."""
+    later = number - _ahead(len(seeds()))
+    return number % (2 * DRAWN_EVERY) == DRAWN_EVERY if later < 0 else later % SAMPLE_EVERY == 1
 
 
 def is_first(number: int) -> bool:

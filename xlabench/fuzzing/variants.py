@@ -41,7 +41,7 @@ CHOICES: Mapping[str, Mapping[str, Weighted]] = {
 }
 """What is drawn for the engines of a name, besides passes."""
 
-OF_OTHERS: Mapping[str, Mapping[str, Weighted]] = {"xla": {"opt": {"": 40, "0": 60}}}
+OF_OTHERS: Mapping[str, Mapping[str, Weighted]] = {"xla": {"opt": {"": 20, "0": 80}}}
 """What is drawn for engines of others: a third of the time that XLA compiles a program is LLVM's."""
 
 PASSES = (

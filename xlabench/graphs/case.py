@@ -24,6 +24,7 @@ from compiler.tf import (
     PartialShape,
     Tensor,
     inside_loops,
+    is_a,
     output_types,
     tensor_of,
 )
@@ -182,12 +183,22 @@ class GraphCase:
 
 
 def _may_be_dead(nodes: Sequence[Node]) -> set[str]:
-    """The nodes, in order, that run on one side of a `Switch` only."""
-    found: set[str] = set()
+    """The nodes, in order, that run on one side of a `Switch` only; a `Merge` does where all that it takes does."""
+    sides: dict[str, frozenset[tuple[str, int]]] = {}
+    asked: dict[str, str] = {}
     for node in nodes:
-        if node.op == "Switch" or (node.op != "Merge" and any(source_of(text) in found for text in node.inputs)):
-            found.add(node.name)
-    return found
+        found = [sides.get(source_of(text), frozenset()) | _side(asked, text) for text in node.inputs]
+        combined = frozenset.intersection if is_a(node, "Merge") else frozenset.union
+        sides[node.name] = combined(*found) if found else frozenset()
+        if is_a(node, "Switch"):
+            asked[node.name] = node.inputs[1]
+    return {name for name, found in sides.items() if found or name in asked}
+
+
+def _side(asked: Mapping[str, str], text: str) -> set[tuple[str, int]]:
+    """The side of a `Switch` that an input is, by what that asks."""
+    predicate = None if text.startswith("^") else asked.get(source_of(text))
+    return set() if predicate is None else {(predicate, port_of(text))}
 
 
 def fed_node(name: str, value: Array) -> Node:

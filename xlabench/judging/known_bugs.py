@@ -130,9 +130,10 @@ def _results(failure: Failure) -> Iterator[Failure]:
     """The failure of each wrong result, with nothing but what it is computed by; none of a program with one result."""
     module = compiler.parse(failure.module_text)
     results = module.entry.root.operands if module.entry.root.opcode == "tuple" else ()
-    for number in failure.wrong if all(hasattr(result.shape, "dims") for result in results) else ():
-        if number < len(results):
-            edited = compiler.edit.keep_results(module, [compiler.edit.id_of(results[number])])
+    of_each_array = [result for result in results for _ in compiler.edit.leaves(result.shape)]
+    for number in failure.wrong if len(results) > 1 else ():
+        if number < len(of_each_array):
+            edited = compiler.edit.keep_results(module, [compiler.edit.id_of(of_each_array[number])])
             given = [failure.inputs[source] for source in edited.sources if isinstance(source, int)]
             yield replace(failure, module_text=compiler.to_text(edited.module), inputs=given, wrong=())
 

@@ -46,6 +46,10 @@ ops.control: debugging.check_numerics=check_numerics
 ops.control_flow: cond case while_loop
 ops.tensor_array: TensorArray
 ops.functional: map_fn scan foldl foldr
+ops.rnn: nn.dynamic_rnn=dynamic_rnn nn.static_rnn=static_rnn
+ops.rnn_cells: nn.rnn_cell.RNNCell=RNNCell nn.rnn_cell.BasicRNNCell=BasicRNNCell nn.rnn_cell.GRUCell=GRUCell
+ops.rnn_cells: nn.rnn_cell.BasicLSTMCell=BasicLSTMCell nn.rnn_cell.LSTMStateTuple=LSTMStateTuple
+ops.rnn_cells: nn.rnn_cell.MultiRNNCell=MultiRNNCell
 ops.state: global_variables local_variables trainable_variables model_variables variables_initializer
 ops.state: global_variables_initializer local_variables_initializer report_uninitialized_variables
 ops.state: is_variable_initialized assign assign_add assign_sub scatter_add get_collection get_collection_ref
@@ -111,6 +115,7 @@ NAMESPACES = (
         "manip",
         "math",
         "nn",
+        "nn.rnn_cell",
         "random",
         "raw_ops",
     ),

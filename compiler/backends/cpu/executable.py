@@ -33,16 +33,16 @@ def compile_module(module: Module, options: CompileOptions, phases: Phases) -> C
     """Compile a module that the pipeline `compile` has prepared."""
     target, wanted = _target(options), _threads(options)
     with phases.phase("emit"):
-        built = _built(module, options)
+        built = _built(module, options, wanted)
     with phases.phase("llvm"):
         image = create(built, target, options.opt, threads=1 if options.llvm_limit is not None else wanted)
     callbacks = [kernel.callback for kernel in built.emitted.values() if kernel.callback is not None]
     return CpuExecutable(image, lambda: built, options, phases, callbacks)
 
 
-def _built(module: Module, options: CompileOptions) -> program.Program:
+def _built(module: Module, options: CompileOptions, threads: int) -> program.Program:
     with cost.sharing_all(is_asked=options.share_all):
-        built = program.build(module, _machine(options), _threads(options))
+        built = program.build(module, _machine(options), threads)
     if options.check_bounds:
         bounds.check(built)
     return built
@@ -69,7 +69,7 @@ def _depends_on(options: CompileOptions) -> str:
 def _restore(data: bytes, prepare: Callable[[], Module], options: CompileOptions, phases: Phases) -> CpuExecutable:
     @functools.cache
     def lowering() -> program.Program:
-        return _built(prepare(), options)
+        return _built(prepare(), options, _threads(options))
 
     return CpuExecutable(Image.from_bytes(data), lowering, options, phases)
 

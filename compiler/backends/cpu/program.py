@@ -20,6 +20,7 @@ from compiler.backends.cpu.inline_kernels import Copies
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, parameters
 from compiler.backends.cpu.kernels.strategy import Functions
 from compiler.backends.cpu.machine import Machine
+from compiler.backends.cpu.negligible import translate_quickly
 from compiler.backends.cpu.phases import Phases, Step
 from compiler.backends.cpu.plan import ProgramPlan, plan
 from compiler.backends.cpu.pointers import BASES, Pointers
@@ -92,6 +93,7 @@ def build(module: HloModule, machine: Machine, threads: int) -> Program:
     decided = plan(module, machine, threads)
     ir, assignment = Module(machine.features, unrolls=True), decided.assignment
     emitted = _emitted(ir, decided)
+    translate_quickly(ir, module.entry, emitted)
     went("cpu", [(one.kernel.kind.value, one.functions) for one in emitted.values()], ir.functions)
     lay_in_frame(module.entry, assignment, emitted, decided.threads)
     complete(assignment, {i: kernel.workspace_bytes for i, kernel in emitted.items()}, lend_results=True)

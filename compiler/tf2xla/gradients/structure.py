@@ -28,6 +28,10 @@ def _prevented(node: Built, *_gradients: Gradient) -> Gradient:
     raise InputError(f"Gradient explicitly disabled. Reason: {message}")
 
 
+def _left(node: Built, *_gradients: Gradient) -> Gradient:
+    raise InputError(f"no gradient goes through {node.node.name!r}, which leaves a cluster: ask for it inside")
+
+
 def _sharded(node: Built, g: Output) -> Output:
     """On the same devices."""
     return g.op("XlaSharding", **{name: node.attribute(name) for name in ("sharding", "unspecified_dims")})
@@ -46,6 +50,7 @@ _CALLS = ("PartitionedCall", "StatefulPartitionedCall", "If", "StatelessIf", "Ca
 GRADIENTS: dict[str, Differentiate] = {
     **dict.fromkeys((*_CALLS, "While", "StatelessWhile"), through_functions),
     **dict.fromkeys(("Identity", "PlaceholderWithDefault", "IdentityN"), _same),
+    **dict.fromkeys(("XlaSpmdFullToShardShape", "XlaSpmdShardToFullShape"), _same),
     "CheckNumerics": _same,
     "CheckNumericsV2": _same,
     "XlaSharding": _sharded,
@@ -53,6 +58,7 @@ GRADIENTS: dict[str, Differentiate] = {
     "Switch": _unswitched,
     "Merge": _unmerged,
     "PreventGradient": _prevented,
+    "XlaClusterOutput": _left,
     **dict.fromkeys(("Reshape", "ExpandDims", "Squeeze"), _shaped),
     "Fill": lambda _node, g: [None, g.op("Sum", _every_axis(g))],
     **dict.fromkeys(

@@ -114,8 +114,6 @@ def _next_after(x: Expression, y: Expression) -> Expression:
 def _is_near(operation: Operation) -> Expression:
     x, y = operation["x"], operation["y"]
     operation.require(x.dims == y.dims, lambda: f"{list(x.dims)} and {list(y.dims)} must be the same sizes")
-    if x.type.is_complex:
-        raise operation.unsupported("no kernel says which complex numbers are near each other")
     apart = x.compare("GT", y).where(x - y, y - x) if not x.type.is_signed else (x - y).apply("abs")
     if not apart.type.is_float:
         apart = apart.to(F32)

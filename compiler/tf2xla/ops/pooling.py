@@ -46,8 +46,36 @@ def _reduced(x: Expression, window: tuple[WindowDimension, ...], opcode: str, st
 
 def _greatest(operation: Operation) -> Expression:
     x = operation["input"]
+    depth = _depth(operation, x)
+    if depth > 1:
+        return _of_channels(operation, x, depth)
     layout, plan = _planned(operation, x.dims)
     return _reduced(x, _window(layout, plan), "maximum", bounds(x.type)[0])
+
+
+def _depth(operation: Operation, x: Expression) -> int:
+    """How many channels a window reaches over."""
+    stated = _stated(operation, "ksize")
+    channel = layout_of(operation, x.dims).channel
+    return stated[channel] if len(stated) == len(x.dims) else 1
+
+
+def _stated(operation: Operation, name: str) -> Sequence[int]:
+    numbers: Sequence[int] = operation.attribute(name) if name in operation.signature.attributes else ()
+    return numbers or operation.integers(name)
+
+
+def _of_channels(operation: Operation, x: Expression, depth: int) -> Expression:
+    """The greatest of neighbouring channels: windows side by side, which reach over nothing else."""
+    channel = layout_of(operation, x.dims).channel
+    wanted = [depth if axis == channel else 1 for axis in range(len(x.dims))]
+    for name in ("ksize", "strides"):
+        stated = list(_stated(operation, name))
+        if stated != wanted:
+            raise operation.unsupported(f"its {name} {stated} are not those of windows of {depth} channels alone")
+    operation.require(x.dims[channel] % depth == 0, f"{x.dims[channel]} channels are not in windows of {depth}")
+    window = tuple(WindowDimension(size, size) for size in wanted)
+    return _reduced(x, window, "maximum", bounds(x.type)[0])
 
 
 def _mean(operation: Operation) -> Expression:

@@ -20,11 +20,12 @@ from compiler.tf2xla.reducing import greatest, reduced, total
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """From where to where numbers go, and how far they lie apart; spread over the numbers."""
+    """From where to where numbers go, how far they lie apart, and whether that is only 0; spread over the numbers."""
 
     low: Expression
     high: Expression
     step: Expression
+    is_nothing: Expression
 
 
 def _nudged(operation: Operation, low: Expression, high: Expression) -> _Range:
@@ -36,13 +37,14 @@ def _nudged(operation: Operation, low: Expression, high: Expression) -> _Range:
     ends = [low.literal(one).spread(low.dims, ()) for one in (first, last)]
     rounded = (zero_point + 0.5).apply("floor")
     at = zero_point.compare("LE", first).where(ends[0], zero_point.compare("GE", last).where(ends[1], rounded))
-    return _Range((-at + first) * step, (-at + last) * step, step)
+    is_nothing = low.compare("EQ", 0) & high.compare("EQ", 0)
+    return _Range((-at + first) * step, (-at + last) * step, step, is_nothing)
 
 
 def _rounded(x: Expression, along: _Range) -> Expression:
     clamped = x.apply("maximum", along.low).apply("minimum", along.high)
     steps = ((clamped - along.low) * (along.step.literal(1).spread(x.dims, ()) / along.step) + 0.5).apply("floor")
-    return steps * along.step + along.low
+    return along.is_nothing.where(x.literal(0).spread(x.dims, ()), steps * along.step + along.low)
 
 
 def _stated(operation: Operation) -> tuple[Expression, Expression]:
@@ -74,7 +76,7 @@ def _range(operation: Operation, ends: Ends) -> _Range:
     x = operation["inputs"]
     found = _nudged(operation, *ends(operation))
     axes = range(len(x.dims) - len(found.low.dims), len(x.dims))
-    return _Range(*(one.spread(x.dims, axes) for one in (found.low, found.high, found.step)))
+    return _Range(*(one.spread(x.dims, axes) for one in (found.low, found.high, found.step, found.is_nothing)))
 
 
 def _fake(ends: Ends) -> Lower:
@@ -91,7 +93,8 @@ def _fake_back(ends: Ends) -> Lower:
         if len(operation.signature.outputs) == 1:
             return _through(x, g, along.low, along.high, ())[0]
         axes = tuple(range(len(x.dims) - len(operation["min"].dims)))
-        return _through(x, g, along.low, along.high, axes)
+        of_x, *of_ends = _through(x, g, along.low, along.high, axes)
+        return [along.is_nothing.where(g, of_x), *of_ends]
 
     return lower
 

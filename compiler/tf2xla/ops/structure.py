@@ -94,6 +94,7 @@ RECORDS = table(
     _identity("Identity", "Its input."),
     _identity("StopGradient", "Its input, through which no gradient goes."),
     _identity("Snapshot", "Its input."),
+    record("XlaClusterOutput", "input: T -> outputs: T; T: {any}", _passed_on, "What leaves a cluster."),
     record(
         "PreventGradient",
         "input: T -> output: T; T: {any}; message: string = ''",

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from compiler.expansion import matrices
-from compiler.expansion.expression import Expression, concatenate, element
+from compiler.expansion.expression import Expression, element
 from compiler.expansion.rotations import eigen, singular
 from compiler.ir.attributes import PaddingDimension, WindowDimension
 from compiler.ir.shape import ArrayShape, TupleShape
@@ -179,42 +179,6 @@ def _singular(operation: Operation) -> Sequence[Expression]:
     return [one.to(kind) for one in (found, *sides)]
 
 
-def _grid(operation: Operation, name: str, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """In how many parts each dimension is, and how much is added behind it."""
-    counts, padding = operation.attribute(name), operation.attribute("paddings") or (0,) * rank
-    fits = len(counts) == len(padding) == rank and min(counts, default=1) > 0 and min(padding, default=0) >= 0
-    operation.require(fits, lambda: f"{list(counts)} parts with {list(padding)} more are none of {rank} dimensions")
-    return tuple(counts), tuple(padding)
-
-
-def _split(operation: Operation) -> list[list[Expression]]:
-    x = operation["input"]
-    counts, padding = _grid(operation, "num_splits", len(x.dims))
-    operation.require(math.prod(counts) == operation.attribute("N"), "it gives another number of parts")
-    sizes = [size + more for size, more in zip(x.dims, padding, strict=True)]
-    fits = all(size % count == 0 for size, count in zip(sizes, counts, strict=True))
-    operation.require(fits, lambda: f"dimensions of {sizes} are not in {list(counts)} equal parts")
-    rows = tuple(PaddingDimension(0, more) for more in padding)
-    whole = made(operation, "pad", x, x.literal(0), padding=rows)
-    pieces = [whole]
-    for axis, count in enumerate(counts):
-        each = sizes[axis] // count
-        pieces = [matrices.cut(one, axis, n * each, (n + 1) * each) for one in pieces for n in range(count)]
-    return [pieces]
-
-
-def _joined(operation: Operation) -> Expression:
-    pieces = operation.list("inputs")
-    rank = len(pieces[0].dims)
-    counts, padding = _grid(operation, "num_concats", rank)
-    operation.require(math.prod(counts) == len(pieces), "it takes another number of parts")
-    for axis in reversed(range(rank)):
-        count = counts[axis]
-        pieces = [concatenate(pieces[n : n + count], axis) for n in range(0, len(pieces), count)]
-    [whole] = pieces
-    return whole.slice(*((0, size - more) for size, more in zip(whole.dims, padding, strict=True)))
-
-
 def _custom(operation: Operation) -> Expression:
     kind, shape = operation.type("dtype"), operation.attribute("shape").static
     operation.require(shape is not None, "its shape must be known")
@@ -337,18 +301,6 @@ RECORDS = table(
         "a: T -> s: T, u: T, v: T; max_iter: int; epsilon: float; precision_config: string; T: {numbers}",
         _singular,
         "Singular values in descending order, and singular vectors.",
-    ),
-    _row(
-        "SplitND",
-        "input: T -> outputs: N*T; T: {any}; N: int; num_splits: list(int); paddings: list(int) = []",
-        _split,
-        "Equal parts along all dimensions.",
-    ),
-    _row(
-        "ConcatND",
-        "inputs: N*T -> output: T; T: {any}; N: int; num_concats: list(int); paddings: list(int) = []",
-        _joined,
-        "Parts put together along all dimensions.",
     ),
     _row(
         "CustomCall",

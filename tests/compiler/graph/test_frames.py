@@ -4,7 +4,7 @@ import pytest
 
 from compiler.diagnostics import InputError
 from compiler.graph import Node
-from compiler.graph.frames import FRAME, folded, in_order, inside_loops, with_outputs
+from compiler.graph.frames import FRAME, folded, in_order, inside_loops, is_a, with_outputs
 
 
 def nodes(text):
@@ -81,6 +81,11 @@ def test_nodes_stand_after_what_they_take_but_over_back_edges():
 def test_outputs_are_taken_elsewhere():
     node = with_outputs(Node("a", "F", ("x", "x:1", "x:0", "z", "^x", "^y")), {"x": "y:2", "x:1": "w"})
     assert node.inputs == ("y:2", "w", "y:2", "z", "^y")
+
+
+def test_an_op_is_known_for_references_too():
+    assert is_a(Node("s", "RefSwitch"), "Switch")
+    assert not is_a(Node("s", "RefSwitch"), "Merge")
 
 
 BROKEN = {

@@ -3,7 +3,7 @@
 import pytest
 from cluster_graphs import graph_of
 
-from compiler.jit.topology import SINK, SOURCE, Topology, is_a
+from compiler.jit.topology import SINK, SOURCE, Topology
 
 DIAMOND = """
     x = Placeholder()
@@ -69,9 +69,3 @@ def test_what_one_reaches_is_found_once():
     topology = Topology(graph_of(DIAMOND))
     forwards = topology.reached(topology.number["x"], lambda one: [edge.target for edge in topology.outputs[one]])
     assert sorted(named(topology, forwards)) == ["_SINK", "a", "b", "s", "x"]
-
-
-def test_an_op_is_known_for_references_too():
-    (node,) = graph_of("s = RefSwitch()").nodes
-    assert is_a(node, "Switch")
-    assert not is_a(node, "Merge")

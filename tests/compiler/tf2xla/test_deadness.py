@@ -7,7 +7,7 @@ from cluster_graphs import graph_of
 from compiler.diagnostics import CompilerError
 from compiler.graph import tensor_of
 from compiler.graph.frames import in_order
-from compiler.tf2xla.deadness import Paths
+from compiler.tf2xla.deadness import DEEPEST, Paths
 
 NESTED = """
     x = Placeholder()
@@ -62,6 +62,12 @@ def test_which_side_a_merge_has_taken_is_asked_as_what_was_asked_there(number, s
     paths = Paths(in_order(graph.nodes))
     assert paths.predicates["g"] == "p"
     assert [paths.at(output) for output in ("g", "g:1")] == [(("p", side),) for side in sides]
+
+
+def test_branches_stand_so_deep_in_each_other():
+    lines = [f"p{n} = Placeholder() {{dtype=bool}}\n s{n} = Switch(s{n - 1}, p{n})" for n in range(1, DEEPEST + 3)]
+    with pytest.raises(CompilerError, match="branches stand more than 64 deep"):
+        Paths(in_order(graph_of("\n".join(["s0 = Placeholder()", *lines])).nodes))
 
 
 BEGIN = "p = Placeholder() {dtype=bool}\n q = Placeholder() {dtype=bool}\n x = Placeholder()\n s = Switch(x, p)\n"

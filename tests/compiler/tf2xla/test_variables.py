@@ -178,6 +178,8 @@ def test_a_variable_is_written_on_the_side_that_is_taken(p, sign):
     lowered = lower(Graph(SIDES), {"x": X, "p": np.bool_(p)}, ["^a"])
     assert (lowered.reads, lowered.writes) == (("v",), ("v",))
     np.testing.assert_array_equal(run(lowered, v=X)[1]["v"], sign * X)
+    with pytest.raises(compiler.UnsupportedError, match=r"variable 'v' .*a branch or loop gives it its first value"):
+        lower(Graph(SIDES), {"x": X, "p": np.bool_(p)}, ["^a"], variables={})
 
 
 def test_generators_go_on():

@@ -33,6 +33,14 @@ def test_a_batch_whose_variance_leaves_the_range_is_undecided(large: float) -> N
     assert not mean.undecided.any()
 
 
+def test_a_batch_whose_mean_is_unknown_beside_zero_is_undecided() -> None:
+    """Sums of a half leave the range, and cancel: of 0 times what may be anything nothing is known."""
+    lines = ("x = f32[4,1] parameter(0)", "s = f32[1] constant({1})")
+    end = "ROOT r = (f32[4,1], f32[1], f32[1]) batch-norm-training(x, s, s), epsilon=0.0625, feature_index=1"
+    for result in wide(*lines, end, inputs=(np.array([[3e38], [3e38], [-3e38], [-3e38]], np.float32),)):
+        assert result.undecided.all()
+
+
 def test_a_transform_whose_sums_leave_the_range_is_undecided() -> None:
     lines = ("x = f64[4] parameter(0)", "ROOT r = c128[3] fft(x), fft_type=RFFT, fft_length={4}")
     (result,) = wide(*lines, inputs=(np.array([1e308, -1e308, 1e308, 0]),))

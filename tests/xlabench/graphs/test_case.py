@@ -75,3 +75,12 @@ def test_what_runs_on_one_side_only_may_be_dead():
         "s = Switch(x, p)\np = Placeholder() {dtype=bool}\nx = Placeholder()\na = Abs(s)\nm = Merge(a, s:1)\nb = Neg(m)"
     )
     assert GraphCase(graph_of(text), {}, ("b",), {}).may_be_dead == {"s", "a"}
+    inner = "t = Switch(a, q)\nq = Placeholder() {dtype=bool}\nn = Merge(t, t:1)\nm = Merge(n, s:1)\nc = NoOp(^s)"
+    nested = text.replace("m = Merge(a, s:1)", inner)
+    assert GraphCase(graph_of(nested), {}, ("b",), {}).may_be_dead == {"s", "a", "t", "n"}
+
+
+def test_what_is_inside_of_a_loop_is_no_endpoint():
+    text = """x = Placeholder()\ne = Enter(x) {frame_name=f}\nm = Merge(e, n)\nt = Less(m, m)\nc = LoopCond(t)
+s = Switch(m, c)\nd = Neg(s:1)\nn = NextIteration(d)\ny = Exit(s)\nz = Neg(y)"""
+    assert GraphCase(graph_of(text), {}, ("z",), {}).endpoints == ("x", "y", "z")

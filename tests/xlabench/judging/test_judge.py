@@ -202,3 +202,20 @@ def test_the_sign_of_a_zero_counts_where_nobody_may_choose_it(root, verdict):
     actual = np.where(expected == 0, -expected, expected)
     judgement = judge(module, inputs, [expected], [actual])
     assert (judgement.verdict, "zero" in judgement.message) == (verdict, verdict == "wrong")
+
+
+FACTORED = """ENTRY e { x = TYPE[2,2] parameter(0)
+  ROOT r = (TYPE[2,2], s32[2], s32[]) custom-call(x), custom_call_target="lapack_LETTERgetrf_ffi" }"""
+
+
+@pytest.mark.parametrize(("name", "letter"), [("f32", "s"), ("c64", "c")])
+@pytest.mark.parametrize("scale", [0.25, 100, 2.0**30])
+def test_where_denormal_numbers_are_zeros_a_matrix_that_may_come_to_some_may_be_singular(name, letter, scale):
+    """As XLA:CPU finds it, which leaves a column as it is then."""
+    module, dtype = compiler.parse(FACTORED.replace("TYPE", name).replace("LETTER", letter)), DTYPES[name]
+    matrix = np.array([[1.5, 1.5], [1.5, 1.625]], dtype) * dtype.type(np.finfo(dtype).tiny * scale)
+    expected = compiler.interpret(module, matrix)
+    singular = [matrix, expected[1], np.int32(1)]
+    assert judge(module, [matrix], expected, singular).verdict == "wrong"
+    flushes = Standard(liberties=frozenset({"denormals"}))
+    assert judge(module, [matrix], expected, singular, flushes).verdict == ("wrong" if scale > 100 else "undecided")

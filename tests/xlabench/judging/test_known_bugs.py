@@ -64,6 +64,15 @@ def test_wrong_results_may_be_one_known_bug_each():
     assert not known_bug(replace(both, wrong=(0, 1)))
 
 
+def test_a_wrong_result_may_stand_behind_several_of_one_instruction():
+    text = BOTH.replace("t = f32[2] tanh(x)", "t = (f32[2], f32[2]) tuple(x, x)").replace(
+        "(f32[2], f32[2], ", "(f32[2], (f32[2], f32[2]), "
+    )
+    nested = replace(DENORMAL, module_text=text)
+    assert known_bug(replace(nested, wrong=(3,))) == "cube_root_of_a_denormal"
+    assert not known_bug(replace(nested, wrong=(2,)))
+
+
 CHAIN = "ENTRY main { x = f32[2] parameter(0) t = f32[2] tanh(x) ROOT r = f32[2] tanh(t) }"
 ROWS = {
     "types": ({"types": ("f32",)}, {"types": ("f16",)}),

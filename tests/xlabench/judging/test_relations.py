@@ -97,3 +97,16 @@ def test_eigenvalues_are_held_to_matrices_of_any_size(exponent):
     assert held("gees", [matrix], results, mode=f"{ord('N')} : ui8") <= 1
     results[2][1] *= 1.5
     assert held("gees", [matrix], results, mode=f"{ord('N')} : ui8") > 1
+
+
+@pytest.mark.parametrize("small", [1.0, 2.0**-40])
+def test_a_solution_is_held_to_each_column_of_a_tridiagonal_system(small):
+    """A column far smaller than the others makes its unknown no freer, but for what is lost beside theirs."""
+    lower, diagonal, upper = np.array([0, 1, 1.5 * small]), np.array([4, 5 * small, 6]), np.array([2 * small, 1, 0])
+    system = np.diag(diagonal) + np.diag(lower[1:], -1) + np.diag(upper[:-1], 1)
+    solution = np.array([[1.0], [2.0], [3.0]])
+    given = [lower, diagonal, upper, system @ solution]
+    for row in range(3):
+        for by, is_right in ((0, True), (1e-9 if row != 1 else 1e-9 / small, False), (1e30, False)):
+            found = solution + by * np.eye(3)[:, [row]]
+            assert (held("gtsv", given, [lower, diagonal, upper, found, np.array(0)]) <= 1) is is_right

@@ -36,12 +36,14 @@ _REFUSED = (CompilerError, ValueError, TypeError, LookupError)
 def _is_plain(record: Record) -> bool:
     ports = (*record.signature.inputs, *record.signature.outputs)
     kinds = {port.type for port in ports}
+    attributes = record.signature.attributes.values()
     return (
         record.name not in _BY_THEMSELVES
         and not record.name.startswith("Xla")  # attributes of these are messages, and functions
         and not record.traits & _NOT_DRAWN
         and kinds.isdisjoint({"resource", "variant", "string"})
         and not any(port.is_reference or port.is_list for port in ports)
+        and not any(row.allowed and all(one.is_quantized for one in row.allowed) for row in attributes)
     )
 
 

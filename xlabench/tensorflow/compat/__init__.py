@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 
@@ -21,3 +22,10 @@ as_str = as_text
 def as_str_any(value: Any) -> str:
     """A value as text."""
     return as_text(value) if isinstance(value, bytes) else str(value)
+
+
+def __getattr__(name: str) -> Any:
+    """`tf.compat.v1`, loaded when it is first asked for."""
+    if name == "v1":
+        return import_module("xlabench.tensorflow.compat.v1")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

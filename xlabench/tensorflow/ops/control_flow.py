@@ -43,15 +43,36 @@ def cond(
     graph = get_default_graph()
     with graph.name_scope(name or "cond") as scope:
         condition = convert_to_tensor(pred, name="pred")
-        branches = [Traced(one, [], graph) for one in (then, otherwise)]
+        sides = [_Side(one) for one in (then, otherwise)]
+        branches = [Traced(one, [], graph) for one in sides]
         _check_same(*branches)
         results = _if(graph, condition, branches, scope)
         made = [apply("Identity", [one], {}).outputs[0] for one in results]
         if not made:
             return graph.get_operation_by_name(scope.rstrip("/"))
-    found = branches[0].packed(made)
+    found = sides[0].given(branches[0].packed(made))
     is_single = not strict and isinstance(found, list | tuple) and not hasattr(found, "_fields") and len(found) == 1
     return found[0] if is_single else found
+
+
+class _Side:
+    """One of two functions, which gives flows for TensorArrays."""
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self._function = function
+        self._leaves: list[Any] = []
+
+    def __call__(self) -> Any:
+        """What it gives, as tensors."""
+        structure = self._function()
+        leaves = flattened(structure)
+        self._leaves = [one for one in leaves if not isinstance(one, Operation)]
+        return packed(structure, [tensor_of(one) for one in leaves])
+
+    def given(self, structure: Any) -> Any:
+        """What a branch has given, with TensorArrays in place of flows."""
+        pairs = zip(self._leaves, flattened(structure), strict=True)
+        return packed(structure, [like(leaf, one) for leaf, one in pairs])
 
 
 def _check_same(first: Traced, second: Traced) -> None:

@@ -264,6 +264,11 @@ def from_lane(builder: Builder, value: Value, lane: int) -> Value:
     return _shuffle_any(builder, value, "idx", lane, (WARP, WARP))
 
 
+def shuffle_across(builder: Builder, value: Value, mask: int) -> Value:
+    """The value that the lane holds whose number differs by a mask."""
+    return _shuffle_any(builder, value, "bfly", mask, (WARP, WARP))
+
+
 def shuffle_up(builder: Builder, value: Value, distance: int) -> Value:
     """The value that the lane `distance` further down holds; the first lanes of the warp get their own."""
     return _shuffle_any(builder, value, "up", distance, (WARP, WARP))
@@ -277,14 +282,12 @@ def _shuffle_any(builder: Builder, value: Value, mode: str, amount: int, extent:
     if value.type == "double":
         # By these names no instruction is needed: LLVM puts halves of integers together by shifts.
         halves = [builder.call(_half(builder, half), I32, [value]) for half in ("lo", "hi")]
-        moved = [_shuffle(builder, half, mode, amount, extent) for half in halves]
-        return builder.call(builder.module.declare("llvm.nvvm.lohi.i2d", "double", [I32, I32]), "double", moved)
-    width = {"i1": 1, "float": 32, "double": 64}.get(value.type) or int(element_of(value.type)[1:])
+        exchanged = [_shuffle(builder, half, mode, amount, extent) for half in halves]
+        return builder.call(builder.module.declare("llvm.nvvm.lohi.i2d", "double", [I32, I32]), "double", exchanged)
+    width = {"i1": 1, "float": 32}.get(value.type) or int(element_of(value.type)[1:])
     if width == 64:
-        pair = builder.cast("bitcast", value, "<2 x i32>")
-        low, high = (_shuffle(builder, builder.extract(pair, lane), mode, amount, extent) for lane in (0, 1))
-        joined = builder.insert(builder.insert(Value("<2 x i32>", "poison"), low, 0), high, 1)
-        return builder.cast("bitcast", joined, value.type)
+        moved = _shuffle_any(builder, builder.cast("bitcast", value, "double"), mode, amount, extent)
+        return builder.cast("bitcast", moved, value.type)
     if width == 32:
         moved = _shuffle(builder, builder.cast("bitcast", value, I32), mode, amount, extent)
         return builder.cast("bitcast", moved, value.type)
@@ -297,7 +300,7 @@ def _half(builder: Builder, half: str) -> str:
 
 
 def _shuffle(builder: Builder, value: Value, mode: str, amount: int, extent: tuple[int, int]) -> Value:
-    """A 32-bit value from further up (`down`), down (`up`), or a place (`idx`) in the segment that the lane is in.
+    """A 32-bit value from further up (`down`), down (`up`), across (`bfly`), or a lane (`idx`) of the segment.
 
     `extent` is how wide segments are, and how many lanes of the warp take part.
     """

@@ -264,6 +264,7 @@ class _Emitter:
     def combine_chunks(self, module: Module, chunks: int) -> str:
         """The second function: the partial results of each result combined in order."""
         builder = LaneBuilder(begin(module, self.form.kernel, ".combine"))
+        builder.function.cold = chunks * self.form.kept <= _MOST_CHUNKS
         emission = Emission(builder)
         lanes = self.given.result_lanes
         chunk = nest.share(builder, self.form.kept, THREAD, THREADS, align=lanes.width if lanes else 1)
@@ -327,7 +328,7 @@ class _Emitter:
                 (result,) = chained.reduce(emission, Loops(walk.ranges, reduced), reduction)
             else:
                 result = nest.nested(emission, walk.ranges, walk.start(emission), step)
-            lane = row_lane(row.index, side, self.form.kept) if side > 1 else None
+            lane = row_lane(emission, row.index, side, self.form.kept) if side > 1 else None
             with in_lane(emission, lane):
                 walk.finish(emission, at_lane(lane) if lane else whole(Variable(row.index, self.form.kept)), result)
             emission.leave()

@@ -131,7 +131,7 @@ class _Side:
         many = [RowValues(rows, emission, row, *pair) for row, pair in zip(indices, access_, strict=True)]
         if len(many) == 1:
             return _Side(many[0], None, many)
-        lane = lanes.row_lane(first, len(many), rows.count)
+        lane = lanes.row_lane(emission, first, len(many), rows.count)
         return _Side(RowValues(rows, emission, lanes.at_lane(lane), *access_[0]), lane, many)
 
     def enter(self, phase: Phase) -> list[Value]:

@@ -132,7 +132,7 @@ class Selection:
         """Which elements of a block have a lesser key than the limit, as bits of a word, the first one's lowest."""
         if self.lines.has_lanes(self.key):
             emission = Emission(builder)
-            lane = row_lane(first, _BLOCK, self.lines.length)
+            lane = row_lane(emission, first, _BLOCK, self.lines.length)
             with in_lane(emission, lane):
                 keys = self._keys(emission, line, at_lane(lane))
             return builder.emit(I32, f"bitcast {builder.compare('ult', keys, limit)} to {I32}")

@@ -57,14 +57,11 @@ def _value_bytes(array: ArrayShape) -> int:
     return 4 if array.element_type.is_float and array.element_type.bits < 32 else array.element_type.size_bytes
 
 
-def row_lane(first: Value, rows: int, count: int) -> Lane:
+def row_lane(emission: Emission, first: Value, rows: int, count: int) -> Lane:
     """Neighbouring rows, of `count` in all, as lanes."""
-    return Lane(Variable(first, count, _steps(range(rows), I64)), Variable(first, count), rows)
-
-
-def _steps(numbers: Sequence[int], type_: str) -> Value:
-    """Numbers as a vector."""
-    return Value(vector_type(type_, len(numbers)), f"<{', '.join(f'{type_} {number}' for number in numbers)}>")
+    builder = _lane_builder(emission)
+    steps = Value(vector_type(I64, rows), f"<{', '.join(f'i64 {row}' for row in range(rows))}>")
+    return Lane(Variable(builder.add(builder.lift(first, rows), steps), count), Variable(first, count), rows)
 
 
 def at_lane(lane: Lane) -> Index:
@@ -204,7 +201,7 @@ class Lanes:
             groups = [[value for values in opened for value in values]] * self.unroll
         else:
             (reduction,), size = reductions, loops.counts[-1]
-            positions = [self._lane(integer(n * self.width), size, None) for n in range(self.unroll)]
+            positions = [self._lane(builder, integer(n * self.width), size, None) for n in range(self.unroll)]
             groups = opened = [lifted(self._within(emission, lane, reduction.first)) for lane in positions]
             loops = Loops([nest.Range(integer(self.unroll * self.width), integer(size))], [size])
         sizes = [len(values) for values, _ in zip(opened, reductions, strict=False)]
@@ -257,14 +254,14 @@ class Lanes:
 
         def blockwise(index: Value, carried: list[Value]) -> list[Value]:
             def advance(number: int, group: list[Value]) -> list[Value]:
-                lane = self._lane(builder.add(index, integer(number * self.width)), size, None)
+                lane = self._lane(builder, builder.add(index, integer(number * self.width)), size, None)
                 return self._within(emission, lane, _after(step, group))
 
             bodies = [partial(advance, *pair) for pair in enumerate(cut(carried, len(groups)))]
             return [value for values in builder.abreast(bodies) for value in values]
 
         def masked(index: Value, carried: list[Value]) -> list[Value]:
-            lane = self._lane(index, size, self._mask(builder, builder.sub(chunk.stop, index)))
+            lane = self._lane(builder, index, size, self._mask(builder, builder.sub(chunk.stop, index)))
             return self._within(emission, lane, _after(step, carried))
 
         flat = [value for group in groups for value in group]
@@ -275,15 +272,19 @@ class Lanes:
         rest = _loop(emission, nest.Range(middle, chunk.stop), self.width, flat[:each], masked)
         return [*rest, *flat[each:]]
 
-    def _lane(self, first: Value, size: int, mask: Value | None) -> Lane:
-        return Lane(Variable(first, size, self._numbers(I64)), Variable(first, size), self.width, mask, self.paired)
+    def _lane(self, builder: Builder, first: Value, size: int, mask: Value | None) -> Lane:
+        assert isinstance(builder, LaneBuilder)
+        lanes = builder.add(builder.lift(first, self.width), self._steps(I64))
+        return Lane(Variable(lanes, size), Variable(first, size), self.width, mask, self.paired)
 
     def _mask(self, builder: Builder, left: Value) -> Value:
         """Which lanes are among the first `left` elements."""
-        return builder.compare("ult", self._numbers(I32), builder.cast("trunc", left, I32))
+        return builder.compare("ult", self._steps(I32), builder.cast("trunc", left, I32))
 
-    def _numbers(self, type_: str) -> Value:
-        return _steps(even_first(self.width) if self.paired else range(self.width), type_)
+    def _steps(self, type_: str) -> Value:
+        order = even_first(self.width) if self.paired else range(self.width)
+        numbers = ", ".join(f"{type_} {number}" for number in order)
+        return Value(vector_type(type_, self.width), f"<{numbers}>")
 
     @staticmethod
     def _within(emission: Emission, lane: Lane, body: Callable[[Index], list[Value]]) -> list[Value]:

@@ -33,10 +33,11 @@ _ROWS = 2 * _PANEL
 _SHARES = 4
 """Threads of a row, of which each has every so many columns."""
 _THREADS = _ROWS * _SHARES
+"""Threads of a block."""
 _ROW_STRIDE = _PANEL + 2
-"""Places between rows in shared memory: pairs of elements of different rows lie in different banks."""
+"""Elements from one row to the next in shared memory: pairs of elements of different rows lie in different banks."""
 _COLUMN_STRIDE = _ROWS + 1
-"""The same between columns."""
+"""The same of columns, where these lie behind each other."""
 
 Address = Callable[[Value, Value], Value]
 """Where an element of a block's rows lies in shared memory, by column and number of the row."""
@@ -186,19 +187,19 @@ class _Blocked:
             for column, value in zip(mine, self._less(job, start, number, mine), strict=True):
                 builder.store(value, address(column, number), align=8)
         left = [self._shared(builder, address(column, number)) for column in mine]
-        for column in range(_PANEL):
-            done, pivot_at = column // _SHARES, address(integer(column), integer(column))
-            with builder.when(builder.compare("eq", share, integer(column % _SHARES)), "owner"):
-                builder.store(left[done], address(integer(column), number), align=8)
+        for step in range(_PANEL):
+            done, pivoted = step // _SHARES, integer(step)
+            with builder.when(builder.compare("eq", share, integer(step % _SHARES)), "owner"):
+                builder.store(left[done], address(pivoted, number), align=8)
             grid.barrier(builder)
-            pivot = self._shared(builder, pivot_at)
+            pivot = self._shared(builder, address(pivoted, pivoted))
             is_positive = builder.compare("ogt", pivot, floating(0.0, "double"))
             checked = builder.select(is_positive, pivot, floating(math.nan, "double"))
             inverse = builder.binary("fdiv", floating(1.0, "double"), checked)
-            own = self._shared(builder, address(integer(column), number))
+            own = self._shared(builder, address(pivoted, number))
             quotient = builder.binary("fmul", own, inverse)
             for n in range(done, _PANEL // _SHARES):
-                other = self._shared(builder, address(integer(column), mine[n]))
+                other = self._shared(builder, address(pivoted, mine[n]))
                 left[n] = builder.binary("fsub", left[n], builder.binary("fmul", quotient, other, SUM), SUM)
         self._store(job, keeps, address)
 

@@ -135,8 +135,8 @@ class _Solver:
         if self.form.element_type is not F64:
             return product
         size = builder.intrinsic("fabs.f64", [pivot])
-        bounds = (("olt", floating(_TINY, "double")), ("ogt", floating(_HUGE, "double")))
-        is_odd = builder.binary("or", *(builder.compare(predicate, size, bound) for predicate, bound in bounds))
+        is_tiny = builder.compare("olt", size, floating(_TINY, "double"))
+        is_odd = builder.binary("or", is_tiny, builder.compare("ogt", size, floating(_HUGE, "double")))
         return builder.choose(is_odd, lambda: builder.binary("fdiv", value, pivot), lambda: product)
 
     def _update(self) -> str:

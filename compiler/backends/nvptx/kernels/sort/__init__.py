@@ -1,1 +1,1 @@
-"""Sorting lines by merges: `kernel` has the strategies, `merge_path` finds the place of an element."""
+"""Sorting lines: `kernel` has the strategies, `sorter` emits them, by networks, ranks and merges."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,33 @@ def test_few_of_many_are_found_in_a_few_launches(
 @pytest.mark.slow
 def test_many_of_a_line_are_found_by_sorting_it(gpu: Any) -> None:
     steps = str(gpu.compile(text_of("f32", 2, 5000, 2000)).artifacts["thunk_sequence.txt"])
-    assert (steps.count("_parts<<<"), steps.count("_merge_several<<<")) == (1, 3)
+    assert (steps.count("_parts<<<"), steps.count("_last<<<")) == (1, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("type_", "length", "launches"),
+    [
+        ("s8", 700, []),
+        ("u32", 2100, ["_parts", "_last"]),
+        ("bf16", 9001, ["_parts", "_ranks_2", "_last"]),
+        ("f64", 2100, ["_parts", "_merge_several", "_merge_several", "_store"]),
+    ],
+)
+def test_keys_of_any_width_are_put_in_order(type_: str, length: int, launches: list[str], gpu: Any) -> None:
+    shape = f"{type_}[2,{length}]"
+    module = compiler.parse(f"""less {{ a = {type_}[] parameter(0)  b = {type_}[] parameter(1)
+      c = s32[] parameter(2)  d = s32[] parameter(3)  ROOT r = pred[] compare(a, b), direction=LT }}
+    ENTRY e {{ x = {shape} parameter(0)  n = s32[2,{length}] iota(), iota_dimension=1
+      ROOT r = ({shape}, s32[2,{length}]) sort(x, n), dimensions={{1}}, to_apply=less, is_stable=true }}""")
+    dtype = module.entry.parameters[0].array.element_type.dtype
+    x = np.random.default_rng(0).integers(0, 40, (2, length)).astype(dtype)
+    if type_ == "u32":
+        x[:, ::3] = 2**32 - 1  # the greatest key, as what is no element has
+    for one, other in zip(compiler.interpret(module, x), gpu(module, x, global_races=True), strict=True):
+        assert np.array_equal(one, other)
+    steps = str(gpu.compile(module).artifacts["thunk_sequence.txt"])
+    assert re.findall(r"(_parts|_ranks_\d|_last|_merge_several|_store)<<<", steps) == launches
 
 
 @pytest.mark.slow

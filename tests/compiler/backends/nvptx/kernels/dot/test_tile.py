@@ -350,4 +350,4 @@ def test_what_kernels_need_is_recorded(gpu: Any) -> None:
     for kernel in gpu.resources:
         assert (kernel.spill_bytes, kernel.stack_bytes) == (0, 0)
         assert 0 < kernel.registers < 256
-        assert kernel.shared_bytes == 4 * 2 * 16 * (32 + 4) * 4
+        assert kernel.shared_bytes == 4 * 2 * 16 * (32 + 4) * 4 + 256 * 16 * 4

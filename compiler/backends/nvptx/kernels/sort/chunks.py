@@ -1,0 +1,58 @@
+"""Chunks of lines that blocks sort, each by itself: how lines are cut, and where in the workspace sorted chunks lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from compiler.codegen.llvm_ir import Value
+
+SHORT = 2048
+"""Lines up to this length are sorted by one block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """Lines cut into parts.
+
+    Attributes:
+        length: elements of a line.
+        size: elements of each chunk, but for the last, which may have fewer.
+        first: how many of each chunk are read afterwards.
+        pair: in which pair of halves of the workspace they are sorted.
+        before: the chunks whose first elements these lines are made of; None for the operands.
+        network: whether they are sorted before any element moves.
+        keeps_keys: whether keys lie beside the sorted chunks.
+    """
+
+    length: int
+    size: int
+    first: int = 0
+    pair: int = 0
+    before: Chunks | None = None
+    network: bool = False
+    keeps_keys: bool = False
+
+    @property
+    def count(self) -> int:
+        """Chunks of a line."""
+        return -(-self.length // self.size)
+
+    @property
+    def levels(self) -> int:
+        """Merges until a chunk is one run."""
+        return (self.size - 1).bit_length()
+
+    @property
+    def half(self) -> int:
+        """Where in the workspace the sorted chunks are."""
+        return 2 * self.pair + (0 if self.network else self.levels % 2)
+
+
+class Chunk(NamedTuple):
+    """A chunk of a line: which ones it is of, where the line begins in the workspace, its first element and length."""
+
+    of: Chunks
+    line: Value
+    first: Value
+    length: Value

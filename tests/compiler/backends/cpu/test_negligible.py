@@ -1,0 +1,52 @@
+"""Kernels that take next to nothing of their program's time are translated at level 0, and compute the same bits."""
+
+import numpy as np
+
+import compiler
+from compiler import CompileOptions
+from compiler.backends.cpu import negligible
+from compiler.backends.cpu.machine import Machine
+from compiler.backends.cpu.program import build
+from compiler.codegen.llvm import Target
+from compiler.pipeline import PIPELINES, run
+
+TEXT = """HloModule m
+ENTRY e {{
+  x = f32[512,256] parameter(0)  y = f32[8] parameter(1)  z = f32[8] parameter(2)
+  a = f32[512,256] tanh(x)
+  {small}
+  ROOT r = (f32[512,256], f32[8]) tuple(a, b)
+}}"""
+EXACT = "b = f32[8] add(y, z)"
+FUSED = "p = f32[8] multiply(y, z)  b = f32[8] add(p, z)"
+
+
+def cold(text):
+    """The functions of kernels that are cold."""
+    module = compiler.parse(text)
+    run(module, PIPELINES["compile"], CompileOptions())
+    program = build(module, Machine.of(Target.host()), 1)
+    kernels = {name for kernel in program.emitted.values() for name in kernel.functions}
+    return [function.name for function in program.ir.functions if function.cold and function.name in kernels]
+
+
+def test_of_a_large_kernel_and_a_small_one_the_small_one_is_cold():
+    assert len(cold(TEXT.format(small=EXACT))) == 1
+
+
+def test_what_may_be_rounded_once_instead_of_twice_is_not():
+    assert cold(TEXT.format(small=FUSED)) == []
+
+
+def test_of_small_kernels_alone_none_is():
+    assert cold("ENTRY e { y = f32[8] parameter(0)  z = f32[8] parameter(1)  ROOT b = f32[8] add(y, z) }") == []
+
+
+def test_results_are_the_same_as_without(monkeypatch):
+    rng = np.random.default_rng(5)
+    given = [rng.standard_normal(shape).astype(np.float32) for shape in ((512, 256), 8, 8)]
+    text = TEXT.format(small=EXACT)
+    found = compiler.compile(text, "cpu", CompileOptions())(*given)
+    monkeypatch.setattr(negligible, "_SHARE", 0.0)
+    for one, other in zip(found, compiler.compile(text, "cpu", CompileOptions())(*given), strict=True):
+        assert one.tobytes() == other.tobytes()

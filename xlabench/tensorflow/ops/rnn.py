@@ -1,0 +1,100 @@
+"""`tf.nn.dynamic_rnn` and `tf.nn.static_rnn`: a cell over time, as a loop, or written out.
+
+Where a sequence has ended the output is zero, and the state stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.convert import convert_to_tensor
+from xlabench.tensorflow.framework.structures import flattened, packed
+from xlabench.tensorflow.framework.tensor import Tensor
+from xlabench.tensorflow.ops.arrays import transpose, where, zeros_like
+from xlabench.tensorflow.ops.control_flow import while_loop
+from xlabench.tensorflow.ops.rnn_cells import RNNCell
+from xlabench.tensorflow.ops.tensor_array import TensorArray, rows_of
+from xlabench.tensorflow.ops.variable_scopes import variable_scope
+
+_TIME_FIRST = [1, 0, 2]
+
+
+def dynamic_rnn(
+    cell: Any,
+    inputs: Any,
+    sequence_length: Any = None,
+    initial_state: Any = None,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    swap_memory: bool = False,
+    time_major: bool = False,
+    scope: Any = None,
+) -> tuple[Any, Any]:
+    """What a cell gives at every time, and its last state.
+
+    Raises:
+        ValueError: neither a first state nor a type for one is given, or the inputs have no time.
+    """
+    with variable_scope(scope, "rnn"):
+        sequence = convert_to_tensor(inputs)
+        if sequence.shape.rank != len(_TIME_FIRST):
+            raise ValueError("inputs must be one tensor of [batch, time, features], or with time_major of [time, ...]")
+        rows = sequence if time_major else transpose(sequence, _TIME_FIRST)
+        count = rows_of(rows)
+        given = TensorArray(rows.dtype, count).unstack(rows)
+        if isinstance(cell, RNNCell):
+            cell.made_for(rows)
+        state = _begun(cell, rows[0], initial_state, dtype)
+        lengths = None if sequence_length is None else convert_to_tensor(sequence_length, "int32")
+        written = TensorArray(rows.dtype, count)
+
+        def step(time: Any, carried: Any, outputs: Any) -> Any:
+            made, after = _one_time(cell, given.read(time), carried, time, lengths)
+            return time + 1, after, outputs.write(time, made)
+
+        loop = (convert_to_tensor(0), state, written)
+        _, last, outputs = while_loop(lambda time, *_: time < count, step, loop, maximum_iterations=count)
+        found = outputs.stack()
+        return found if time_major else transpose(found, _TIME_FIRST), last
+
+
+def static_rnn(
+    cell: Any,
+    inputs: Sequence[Any],
+    initial_state: Any = None,
+    dtype: Any = None,
+    sequence_length: Any = None,
+    scope: Any = None,
+) -> tuple[list[Any], Any]:
+    """The same of a list of inputs, one for each time; raises as `dynamic_rnn` does."""
+    if not isinstance(inputs, list | tuple) or not inputs:
+        raise ValueError("inputs must not be empty, and a list of what there is at each time")
+    with variable_scope(scope, "rnn"):
+        rows = [convert_to_tensor(one) for one in inputs]
+        state = _begun(cell, rows[0], initial_state, dtype)
+        lengths = None if sequence_length is None else convert_to_tensor(sequence_length, "int32")
+        found = []
+        for time, row in enumerate(rows):
+            made, state = _one_time(cell, row, state, time, lengths)
+            found.append(made)
+        return found, state
+
+
+def _begun(cell: Any, row: Tensor, initial_state: Any, dtype: Any) -> Any:
+    """The first state."""
+    if initial_state is not None:
+        return packed(initial_state, [convert_to_tensor(one) for one in flattened(initial_state)])
+    if dtype is None:
+        raise ValueError("If there is no initial_state, you must give a dtype.")
+    return cell.zero_state(rows_of(row), dtype)
+
+
+def _one_time(cell: Any, row: Tensor, state: Any, time: Any, lengths: Tensor | None) -> tuple[Any, Any]:
+    made, after = cell(row, state)
+    if lengths is None:
+        return made, after
+    has_ended = apply("LessEqual", [lengths, time], {}).outputs[0]
+    kept = [where(has_ended, old, new) for old, new in zip(flattened(state), flattened(after), strict=True)]
+    return where(has_ended, zeros_like(made), made), packed(after, kept)
