@@ -130,7 +130,7 @@ class LoweredKernel:
         known = {names[number]: tensor_of(inputs[number]) for number in self._constants}
         constants = [Node(name, "Const", attributes={"dtype": one.type, "value": one}) for name, one in known.items()]
         feeds = {name: _feed(inputs[number], name) for number, name in enumerate(names) if name not in known}
-        graph = Graph([*constants, *(Node(name, "Placeholder") for name in feeds), node], self._functions)
+        graph = Graph([*constants, *(Node(name, "Placeholder") for name in feeds), node], list(self._functions))
         fetches = [f"{node.name}:{port}" if port else node.name for port in range(count)]
         lowered = lower(graph, feeds, fetches or [f"^{node.name}"], self._node.op)
         program = compiled(self._spec, lowered.module)
