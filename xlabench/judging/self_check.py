@@ -186,8 +186,10 @@ def check_sizes(
     """Hold bounds to what is known of them without any computation.
 
     Raises:
-        JudgeError: some are too wide.
+        JudgeError: some are too wide, or no numbers, within which nothing lies.
     """
+    if any(np.isnan(bound.error).any() for bound in bounds):
+        raise JudgeError("bounds are no numbers")
     if not any(map(_has_floats, module.instructions())):
         if any(bound.error.any() for bound in bounds):
             raise JudgeError("bounds are not 0 where there are no floats")

@@ -92,8 +92,8 @@ def test_a_convolution_is_long_enough_and_no_longer_than_the_next_such_length(le
 def test_roots_are_powers_of_the_first_and_their_quarters_exact(length, inverse):
     roots = roots_of_unity(length, inverse=inverse)
     sign = 1 if inverse else -1
-    angles = 2 * np.pi * np.arange(length) / length
-    exact = np.cos(angles) + sign * 1j * np.sin(angles)
+    angles = np.arange(length) / length
+    exact = np.cos(2 * np.pi * angles) + sign * 1j * np.sin(2 * np.pi * angles)
     np.testing.assert_allclose(roots, exact, atol=1e-15 * 10)
     if length % 4 == 0:
         assert roots[:: length // 4].tolist() == [1, sign * 1j, -1, -sign * 1j]

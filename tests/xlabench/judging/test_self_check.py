@@ -97,3 +97,10 @@ def test_operations_come_by_turns_and_the_judge_is_right_about_them():
             rng = np.random.default_rng(number)
             check(module, make_inputs(module, rng), rng, is_tame=True)
     assert len(opcodes) > 40
+
+
+def test_bounds_that_are_no_numbers_are_noticed_though_the_reference_is_what_they_are_about():
+    module, x = compiler.parse("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] negate(x) }"), np.float32([1, 2])
+    found = [Bounds(np.float64([-1, -2]), np.array([0, np.nan]))]
+    with pytest.raises(JudgeError, match="no numbers"):
+        self_check.check_sizes(module, [x], [-x], found, is_tame=False)
