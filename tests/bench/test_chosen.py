@@ -78,4 +78,4 @@ def test_what_half_and_double_of_each_constant_changes():
         }
         for one in constants()
     }
-    (ROOT / "chosen.json").write_text(json.dumps(found, indent=1) + "\n")
+    Path("chosen.json").write_text(json.dumps(found, indent=1) + "\n")

@@ -113,6 +113,6 @@ def test_tests_of_a_file_are_those_that_mirror_it_or_its_folder():
     names = [[path.name for path in campaigns.mirrored(f"compiler/passes/{name}.py")] for name in ("cse", "dce")]
     assert names == [["test_cse.py", "cse"], ["dce"]]
     assert [path.name for path in campaigns.mirrored("compiler/wide/sums.py")] == ["test_sums.py"]
-    assert [path.name for path in campaigns.mirrored("compiler/codegen/strided.py")] == ["codegen"]
+    assert [path.name for path in campaigns.mirrored("compiler/codegen/windows.py")] == ["codegen"]
     of_users = [path.name for path in campaigns.mirrored("compiler/expansion/wiring.py")]
     assert {"test_device_expander.py", "device-expander"} <= set(of_users)
