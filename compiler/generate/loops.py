@@ -179,9 +179,9 @@ def _staying(
 ) -> list[Instruction]:
     """The next state, in which mostly what does not go on is as it was."""
     flags, made = _go_on(scope, present[0], bound), list(following)
-    for place, (new, old) in enumerate(zip(following, present, strict=True)):
+    for number, (new, old) in enumerate(zip(following, present, strict=True)):
         if old.array.dims == flags.array.dims and chance(scope.choices, _STAYING_PERCENT):
-            made[place] = scope.build("select", [flags, new, old])
+            made[number] = scope.build("select", [flags, new, old])
     return made
 
 
