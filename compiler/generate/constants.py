@@ -15,6 +15,7 @@ _TELLING_FLOATS = (-0.0, 0.5, -2)
 _FAR = (3, 7, 10, 25, 100, 127, 128, 255, 256, 641, 1000, 32_767, 65_535, 65_537, (1 << 31) - 1, (1 << 40) + 1)
 """Constants beyond the small ones: divisors, masks and bounds of each width, powers of two and what is beside them."""
 _FAR_FLOATS = (0.1, 1 / 3, 10, 100, 1e-3, 1024, 3.5, 65_504)
+"""And of floats: most have no exact reciprocal, and one is the greatest of f16."""
 _TELLING_PERCENT, _FAR_PERCENT = 40, 12
 """How often a constant is one that rewrites look for; how often one beyond the small ones."""
 _WITH_INFINITIES = 16  # bits; most narrower floats lack them, or zeros with signs

@@ -24,6 +24,7 @@ _USUAL_PERCENT, _UNKNOWN_PERCENT, _END_PERCENT, _MIRRORED_PERCENT = 50, 60, 40, 
 """How often a counter is the usual one; how often it starts from what nobody knows; how often it ends where its type
 does; how often the bound comes first in the comparison."""
 _STEPS, _FARTHEST, _LEAST_BITS = (1, 2, 3, 5), 5, 8
+"""What is added each time; how far from 0 a counter starts; and bits of its type at least."""
 _RISING, _FALLING = ("LT", "LE", "NE"), ("GT", "GE", "NE")
 _MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE"}
 _CLOSED = ("LE", "GE")

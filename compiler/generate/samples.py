@@ -23,7 +23,7 @@ from compiler.ops import Trait, having
 _MUCH = having(
     Trait.ACCUMULATES | Trait.ORDERS | Trait.INDEXED | Trait.PRODUCT | Trait.MOVES | Trait.CONTROL | Trait.ALGORITHM
 )
-_USUAL, _OFTEN = 1, 3
+_USUAL, _OFTEN = 1, 3  # weights
 _WEIGHTS: Mapping[str, int] = {
     **dict.fromkeys(RECIPES, _USUAL),
     **dict.fromkeys(sorted(_MUCH & RECIPES.keys()), _OFTEN),
@@ -52,17 +52,20 @@ _THEMES: Mapping[str, int] = {
 _ANY_THEME = 5  # the weight of all opcodes
 _SIZE = 12
 """Programs of a sample: as many instructions as a drawn program has by chance (chosen)."""
-_CUBES = ((3, 3, 3), (2, 2, 2, 2), (4, 4), (3, 3, 3), (5, 5, 5))
+_CUBES = ((3, 3, 3), (2, 2, 2, 2), (4, 4), (3, 3, 3), (5, 5, 5))  # dimensions that are all the same
 _BASES = (
     (2, 3, 4), (3, 3, 3), (5,), (4, 4), (17,), (2, 2, 2, 2), (1, 6), (3, 1, 5), (33,), (9, 7), (16, 5), (130,), (),
     (3, 40), (70,), (2, 5, 18),
 )  # fmt: skip
 """Dimensions that all differ or are all the same, of size 1, and on both sides of the edges of vectors."""
 _LARGE_PERCENT, _FEW_LARGE, _MOST_OF_LARGE = 15, 3, 1 << 14
+"""How often samples are of so few programs on arrays that threads share, and that are cut into tiles; and of how many
+elements these are at most."""
 _LARGE = ((100, 65), (3, 40, 50), (65, 129), (2, 3, 33, 31), (5000,), (17, 300), (300, 17), (4097,))
-_CUT = tuple(sorted(having(Trait.ACCUMULATES | Trait.ORDERS | Trait.INDEXED | Trait.MOVES) & RECIPES.keys()))
-"""How often samples are of a few programs on arrays that threads share, and that are cut into tiles; dimensions on both
-sides of the edges of these; and what is done in other ways there."""
+"""Dimensions on both sides of the edges of tiles."""
+_LARGE_ABLE = having(Trait.ACCUMULATES | Trait.ORDERS | Trait.INDEXED | Trait.MOVES) - having(Trait.ALGORITHM)
+_CUT = tuple(sorted(_LARGE_ABLE & RECIPES.keys()))
+"""What is done in other ways there."""
 _PARAMETERS = (0, 4, 1 << 10)
 """How many values a module takes besides those that its programs begin with: where there are few, constants stand
 beside them."""
