@@ -60,9 +60,9 @@ def test_warps_wait_for_the_last_at_a_barrier(profile: Callable[..., Profile]) -
 
 def test_warps_wait_for_each_other_at_different_instructions_too(profile: Callable[..., Profile]) -> None:
     load = "ld.global.u32 %y, [%o]; add.u32 %y, %y, 1;"
-    turns = f"@%p bra A; {load} bar.sync 0; bra B; A: bar.sync 0; {load} B: mov.u32 %x, 1;"
+    both = f"@%p bra A; {load} bar.sync 0; bra B; A: bar.sync 0; {load} B: mov.u32 %x, 1;"
     # Each warp loads once, the second only when the first has met it.
-    assert profile(f"setp.lt.u32 %p, %t, 32; {turns}").block_cycles >= 479 + 41
+    assert profile(f"setp.lt.u32 %p, %t, 32; {both}").block_cycles >= 479 + 41
 
 
 def test_some_blocks_stand_for_all(profile: Callable[..., Profile]) -> None:
