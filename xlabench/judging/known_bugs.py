@@ -17,6 +17,7 @@ holds more is not known, whatever else is in it.
 | `said`, `text` | regular expressions found in the message, in the program |
 | `values` | some value is of this kind, a key of `VALUES` |
 | `constant` | some operand is known when the program is compiled |
+| `ordered` | one of its opcodes has a reducer that is not known to give the same with its operands exchanged |
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ class Bug:
     text: str = ""
     values: str = ""
     constant: bool = False
+    ordered: bool = False
     _wanted: tuple[frozenset[str], ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
@@ -100,6 +102,7 @@ class Bug:
             and all(not alternatives.isdisjoint(counts) for alternatives in self._wanted)
             and (not self.twice or sum(counts[opcode] for opcode in self.twice.split("|")) > 1)
             and (not self.constant or not _KNOWN_EARLY.isdisjoint(counts))
+            and (not self.ordered or _minds_order(module, own))
             and (not self.types or not _types(module, own).isdisjoint(self.types))
         )
 
@@ -143,6 +146,12 @@ def bugs(folder: str) -> tuple[Bug, ...]:
     """The bugs of a folder under `suites/regressions`."""
     text = (files("suites") / "regressions" / folder / "known.toml").read_text(encoding="utf-8")
     return tuple(Bug(name, **keys) for name, keys in tomllib.loads(text).items())
+
+
+def _minds_order(module: Any, opcodes: frozenset[str]) -> bool:
+    """Whether instructions of some opcodes may give something else with the operands of their reducer exchanged."""
+    found = (one.attributes.get("to_apply") for one in module.instructions() if one.opcode in opcodes)
+    return any(reducer is not None and not compiler.is_commutative(reducer) for reducer in found)
 
 
 def _types(module: Any, opcodes: frozenset[str]) -> set[str]:
