@@ -34,7 +34,7 @@ def call(*arguments, text=ADD):
     [
         (["print", "-"], "", BAD_INPUT, "<stdin>:1:1:"),
         (["print", "-"], "ENTRY main {\n  x = f32[3] parameter(0)\n", BAD_INPUT, "<stdin>:"),
-        (["print", "-"], b"\xff\xfe\x00", BAD_INPUT, "<stdin>:1:1"),
+        (["print", "-"], b"\xff\xfd\x00", BAD_INPUT, "<stdin>:1:1"),
         (["print", "nowhere.hlo"], "", BAD_INPUT, "nowhere.hlo: cannot be read: No such file"),
         (["print", "."], "", BAD_INPUT, "cannot be read: Is a directory"),
         (["print", "-", "-o", "no/such/folder"], ADD, BAD_INPUT, "cannot be written"),

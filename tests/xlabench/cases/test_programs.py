@@ -76,7 +76,7 @@ def test_a_folder_is_no_program(tmp_path):
         programs.read(tmp_path)
 
 
-@pytest.mark.parametrize("data", ["", "\n\n", b"\xff\xfe\x00", bytes(100), b"\x7fELF\x02\x00"])
+@pytest.mark.parametrize("data", ["", "\n\n", b"\xff\xfd\x00", bytes(100), b"\x7fELF\x02\x00"])
 def test_what_is_no_program_is_bad_input_with_the_name_of_the_file(tmp_path, data):
     with pytest.raises(compiler.CompilerError, match=r"p\.hlo:\d+:\d+: "):
         programs.read(_file(tmp_path, data))

@@ -81,7 +81,7 @@ UNREADABLE = {
     "junk": (b"this is no program\n", "odd.hlo:1:1: "),
     "cut": (SUM[:-3].encode(), "odd.hlo:6:"),
     "invalid": (SUM.replace("f32[64] multiply", "f32[32] multiply").encode(), "product"),
-    "bytes": (b"\xff\xfe\x00", "odd.hlo:1:1"),
+    "bytes": (b"\xff\xfd\x00", "odd.hlo:1:1"),
     "empty": (b"", "odd.hlo:1:1"),
     "recipe": (SUM.encode(), "odd.json"),
 }

@@ -63,7 +63,7 @@ def test_it_says_what_was_decided_and_what_ran(executable):
 
 @pytest.mark.slow
 def test_it_says_what_a_gpu_is_expected_to_take_for_every_launch(executable):
-    assert all(model.ns > 0 for model in executable.launch_models)
+    assert all(model.time_ns > 0 for model in executable.launch_models)
 
 
 @pytest.mark.parametrize(
