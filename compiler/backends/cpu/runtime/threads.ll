@@ -278,8 +278,8 @@ done:
   ret void
 }
 
-; Remembers whether threads were held up in a phase that may be cut finely.
-define internal void @notice(i64 %spent, i64 %waited) nounwind {
+; Whether threads were held up in a phase that may be cut finely, which is remembered.
+define internal i1 @notice(i64 %spent, i64 %waited) nounwind {
 entry:
   %scaled = mul i64 %waited, $wait_share
   %long = icmp sgt i64 %scaled, %spent
@@ -287,7 +287,7 @@ entry:
   %fewer = call i64 @llvm.usub.sat.i64(i64 %before, i64 1)
   %now = select i1 %long, i64 $careful, i64 %fewer
   store i64 %now, ptr @held_up
-  ret void
+  ret i1 %long
 }
 
 ; Runs a phase of the program that has the team, expected to take `work` ns on one thread, in `few` chunks or, where
@@ -350,11 +350,16 @@ together:
   %waited = call i64 @join(i32 %taken)
   br i1 %waits, label %done, label %settle
 settle:
-  call void @weigh(i64 %saved, i64 %waited)
-  %fine = icmp ugt i64 %most, %few
-  br i1 %fine, label %learn, label %done
+  %may_be_finer = icmp ugt i64 %most, %few
+  br i1 %may_be_finer, label %learn, label %balance
 learn:
-  call void @notice(i64 %spent, i64 %waited)
+  ; Before a team rests for it, the next phase is cut finely.
+  %long = call i1 @notice(i64 %spent, i64 %waited)
+  %coarsely = icmp eq i64 %chunks, %few
+  %forgiven = and i1 %long, %coarsely
+  br i1 %forgiven, label %done, label %balance
+balance:
+  call void @weigh(i64 %saved, i64 %waited)
   br label %done
 done:
   ret void
