@@ -92,8 +92,9 @@ def _ragged_dot(instruction: Instruction, values: Sequence[Array], _: Evaluator)
 
 def _group_masks(sizes: Array, lhs: Array, ragged: int, numbers: ProductDimensions) -> list[Array]:
     """For each group, where lhs belongs to it; sizes may differ from batch to batch."""
-    ends = np.cumsum(sizes.astype(np.int64), axis=-1)
-    starts = ends - sizes
+    lengths = sizes.astype(np.int64)  # what NumPy takes of them as they are, u64, is a float
+    ends = np.cumsum(lengths, axis=-1)
+    starts = ends - lengths
     batch = [d for d in range(lhs.ndim) if d in numbers.lhs_batch] if sizes.ndim > 1 else []
     if sizes.ndim != len(batch) + 1:
         raise ShapeError(f"group sizes of rank {sizes.ndim} do not fit {len(batch)} batch dimensions")

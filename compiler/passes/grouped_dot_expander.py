@@ -1,9 +1,10 @@
 """Replace products by those of two full factors, in a type that both and the sum have room in.
 
 In `ragged-dot` rows belong to groups: a copy of the left factor for each group, zero where the rows are not the
-group's, turns the groups into one more dimension, summed over or kept.  In `scaled-dot` each factor is multiplied by
-its scales first, in f32 at least.  A sparse operand of a `convolution` gets its zeros back.  Products of complex
-numbers whose sum is real are summed as complex numbers, of which the real part is taken.
+group's (in f32 where its type has no zero), turns the groups into one more dimension, summed over or kept.  In
+`scaled-dot` each factor is multiplied by its scales first, in f32 at least.  A sparse operand of a `convolution` gets
+its zeros back.  Products of complex numbers whose sum is real are summed as complex numbers, of which the real part is
+taken.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from compiler.ir.products import ProductDimensions, product_dimensions
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape
 from compiler.ir.sparsity import full_shape, sparsity
-from compiler.ir.types import C64, C128, F32, F64, S64, ElementType
+from compiler.ir.types import C64, C128, F8E8M0, F32, F64, S64, ElementType
 from compiler.ops.build import build
 
 
@@ -53,6 +54,8 @@ def _sum_type(owner: Instruction, factors: Sequence[ElementType]) -> ElementType
 
 def _ragged(instruction: Instruction) -> Instruction:
     lhs, rhs, sizes = map(Expression, instruction.operands)
+    if lhs.type is F8E8M0:
+        lhs, rhs = lhs.to(F32), rhs.to(F32)
     (ragged,), numbers = instruction.attributes["lhs_ragged_dims"], product_dimensions(instruction)
     if ragged in numbers.lhs_batch:
         return _dot(instruction, lhs, rhs, numbers).instruction

@@ -9,6 +9,7 @@ import numpy as np
 
 from compiler.interpreter import Interpreter, Observe
 from compiler.ir.combiner import comparison
+from compiler.ir.graph import reachable
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import Array
 from compiler.ir.types import ONE_NAN
@@ -41,9 +42,9 @@ def _sort(instruction: Instruction, operands: Sequence[Wide], context: Context) 
     else:
         results = [unknown(value) for value in values]
     is_open = np.moveaxis(is_open, -1, along)
-    if found is not None and found.type == "TOTALORDER":
-        key = _of_open_sign(context.originals[instruction].operands[found.key], operands[found.key])
-        is_open = is_open | np.any(key, axis=along, keepdims=True)
+    for key in _keys_in_total_order(comparator):
+        of_open_sign = _of_open_sign(context.originals[instruction].operands[key], operands[key])
+        is_open = is_open | np.any(of_open_sign, axis=along, keepdims=True)
     results = [result.open_at(is_open) for result in results]
     return tuple(results) if len(results) > 1 else results[0]
 
@@ -126,6 +127,13 @@ def _exchanged(row: Array, equal: Array) -> Array:
     run = np.cumsum(first.reshape(-1)).reshape(row.shape)
     count = np.bincount(run[..., 1:][differ], minlength=row.size + 1)
     return np.asarray(count[run] > 0)
+
+
+def _keys_in_total_order(comparator: Computation) -> list[int]:
+    """The operands of a sort whose elements a comparator has compared in total order, or something made of them."""
+    compared = (one for one in comparator.instructions if one.attributes.get("type") == "TOTALORDER")
+    sources = reachable(compared, lambda node: node.operands)
+    return sorted({one.parameter_number // 2 for one in sources if one.opcode == "parameter"})
 
 
 def _of_open_sign(source: Instruction, key: Wide) -> Array:

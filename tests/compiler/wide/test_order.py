@@ -34,3 +34,16 @@ def test_what_a_comparator_orders_in_a_circle_is_undecided() -> None:
     rows = np.array([[2, 1, 0], [1, 0, 0]], np.int32)
     for result in compiler.interpret(compiler.parse(text), rows, rows, wide=True):
         assert result.undecided.tolist() == [[True] * 3, [False] * 3]
+
+
+def test_rows_ordered_by_a_computed_nan_are_undecided_whatever_comes_after_it() -> None:
+    """A comparator that compares in total order first, and then by what goes along."""
+    before = """before { a = f32[] parameter(0) b = f32[] parameter(1) c = s32[] parameter(2) d = s32[] parameter(3)
+      l = pred[] compare(a, b), direction=LT, type=TOTALORDER e = pred[] compare(a, b), direction=EQ, type=TOTALORDER
+      g = pred[] compare(c, d), direction=GT m = pred[] and(e, g) ROOT r = pred[] or(l, m) }"""
+    for made, is_open in (("sqrt(x)", [[True] * 2, [False] * 2]), ("copy(x)", [[False] * 2] * 2)):
+        lines = ("x = f32[2,2] parameter(0)", f"y = f32[2,2] {made}", "i = s32[2,2] iota(), iota_dimension=1")
+        end = "ROOT r = (f32[2,2], s32[2,2]) sort(y, i), dimensions={1}, is_stable=true, to_apply=before"
+        given = np.array([[4, -4], [1, 4]], np.float32)
+        for result in wide(*lines, end, inputs=(given,), computations=before):
+            assert result.undecided.tolist() == is_open
