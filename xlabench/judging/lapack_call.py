@@ -75,12 +75,19 @@ def adjoint(matrix: Array) -> Array:
 
 def norm(matrix: Array) -> Array:
     """The Frobenius norm."""
-    return np.asarray(np.sqrt((np.abs(matrix) ** 2).sum()))
+    return _length(np.abs(matrix).reshape(-1))
 
 
 def lengths(matrix: Array) -> Array:
     """Of each column."""
-    return np.asarray(np.sqrt((np.abs(matrix) ** 2).sum(axis=0)))
+    return _length(np.abs(matrix))
+
+
+def _length(magnitudes: Array) -> Array:
+    """Of each column of numbers whose squares may be too large or too small for f64."""
+    most = np.max(magnitudes, axis=0, initial=0.0)
+    scale = np.where((most > 0) & np.isfinite(most), most, 1.0)
+    return np.asarray(scale * np.sqrt(((magnitudes / scale) ** 2).sum(axis=0)))
 
 
 def ratio(distance: Array, allowed: Array) -> float:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from xlabench.judging.lapack_call import THRESHOLD, Call, adjoint, flag, norm, ratio
+from xlabench.judging.lapack_call import THRESHOLD, Call, adjoint, flag, lengths, norm, ratio
 
 EPS = 2.0**-23
 
@@ -50,6 +50,15 @@ def test_a_column_is_held_to_its_own_length():
     columns = np.array([[1.0, 1e6], [1.0, 1e6]])
     off = np.array([[1e-4, 1e-4], [0.0, 0.0]])
     assert call(2, 2).off(off, norm(columns)) <= 1 < call(2, 2).columns_off(off, columns, np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize("size", [1e-300, 1.0, 1e300])
+def test_lengths_are_those_of_numbers_whose_squares_are_none(size):
+    columns = size * np.array([[3.0, 0.0], [4.0j, 0.0]])
+    np.testing.assert_allclose(lengths(columns), [5 * size, 0], rtol=1e-15)
+    np.testing.assert_allclose(norm(columns), 5 * size, rtol=1e-15)
+    assert norm(np.array([np.inf, 1.0])) == np.inf
+    assert np.isnan(lengths(np.array([[np.nan], [1.0]]))).all()
 
 
 def test_the_rest():
