@@ -62,11 +62,14 @@ def _numbers_its_values(reduce: Instruction) -> bool:
     if known is None or (known != known).any() or not counts(numbers, along):
         return False
     reducer: Computation = reduce.attributes["to_apply"]
-    is_value_used = reduce is reduce.computation.root or any(
-        user.opcode != "get-tuple-element" or user.attributes["index"] == 0 for user in reduce.users
-    )
     is_asked = chooses(reducer) and not in_any_order(reduce)
-    return is_asked and goes_by_numbers(reducer, is_value_used=is_value_used)
+    return is_asked and goes_by_numbers(reducer, is_value_used=_is_value_used(reduce))
+
+
+def _is_value_used(reduce: Instruction) -> bool:
+    """Whether anybody sees the value that is chosen; a name for it that nobody uses is none."""
+    users = [user for user in reduce.users if user.users or user.is_root or user.opcode != "get-tuple-element"]
+    return reduce.is_root or any(user.opcode != "get-tuple-element" or user.attributes["index"] == 0 for user in users)
 
 
 def _by_number(reducer: Computation) -> Computation:

@@ -63,3 +63,14 @@ def test_the_numbers_say_the_order_or_nothing_is_done():
     assert rewritten(text((3, 200), 1, types=("f32", "s8"))) == []
     assert rewritten(text((3, 100), 1, start="nan")) == []
     assert rewritten(text((3, 100), 1).replace("select(chosen, i, j)", "add(i, j)")) == []
+
+
+@pytest.mark.parametrize("shown", [False, True])
+def test_zeros_of_a_value_that_somebody_sees_keep_their_order(shown):
+    """JAX gives the value a name that nobody uses."""
+    program = text((3, 100), 1).replace(
+        "ROOT number = s32[3] get-tuple-element(r), index=1",
+        "value = f32[3] get-tuple-element(r), index=0 number = s32[3] get-tuple-element(r), index=1"
+        + (" ROOT all = (f32[3], s32[3]) tuple(value, number)" if shown else " ROOT only = s32[3] copy(number)"),
+    )
+    assert rewritten(program) == ([] if shown else ["order by numbers"])
