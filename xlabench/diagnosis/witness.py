@@ -3,6 +3,7 @@
 Our engines share a good deal: what both of them make of a program may be wrong for one reason.  So of a finding about
 one of ours XLA is asked, where it is installed, and of one about XLA our CPU engine.  Where the witness says what the
 engine says, and that is out of bounds too, the reference stands alone: its meaning of an opcode, or a bound, is wrong.
+A witness that shows a bug of its own that is known says nothing.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.probe import Judgement
 from xlabench.engines import is_foreign
 from xlabench.judging.differ import Agreement, compare
+from xlabench.judging.known_bugs import Failure, known_bug
 from xlabench.judging.tolerance import Array
 
 _BACK_ENDS = frozenset({"kernel", "program", "llvm", "engine"})
@@ -60,6 +62,8 @@ def cause(prober: Asked, case: Case, judgement: Judgement, found: Blame, engine:
         return found.signature
     told = prober.judge(case, engine=witness, expected=judgement.expected)
     if told.verdict != "wrong" or compare(told.actual, judgement.actual).agreement is Agreement.WRONG:
+        return found.signature
+    if known_bug(Failure(witness, told.verdict, told.message, case.text(), case.inputs, told.wrong)):
         return found.signature
     opcodes = {instruction.opcode for instruction in case.module.instructions()} - _NOT_COMPUTED
     return f"reference/{'+'.join(sorted(opcodes))}"

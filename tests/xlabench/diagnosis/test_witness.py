@@ -46,6 +46,20 @@ def test_who_stands_alone_is_to_blame(stage, verdict, told, expected, engine, mo
     assert asked.asked == ([] if stage == "pass" else ["xla" if engine.startswith("cpu") else "cpu"])
 
 
+def test_a_witness_with_a_known_bug_says_nothing(monkeypatch):
+    """XLA cuts the bound of an index to the index's eight bits."""
+    monkeypatch.setattr(witness, "find_spec", lambda _: object())
+    text = """product { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] multiply(a, b) }
+    ENTRY e { x = f32[129] parameter(0) i = s8[1] parameter(1) u = f32[] parameter(2)
+      ROOT r = f32[129] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0},
+        scatter_dims_to_operand_dims={0}, index_vector_dim=0, to_apply=product }"""
+    inputs = (np.ones(129, np.float32), np.ones(1, np.int8), np.float32(0))
+    found, expected = Blame("kernel", "scatter", "wrong"), np.where(np.arange(129) == 1, np.float32(0), inputs[0])
+    judgement = Judgement("wrong", "", (expected,), (inputs[0],))
+    asked = Witness("wrong", inputs[0])
+    assert witness.cause(asked, Case(compiler.parse(text), inputs), judgement, found, "cpu") == "kernel/scatter"
+
+
 def test_nobody_is_asked_where_nobody_is_there(monkeypatch):
     monkeypatch.setattr(witness, "find_spec", lambda _: None)
     found, asked = Blame("kernel", "sign", "wrong"), Witness("wrong", RIGHT)
