@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from compiler import edit, frontends, generate, mutation, ops
-from compiler.analysis.commutativity import is_commutative
 from compiler.backends.cpu import limits
 from compiler.backends.executable import Executable, ExecutableInfo
 from compiler.codegen.llvm import version as llvm_version
@@ -77,7 +76,6 @@ __all__ = [
     "generate",
     "interpret",
     "interpret_devices",
-    "is_commutative",
     "limits",
     "llvm_version",
     "load",

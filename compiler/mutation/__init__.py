@@ -4,20 +4,22 @@ A mutated program computes what the original does by another way, so an engine t
 of the two, and no tolerance is needed to say so where the engine promises bits.
 
 `mutate` makes several changes one after the other.  From the same choices the first of them are the same whatever their
-number, so the one that brings a bug to light is found by asking for fewer.
+number, so the one that brings a bug to light is found by asking for fewer.  `is_commutative` says of a reducer whether
+its operands may be exchanged.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from compiler.analysis.commutativity import is_commutative
 from compiler.generate.choices import Choices, chance, pick
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.mutation import identities, movement, operands, structure
 from compiler.mutation.site import Mutation, Site
 from compiler.ops import Trait, having
 
-__all__ = ["MUTATIONS", "Applied", "mutate"]
+__all__ = ["MUTATIONS", "Applied", "is_commutative", "mutate"]
 
 MUTATIONS: dict[str, Mutation] = {
     **identities.MUTATIONS,

@@ -151,7 +151,7 @@ def bugs(folder: str) -> tuple[Bug, ...]:
 def _minds_order(module: Any, opcodes: frozenset[str]) -> bool:
     """Whether instructions of some opcodes may give something else with the operands of their reducer exchanged."""
     found = (one.attributes.get("to_apply") for one in module.instructions() if one.opcode in opcodes)
-    return any(reducer is not None and not compiler.is_commutative(reducer) for reducer in found)
+    return any(reducer is not None and not compiler.mutation.is_commutative(reducer) for reducer in found)
 
 
 def _types(module: Any, opcodes: frozenset[str]) -> set[str]:
