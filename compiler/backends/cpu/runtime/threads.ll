@@ -356,7 +356,11 @@ learn:
   ; Before a team rests for it, the next phase is cut finely.
   %long = call i1 @notice(i64 %spent, i64 %waited)
   %coarsely = icmp eq i64 %chunks, %few
-  %forgiven = and i1 %long, %coarsely
+  %first = and i1 %long, %coarsely
+  ; One that lasts for slices is not lost by one: a second thread is a second share of the machine's time.
+  %slices = call i64 @in_ticks(i64 $lasting)
+  %lasts = icmp sgt i64 %spent, %slices
+  %forgiven = or i1 %first, %lasts
   br i1 %forgiven, label %done, label %balance
 balance:
   call void @weigh(i64 %saved, i64 %waited)

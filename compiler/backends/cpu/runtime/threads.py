@@ -44,10 +44,12 @@ _CONSTANTS = {
     "longest_rest": 100_000_000,
     "wait_share": 8,
     "careful": 16,
+    "lasting": 6_000_000,
 }
 """Times in ns: work that workers are woken for; how soon after the last program's end the next one counts with it, as
 long as workers wait; and the longest rest, which else is so many times what was lost by sharing.  Besides: the fraction
-of a phase the caller has waited where threads count as held up, one by so much; how many phases are cut finely then."""
+of a phase the caller has waited where threads count as held up, one by so much; how many phases are cut finely then;
+and two slices of time, beyond which a phase that may be cut finely makes no team rest."""
 
 _MOST_BALANCE_NS = 50_000
 """What is held in favour of sharing, at most, from phases in which it paid."""
