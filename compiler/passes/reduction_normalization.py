@@ -68,8 +68,10 @@ def _numbers_its_values(reduce: Instruction) -> bool:
 
 def _is_value_used(reduce: Instruction) -> bool:
     """Whether anybody sees the value that is chosen; a name for it that nobody uses is none."""
-    users = [user for user in reduce.users if user.users or user.is_root or user.opcode != "get-tuple-element"]
-    return reduce.is_root or any(user.opcode != "get-tuple-element" or user.attributes["index"] == 0 for user in users)
+    return reduce.is_root or any(
+        user.opcode != "get-tuple-element" or (user.attributes["index"] == 0 and (user.users or user.is_root))
+        for user in reduce.users
+    )
 
 
 def _by_number(reducer: Computation) -> Computation:

@@ -109,13 +109,12 @@ def _folded(fn: Any, elems: Any, initializer: Any, name: str, *, is_reverse: boo
     function = _checked(fn)
     with get_default_graph().name_scope(name):
         rows = _Rows(elems)
-        first = rows.count - 1 if is_reverse else 0
+        first, by = (rows.count - 1, -1) if is_reverse else (0, 1)
         held = _begun(rows, initializer, first)
-        start = first if initializer is not None else first + (-1 if is_reverse else 1)
+        start = first if initializer is not None else first + by
 
         def step(number: Any, carried: Any) -> Any:
-            following = number - 1 if is_reverse else number + 1
-            return following, packed(held, _values(function(carried, rows.at(number)), held))
+            return number + by, packed(held, _values(function(carried, rows.at(number)), held))
 
         last = while_loop(
             lambda number, _: number >= 0 if is_reverse else number < rows.count,
