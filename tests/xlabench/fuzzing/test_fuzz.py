@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -250,20 +249,6 @@ def test_a_campaign_that_is_to_go_further_leaves_no_case_out(tmp_path):
     assert resumed["coverage"] == whole["coverage"]
 
 
-def test_what_is_done_is_kept_as_ranges_of_cases():
-    progress = campaign.Progress()
-    for cases in (range(20), range(40, 45), range(20, 40), range(60, 80), range(45, 50)):
-        progress.finish(list(cases))
-    kept = progress.to_json()
-    assert kept["done"] == [[0, 50], [60, 80]]
-    assert campaign.Progress.from_json(kept).done == progress.done == {0: 20, 1: 20, 2: 10, 3: 20}
-
-
-def test_of_a_campaign_that_counted_batches_the_last_which_may_be_short_is_run_again():
-    kept = campaign.Progress().to_json() | {"done": [0, 1, 3]}
-    assert campaign.Progress.from_json(kept).done == {0: 20, 1: 20}
-
-
 @pytest.mark.slow
 def test_workers_do_not_change_what_is_drawn(tmp_path):
     one = run(replace(CONFIG, count=60), tmp_path / "one", Unprobed)
@@ -294,46 +279,6 @@ def test_a_disk_that_is_full_is_no_finding_and_the_campaign_goes_on_later(tmp_pa
     assert run(config, tmp_path, Unprobed)["cases"] == 20
 
 
-@pytest.mark.slow
-def test_a_folder_in_which_a_campaign_runs_is_refused(tmp_path):
-    def run_another(*_):
-        run(CONFIG, tmp_path, Unprobed)
-
-    with pytest.raises(BenchError, match="another process is at work in it"):
-        campaign.run(CONFIG, Unprobed(), tmp_path, observe=run_another)
-    left = [tmp_path / ".batches-1" / "0", tmp_path / "findings" / ".bundle-1"]  # by one that was killed
-    for folder in left:
-        folder.mkdir(parents=True)
-    assert run(replace(CONFIG, count=20), tmp_path, Unprobed)["cases"] == 20
-    assert not any(folder.exists() for folder in left)
-
-
-@pytest.mark.slow
-def test_a_folder_of_another_campaign_is_refused(tmp_path):
-    run(replace(CONFIG, count=20), tmp_path / "campaign", Unprobed)
-    with pytest.raises(BenchError, match="another campaign"):
-        run(replace(CONFIG, count=20, seed=1), tmp_path / "campaign", Unprobed)
-    (tmp_path / "file").mkdir()
-    (tmp_path / "file" / "thesis.txt").write_text("not a campaign")
-    with pytest.raises(BenchError, match="something else"):
-        run(CONFIG, tmp_path / "file")
-
-
-@pytest.mark.parametrize("folder", ["file", "file/below", "x" * 300, "/proc/new"])
-def test_a_place_for_no_folder_is_bad_input(tmp_path, folder):
-    (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(BenchError, match=r"no place for a campaign: .*; give a new folder"):
-        run(CONFIG, tmp_path / folder, Unprobed)
-
-
-@pytest.mark.slow
-def test_a_campaign_that_may_not_be_written_to_is_refused_before_anything_runs(tmp_path, monkeypatch):
-    run(replace(CONFIG, count=1), tmp_path, Unprobed)
-    monkeypatch.setattr(os, "access", lambda *_arguments: False)  # of all files there are, to the superuser too
-    with pytest.raises(BenchError, match=f"{tmp_path}: no place for a campaign: Permission denied; give a new folder"):
-        run(CONFIG, tmp_path, Unprobed)
-
-
 @pytest.mark.parametrize(
     ("name", "content", "remedy"),
     [
@@ -360,30 +305,3 @@ def test_a_damaged_file_of_a_campaign_is_named(tmp_path, name, content, remedy):
     (tmp_path / name).write_text(content)
     with pytest.raises(BenchError, match=f"{tmp_path / name}: is damaged: .*; {remedy}"):
         run(CONFIG, tmp_path)
-
-
-@pytest.mark.slow
-def test_a_campaign_that_is_interrupted_says_what_was_done_and_goes_on_later(tmp_path):
-    told = []
-
-    @contextmanager
-    def interruptible():
-        yield lambda: bool(told)
-
-    def run_until(observe):
-        config = replace(CONFIG, count=100)
-        summary = campaign.run(config, Unprobed(), tmp_path, observe=observe, interruptible=interruptible)
-        assert json.loads((tmp_path / "results.json").read_text()) == json.loads(json.dumps(summary))
-        return summary["interrupted"], summary["cases"]
-
-    is_interrupted, done = run_until(lambda progress, *_: told.append("") if progress.done else None)
-    assert is_interrupted
-    assert 20 <= done < 80
-    told.clear()
-
-    def give_up(progress, *_):
-        if progress.cases == done + 20:
-            raise KeyboardInterrupt
-
-    assert run_until(give_up) == (True, done + 20)
-    assert run_until(lambda *_: None) == (False, 100)
