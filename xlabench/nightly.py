@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import compiler
 from xlabench import environment, jobs, survival, verdicts
@@ -97,7 +97,7 @@ def begin(records: Records, suite: Suite, config: Config, *, resume: bool) -> in
     latest = records.latest_run() if resume else None
     if latest is None:
         return records.start_run(run)
-    run_id, earlier, _ = latest
+    run_id, earlier = latest
     for name, was, would_be in _differences(earlier, run):
         raise BenchError(
             f"--resume: the run to go on with has {name} {was}, this one {would_be}; "
@@ -106,16 +106,24 @@ def begin(records: Records, suite: Suite, config: Config, *, resume: bool) -> in
     return run_id
 
 
-def _differences(earlier: Run, run: Run) -> Iterator[tuple[str, object, object]]:
+class _Difference(NamedTuple):
+    """A field in which two halves of a run differ."""
+
+    name: str
+    was: object
+    would_be: object
+
+
+def _differences(earlier: Run, run: Run) -> Iterator[_Difference]:
     """What two halves of one run must have in common, and have not; half a run on another machine is no run."""
     for name in ("suite", "reference", "engines", "seed", "options"):
         was, would_be = getattr(earlier, name), getattr(run, name)
         if was != would_be:
-            yield name, was, would_be
+            yield _Difference(name, was, would_be)
     for name in ("machine", "cpu", "python", "versions", "commit"):
         was, would_be = earlier.environment.get(name), run.environment.get(name)
         if was != would_be:
-            yield name, was, would_be
+            yield _Difference(name, was, would_be)
 
 
 def work(records: Records, run_id: int, suite: Suite, config: Config, folder: Path, progress: Progress) -> None:

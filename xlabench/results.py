@@ -280,13 +280,13 @@ class Records:
             raise BenchError(f"{self._path.parent}: no run has been recorded there; start one with `xlabench nightly`")
         return latest[0]
 
-    def latest_run(self) -> tuple[int, Run, bool] | None:
-        """The number of the latest run, the run, and whether it was finished."""
+    def latest_run(self) -> tuple[int, Run] | None:
+        """The number of the latest run, and the run."""
         with self._reading() as connection:
             row = connection.execute(sa.select(_RUNS).order_by(_RUNS.c.id.desc()).limit(1)).mappings().first()
         if row is None:
             return None
-        return row["id"], Run(**{field.name: row[field.name] for field in fields(Run)}), row["finished_at"] is not None
+        return row["id"], Run(**{field.name: row[field.name] for field in fields(Run)})
 
     def run_ids(self) -> list[int]:
         """The numbers of all runs, the oldest first."""

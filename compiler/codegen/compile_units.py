@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from compiler.codegen.llvm_ir import Function, Module
 
@@ -150,18 +151,26 @@ def _closure(root: Function, helpers: dict[str, Function], uses: dict[str, _Uses
     return found
 
 
+class _Sort(NamedTuple):
+    """What functions of one unit have in common, as `CompileUnit` says it."""
+
+    has_loops: bool
+    cold: bool
+    routine: str
+
+
 def _fill(closures: Sequence[Sequence[Function]], *, vectorise: bool) -> list[CompileUnit]:
     """Neighbours of one sort share a unit until it is full."""
     units: list[CompileUnit] = []
-    open_units: dict[tuple[bool, bool, str], CompileUnit] = {}
+    open_units: dict[_Sort, CompileUnit] = {}
     for functions in closures:
         is_cold = functions[0].cold or "optnone" in functions[0].attributes
         loops = sum(function.scalar_loops for function in functions) if vectorise and not is_cold else 0
-        kind = loops > 0, is_cold, functions[0].routine
+        sort = _Sort(loops > 0, is_cold, functions[0].routine)
         cost = sum(len(function.lines) for function in functions) // (_COLD if is_cold else 1) + _LOOP_COST * loops
-        unit = open_units.get(kind)
+        unit = open_units.get(sort)
         if unit is None or (not unit.routine and unit.cost and unit.cost + cost > _UNIT_COST):
-            unit = open_units[kind] = CompileUnit(*kind)
+            unit = open_units[sort] = CompileUnit(*sort)
             units.append(unit)
         known = {function.name for function in unit.functions}
         unit.functions += [function for function in functions if function.name not in known]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler.codegen import element
 from compiler.codegen.kernel import Kernel
@@ -40,6 +41,14 @@ class Matrix:
         """
         narrow = element.convert(self.builder, value, F64, self.element_type)
         element.store(self.builder, self.element_type, narrow, self.address(row, column))
+
+
+class System(NamedTuple):
+    """A system `a x = b` of a batch: the triangular `a`, `b` as it is given, and `x` where it is sought."""
+
+    factor: Matrix
+    right: Matrix
+    solution: Matrix
 
 
 def matrix(builder: Builder, kernel: Kernel, pointer: Value, dims: tuple[int, int], number: Value) -> Matrix:
@@ -139,8 +148,8 @@ class Substitution:
         self.sides = math.prod(dims[:-2]) * self.columns
         self.pointers = _pointers(kernel)
 
-    def matrices(self, builder: Builder, number: Value) -> tuple[Matrix, Matrix, Matrix]:
-        """The factor of that number in the batch, what is given and what is sought, as of `a x = b`."""
+    def matrices(self, builder: Builder, number: Value) -> System:
+        """The system of that number in the batch."""
         factor = matrix(builder, self.kernel, self.pointers[0], (self.size, self.size), number)
         if self.is_transposed:
             factor = transposed(factor)
@@ -148,7 +157,7 @@ class Substitution:
         right, solution = (matrix(builder, self.kernel, p, self.dims, number) for p in (self.pointers[1], output))
         if not self.left_side:
             right, solution = transposed(right), transposed(solution)
-        return factor, right, solution
+        return System(factor, right, solution)
 
     def solve(self, builder: Builder, side: Value) -> None:
         """Solve for the right-hand side of that number."""

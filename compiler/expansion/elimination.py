@@ -7,6 +7,8 @@ type they are given.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from compiler.expansion.counted_loop import counted_loop
@@ -30,8 +32,22 @@ from compiler.expansion.matrices import (
 from compiler.ir.types import S32
 
 
-def lu(matrix: Expression) -> tuple[Expression, Expression, Expression]:
-    """L and U in one matrix, the row (from 1) that each step swapped with, the first step with a zero pivot or 0."""
+class Lu(NamedTuple):
+    """What getrf gives of [batch, rows, columns].
+
+    Attributes:
+        packed: L without its ones, and U, in one matrix.
+        pivots: for each step the row, from 1, that it swapped with.
+        failed: for each matrix the first step with a zero pivot, from 1, or 0.
+    """
+
+    packed: Expression
+    pivots: Expression
+    failed: Expression
+
+
+def lu(matrix: Expression) -> Lu:
+    """The LU factorisation with partial pivoting of each of the matrices [batch, rows, columns]."""
     computation = matrix.instruction.computation
     batch, rows, columns = matrix.dims
     steps = min(rows, columns)
@@ -53,7 +69,7 @@ def lu(matrix: Expression) -> tuple[Expression, Expression, Expression]:
         return [_eliminated(work, column, chosen, zero, k), pivots, failed]
 
     work, pivots, failed = counted_loop("lu", steps, [matrix, pivots, failed], step)
-    return work, pivots, failed
+    return Lu(work, pivots, failed)
 
 
 def _magnitude(value: Expression) -> Expression:
@@ -117,14 +133,29 @@ def first_failure(matrix: Expression, failed: Expression) -> Expression:
     return (failed & found.compare("EQ", 0)).where(found.literal(0) + size, found)
 
 
+class TridiagonalSolution(NamedTuple):
+    """What gtsv gives: what it leaves of the diagonals, the solutions, and the row, from 1, without a pivot or 0.
+
+    The second diagonal, which exchanges of rows make, stands where the lower was.
+    """
+
+    lower: Expression
+    diagonal: Expression
+    upper: Expression
+    solution: Expression
+    failed: Expression
+
+
 def tridiagonal_solve(
     lower: Expression, diagonal: Expression, upper: Expression, right: Expression
-) -> tuple[Expression, Expression, Expression, Expression, Expression]:
-    """Tridiagonal systems: what gtsv leaves of the diagonals, the solutions, the row (from 1) without a pivot or 0.
+) -> TridiagonalSolution:
+    """Tridiagonal systems, solved by elimination, which leaves what it has come to where there is no pivot.
 
-    Diagonals are [batch, size], right sides [batch, size, columns]; the first element of the lower diagonal and the
-    last of the upper one are not used.  The second diagonal, which exchanges of rows make, stands where the lower was.
-    Elimination leaves what it has come to where there is no pivot.
+    Args:
+        lower: the diagonal below, [batch, size], whose first element is not used.
+        diagonal: [batch, size].
+        upper: the diagonal above, [batch, size], whose last element is not used.
+        right: the right sides, [batch, size, columns].
     """
     batch, size, columns = right.dims
     inner = index_along(upper, 1).compare("LT", size - 1)
@@ -145,7 +176,7 @@ def tridiagonal_solve(
     is_second = row.compare("GT", 0) & reached & inner
     sides = cut(rows, 2, 3, 3 + columns)
     left = along(reached, right, 1).where(sides, right)
-    return (
+    return TridiagonalSolution(
         is_second.where(second, lower),
         reached.where(eliminated[0], diagonal),
         (reached & inner).where(eliminated[1], upper),

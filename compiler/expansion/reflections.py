@@ -8,6 +8,7 @@ the diagonal of R, is real and has the sign that avoids cancellation.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -69,8 +70,16 @@ def _with_column(work: Expression, reflected: Expression, column: Expression, k:
     return at.compare("GT", k).where(reflected, at.compare("EQ", k).where(along(column, work, 1), work))
 
 
-def pivoted_householder(matrix: Expression, fixed: Expression) -> tuple[Expression, Expression, Expression]:
-    """As `householder` of the columns in the order of what is left of their lengths, and those columns' numbers from 1.
+class Pivoted(NamedTuple):
+    """R with the reflections' vectors below it, the numbers (from 1) of its columns, and the reflections' factors."""
+
+    packed: Expression
+    order: Expression
+    factors: Expression
+
+
+def pivoted_householder(matrix: Expression, fixed: Expression) -> Pivoted:
+    """As `householder`, of the columns in the order of what is left of their lengths: LAPACK's geqp3.
 
     Columns whose `fixed`, [batch, columns], is not 0 come first, in their own order; there are no more than rows.
     """
@@ -92,7 +101,7 @@ def pivoted_householder(matrix: Expression, fixed: Expression) -> tuple[Expressi
         return [*_column_reflected(_exchanged(work, chosen, k), factors, k), order, fixed]
 
     work, factors, order, _ = counted_loop("pivoted_householder", steps, [matrix, factors, order, fixed], step)
-    return work, order, factors
+    return Pivoted(work, order, factors)
 
 
 def _exchanged(array: Expression, chosen: Expression, k: Expression) -> Expression:
@@ -132,10 +141,17 @@ Reduction = Callable[[Expression, int, int], tuple[Expression, Expression]]
 """What does as `hessenberg`."""
 
 
-def tridiagonal(
-    matrix: Expression, *, lower: bool, reduce: Reduction = hessenberg
-) -> tuple[Expression, Expression, Expression, Expression]:
-    """Of Hermitian matrices, given by a triangle, that triangle with the vectors in it, both diagonals, the factors.
+class Tridiagonal(NamedTuple):
+    """The triangle with the reflections' vectors in it, the diagonal, the one beside it, and the factors."""
+
+    packed: Expression
+    diagonal: Expression
+    beside: Expression
+    factors: Expression
+
+
+def tridiagonal(matrix: Expression, *, lower: bool, reduce: Reduction = hessenberg) -> Tridiagonal:
+    """Hermitian matrices, given by a triangle, made tridiagonal by reflections from both sides: LAPACK's hetrd.
 
     Args:
         matrix: of shape (batch, n, n).
@@ -146,16 +162,23 @@ def tridiagonal(
     if not lower:
         # From the last row and column on upwards.
         results = tridiagonal(turned_round(matrix), lower=True, reduce=reduce)
-        packed, values, beside, factors = (turned_round(result) for result in results)
-        return packed, values, beside, factors
+        return Tridiagonal(*(turned_round(result) for result in results))
     work, factors = reduce(hermitian(matrix, lower=True), 0, size)
     packed = index_along(matrix, 1).compare("GE", index_along(matrix, 2)).where(work, matrix)
     below = diagonal(packed.slice((0, batch), (1, size), (0, size - 1)))
-    return packed, real(diagonal(packed)), real(below), factors
+    return Tridiagonal(packed, real(diagonal(packed)), real(below), factors)
 
 
-def reflection(column: Expression, k: Expression) -> tuple[Expression, Expression, Expression]:
-    """tau, beta and the vector that make a column's elements below number k vanish.
+class Reflection(NamedTuple):
+    """`1 - tau v v*`: tau, `beta`, which it makes of the column's head, and v."""
+
+    factor: Expression
+    beta: Expression
+    vector: Expression
+
+
+def reflection(column: Expression, k: Expression) -> Reflection:
+    """The reflection that makes a column's elements below number k vanish.
 
     A column that is no more than a denormal number is left as it is: that has so few digits that no reflection made of
     it keeps lengths.
@@ -172,7 +195,7 @@ def reflection(column: Expression, k: Expression) -> tuple[Expression, Expressio
     beta = idle.where(head, beta)
     tau = idle.where(head.literal(0), (beta - head) / idle.where(head.literal(1), beta))
     divisor = idle.where(head.literal(1), head - beta)
-    return tau, beta, _unit_at(k, tail / each(divisor, tail))
+    return Reflection(tau, beta, _unit_at(k, tail / each(divisor, tail)))
 
 
 def _below(column: Expression, k: Expression) -> Expression:

@@ -171,15 +171,26 @@ LOOPS = Methods()
 """Everything in loops."""
 
 
-def singular(matrix: Expression, *, full: bool, by: Methods = LOOPS) -> tuple[Expression, Expression, Expression]:
-    """Left vectors as columns, singular values in descending order, right vectors as conjugated rows.
+class Singular(NamedTuple):
+    """Left vectors as columns, singular values in descending order, right vectors as conjugated rows."""
 
-    With `full` there are as many vectors as rows and columns, else as many as values.
+    left: Expression
+    values: Expression
+    right: Expression
+
+
+def singular(matrix: Expression, *, full: bool, by: Methods = LOOPS) -> Singular:
+    """The singular value decomposition of each of the matrices [batch, rows, columns].
+
+    Args:
+        matrix: the matrices.
+        full: whether there are as many vectors as rows and columns, or as many as values.
+        by: what it is made of.
     """
     rows, columns = matrix.dims[1:]
     if rows < columns:
         left, values, right = singular(adjoint(matrix), full=full, by=by)
-        return adjoint(right), values, adjoint(left)
+        return Singular(adjoint(right), values, adjoint(left))
     form, scale = scaled(matrix)
     # Rows of the adjoint are the columns that are rotated; the identity beside them gathers the rotations.
     turned, rotations = adjoint(form), identity(form, columns)
@@ -194,7 +205,7 @@ def singular(matrix: Expression, *, full: bool, by: Methods = LOOPS) -> tuple[Ex
     least = float(np.finfo(matrix.type.dtype).eps) * (rows if turned.type is matrix.type else 0.5)
     left = _orthonormal(adjoint(rows_at(turned, order)), values, least, full=full, by=by).to(matrix.type)
     values = values.to(scale.type)
-    return left, values * each(scale, values), rows_at(rotations, order).to(matrix.type)
+    return Singular(left, values * each(scale, values), rows_at(rotations, order).to(matrix.type))
 
 
 def _bordered(matrix: Expression, size: int) -> Expression:

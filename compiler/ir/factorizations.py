@@ -6,7 +6,7 @@ triangular-solve rest on the first two, the LAPACK names that JAX emits for the 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,8 +62,16 @@ def solve_triangular(
     return np.swapaxes(substitute(turned, columns, lower=not lower, unit=unit), -1, -2)
 
 
-def lu(matrix: Array) -> tuple[Array, Array, Array]:
+class Lu(NamedTuple):
     """L and U in one matrix, the row (from 1) that each step swapped with, the first step with a zero pivot or 0."""
+
+    packed: Array
+    pivots: Array
+    failed: Array
+
+
+def lu(matrix: Array) -> Lu:
+    """The LU factorisation of each matrix of a batch, with partial pivoting, as LAPACK's getrf has it."""
     work = np.array(matrix)
     *batch, rows, columns = work.shape
     steps = min(rows, columns)
@@ -83,7 +91,7 @@ def lu(matrix: Array) -> tuple[Array, Array, Array]:
             one[[k, chosen]] = one[[chosen, k]]
             one[k + 1 :, k] /= one[k, k]
             one[k + 1 :, k + 1 :] -= np.outer(one[k + 1 :, k], one[k, k + 1 :])
-    return work, pivots, failed
+    return Lu(work, pivots, failed)
 
 
 def householder(matrix: Array) -> tuple[Array, Array]:

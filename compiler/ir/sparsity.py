@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,10 +30,19 @@ class Sparsity:
     dimension: int
 
 
-def configured(config: str) -> dict[str, tuple[int, int, int, int]]:
-    """What a `sparsity_config` says of lhs and rhs: elements kept, of how many, along which dimension, stride."""
+class Configured(NamedTuple):
+    """So many elements are kept of every `block` along a dimension, `stride` apart."""
+
+    kept: int
+    block: int
+    dimension: int
+    stride: int
+
+
+def configured(config: str) -> dict[str, Configured]:
+    """What a `sparsity_config` says of lhs and rhs."""
     return {
-        side: (int(kept), int(block), int(dimension), int(stride))
+        side: Configured(int(kept), int(block), int(dimension), int(stride))
         for side, kept, block, dimension, stride in _CONFIG.findall(config)
     }
 

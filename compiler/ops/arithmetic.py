@@ -6,7 +6,7 @@ dividend.  Maximum and minimum propagate NaN and order -0 below +0.  On pred, ad
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -124,11 +124,18 @@ def _divide_complex(dividend: Array, divisor: Array) -> Array:
     return complex_from(*_divide_specials(dividend, divisor, real, imaginary))
 
 
-def _scaled(value: Array) -> tuple[Array, Array, Array]:
+class _Scaled(NamedTuple):
     """Real and imaginary part divided by 2 to the exponent of the larger, and that exponent."""
+
+    real: Array
+    imaginary: Array
+    exponent: Array
+
+
+def _scaled(value: Array) -> _Scaled:
     size = np.maximum(np.abs(value.real), np.abs(value.imag))
     exponent = np.where(np.isfinite(size) & (size > 0), np.frexp(size)[1], 0)
-    return np.ldexp(value.real, -exponent), np.ldexp(value.imag, -exponent), exponent
+    return _Scaled(np.ldexp(value.real, -exponent), np.ldexp(value.imag, -exponent), exponent)
 
 
 def _divide_specials(dividend: Array, divisor: Array, real: Array, imaginary: Array) -> tuple[Array, Array]:

@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
@@ -22,12 +22,20 @@ _MOST_BLOCKS = (2**31 - 1, 65_535, 65_535)
 """Blocks of a grid in x, y and z (CUDA C++ Programming Guide, technical specifications per compute capability)."""
 
 
-class _Extent(click.ParamType[tuple[int, int, int]]):
+class Extent(NamedTuple):
+    """Blocks of a grid, or threads of a block, in each dimension."""
+
+    x: int
+    y: int
+    z: int
+
+
+class _ExtentOption(click.ParamType[Extent]):
     """One to three numbers, `X[,Y[,Z]]`."""
 
     name = "X[,Y[,Z]]"
 
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int, int]:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Extent:
         numbers = value.split(",")
         if len(numbers) > 3 or not all(number.isascii() and number.isdigit() and int(number) > 0 for number in numbers):
             self.fail(f"{value!r} is not one to three numbers from 1 on, such as 4 or 4,2,1", param, ctx)
@@ -35,7 +43,7 @@ class _Extent(click.ParamType[tuple[int, int, int]]):
         if any(number > most for number, most in zip((x, y, z), _MOST_BLOCKS, strict=True)):
             most = ",".join(map(str, _MOST_BLOCKS))
             self.fail(f"{value!r} is more than any GPU launches, {most} at most", param, ctx)
-        return x, y, z
+        return Extent(x, y, z)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +52,8 @@ class Request:
 
     file: Path
     kernel: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
+    grid: Extent
+    block: Extent
     args: Path | None
     out: Path | None
     shared: int
@@ -67,8 +75,8 @@ xlabench ptx-sim kernel.ptx --grid 4 --block 128 --args inputs.npz --out after.n
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--kernel", default="", metavar="NAME", help="Which kernel.  [default: the only one]")
-@click.option("--grid", type=_Extent(), default="1", show_default=True, help="Blocks of the grid.")
-@click.option("--block", type=_Extent(), required=True, help="Threads of a block.")
+@click.option("--grid", type=_ExtentOption(), default="1", show_default=True, help="Blocks of the grid.")
+@click.option("--block", type=_ExtentOption(), required=True, help="Threads of a block.")
 @click.option("--args", type=click.Path(path_type=Path), help="The arguments as an .npz file, by name or in order.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the arrays as they are afterwards to an .npz file.")
 @click.option("--shared", default=0, type=click.IntRange(0), metavar="BYTES", help="Dynamic shared memory.")

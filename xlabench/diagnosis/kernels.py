@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -93,18 +93,26 @@ def is_wrong_where_results_lie(prober: Prober, kernel: Case, wanted: Judgement) 
     return class_of(prober.judge(one).verdict) != class_of(wanted.verdict)
 
 
-def _plainer(kernel: Case) -> Iterator[tuple[str, str, str]]:
-    """What to put in the place of a kernel, the plainest first: its size, what it stands for, and a program."""
+class _Plainer(NamedTuple):
+    """A plainer program than a kernel: its size in a word, what it stands for, and its text."""
+
+    size: str
+    kind: str
+    text: str
+
+
+def _plainer(kernel: Case) -> Iterator[_Plainer]:
+    """What to put in the place of a kernel, the plainest first."""
     results = [i for i in kernel.module.entry.instructions if i.opcode not in _NO_WORK and _is_array(i)]
     for instruction in results[-1:]:
         opcode, shape = _like(instruction)
-        yield "", "elementwise", _elementwise((opcode, shape))
-        yield "larger ", "elementwise", _elementwise((opcode, shape.with_dims((*shape.dims, _LANES))))
+        yield _Plainer("", "elementwise", _elementwise((opcode, shape)))
+        yield _Plainer("larger ", "elementwise", _elementwise((opcode, shape.with_dims((*shape.dims, _LANES)))))
     for instruction in results:
         if instruction.opcode == "dot":
-            yield "", "reduce", _sum_like(instruction)
+            yield _Plainer("", "reduce", _sum_like(instruction))
         elif _combines(instruction):
-            yield "", instruction.opcode, _summing(kernel.module, instruction)
+            yield _Plainer("", instruction.opcode, _summing(kernel.module, instruction))
 
 
 def _is_array(instruction: Any) -> bool:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import compiler
 from xlabench import atomic
@@ -98,6 +98,14 @@ class Finding:
     probes: int = 0
     traceback: str = ""
     bug: str = ""
+
+
+class _Triaged(NamedTuple):
+    """A case that was reduced, what is to blame for it ("" where it failed no second time), and the probes it took."""
+
+    case: CaseFailure
+    cause: str
+    probes: int
 
 
 class Findings:
@@ -287,8 +295,8 @@ class Findings:
     def _setup(self, engine: str) -> Setup:
         return Setup(engine, timeout_s=self._timeout_s, factory=self._factory, memory_bytes=self._memory_bytes)
 
-    def _triaged(self, unreduced: CaseFailure) -> tuple[CaseFailure, str, int]:
-        """The case reduced, who is to blame, and the probes it took; the case itself where it fails no second time."""
+    def _triaged(self, unreduced: CaseFailure) -> _Triaged:
+        """The case reduced and blamed; the case itself where it fails no second time."""
         small = triage(
             self._setup(unreduced.engine),
             unreduced.module_text,
@@ -297,7 +305,7 @@ class Findings:
             is_known=partial(self._is_small, unreduced.engine),
         )
         if small is None:
-            return unreduced, "", 0
+            return _Triaged(unreduced, "", 0)
         reduced = replace(
             unreduced,
             engine=small.engine,
@@ -310,7 +318,7 @@ class Findings:
             note="; ".join(filter(None, [unreduced.note, small.source and f"from {small.source}"])),
             key="" if small.verdict in NUMERIC else unreduced.key if small.verdict == unreduced.verdict else "run",
         )
-        return reduced, small.cause, small.probes
+        return _Triaged(reduced, small.cause, small.probes)
 
     def _write(self) -> None:
         content = [asdict(finding) for finding in self.all]

@@ -93,7 +93,9 @@ class Generated:
             if verdict == ERROR:
                 yield OwnFailure(-number, note, Bug(*bug))
                 continue
-            yield attempt(partial(_killing, -number, (spec, opcode, kind, verdict), config.seed, note), -number, note)
+            yield attempt(
+                partial(_killing, -number, _Killed(spec, opcode, kind, verdict), config.seed, note), -number, note
+            )
 
     def size(self, _support: Any) -> int | None:
         """There is always another one."""
@@ -135,7 +137,16 @@ class Generated:
         return PROFILES[self.profile].space.element_types
 
 
-def _killing(number: int, killed: tuple[str, str, str, str], seed: int, note: str) -> CaseFailure:
+class _Killed(NamedTuple):
+    """An engine whose process did not survive an opcode on a type, and the verdict on it."""
+
+    spec: str
+    opcode: str
+    kind: str
+    verdict: str
+
+
+def _killing(number: int, killed: _Killed, seed: int, note: str) -> CaseFailure:
     """The finding about a pair that an engine's process did not survive."""
     spec, opcode, kind, verdict = killed
     module = probe_module(opcode, kind)

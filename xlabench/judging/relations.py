@@ -14,6 +14,7 @@ one has nothing to say (a routine that gave up, a matrix whose scaling decides) 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -255,13 +256,27 @@ def _gtsv(call: Call) -> Claims:
         yield (3, 4), ratio(lengths(system @ solution - right), away @ np.abs(solution) + slack)
 
 
-def _componentwise(call: Call, terms: tuple[Array, Array, Array], error: Array, steps: int) -> float:
+class _Terms(NamedTuple):
+    """A product of triangles less what it is to be.
+
+    Attributes:
+        difference: that.
+        magnitude: the product of the triangles' magnitudes.
+        pivots: what each element was divided by in the end: a quotient that is too small for its type is off by as
+            much of that.
+    """
+
+    difference: Array
+    magnitude: Array
+    pivots: Array
+
+
+def _componentwise(call: Call, terms: _Terms, error: Array, steps: int) -> float:
     """How far a product of triangles is off.
 
     Args:
         call: the routine, whose type says what a rounding is.
-        terms: the difference, the product of the magnitudes, and what each element was divided by in the end: a
-            quotient that is too small for its type is off by as much of that.
+        terms: the product and what it is to be.
         error: of what was given.
         steps: of the elimination.
     """
@@ -287,7 +302,7 @@ def _getrf(call: Call) -> Claims:
     yield (0, 1, 2), flag(holds=bool((np.abs(lower) <= most).all()))
     pivots = np.zeros(upper.shape[1])
     pivots[:steps] = np.abs(np.diag(upper))
-    terms = lower @ upper - call.given[0][order], np.abs(lower) @ np.abs(upper), pivots
+    terms = _Terms(lower @ upper - call.given[0][order], np.abs(lower) @ np.abs(upper), pivots)
     yield (0, 1, 2), _componentwise(call, terms, call.errors[0][order], steps)
 
 
@@ -300,7 +315,10 @@ def _potrf(call: Call) -> Claims:
         magnitude, steps = np.abs(lower) @ np.abs(adjoint(lower)), np.arange(len(lower))
         pivots = np.diag(lower)[np.minimum.outer(steps, steps)]
         yield (0, 1), flag(holds=bool((np.diag(lower).real > 0).all() and not np.diag(lower).imag.any()))
-        yield (0, 1), _componentwise(call, (lower @ adjoint(lower) - matrix, magnitude, pivots), error, len(lower))
+        yield (
+            (0, 1),
+            _componentwise(call, _Terms(lower @ adjoint(lower) - matrix, magnitude, pivots), error, len(lower)),
+        )
 
 
 def _trsm(call: Call) -> Claims:
@@ -323,7 +341,7 @@ def _trsm(call: Call) -> Claims:
     magnitude = times(np.abs(triangle), np.abs(solution))
     spread = times(error, np.abs(solution)) + call.errors[1]
     pivots = np.diag(triangle)[:, None] if call.is_set("side", "L") else np.diag(triangle)
-    terms = times(triangle, solution) - call.given[1], magnitude, pivots
+    terms = _Terms(times(triangle, solution) - call.given[1], magnitude, pivots)
     yield (0,), _componentwise(call, terms, spread, len(triangle))
 
 

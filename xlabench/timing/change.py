@@ -28,7 +28,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from statistics import fmean, median
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from scipy import special
 
@@ -255,8 +255,16 @@ def _hull(ratios: Sequence[Ratio]) -> Ratio:
     return Ratio(middle, min(ratio.low for ratio in ratios), max(ratio.high for ratio in ratios))
 
 
-def _pairs(before: Mapping[str, Measured], after: Mapping[str, Measured]) -> Iterator[tuple[str, Measured, Measured]]:
-    return ((program, before[program], new) for program, new in after.items() if program in before)
+class _Pair(NamedTuple):
+    """A program in two nights."""
+
+    program: str
+    old: Measured
+    new: Measured
+
+
+def _pairs(before: Mapping[str, Measured], after: Mapping[str, Measured]) -> Iterator[_Pair]:
+    return (_Pair(program, before[program], new) for program, new in after.items() if program in before)
 
 
 def _against_canaries(engine: str, old: Measured, new: Measured) -> dict[str, _Contrast]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.emitted import parameters
 from compiler.backends.cpu.pointers import BASES
@@ -99,6 +100,14 @@ def _given(program: Program) -> dict[str, list[int]]:
         return [array.size_bytes for array in arrays if array.element_type is not TOKEN]
 
     return {"%parameters": sizes(taken), "%results": sizes(made)}
+
+
+class _Access(NamedTuple):
+    """An access that is checked: its line of IR, the bytes of an element, and how they are aligned."""
+
+    line: str
+    size: int
+    align: int
 
 
 @dataclass(slots=True)
@@ -233,24 +242,24 @@ class _Checked:
         lanes, size = lanes_of(type_), _size(element_of(type_))
         bits = self._let(f"bitcast {mask} to i{lanes}")
         wide = self._let(f"zext i{lanes} {bits} to i64") if lanes < 64 else bits
-        rest = (found.string, size, int(align.split()[1]))
+        access = _Access(found.string, size, int(align.split()[1]))
         if pointer.startswith("ptr "):
-            kept = self._checked("check_lanes", pointer.split()[1], *rest, before=(wide,))
+            kept = self._checked("check_lanes", pointer.split()[1], *access, before=(wide,))
         else:
-            kept = self._scattered(pointer, wide, lanes, rest)
+            kept = self._scattered(pointer, wide, lanes, access)
         narrow = self._let(f"trunc i64 {kept} to i{lanes}") if lanes < 64 else kept
         new = f"<{lanes} x i1> {self._let(f'bitcast i{lanes} {narrow} to <{lanes} x i1>')}"
         position = 3 if stores else 2
         return [new if number == position else argument for number, argument in enumerate(arguments)]
 
-    def _scattered(self, addresses: str, wanted: str, lanes: int, rest: tuple[str, int, int]) -> str:
+    def _scattered(self, addresses: str, wanted: str, lanes: int, access: _Access) -> str:
         """Those of the lanes that may be touched, each at an address of its own."""
         total, vector = "0", addresses.rpartition(" ")[2]
         for lane in range(lanes):
             one = self._let(f"extractelement {addresses}, i64 {lane}")
             self._bases[one] = vector, 0
             bit = self._let(f"and i64 {self._let(f'lshr i64 {wanted}, {lane}')}, 1")
-            kept = self._checked("check_lanes", one, *rest, before=(bit,))
+            kept = self._checked("check_lanes", one, *access, before=(bit,))
             total = self._let(f"or i64 {total}, {self._let(f'shl i64 {kept}, {lane}')}")
         return total
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler.codegen.llvm_ir import PTR, Value, floating
 from compiler.codegen.math.term import F32, F64, Term, polynomial, two_product, two_sum
@@ -121,8 +122,16 @@ def _modulo_four(x: Term) -> Term:
     return x - (x * 0.25).rint() * 4.0
 
 
-def _reduce_f64(magnitude: Term) -> tuple[Term, Term, Term]:
-    """(k in the low bits of an i64, y, what rounding y left off), to 2^-115 for the worst arguments."""
+class _Quarters(NamedTuple):
+    """A magnitude in quarter turns: how many, in the low bits of an i64, the rest, and what rounding that left off."""
+
+    whole: Term
+    rest: Term
+    error: Term
+
+
+def _reduce_f64(magnitude: Term) -> _Quarters:
+    """The reduction of any f64, to 2^-115 for the worst arguments."""
     if magnitude.type != "double":
         raise UnsupportedError(f"sine and cosine of {magnitude.type}", "the math functions", "emit them lane by lane")
     builder = magnitude.builder
@@ -149,7 +158,7 @@ def _reduce_f64(magnitude: Term) -> tuple[Term, Term, Term]:
     y, tail = two_sum(total, rest)
     tail = tail + (lower + x.fma(slices[3], l2))
     rounded = y + tail
-    return shifted.bits(), rounded, (y - rounded) + tail
+    return _Quarters(shifted.bits(), rounded, (y - rounded) + tail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,19 +206,26 @@ def _reduce(magnitude: Term, *, fast: bool) -> _Reduced:
     return close if fast else close.where(magnitude < FAST[magnitude.format.type], _reduce_slow(magnitude))
 
 
-def _sine_and_cosine(x: Term, *, fast: bool) -> tuple[Term, Term, Term]:
-    """(k as an integer of the format's size, sin, cos) of the reduced |x|."""
+class _SineAndCosine(NamedTuple):
+    """Of a reduced |x|: how many quarter turns it is less, as an integer of the format's size, its sine and cosine."""
+
+    quadrant: Term
+    sine: Term
+    cosine: Term
+
+
+def _sine_and_cosine(x: Term, *, fast: bool) -> _SineAndCosine:
     reduced = _reduce(x.abs(), fast=fast)
     quadrant, r, tail = reduced.quadrant, reduced.rest, reduced.tail
     z = r * r
     sine_polynomial, cosine_polynomial = polynomial(z, _SINE[x.format.type]), polynomial(z, _COSINE[x.format.type])
     if tail is None:
-        return quadrant, (r * z).fma(sine_polynomial, r), z.fma(z.fma(cosine_polynomial, -0.5), 1.0)
+        return _SineAndCosine(quadrant, (r * z).fma(sine_polynomial, r), z.fma(z.fma(cosine_polynomial, -0.5), 1.0))
     half = z * 0.5
     sine = r + (r * z).fma(sine_polynomial, tail - half * tail)
     head = 1.0 - half
     cosine = head + (((1.0 - head) - half) + (z * z).fma(cosine_polynomial, -(r * tail)))
-    return quadrant, sine, cosine
+    return _SineAndCosine(quadrant, sine, cosine)
 
 
 def _turned(quadrant: Term, sine: Term, cosine: Term, sign: Term) -> Term:

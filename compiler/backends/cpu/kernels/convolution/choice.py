@@ -71,7 +71,7 @@ def plans(kernel: Kernel, convolution: Instruction, machine: Machine, threads: i
     draft = _Draft(kernel, shape, output_dims, boxes, banded, flattened)
     block = draft.block(lanes)
     band = draft.band(block, threads)
-    return draft.plans((lanes, vectors, rows), block, band)
+    return draft.plans(TileSize(lanes, vectors, rows), block, band)
 
 
 def _outer_items(shape: Shape) -> int:
@@ -173,6 +173,14 @@ def _boxes(counts: list[int], most: int) -> tuple[int, ...]:
     if boxes[-1] == counts[-1] and len(counts) > 1:
         boxes[-2] = _even(counts[-2], most // boxes[-1])
     return tuple(boxes)
+
+
+class TileSize(NamedTuple):
+    """Lanes of a vector, and the vectors and rows that registers hold of a result."""
+
+    lanes: int
+    vectors: int
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,15 +292,21 @@ class _Draft:
         pitch = rhs.dims[-1] * shape.size
         return panels == 1 or (rhs.size * shape.size <= _CACHED_BYTES and pitch % _COLLISION != 0)
 
-    def plans(self, tile: tuple[int, int, int], block: int, band: int) -> list[Plan]:
-        """Everything, phase by phase."""
+    def plans(self, tile: TileSize, block: int, band: int) -> list[Plan]:
+        """Everything, phase by phase.
+
+        Args:
+            tile: what registers hold of a result.
+            block: features of the input that are summed up at a time.
+            band: positions along the banded dimension whose input is copied at a time.
+        """
         found: list[Plan] = []
         for phase in self.shape.phases:
             start = found[-1].weight_start + found[-1].weight_elements if found else 0
             found.append(self._plan(phase, tile, (block, band), start))
         return found
 
-    def _plan(self, phase: Phase, tile: tuple[int, int, int], sizes: tuple[int, int], weight_start: int) -> Plan:
+    def _plan(self, phase: Phase, tile: TileSize, sizes: tuple[int, int], weight_start: int) -> Plan:
         shape, labels = self.shape, self.shape.labels
         (lanes, vectors, rows), (block, band) = tile, sizes
         sources = self.sources(block, band)

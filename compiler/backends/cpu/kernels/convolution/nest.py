@@ -31,6 +31,8 @@ from compiler.ir.module import Instruction
 
 _LONG_TILE = 4096
 """Products of vectors in a register tile, half a microsecond, from which on it may be called by slow code (chosen)."""
+_FEATURES = -1
+"""The walk over features, beside those over positions, which are numbered from 0."""
 
 
 def emit_nest(module: Module, kernel: Kernel, plans: Sequence[PhasePlan], layout: Layout) -> str:
@@ -140,7 +142,7 @@ class _Nest:
         with b.loop(integer(0), integer(plan.blocks), name="block", nonempty=True) as block:
             found = self.patch(item, block.index) if patch is None else patch
             resumes = b.compare("sgt", block.index, integer(0))
-            self._tiles(item, (b.gep(self.type, found, integer(plan.patch_start)), block.index, resumes))
+            self._tiles(item, b.gep(self.type, found, integer(plan.patch_start)), block.index, resumes)
         if not plan.out_direct:
             self._store(item)
 
@@ -203,10 +205,10 @@ class _Nest:
                 offset = b.add(offset, integer((dimension.size - 1) * distances[dim]))
         return b.gep(self.type, self.given.inputs[dict(self.kernel.leaves)[rhs]], offset)
 
-    def _tiles(self, item: _Item, at: tuple[Value, Value, Value]) -> None:
+    def _tiles(self, item: _Item, start: Value, block: Value, resumes: Value) -> None:
         """All tiles of an item: panels of features outside, positions inside."""
         b, plan, shape = self.b, self.plan, self.shape
-        patch, block, resumes = at
+        patch = start
         with b.loop(
             integer(0), integer(plan.panels), name="panel", nonempty=True, metadata=keep_rolled(b.module)
         ) as panel:
@@ -215,7 +217,7 @@ class _Nest:
             starts = b.gep(self.type, self.starts, feature) if shape.starts else self.starts
             out = self._target(item, panel.index)
             if shape.form == "lanes":
-                patch = b.gep(self.type, at[0], b.mul(panel.index, integer(plan.panel)))
+                patch = b.gep(self.type, start, b.mul(panel.index, integer(plan.panel)))
             last = b.compare("eq", panel.index, integer(plan.panels - 1)) if plan.panels > 1 else None
             self._walk_outputs(item, 0, _Corner(patch, weights, starts, out, resumes, last_panel=last))
 
@@ -321,31 +323,29 @@ class _Nest:
 
     def _store(self, item: _Item) -> None:
         """The epilogue over an item's sums, in the order of the result."""
-        plan, shape = self.plan, self.shape
-        feature = shape.labels.output_feature
-        loops = [
-            (self.out_strides[walk.dim], walk.dim, stride, number)
-            for number, (walk, stride) in enumerate(zip(plan.walks, self.walk_strides, strict=True))
-        ]
-        loops.append((self.out_strides[feature], feature, self.feature_stride, -1))
-        loops.sort(key=lambda loop: -loop[0])
-        at: dict[int, Value] = {shape.labels.output_batch: item.batch}
-        self._store_loops(item, loops, at, integer(0))
+        walks = [*range(len(self.plan.walks)), _FEATURES]
+        walks.sort(key=lambda walk: -self.out_strides[self._along(walk)[0]])
+        self._store_loops(item, walks, {self.shape.labels.output_batch: item.batch}, integer(0))
 
-    def _store_loops(
-        self, item: _Item, loops: Sequence[tuple[int, int, int, int]], at: dict[int, Value], offset: Value
-    ) -> None:
+    def _along(self, walk: int) -> tuple[int, int]:
+        """The dimension of the result that a walk is along, and its stride in the sums."""
+        if walk == _FEATURES:
+            return self.shape.labels.output_feature, self.feature_stride
+        return self.plan.walks[walk].dim, self.walk_strides[walk]
+
+    def _store_loops(self, item: _Item, walks: Sequence[int], at: dict[int, Value], offset: Value) -> None:
         b, plan, shape = self.b, self.plan, self.shape
-        if not loops:
+        if not walks:
             self._store_one(at, b.load(self.type, b.gep(self.type, self.sums, offset)))
             return
-        (_, dim, stride, number), *rest = loops
-        if not rest and number < 0 and stride == 1 and self.has_rows:
+        number, *rest = walks
+        dim, stride = self._along(number)
+        if not rest and number == _FEATURES and stride == 1 and self.has_rows:
             self._store_row(item, at, b.gep(self.type, self.sums, offset))
             return
         at_once = interleave(self.kernel, plan.columns, cost.nanoseconds(self.kernel)) if not rest else 0
         stop, base = integer(shape.outputs), b.mul(item.group, integer(shape.outputs))
-        if number >= 0:
+        if number != _FEATURES:
             banded = number == plan.banded
             stop = b.sub(item.stop, item.start) if banded else integer(plan.walks[number].count)
             base = item.start if banded else integer(0)

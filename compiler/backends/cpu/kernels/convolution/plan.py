@@ -188,7 +188,7 @@ def shape_of(convolution: Instruction) -> Shape:
     type_ = element.value_type(accumulation_type(convolution))
     apart = phases(window, [convolution.array.dims[dim] for dim in labels.output_spatial])
     walked = window, apart, copied(window, apart)
-    lane = _lane_dim(convolution, labels, (groups, inputs, outputs, batch), batch_groups)
+    lane = _lane_dim(convolution, labels, _Counts(groups, inputs, outputs, batch), batch_groups)
     if lane is not None:
         lanes = convolution.array.dims[labels.output_feature]
         return Shape(convolution, labels, *walked, type_, "lanes", 1, inputs, lanes, batch, lane)
@@ -196,8 +196,17 @@ def shape_of(convolution: Instruction) -> Shape:
     return replace(shape, form="places") if _suits_positions(shape) else shape
 
 
+class _Counts(NamedTuple):
+    """Groups, features of the input and of the result in one, and elements of the batch."""
+
+    groups: int
+    inputs: int
+    outputs: int
+    batch: int
+
+
 def _lane_dim(
-    convolution: Instruction, labels: ConvolutionDimensions, counts: tuple[int, int, int, int], batch_groups: int
+    convolution: Instruction, labels: ConvolutionDimensions, counts: _Counts, batch_groups: int
 ) -> int | None:
     """The minor dimension of the input that numbers groups of one feature or batch element, which then fill vectors."""
     groups, inputs, outputs, batch = counts

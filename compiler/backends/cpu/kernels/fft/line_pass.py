@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.fft.line import Lines, conjugate, each, split
 from compiler.codegen import element
@@ -146,6 +147,14 @@ class ColumnPass(LinePass):
         return builder.insert(both, right, 1)
 
 
+class _Block(NamedTuple):
+    """A vector of a line: the number of its first element, where that lies, and where lines of both parts begin."""
+
+    first: Value
+    address: Value
+    components: list[Value]
+
+
 class ComplexPass(LinePass):
     """A pass over complex lines as they lie in memory, whose parts are told apart and laid side by side in vectors."""
 
@@ -180,15 +189,14 @@ class ComplexPass(LinePass):
             order = [lane // 2 + lane % 2 * lanes for lane in range(2 * lanes)]
             builder.store(builder.shuffle(real, imaginary, order), address, align=size)
 
-    def _blocks(
-        self, builder: Builder, line: Value, parted: Value, pointer: Value | None
-    ) -> Iterator[tuple[Value, Value, list[Value]]]:
-        """Elements a vector at a time, of which the last may be some of those before: number, place, both parts."""
+    def _blocks(self, builder: Builder, line: Value, parted: Value, pointer: Value | None) -> Iterator[_Block]:
+        """Elements a vector at a time, of which the last may be some of those before."""
         length, lanes = self.fft_pass.length, self._lanes
         components = [parted, builder.gep(self.type, parted, integer(length))]
         with builder.loop(integer(0), integer(length), step=lanes, name="block", nonempty=True) as block:
             index = builder.smin(block.index, integer(length - lanes)) if length % lanes else block.index
-            yield index, self._address(builder, self.fft_pass.source_shape, pointer, (line, index)), components
+            address = self._address(builder, self.fft_pass.source_shape, pointer, (line, index))
+            yield _Block(index, address, components)
 
     def _scaled(self, builder: Builder, component: Value) -> Value:
         """Divided by the length, rounded once."""

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler.analysis.decision import YES, Decision, no
 from compiler.backends.cpu.kernels.gemm.pack import Packer, Panels, Steps
 from compiler.backends.cpu.kernels.gemm.product import Gemm, Narrow, Operand
 from compiler.backends.cpu.kernels.gemm.share import Extent, Range, batches, blocks, share
+from compiler.backends.cpu.kernels.gemm.vnni import WordPosition
 from compiler.backends.cpu.machine import TILE_REQUEST, Machine
 from compiler.codegen.llvm_ir import I8, I32, I64, PTR, Builder, Module, Value, integer, keep_rolled, vector_type, zero
 
@@ -66,8 +68,8 @@ class _Words:
     def group(self) -> int:
         return _GROUP[self.narrow.type]
 
-    def word(self, b: Builder, where: tuple[Value, Value, Value], count: int) -> Value:
-        """The word at (batch, index, word along k), of which `count` elements exist."""
+    def word(self, b: Builder, where: WordPosition, count: int) -> Value:
+        """The word at a position, of which `count` elements exist."""
         batch, index, step = where
         first = b.mul(step, integer(self.group))
         bits = _BITS[self.narrow.type]
@@ -83,7 +85,15 @@ class _Words:
 
     def operand(self) -> Operand:
         """The whole words as rows along k, as packing takes them."""
-        return Operand(lambda b, *where: self.word(b, (where[0], where[1], where[2]), self.group), self.row_major)
+        return Operand(lambda b, *where: self.word(b, WordPosition(*where), self.group), self.row_major)
+
+
+class _TilePosition(NamedTuple):
+    """A block of the result: its batch, and the numbers of its panels of rows and of columns."""
+
+    batch: Value
+    row: Value
+    column: Value
 
 
 class AmxNest:
@@ -152,7 +162,7 @@ class AmxNest:
                 with b.loop(rows.start, rows.stop, name="panel", nonempty=True) as row:
                     self._pack_left(b, packer, (batch, row.index), packed_left)
                     with b.loop(columns.start, columns.stop, name="tile", nonempty=True) as column:
-                        where = batch, row.index, column.index
+                        where = _TilePosition(batch, row.index, column.index)
                         offset = b.mul(b.sub(column.index, columns.start), integer(self.steps * _BLOCK))
                         self._tile(b, where, (packed_left, b.gep(I32, packed_right, offset)), sums)
             b.intrinsic("x86.tilerelease", [], result="void")
@@ -171,7 +181,7 @@ class AmxNest:
                 first = b.mul(panel.index, integer(_BLOCK))
                 count = b.smin(b.sub(integer(self.gemm.n), first), integer(_BLOCK))
                 with b.loop(integer(0), count, name="column", nonempty=True) as column:
-                    position = batch, b.add(first, column.index), integer(self.whole)
+                    position = WordPosition(batch, b.add(first, column.index), integer(self.whole))
                     b.store(self.right.word(b, position, self.rest), b.gep(I32, line, column.index))
 
     def _pack_left(self, b: Builder, packer: Packer, where: tuple[Value, Value], packed: Value) -> None:
@@ -203,12 +213,12 @@ class AmxNest:
                 words = b.load(vector_type(I32, _TILE), source, align=1)
                 b.store(words, line, align=_WORD_BYTES)
             else:
-                self._copy_words(b, (batch, row.index, word), _TILE, line)
+                self._copy_words(b, WordPosition(batch, row.index, word), _TILE, line)
 
-    def _copy_words(self, b: Builder, where: tuple[Value, Value, Value], count: int, line: Value) -> None:
+    def _copy_words(self, b: Builder, where: WordPosition, count: int, line: Value) -> None:
         batch, row, word = where
         with b.loop(integer(0), integer(count), name="word", nonempty=True) as lane:
-            value = self.left.word(b, (batch, row, b.add(word, lane.index)), self.left.group)
+            value = self.left.word(b, WordPosition(batch, row, b.add(word, lane.index)), self.left.group)
             b.store(value, b.gep(I32, line, lane.index))
 
     def _turn_rows(self, b: Builder, packer: Packer, where: tuple[Value, Value], rows: Range, block: Value) -> None:
@@ -217,7 +227,7 @@ class AmxNest:
         with b.loop(integer(0), integer(_TILE), name="word", nonempty=True, metadata=keep_rolled(b.module)) as lane:
             line = b.gep(I32, packer.staging, b.mul(lane.index, integer(_BLOCK)))
             with b.loop(rows.start, rows.stop, name="row", nonempty=True) as row:
-                value = self.left.word(b, (batch, row.index, b.add(word, lane.index)), self.left.group)
+                value = self.left.word(b, WordPosition(batch, row.index, b.add(word, lane.index)), self.left.group)
                 b.store(value, b.gep(I32, line, b.sub(row.index, rows.start)))
         callee = packer.transposer(b.module, _TILE, _BLOCK, _TILE)
         b.call(callee, "void", [packer.staging, block, integer(_BLOCK)])
@@ -229,12 +239,12 @@ class AmxNest:
         with b.loop(rows.start, rows.stop, name="row", nonempty=True) as row:
             line = b.gep(I32, block, b.mul(b.sub(row.index, rows.start), integer(_TILE)))
             if start < self.whole:
-                self._copy_words(b, (batch, row.index, integer(start)), self.whole - start, line)
+                self._copy_words(b, WordPosition(batch, row.index, integer(start)), self.whole - start, line)
             if self.rest:
-                value = self.left.word(b, (batch, row.index, integer(self.whole)), self.rest)
+                value = self.left.word(b, WordPosition(batch, row.index, integer(self.whole)), self.rest)
                 b.store(value, b.gep(I32, line, integer(self.whole - start)))
 
-    def _tile(self, b: Builder, where: tuple[Value, Value, Value], factors: tuple[Value, Value], sums: Value) -> None:
+    def _tile(self, b: Builder, where: _TilePosition, factors: tuple[Value, Value], sums: Value) -> None:
         batch, row, column = where
         gemm = self.gemm
         top, left = b.mul(row, integer(_BLOCK)), b.mul(column, integer(_BLOCK))

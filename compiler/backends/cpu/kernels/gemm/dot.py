@@ -46,9 +46,25 @@ def dot_scratch(gemm: Gemm) -> int:
     return (_SUMS + columns) * ELEMENT_BYTES[gemm.type]
 
 
-def emit_dot(b: Builder, gemm: Gemm, shape: tuple[int, int, int], scratch: Value, threads: tuple[Value, Value]) -> None:
-    """Each element is a reduction along k; `shape` is lanes, and the rows and columns that are summed at a time."""
-    if sums_vectors(gemm, shape[0]):
+class GroupShape(NamedTuple):
+    """The lanes of a vector along k, and the rows and columns whose products are summed at a time."""
+
+    lanes: int
+    rows: int
+    columns: int
+
+
+def emit_dot(b: Builder, gemm: Gemm, shape: GroupShape, scratch: Value, threads: tuple[Value, Value]) -> None:
+    """Each element is a reduction along k.
+
+    Args:
+        b: where code is emitted.
+        gemm: the product.
+        shape: what is summed at a time where rows are plain memory.
+        scratch: the thread's workspace, of `dot_scratch` bytes.
+        threads: the thread's number, and how many there are.
+    """
+    if sums_vectors(gemm, shape.lanes):
         _emit_groups(b, gemm, shape, scratch, threads)
         return
     mine = share(b, Extent(gemm.batch, gemm.m, 1), *threads)
@@ -75,9 +91,7 @@ def sums_vectors(gemm: Gemm, lanes: int) -> bool:
     return array is not None and array.column == 1 and gemm.k >= lanes and gemm.type in FLOAT_TYPES
 
 
-def _emit_groups(
-    b: Builder, gemm: Gemm, shape: tuple[int, int, int], scratch: Value, threads: tuple[Value, Value]
-) -> None:
+def _emit_groups(b: Builder, gemm: Gemm, shape: GroupShape, scratch: Value, threads: tuple[Value, Value]) -> None:
     """Some rows at a time, and of the columns pieces of equal size, or one more."""
     lanes, rows, most = shape
     left = gemm.lhs.array
@@ -100,7 +114,7 @@ def _emit_groups(
             for columns in itertools.starmap(range, itertools.pairwise(starts)):
                 lines = b.gep(gemm.type, left.base(b, batch), b.mul(first, integer(left.row)))
                 held = b.gep(gemm.type, base, integer(columns.start * stride))
-                callee = _group_sums(b, gemm, (lanes, rows, len(columns)), stride)
+                callee = _group_sums(b, gemm, GroupShape(lanes, rows, len(columns)), stride)
                 b.call(callee, "void", [lines, held, scratch])
                 # The last group overlaps the one before.
                 with b.loop(b.sub(wanted, first), integer(rows), name="store", nonempty=True) as row:
@@ -123,7 +137,7 @@ def _store_row(b: Builder, gemm: Gemm, where: _Sums, number: Value, scratch: Val
         gemm.store(b, batch, row, b.add(other.index, integer(columns.start)), value)
 
 
-def _group_sums(b: Builder, gemm: Gemm, shape: tuple[int, int, int], stride: int) -> str:
+def _group_sums(b: Builder, gemm: Gemm, shape: GroupShape, stride: int) -> str:
     """`void NAME(ptr rows, ptr columns, ptr sums)`: the sums of a group; columns lie `stride` elements apart.
 
     It is a function of its own because LLVM's passes, which the epilogue needs, take their time with vectors.

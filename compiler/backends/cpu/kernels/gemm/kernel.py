@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.gemm.amx import AmxNest
-from compiler.backends.cpu.kernels.gemm.dot import emit_dot
+from compiler.backends.cpu.kernels.gemm.dot import GroupShape, emit_dot
 from compiler.backends.cpu.kernels.gemm.nest import NEST_ATTRIBUTES, Layout, TileNest
 from compiler.backends.cpu.kernels.gemm.plan import Plan
 from compiler.backends.cpu.kernels.gemm.product import Gemm
@@ -60,7 +60,8 @@ class Product:
             seen = [*parameters, _OWN[0]] if self.shared else parameters
             TileNest(b, decided, layout, scratch, seen).emit((thread, count))
         elif decided.form == "dot":
-            emit_dot(b, decided.gemm, (decided.lanes, decided.rows, decided.vectors), scratch, (thread, count))
+            shape = GroupShape(decided.lanes, decided.rows, decided.vectors)
+            emit_dot(b, decided.gemm, shape, scratch, (thread, count))
         elif decided.form == "stream":
             emit_stream(b, decided.gemm, decided.lanes, scratch, (thread, count))
         elif decided.form == "zero":

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.gemm.dot import dot_scratch
 from compiler.backends.cpu.kernels.gemm.micro import Tile, micro_kernel
@@ -102,6 +103,14 @@ class _Block:
     batch: Value
     rows: Range
     columns: Range
+
+
+class _TilePosition(NamedTuple):
+    """A register tile: the address of the left factor's rows, and the numbers of its panels of rows and of columns."""
+
+    left: Value
+    row: Value
+    column: Value
 
 
 class TileNest:
@@ -197,8 +206,9 @@ class TileNest:
             return
 
         def pack(b: Builder, given: Sequence[Value]) -> None:
-            packer = Packer(f"{self.name}.rhs", panels, given[6])
-            packer.pack(b, Steps(*given[:3]), Range(*given[3:5]), given[5])
+            batch, first, count, start, stop, packed, staging = given
+            packer = Packer(f"{self.name}.rhs", panels, staging)
+            packer.pack(b, Steps(batch, first, count), Range(start, stop), packed)
 
         buffers = self.packed_rhs, self.staging
         self._apart("pack.rhs", [steps.batch, steps.start, steps.count, columns.start, columns.stop, *buffers], pack)
@@ -246,23 +256,23 @@ class TileNest:
         b = self.b
         with b.loop(block.rows.start, block.rows.stop, name="panel", nonempty=True) as row:
             left = self._lhs_address(row.index, steps)
-            self._sweep_row(block, steps, (left, row.index))
+            self._sweep_row(block, steps, left, row.index)
 
-    def _sweep_row(self, block: _Block, steps: Steps, row: tuple[Value, Value]) -> None:
+    def _sweep_row(self, block: _Block, steps: Steps, left: Value, row: Value) -> None:
         b, plan = self.b, self.plan
         if plan.column_panels == 1:
-            self._tile(block, steps, (*row, integer(0)), plan.last_columns)
+            self._tile(block, steps, _TilePosition(left, row, integer(0)), plan.last_columns)
             return
         stop = block.columns.stop
         partial = plan.last_columns < plan.columns
         if partial:
             stop = b.smin(stop, integer(plan.column_panels - 1))
         with b.loop(block.columns.start, stop, name="tile", nonempty=not partial) as column:
-            self._tile(block, steps, (*row, column.index), plan.columns)
+            self._tile(block, steps, _TilePosition(left, row, column.index), plan.columns)
         if partial:
             last = integer(plan.column_panels - 1)
             with b.when(b.compare("sgt", block.columns.stop, last), "edge"):
-                self._tile(block, steps, (*row, last), plan.last_columns)
+                self._tile(block, steps, _TilePosition(left, row, last), plan.last_columns)
 
     def _lhs_address(self, panel: Value, steps: Steps) -> Value:
         b, plan, array = self.b, self.plan, self.plan.gemm.lhs.array
@@ -276,11 +286,12 @@ class TileNest:
                 stop = b.smin(stop, integer(plan.gemm.m))
 
         def pack(b: Builder, given: Sequence[Value]) -> None:
-            ranges = Steps(*given[:3]), Range(*given[3:5])
+            batch, first, count, start, stop, packed = given
+            ranges = Steps(batch, first, count), Range(start, stop)
             if isinstance(left, Rows):
-                left.copy(b, *ranges, given[5])
+                left.copy(b, *ranges, packed)
             else:
-                Packer(f"{self.name}.lhs", left, given[5]).pack(b, *ranges, given[5])
+                Packer(f"{self.name}.lhs", left, packed).pack(b, *ranges, packed)
 
         self._apart("pack.lhs", [steps.batch, steps.start, steps.count, start, stop, self.packed_lhs], pack)
         return self.packed_lhs
@@ -302,7 +313,7 @@ class TileNest:
         along = b.sub(along, self.right.first(b, block.columns.start))
         return b.gep(self.type, self.partial, b.add(b.mul(down, integer(self._out_pitch)), along))
 
-    def _tile(self, block: _Block, steps: Steps, where: tuple[Value, Value, Value], columns: int) -> None:
+    def _tile(self, block: _Block, steps: Steps, where: _TilePosition, columns: int) -> None:
         b, plan = self.b, self.plan
         left, row, column = where
         right = self._rhs_address(block, steps, column)

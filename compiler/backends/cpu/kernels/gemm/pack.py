@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.gemm.micro import load_lanes
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Operand
@@ -282,11 +283,19 @@ class Packer:
         """`void NAME(ptr source, ptr target, i64 steps)`: from rows `stride` apart to vectors `pitch` apart."""
         name = f"{self.name}.transpose.{rows}.{pitch}"
         if not module.has_function(name):
-            _transposer(module, name, self.panels, (rows, stride, pitch))
+            _transposer(module, name, self.panels, _Layout(rows, stride, pitch))
         return f"@{name}"
 
 
-def _transposer(module: Module, name: str, panels: Panels, layout: tuple[int, int, int]) -> None:
+class _Layout(NamedTuple):
+    """So many rows, `stride` elements apart, become vectors that are `pitch` elements apart."""
+
+    rows: int
+    stride: int
+    pitch: int
+
+
+def _transposer(module: Module, name: str, panels: Panels, layout: _Layout) -> None:
     """Define `void NAME(ptr source, ptr target, i64 steps)`: write up to `lanes` rows, a vector of them per step."""
     rows, stride, pitch = layout
     type_, vector = panels.type, vector_type(panels.type, panels.lanes)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from compiler.analysis.decision import Decision, no, unless
 from compiler.backends.cpu.kernels.gemm.micro import multiply_add
@@ -96,6 +97,14 @@ def partial(gemm: Gemm, count: int) -> Gemm:
     )
 
 
+class _Position(NamedTuple):
+    """An element of a factor."""
+
+    batch: Value
+    row: Value
+    column: Value
+
+
 @dataclass(frozen=True, slots=True)
 class _Chunks:
     """Factors seen from a chunk: a batch's number counts chunks within batches, and positions begin at the chunk's."""
@@ -111,11 +120,11 @@ class _Chunks:
         batch, chunk = b.udivrem(number, integer(self.count))
         return batch, b.mul(chunk, integer(self.size))
 
-    def _position(self, b: Builder, at: tuple[Value, Value, Value], *, down: bool) -> tuple[Value, Value, Value]:
+    def _position(self, b: Builder, at: _Position, *, down: bool) -> _Position:
         """The batch, row and column of the whole factor that are those of a chunk."""
         number, row, column = at
         batch, start = self._start(b, number)
-        return (batch, b.add(row, start), column) if down else (batch, row, b.add(column, start))
+        return _Position(batch, b.add(row, start), column) if down else _Position(batch, row, b.add(column, start))
 
     def operand(self, operand: Operand, type_: str, *, down: bool) -> Operand:
         """A factor; `down` says that k is its first index."""
@@ -137,11 +146,11 @@ class _Chunks:
         )
 
     def _load(self, load: Load, *, down: bool) -> Load:
-        return lambda b, *at: load(b, *self._position(b, at, down=down))
+        return lambda b, *at: load(b, *self._position(b, _Position(*at), down=down))
 
     def _vector(self, vector: VectorLoad, *, down: bool) -> VectorLoad:
         return lambda b, number, row, column, lanes: vector(
-            b, *self._position(b, (number, row, column), down=down), lanes
+            b, *self._position(b, _Position(number, row, column), down=down), lanes
         )
 
     def _array(self, array: Array | None, type_: str, *, down: bool) -> Array | None:

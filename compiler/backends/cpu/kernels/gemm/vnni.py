@@ -13,6 +13,7 @@ is so for tile registers as well, and for XLA's products of bf16.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.gemm.product import Array, Gemm, Narrow, Operand, VectorLoad, VnniOperands
 from compiler.backends.cpu.machine import Machine
@@ -71,7 +72,7 @@ class Word:
         return self.flipped(b, total, lanes)
 
     def flipped(self, b: Builder, words: Value, lanes: int) -> Value:
-        """VnniOperands of elements as they are multiplied.
+        """Words of elements as they are multiplied.
 
         Args:
             b: where code is emitted.
@@ -81,6 +82,14 @@ class Word:
         if not self.flip:
             return words
         return b.binary("xor", words, b.broadcast(FLIP, lanes) if lanes else FLIP)
+
+
+class WordPosition(NamedTuple):
+    """A word of a factor: its batch, its row or column (whichever is not along k), and its number along k."""
+
+    batch: Value
+    line: Value
+    step: Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +110,8 @@ class WordFactor:
     def _word(self) -> Word:
         return Word(self.narrow.type, self.narrow.signed, self.group, self.flip)
 
-    def word(self, b: Builder, where: tuple[Value, Value, Value], count: int) -> Value:
-        """The word at (batch, index, word along k), of which the first `count` elements are taken."""
+    def word(self, b: Builder, where: WordPosition, count: int) -> Value:
+        """The word at a position, of which the first `count` elements are taken."""
         batch, index, step = where
         fields = []
         for position in range(count):
@@ -149,7 +158,7 @@ class WordFactor:
 
         def load(b: Builder, batch: Value, row: Value, column: Value) -> Value:
             index, step = (column, row) if self.down else (row, column)
-            return self.word(b, (batch, index, step), self.group)
+            return self.word(b, WordPosition(batch, index, step), self.group)
 
         def vector(b: Builder, batch: Value, row: Value, column: Value, lanes: int) -> Value:
             index, step = (column, row) if self.down else (row, column)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.linear_algebra.numbers import Number, Numbers
 from compiler.backends.cpu.kernels.linear_algebra.shifts import magnitude
@@ -19,7 +20,15 @@ from compiler.codegen.llvm_ir import I32, I64, PTR, Builder, Value, floating, in
 _RANK = 4
 """Pivots whose changes are made together."""
 _BUFFERS = 2 * _RANK + 1
-"""Geqp3 and rows of changes, and a column."""
+"""Columns and rows of changes, and a column."""
+
+
+class _Memory(NamedTuple):
+    """Addresses: of the matrix, of the block's changes, a column and a row each, and of one line, a pivot's."""
+
+    matrix: Value
+    changes: Value
+    line: Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +74,8 @@ class ComplexGetrf:
         matrix, pivots, info, work, k, number = function.arguments
         b = Builder(function)
         column, rows = n.at(b, work, integer(2 * _RANK)), integer(self.rows)
-        self._column(b, (matrix, work, column), k)
+        memory = _Memory(matrix, work, column)
+        self._column(b, memory, k)
         start, infinity = [floating(0.0, t.type), k], floating(math.inf, t.type)
         with b.loop(k, rows, carried=start, name="largest", nonempty=True, scalar=True) as at:
             size = magnitude(b, n.element(b, column, at.index))
@@ -75,9 +85,9 @@ class ComplexGetrf:
         chosen = at.results[1]
         b.store(b.cast("trunc", b.add(chosen, integer(1)), I32), b.gep(I32, pivots, k))
         with b.when(b.compare("ne", chosen, k), "moved"):
-            self._exchange(b, (matrix, work, column), k, chosen)
+            self._exchange(b, memory, k, chosen)
         changed, line = (n.at(b, work, b.add(b.mul(number, integer(2)), integer(kind))) for kind in range(2))
-        self._row(b, (matrix, work, line), k)
+        self._row(b, memory._replace(line=line), k)
         head = n.element(b, column, k)
         is_zero = b.compare("oeq", magnitude(b, head), floating(0.0, t.type))
         n.put(b, head, n.at(b, matrix, k), k)
@@ -102,9 +112,9 @@ class ComplexGetrf:
         """Where the changes' columns (0) or rows (1) lie."""
         return [self.numbers.at(b, work, integer(2 * number + kind)) for number in range(_RANK)]
 
-    def _column(self, b: Builder, given: tuple[Value, Value, Value], k: Value) -> None:
+    def _column(self, b: Builder, memory: _Memory, k: Value) -> None:
         """Column k from its diagonal on, less what the block's pivots take from it."""
-        n, (matrix, work, column) = self.numbers, given
+        n, (matrix, work, column) = self.numbers, memory
         with b.loop(k, integer(self.rows), name="column", nonempty=True, scalar=True) as row:
             n.put(b, n.element(b, n.at(b, matrix, row.index), k), column, row.index)
         shares = [n.spread(b, n.element(b, line, k)) for line in self._changes(b, work, 1)]
@@ -113,9 +123,9 @@ class ComplexGetrf:
             factors = [n.load(b, other, at.index) for other in columns]
             n.store(b, self._changed(b, n.load(b, column, at.index), factors, shares), column, at.index)
 
-    def _row(self, b: Builder, given: tuple[Value, Value, Value], k: Value) -> None:
+    def _row(self, b: Builder, memory: _Memory, k: Value) -> None:
         """Row k behind its diagonal, less what the block's pivots take from it; the row of the pivot's own change."""
-        n, (matrix, work, line) = self.numbers, given
+        n, (matrix, work, line) = self.numbers, memory
         shares = [n.spread(b, n.element(b, column, k)) for column in self._changes(b, work, 0)]
         rows, here = self._changes(b, work, 1), n.at(b, matrix, k)
         with n.vectors(b, b.add(k, integer(1)), integer(self.columns)) as at:
@@ -124,9 +134,9 @@ class ComplexGetrf:
             n.store(b, value, here, at.index)
             n.store(b, value, line, at.index)
 
-    def _exchange(self, b: Builder, given: tuple[Value, Value, Value], k: Value, chosen: Value) -> None:
+    def _exchange(self, b: Builder, memory: _Memory, k: Value, chosen: Value) -> None:
         """Two rows in each other's places."""
-        n, (matrix, work, column) = self.numbers, given
+        n, (matrix, work, column) = self.numbers, memory
         lines = [n.at(b, matrix, row) for row in (k, chosen)]
         with n.vectors(b, integer(0), integer(self.columns)) as at:
             values = [n.load(b, line, at.index) for line in lines]

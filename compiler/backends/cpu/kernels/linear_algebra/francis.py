@@ -43,6 +43,14 @@ class _Reflector(NamedTuple):
     vector: list[Number]
 
 
+class _Bounds(NamedTuple):
+    """Where rows are reflected: the first of the three, and their columns from `first` up to `stop`."""
+
+    row: Value
+    first: Value
+    stop: Value
+
+
 @dataclass(frozen=True, slots=True)
 class Francis:
     """The iteration for matrices of `numbers.length` rows, with a row of zeros behind them.
@@ -178,7 +186,7 @@ class Francis:
         factor, *vector = (tuple(given[start : start + n.components]) for start in range(0, len(given), n.components))
         stop = integer(n.length) if self.whole else b.add(bottom, integer(1))
         turned = [n.conjugate(b, value) for value in vector]
-        self._rows(b, form, (k, k, stop), _Reflection(n.conjugate(b, factor), turned, vector))
+        self._rows(b, form, _Bounds(k, k, stop), _Reflection(n.conjugate(b, factor), turned, vector))
         first = integer(0) if self.whole else top
         last = b.add(b.smin(b.add(k, integer(_BULGE)), bottom), integer(1))
         with b.loop(first, last, name="row", nonempty=True, scalar=True) as row:
@@ -190,7 +198,7 @@ class Francis:
             ):
                 n.put(b, value, line, column)
         if self.vectors:
-            self._rows(b, rows, (k, integer(0), integer(n.length)), _Reflection(factor, vector, turned))
+            self._rows(b, rows, _Bounds(k, integer(0), integer(n.length)), _Reflection(factor, vector, turned))
         b.ret()
         return f"@{function.name}"
 
@@ -198,7 +206,7 @@ class Francis:
         self,
         b: Builder,
         matrix: Value,
-        bounds: tuple[Value, Value, Value],
+        bounds: _Bounds,
         reflection: _Reflection,
     ) -> None:
         """Three rows reflected, from a column up to another, or to the end of the vector that it is in."""

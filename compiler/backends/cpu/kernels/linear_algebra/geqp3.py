@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.linear_algebra.numbers import Number, Numbers
 from compiler.backends.cpu.kernels.linear_algebra.sweep import Sweep
@@ -20,6 +21,32 @@ _BUFFERS = 8
 """A change, a vector and its product, a column, and for each column its length, what that was, its greatest element."""
 _TRUSTED = {"float": 2.0**-12, "double": 2.0**-26}
 """The share of a squared length down to which it may be made less: the root of the rounding unit."""
+
+
+class _Memory(NamedTuple):
+    """Addresses that every step works on.
+
+    Attributes:
+        matrix: the matrix, of which R and the vectors below it are made.
+        changes: the column and the row of the change that is due.
+        vectors: the conjugated vector of the last reflection, and its product with the matrix.
+        column: the column at hand; behind it the columns' lengths, what these were, and their greatest elements.
+        pivots: the columns' numbers, from 1.
+    """
+
+    matrix: Value
+    changes: Value
+    vectors: Value
+    column: Value
+    pivots: Value
+
+
+class _Lengths(NamedTuple):
+    """Addresses of rows with a number for each column: its length, what that was, its greatest element."""
+
+    now: Value
+    before: Value
+    greatest: Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,35 +79,33 @@ class Geqp3:
         matrix, factors, work, pivots = function.arguments
         b = Builder(function)
         b.clear_bytes(work, integer(self.work_elements * t.bytes))
-        changes, vectors, column = work, n.at(b, work, integer(2)), n.at(b, work, integer(4))
-        given = matrix, changes, vectors
+        memory = _Memory(matrix, work, n.at(b, work, integer(2)), n.at(b, work, integer(4)), pivots)
+        swept = [matrix, memory.changes, memory.vectors]
         rows, columns = integer(self.rows), integer(self.columns)
         if self.pivoted:
-            self._begin(b, given, column, pivots)
+            self._begin(b, memory)
         with b.loop(integer(0), integer(self._steps), name="step", nonempty=True, scalar=True) as step:
             k = step.index
             if self.pivoted:
-                self._exchange(b, given, (column, pivots), k)
-            factor, beta = self._reflection(b, given, column, k)
+                self._exchange(b, memory, k)
+            factor, beta = self._reflection(b, memory, k)
             n.put(b, factor, factors, k)
             first, before = n.down(b, k), b.smax(b.sub(k, integer(1)), integer(0))
-            y = n.at(b, vectors, integer(1))
+            y = n.at(b, memory.vectors, integer(1))
             n.clear(b, y, first, columns)
-            b.call(sweep, "void", [matrix, changes, vectors, before, rows, first, columns])
-            self._put(b, (matrix, vectors), beta, k)
-            self._change(b, given, n.negated(b, n.conjugate(b, factor)), k)
+            b.call(sweep, "void", [*swept, before, rows, first, columns])
+            self._put(b, memory, beta, k)
+            self._change(b, memory, n.negated(b, n.conjugate(b, factor)), k)
             if self.pivoted:
-                self._lessen(b, given, column, k)
+                self._lessen(b, memory, k)
         last = integer(self._steps - 1)
-        b.call(sweep, "void", [matrix, changes, vectors, last, rows, n.down(b, integer(self._steps)), columns])
+        b.call(sweep, "void", [*swept, last, rows, n.down(b, integer(self._steps)), columns])
         b.ret()
         return f"@{function.name}"
 
-    def _reflection(
-        self, b: Builder, given: tuple[Value, Value, Value], column: Value, k: Value
-    ) -> tuple[Number, Number]:
+    def _reflection(self, b: Builder, memory: _Memory, k: Value) -> tuple[Number, Number]:
         """Tau and beta of column k, whose reflection's vector becomes, conjugated, x."""
-        n, (matrix, changes, x) = self.numbers, given
+        n, (matrix, changes, x, column, _) = self.numbers, memory
         rows, first = integer(self.rows), n.down(b, b.smax(b.sub(k, integer(1)), integer(0)))
         with b.loop(k, rows, name="column", scalar=True) as row:
             n.put(b, n.element(b, n.at(b, matrix, row.index), k), column, row.index)
@@ -98,16 +123,16 @@ class Geqp3:
         n.put(b, (floating(1.0, n.tiles.type),), x, k)
         return factor, beta
 
-    def _put(self, b: Builder, given: tuple[Value, Value], beta: Number, k: Value) -> None:
+    def _put(self, b: Builder, memory: _Memory, beta: Number, k: Value) -> None:
         """What a reflection leaves in its column."""
-        n, (matrix, x) = self.numbers, given
+        n, matrix, x = self.numbers, memory.matrix, memory.vectors
         n.put(b, beta, n.at(b, matrix, k), k)
         with b.loop(b.add(k, integer(1)), integer(self.rows), name="put", scalar=True) as row:
             n.put(b, n.conjugate(b, n.element(b, x, row.index)), n.at(b, matrix, row.index), k)
 
-    def _change(self, b: Builder, given: tuple[Value, Value, Value], by: Number, k: Value) -> None:
+    def _change(self, b: Builder, memory: _Memory, by: Number, k: Value) -> None:
         """The change that a reflection asks for."""
-        n, (_, changes, x) = self.numbers, given
+        n, changes, x = self.numbers, memory.changes, memory.vectors
         line, y, by = n.at(b, changes, integer(1)), n.at(b, x, integer(1)), n.spread(b, by)
         with n.vectors(b, n.down(b, b.smax(b.sub(k, integer(1)), integer(0))), integer(self.rows)) as at:
             n.store(b, n.multiply(b, by, n.conjugate(b, n.load(b, x, at.index))), changes, at.index)
@@ -117,10 +142,8 @@ class Geqp3:
 
     # -- columns by length --------------------------------------------------------------------------------------------
 
-    def _lengths(self, b: Builder, column: Value) -> tuple[Value, Value, Value]:
-        """Rows for the lengths, for what they were, and for the greatest elements."""
-        n = self.numbers
-        return n.at(b, column, integer(1)), n.at(b, column, integer(2)), n.at(b, column, integer(3))
+    def _lengths(self, b: Builder, column: Value) -> _Lengths:
+        return _Lengths(*(self.numbers.at(b, column, integer(number)) for number in (1, 2, 3)))
 
     def _measure(self) -> str:
         """`void NAME(ptr matrix, ptr changes, ptr column, i64 row)`: lengths of columns from a row on, as changed."""
@@ -162,22 +185,22 @@ class Geqp3:
         b.ret()
         return f"@{function.name}"
 
-    def _begin(self, b: Builder, given: tuple[Value, Value, Value], column: Value, pivots: Value) -> None:
-        """Geqp3 that come first are taken for infinitely long; their numbers."""
+    def _begin(self, b: Builder, memory: _Memory) -> None:
+        """Columns that come first are taken for infinitely long; their numbers."""
         t = self.numbers.tiles
         measure = self._measure()
-        _, before, _ = self._lengths(b, column)
+        before = self._lengths(b, memory.column).before
         with b.loop(integer(0), integer(self.columns), name="number", nonempty=True, scalar=True) as at:
-            address = b.gep(I32, pivots, at.index)
+            address = b.gep(I32, memory.pivots, at.index)
             is_fixed = b.compare("ne", b.load(I32, address), integer(0, I32))
             length = b.select(is_fixed, floating(math.inf, t.type), floating(0.0, t.type))
             b.store(length, b.gep(t.type, before, at.index))
             b.store(b.cast("trunc", b.add(at.index, integer(1)), I32), address)
-        b.call(measure, "void", [*given[:2], column, integer(0)])
+        b.call(measure, "void", [memory.matrix, memory.changes, memory.column, integer(0)])
 
-    def _exchange(self, b: Builder, given: tuple[Value, Value, Value], others: tuple[Value, Value], k: Value) -> None:
+    def _exchange(self, b: Builder, memory: _Memory, k: Value) -> None:
         """The longest of the columns that are left takes the place of column k."""
-        n, (matrix, changes, _), (column, pivots) = self.numbers, given, others
+        n, (matrix, changes, _, column, pivots) = self.numbers, memory
         t = n.tiles
         lengths, before, _ = self._lengths(b, column)
         start = [floating(-1.0, t.type), k]
@@ -203,9 +226,9 @@ class Geqp3:
         for value, number in zip(values, (one, other), strict=True):
             n.put(b, value, row, number)
 
-    def _lessen(self, b: Builder, given: tuple[Value, Value, Value], column: Value, k: Value) -> None:
+    def _lessen(self, b: Builder, memory: _Memory, k: Value) -> None:
         """Lengths without row k, or of what is left below it where one is nearly all gone."""
-        n, (matrix, changes, _) = self.numbers, given
+        n, (matrix, changes, _, column, _) = self.numbers, memory
         t = n.tiles
         vector, below = t.vector, b.add(k, integer(1))
         lengths, before, _ = self._lengths(b, column)

@@ -7,6 +7,7 @@ of `tau* v` with `w = v* A - tau (v* u) v*`.  They are made while the next step'
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.linear_algebra.numbers import Number, Numbers
 from compiler.backends.cpu.kernels.linear_algebra.sweep import Sweep
@@ -15,6 +16,15 @@ from compiler.codegen.llvm_ir import PTR, Builder, Value, floating, integer
 
 _BUFFERS = 9
 """Two outer products, the vectors and products of a sweep, and a column."""
+
+
+class _Memory(NamedTuple):
+    """Addresses: of the matrix, of the changes that are due, of x, y, z and u (`sweep`), and of the column at hand."""
+
+    matrix: Value
+    changes: Value
+    vectors: Value
+    column: Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,30 +54,31 @@ class Hessenberg:
         b = Builder(function)
         b.clear_bytes(work, integer(self.work_elements * t.bytes))
         b.clear_bytes(factors, integer(n.row * t.bytes))
-        changes, vectors, column = work, n.at(b, work, integer(4)), n.at(b, work, integer(8))
+        memory = _Memory(matrix, work, n.at(b, work, integer(4)), n.at(b, work, integer(8)))
+        _, changes, vectors, column = memory
         with b.loop(integer(0), integer(n.length - 1), name="step", scalar=True) as step:
             k, below = step.index, b.add(step.index, integer(1))
-            self._column(b, (matrix, changes, column), k)
+            self._column(b, memory, k)
             head = n.element(b, column, below)
             length = n.norm(b, column, b.add(k, integer(2)), size)
             factor, beta, divisor = n.reflection(b, head, length)
             n.put(b, factor, factors, k)
-            self._vector(b, (column, vectors), below, divisor)
+            self._vector(b, memory, below, divisor)
             n.put(b, beta, column, below)
             first = n.down(b, below)
             n.clear(b, n.at(b, vectors, integer(1)), first, size)
             b.call(sweep, "void", [matrix, changes, vectors, integer(0), size, first, size])
-            self._put(b, (matrix, column, vectors), k, below)
-            self._changes(b, (changes, vectors), below, factor)
+            self._put(b, memory, k, below)
+            self._changes(b, memory, below, factor)
         # What the last step leaves to be changed is the last column.
         last = n.down(b, integer(n.length - 1))
         b.call(sweep, "void", [matrix, changes, vectors, integer(0), size, last, size])
         b.ret()
         return f"@{function.name}"
 
-    def _column(self, b: Builder, given: tuple[Value, Value, Value], k: Value) -> None:
+    def _column(self, b: Builder, memory: _Memory, k: Value) -> None:
         """Column k as the changes that are due will leave it."""
-        n, (matrix, changes, column) = self.numbers, given
+        n, (matrix, changes, _, column) = self.numbers, memory
         with b.loop(integer(0), integer(n.length), name="column", scalar=True) as row:
             n.put(b, n.element(b, n.at(b, matrix, row.index), k), column, row.index)
         pairs = [[n.at(b, changes, integer(2 * j + kind)) for kind in range(2)] for j in range(2)]
@@ -78,9 +89,9 @@ class Hessenberg:
                 value = n.multiply_add(b, n.load(b, factor, at.index), share, value)
             n.store(b, value, column, at.index)
 
-    def _vector(self, b: Builder, given: tuple[Value, Value], below: Value, divisor: Number) -> None:
+    def _vector(self, b: Builder, memory: _Memory, below: Value, divisor: Number) -> None:
         """The reflection's vector as z, its conjugate as x."""
-        n, (column, vectors) = self.numbers, given
+        n, column, vectors = self.numbers, memory.column, memory.vectors
         x, z = (n.at(b, vectors, integer(number)) for number in (0, 2))
         by = n.spread_divisor(b, n.divisor(b, divisor))
         with n.vectors(b, n.down(b, b.sub(below, integer(1))), integer(n.length)) as at:
@@ -91,18 +102,18 @@ class Hessenberg:
             n.forget(b, vector, below)
             n.put(b, (floating(1.0, n.tiles.type),), vector, below)
 
-    def _put(self, b: Builder, given: tuple[Value, Value, Value], k: Value, below: Value) -> None:
+    def _put(self, b: Builder, memory: _Memory, k: Value, below: Value) -> None:
         """Column k: what is left of it, and the vector below it."""
-        n, (matrix, column, vectors) = self.numbers, given
+        n, (matrix, _, vectors, column) = self.numbers, memory
         behind = b.add(below, integer(1))
         z = n.at(b, vectors, integer(2))
         for source, first, stop in ((column, integer(0), behind), (z, behind, integer(n.length))):
             with b.loop(first, stop, name="put", scalar=True) as row:
                 n.put(b, n.element(b, source, row.index), n.at(b, matrix, row.index), k)
 
-    def _changes(self, b: Builder, given: tuple[Value, Value], below: Value, factor: Number) -> None:
+    def _changes(self, b: Builder, memory: _Memory, below: Value, factor: Number) -> None:
         """What the reflection takes from the matrix."""
-        n, (changes, vectors) = self.numbers, given
+        n, changes, vectors = self.numbers, memory.changes, memory.vectors
         x, y, z, u = (n.at(b, vectors, integer(number)) for number in range(4))
         size, first = integer(n.length), n.down(b, b.sub(below, integer(1)))
         with n.vectors(b, first, size, n.zero(vector=True)) as at:

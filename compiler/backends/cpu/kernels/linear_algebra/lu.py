@@ -46,7 +46,7 @@ class Lu:
 
     @property
     def first(self) -> int:
-        """Geqp3 of the first panel."""
+        """Columns of the first panel."""
         return self.steps % PANEL or min(PANEL, self.steps)
 
     @property

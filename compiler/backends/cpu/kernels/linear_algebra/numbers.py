@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.linear_algebra.reflections import LEAST, Reflections
 from compiler.backends.cpu.kernels.linear_algebra.tiles import Tiles
@@ -20,6 +21,14 @@ Number = tuple[Value, ...]
 """The real part, and the imaginary one of a complex number."""
 _SHARED = 512
 """Bytes; rows that lie a multiple apart share few sets of a cache."""
+
+
+class NumberReflection(NamedTuple):
+    """`factor` is tau, `beta` what the head becomes, and the tail is divided by `divisor`."""
+
+    factor: Number
+    beta: Number
+    divisor: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,8 +342,14 @@ class Numbers:
         ]
         return self.hypot(b, *lengths) if lengths[1:] else lengths[0]
 
-    def reflection(self, b: Builder, head: Number, length: Value) -> tuple[Number, Number, Number]:
-        """tau, beta and what the tail is divided by, for a head and the length of the tail, or nothing is done."""
+    def reflection(self, b: Builder, head: Number, length: Value) -> NumberReflection:
+        """The reflection that leaves a column its head alone; of a tail that is nothing it changes nothing.
+
+        Args:
+            b: where code is emitted.
+            head: the column's first element.
+            length: the root of the squares of those behind it.
+        """
         nothing = floating(0.0, length.type)
         whole = self.hypot(b, self.size(b, head), length)
         signed = b.select(b.compare("olt", head[0], nothing), whole, b.unary("fneg", whole))
@@ -345,7 +360,7 @@ class Numbers:
         beta = (signed, *self.zero()[1:])
         difference = self.subtract(b, beta, head)
         one = (floating(1.0, length.type), *self.zero()[1:])
-        return (
+        return NumberReflection(
             self.select(b, idle, self.zero(), tuple(b.binary("fdiv", component, signed) for component in difference)),
             self.select(b, idle, head, beta),
             self.select(b, idle, one, self.negated(b, difference)),

@@ -42,7 +42,7 @@ class Potrf:
 
     @property
     def first(self) -> int:
-        """Geqp3 of the first panel."""
+        """Columns of the first panel."""
         return self.size % PANEL or PANEL
 
     @property

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,11 +30,35 @@ from compiler.codegen.llvm_ir import (
 )
 
 _GROUP = 4
-"""Geqp3 that are multiplied by a vector together."""
+"""Columns that are multiplied by a vector together."""
 LEAST = {kind: float(np.finfo(number).tiny) for kind, number in (("float", np.float32), ("double", np.float64))}
 """Below this a length has so few digits that no reflection made of it keeps lengths."""
 _SAFE = {"float": (1e-30, 1e30, 2.0**90), "double": (1e-280, 1e280, 2.0**900)}
 """Sums of squares that have lost nothing, and what makes values too small (or too great) for that great (or small)."""
+
+
+class Workspace(NamedTuple):
+    """Addresses of a panel, of its triangle, and of a strip's products with them."""
+
+    panel: Value
+    triangle: Value
+    products: Value
+
+
+class Reflection(NamedTuple):
+    """`factor` is tau, `beta` what the head becomes, and the tail is divided by `divisor`."""
+
+    factor: Value
+    beta: Value
+    divisor: Value
+
+
+class _Rows(NamedTuple):
+    """The row of a reflection's head, the first of its tail, and the one behind the last."""
+
+    head: Value
+    below: Value
+    stop: Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +74,10 @@ class Reflections:
         """A panel, its triangle, and a strip's products with them."""
         return (PANEL + 1) * self.pitch + PANEL * PANEL + 2 * PANEL * self.tiles.width
 
-    def regions(self, b: Builder, work: Value) -> tuple[Value, Value, Value]:
-        """The addresses of panel, triangle and products in a workspace."""
+    def regions(self, b: Builder, work: Value) -> Workspace:
+        """What lies where in a workspace."""
         triangle = b.gep(self.tiles.type, work, integer((PANEL + 1) * self.pitch))
-        return work, triangle, b.gep(self.tiles.type, triangle, integer(PANEL * PANEL))
+        return Workspace(work, triangle, b.gep(self.tiles.type, triangle, integer(PANEL * PANEL)))
 
     def _function(self, name: str, *parameters: tuple[str, str], result: str = "void") -> Function:
         full = f"{self.tiles.name}.{name}"
@@ -134,12 +159,14 @@ class Reflections:
             for first, stop, group in ((below, grouped, _GROUP), (grouped, width, 1)):
                 with b.loop(first, stop, step=group, name="others", scalar=True) as other:
                     lines = [t.at(b, panel, (b.add(other.index, integer(n)), self.pitch)) for n in range(group)]
-                    self._reflect(b, column, lines, (at, below, height), factor)
+                    self._reflect(b, column, lines, _Rows(at, below, height), factor)
         b.ret()
         return f"@{function.name}"
 
-    def reflection(self, b: Builder, head: Value, length: Value) -> tuple[Value, Value, Value]:
-        """tau, beta and what the tail is divided by; a column that is no more than a denormal number is left as it is.
+    def reflection(self, b: Builder, head: Value, length: Value) -> Reflection:
+        """The reflection that leaves a column nothing but its head.
+
+        A column that is no more than a denormal number is left as it is.
 
         Args:
             b: where code is emitted.
@@ -158,11 +185,9 @@ class Reflections:
         idle = b.binary("or", b.compare("oeq", length, zero_), is_tiny)
         beta = b.select(idle, head, signed)
         quotient = b.binary("fdiv", b.binary("fsub", signed, head), signed)
-        return b.select(idle, zero_, quotient), beta, b.select(idle, one, b.binary("fsub", head, beta))
+        return Reflection(b.select(idle, zero_, quotient), beta, b.select(idle, one, b.binary("fsub", head, beta)))
 
-    def _reflect(
-        self, b: Builder, column: Value, lines: list[Value], rows: tuple[Value, Value, Value], factor: Value
-    ) -> None:
+    def _reflect(self, b: Builder, column: Value, lines: list[Value], rows: _Rows, factor: Value) -> None:
         """Reflect other columns of the panel by the vector in one."""
         t, (at, below, height) = self.tiles, rows
         tops = [b.gep(t.type, line, at) for line in lines]

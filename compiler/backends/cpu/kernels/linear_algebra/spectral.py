@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.linear_algebra.tiles import Tiles
 from compiler.codegen.llvm_ir import I32, I64, Builder, Value, floating, integer, keep_rolled, mangled
@@ -49,9 +50,17 @@ def _power_of_two(b: Builder, largest: Value) -> Value:
     return b.intrinsic(f"maxnum.{mangled(power.type)}", [power, floating(least, power.type)])
 
 
+class Ranked(NamedTuple):
+    """A number in f64, where it stands, and where it belongs in ascending order."""
+
+    position: Value
+    rank: Value
+    value: Value
+
+
 @contextmanager
-def ranked(b: Builder, tiles: Tiles, values: Value, size: int) -> Iterator[tuple[Value, Value, Value]]:
-    """A loop over numbers in f64: where each stands, where it belongs in ascending order, and the number.
+def ranked(b: Builder, tiles: Tiles, values: Value, size: int) -> Iterator[Ranked]:
+    """A loop over numbers in f64, which are told with their places in ascending order.
 
     Args:
         b: where code is emitted.
@@ -67,4 +76,4 @@ def ranked(b: Builder, tiles: Tiles, values: Value, size: int) -> Iterator[tuple
             equal = b.binary("and", b.compare("oeq", beside, value), b.compare("slt", other.index, at.index))
             before = b.binary("or", b.compare("olt", beside, value), equal)
             other.carry(b.add(other.carried[0], b.cast("zext", before, I64)))
-        yield at.index, other.results[0], value
+        yield Ranked(at.index, other.results[0], value)

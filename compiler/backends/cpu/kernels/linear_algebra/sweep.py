@@ -8,6 +8,7 @@ element is loaded and stored once in a step.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.linear_algebra.numbers import Number, Numbers
 from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES
@@ -17,11 +18,19 @@ _MOST_ROWS = 8
 """Rows that are swept together: as many sums as hide the latency of a multiply-add on two units of 4 cycles."""
 
 
+class _Memory(NamedTuple):
+    """Addresses: of the matrix, of the changes' columns and rows, and of x, y, z and u."""
+
+    matrix: Value
+    changes: Value
+    factors: Value
+
+
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """`A += sum of c_j r_j`, and with `left` `y += x A`, with `right` `u = A z` of the new A.
 
-    Geqp3 c, rows r, the vectors x and z and the products y and u lie in rows of the same form.
+    Columns c, rows r, the vectors x and z and the products y and u lie in rows of the same form.
     """
 
     numbers: Numbers
@@ -59,14 +68,12 @@ class Sweep:
         whole = b.add(row, b.binary("and", b.sub(rows, row), integer(-self.group)))
         for start, end, group in ((row, whole, self.group), *([(whole, rows, 1)] if self.group > 1 else [])):
             with b.loop(start, end, step=group, name="row", scalar=True) as line:
-                self._rows(b, (matrix, changes, factors), line.index, group, (first, stop))
+                self._rows(b, _Memory(matrix, changes, factors), line.index, group, (first, stop))
         b.ret()
         return f"@{name}"
 
-    def _rows(
-        self, b: Builder, given: tuple[Value, Value, Value], row: Value, group: int, columns: tuple[Value, Value]
-    ) -> None:
-        n, (matrix, changes, factors) = self.numbers, given
+    def _rows(self, b: Builder, memory: _Memory, row: Value, group: int, columns: tuple[Value, Value]) -> None:
+        n, (matrix, changes, factors) = self.numbers, memory
         factor_rows = [n.at(b, factors, integer(number)) for number in range(4)]
         c, r = ([n.at(b, changes, integer(2 * j + kind)) for j in range(self.rank)] for kind in range(2))
         numbers = [b.add(row, integer(at)) for at in range(group)]

@@ -18,11 +18,11 @@ from compiler.codegen.llvm_ir import I1, I64, PTR, Builder, Module, Value, integ
 
 ATTRIBUTES = "noinline nounwind"
 PANEL = 32
-"""Geqp3 of a panel: deep enough for the tiles, and still few."""
+"""Columns of a panel: deep enough for the tiles, and still few."""
 _BLOCK = 8
 """Rows and columns that are transposed in registers."""
 _COLUMNS = 4
-"""Geqp3 of a panel that are changed together."""
+"""Columns of a panel that are changed together."""
 _VECTORS = 2
 """Vectors across a strip; with them a tile has as many sums as hide the latency of multiply-add twice."""
 
@@ -67,7 +67,7 @@ class Tiles:
 
     @property
     def width(self) -> int:
-        """Geqp3 of a strip."""
+        """Columns of a strip."""
         return _VECTORS * self.lanes
 
     def pitch(self, rows: int) -> int:

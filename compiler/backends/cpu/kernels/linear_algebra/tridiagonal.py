@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.linear_algebra.reflections import Reflections
 from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES, PANEL, Tiles
@@ -20,6 +21,14 @@ _NOTHING = {"float": 2.0**-90, "double": 2.0**-900}
 """Lengths that are taken for 0."""
 _GROUP = 4
 """Rows that a pass changes together, from a multiple of as many on, so that all begin in the same vector."""
+
+
+class _Vectors(NamedTuple):
+    """Addresses of v, of its product with the matrix, and of where w goes."""
+
+    new: Value
+    products: Value
+    by: Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +93,7 @@ class Tridiagonal:
             b.call(sweep, "void", [matrix, old, by, new, products, below])
             self._forget(b, products, (first, below))
             # What w becomes is kept where the products are, which take the place of the oldest vector.
-            self._second(b, (new, products, by), first, factor)
+            self._second(b, _Vectors(new, products, by), first, factor)
             step.carry(new, by, old)
         old, by, _ = step.results
         for number in (self.size - 2, self.size - 1):
@@ -116,9 +125,9 @@ class Tridiagonal:
         with b.loop(*rows, name="above", scalar=True, metadata=keep_rolled(t.module, scalar=True)) as at:
             b.store(floating(0.0, t.type), b.gep(t.type, vector, at.index))
 
-    def _second(self, b: Builder, given: tuple[Value, Value, Value], first: Value, factor: Value) -> None:
+    def _second(self, b: Builder, vectors: _Vectors, first: Value, factor: Value) -> None:
         """w: the products times tau, less so much of v that the update is right from both sides."""
-        t, (new, products, by), size = self.tiles, given, integer(self.size)
+        t, (new, products, by), size = self.tiles, vectors, integer(self.size)
         (total,) = self.blocks.dots(b, new, [products], first, size)
         half = b.binary("fmul", factor, floating(-0.5, t.type))
         share = b.broadcast(b.binary("fmul", half, b.binary("fmul", factor, total)), t.lanes)

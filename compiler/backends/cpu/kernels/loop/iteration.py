@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
+from typing import NamedTuple
 
 from compiler.analysis.iteration import Iteration, depends_on, iteration_of
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
@@ -94,6 +95,14 @@ class _Blocks:
         builder.ret()
 
 
+class _Lane(NamedTuple):
+    """An element of a block: where code for it goes, its place in the block, and its position in the arrays."""
+
+    emission: Emission
+    lane: Value
+    indices: Indices
+
+
 class _Block:
     """Emits one block of so many elements from a position on."""
 
@@ -150,13 +159,13 @@ class _Block:
             store_in_row(self.form, emission, result, (row, self._position(emission, lane)), value)
 
     @contextmanager
-    def _lanes(self) -> Iterator[tuple[Emission, Value, Indices]]:
-        """A loop over the block: where it emits to, the position in the block, and the position in the arrays."""
+    def _lanes(self) -> Iterator[_Lane]:
+        """A loop over the block."""
         builder, emission = self.builder, Emission(self.builder)
         metadata = unroll_vectors(builder.module)
         with builder.loop(integer(0), integer(self.count), name="lane", nonempty=True, metadata=metadata) as loop:
             position = self._position(emission, loop.index)
-            yield emission, loop.index, nest.coordinates(emission, position, self.form.dims)
+            yield _Lane(emission, loop.index, nest.coordinates(emission, position, self.form.dims))
 
     def _position(self, emission: Emission, lane: Value) -> Index:
         """The position in the arrays of a position in the block."""

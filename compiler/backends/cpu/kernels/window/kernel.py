@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
 from compiler.backends.cpu.kernels.strategy import Functions, Given, Kind, Plan, Strategy
@@ -152,6 +152,14 @@ class _Extent:
         )
 
 
+class _Chunk(NamedTuple):
+    """Elements of a row from `start` up to `stop`, whose accumulators lie at `held`."""
+
+    start: Value
+    stop: Value
+    held: Value
+
+
 class _Rows:
     """Emits one thread's rows."""
 
@@ -219,16 +227,14 @@ class _Rows:
             with b.loop(integer(0), length, name="start", nonempty=True) as loop:
                 start = self._values(Emission(b)).value(self.initial, ())
                 b.store(start, b.gep(self.type, held, loop.index))
-            self._points(0, positions, [], (chunk.index, stop, held))
+            self._points(0, positions, [], _Chunk(chunk.index, stop, held))
             with b.loop(integer(0), length, name="finish", nonempty=True) as loop:
                 emission = Emission(b)
                 total = b.load(self.type, b.gep(self.type, held, loop.index))
                 along = digits(Variable(b.add(chunk.index, loop.index), row), self.out[self.outer :])
                 self._store(emission, self._values(emission), [total], [*positions, *along])
 
-    def _points(
-        self, dim: int, positions: Sequence[Index], source: list[Index], chunk: tuple[Value, Value, Value]
-    ) -> None:
+    def _points(self, dim: int, positions: Sequence[Index], source: list[Index], chunk: _Chunk) -> None:
         """Loops over the window's points that lie inside, in order."""
         b, emission = self.builder, Emission(self.builder)
         if dim == self.outer:
@@ -255,7 +261,7 @@ class _Rows:
         raised = b.smax(b.add(value, integer(divisor - 1)), integer(0))
         return b.binary("udiv", raised, integer(divisor))
 
-    def _add_row(self, source: list[Index], point: Value | None, chunk: tuple[Value, Value, Value]) -> None:
+    def _add_row(self, source: list[Index], point: Value | None, chunk: _Chunk) -> None:
         """Combine one point of the window into every accumulator whose window has it inside."""
         b = self.builder
         start, stop, held = chunk

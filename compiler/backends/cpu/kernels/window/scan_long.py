@@ -6,6 +6,8 @@ block's first element, since the reducer need not have an identity.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS
 from compiler.backends.cpu.kernels.strategy import Functions, Given, Plan
 from compiler.backends.cpu.kernels.window.scan import CHAINS, STEP_NS, Extent, Scan, ScanPosition
@@ -47,6 +49,14 @@ def decide(given: Given, way: Direction) -> Plan | Declined:
     work = STEP_NS * kernel.outputs[0].size
     details: dict[str, Detail] = {"extent": [extent.outer, extent.length], "block": _STEPS}
     return given.plan(emit, work, shared_bytes=totals, details=details)
+
+
+class _Block(NamedTuple):
+    """Steps of a row: where their total is kept, the row, and the first step."""
+
+    total: Value
+    row: Value
+    first: Value
 
 
 class _Blocks(Scan):
@@ -101,14 +111,14 @@ class _Blocks(Scan):
                 self.run([(row.index, integer(self.count * _STEPS))], self.rest, [start])
         b.ret()
 
-    def _blocks(self, first: Value, count: int) -> list[tuple[Value, Value, Value]]:
-        """Neighbouring blocks: where its total is kept, its row and its first step, of each."""
+    def _blocks(self, first: Value, count: int) -> list[_Block]:
+        """Neighbouring blocks."""
         b, found = self.builder, []
         for number in range(count):
             block = b.add(first, integer(number))
             row = b.binary("udiv", block, integer(self.count))
             within = b.sub(block, b.mul(row, integer(self.count)))
-            found.append((b.add(block, row), row, b.mul(within, integer(_STEPS))))
+            found.append(_Block(b.add(block, row), row, b.mul(within, integer(_STEPS))))
         return found
 
     def _element(self, row: Value, step: Value) -> Value:
