@@ -123,6 +123,11 @@ def pack_into(results: Iterable[Buffer], buffers: Iterable[Buffer], spare: Mappi
     """Put what fits, and is needed no more when a result is first written, into that result's memory.
 
     Results are not aligned any further than their elements; buffers that must be get so many bytes more to `spare`.
+
+    Args:
+        results: buffers that the caller gives, written last.
+        buffers: what is placed; one that fits nowhere keeps no offset.
+        spare: bytes more that a buffer needs to be aligned inside a result.
     """
     inside = {result: [result] for result in results}
     for buffer in sorted(buffers, key=lambda b: (-b.size_bytes, b.first)):

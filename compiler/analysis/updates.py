@@ -29,7 +29,13 @@ def is_update_in_place(instruction: Instruction) -> bool:
 
 
 def reads_in_time(reader: Instruction, update: Instruction, members: Collection[Instruction]) -> bool:
-    """Whether a reader of what is updated, one of the update's kernel, reads nothing that may have been written."""
+    """Whether a reader of what is updated, one of the update's kernel, reads nothing that may have been written.
+
+    Args:
+        reader: the instruction that reads what `update` updates.
+        update: a dynamic-update-slice that writes in place.
+        members: the instructions of the kernel that both are in.
+    """
     _, update_value, *starts = update.operands
     if update_value.array.size == 1:
         return True

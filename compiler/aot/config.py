@@ -157,6 +157,11 @@ def read_graph_and_config(path: Path, config: Path | None, signature: str) -> tu
 def config_of_model(model: SavedModel, signature: str, context: str) -> Config:
     """What a signature of a SavedModel says: its inputs and outputs under their names; variables are constants.
 
+    Args:
+        model: what was read of the SavedModel.
+        signature: the name of the signature.
+        context: what messages begin with, the model's path.
+
     Raises:
         InputError: the model has no such signature.
     """

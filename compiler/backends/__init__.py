@@ -40,7 +40,13 @@ class Backend(NamedTuple):
         resolve_name(self.code)
 
     def compile(self, module: Module, options: CompileOptions, phases: Phases) -> Executable:
-        """Compile a module that the pipeline has prepared."""
+        """Compile a module that the pipeline has prepared.
+
+        Args:
+            module: what the back end's pipeline made.
+            options: of the compilation.
+            phases: is told how long each step takes.
+        """
         executable: Executable = resolve_name(self.code)(module, options, phases)
         return executable
 

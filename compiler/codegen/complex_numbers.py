@@ -42,7 +42,14 @@ def component(builder: Builder, value: Value, number: int) -> Value:
 
 
 def add(builder: Builder, left: Value, right: Value, flags: str) -> Value:
-    """The sum; with `reassoc` among the flags it is one of many, whose order is free."""
+    """The sum; with `reassoc` among the flags it is one of many, whose order is free.
+
+    Args:
+        builder: where code is emitted.
+        left: a complex number, a pair of components.
+        right: another.
+        flags: LLVM's fast-math flags.
+    """
     numbers = ((component(builder, left, number), component(builder, right, number)) for number in (0, 1))
     return pair(builder, *[builder.binary("fadd", a, b, flags) for a, b in numbers])
 

@@ -173,6 +173,13 @@ class Elemental:
         """Values inside a loop's condition or body at a place, given the changing state's elements there.
 
         Without those of its arrays there are only values that they do not matter to; `known` are given besides.
+
+        Args:
+            form: the loop, as one iteration over elements.
+            computation: its condition or its body.
+            state: elements of what changes, by their numbers in the loop's state.
+            indices: the place, in the arrays that the loop works on.
+            known: values of other instructions.
         """
         leaves: dict[Instruction, Leaf] = {}
         for piece in computation.parameters[0].users:
@@ -187,7 +194,13 @@ class Elemental:
         return inside
 
     def apply(self, computation: Computation, arguments: Sequence[Value], *, flags: str = "") -> list[Value]:
-        """The results of a computation of scalars (a reducer, a comparator) on values."""
+        """The results of a computation of scalars (a reducer, a comparator) on values.
+
+        Args:
+            computation: of scalars.
+            arguments: a value for each parameter.
+            flags: fast-math flags, those of these values if none are given.
+        """
         return apply(self.emission, computation, arguments, flags=flags or self.flags)
 
     def call(self, computation: Computation, argument: Sequence[Value]) -> list[Value]:
@@ -219,7 +232,14 @@ class Elemental:
 def apply(
     emission: Emission, computation: Computation, arguments: Sequence[Value], *, flags: str = scalar.CONTRACT
 ) -> list[Value]:
-    """The results of a computation of scalars (a reducer, a comparator) on values."""
+    """The results of a computation of scalars (a reducer, a comparator) on values.
+
+    Args:
+        emission: where code is emitted.
+        computation: of scalars.
+        arguments: a value for each parameter.
+        flags: LLVM's fast-math flags.
+    """
     leaves = {p: always(arguments[p.parameter_number]) for p in computation.parameters}
     emission.enter()
     elemental = Elemental(emission, leaves, flags=flags)

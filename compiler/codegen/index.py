@@ -382,7 +382,7 @@ def _split(index: Index, divisor: int) -> tuple[Index, Index]:
 
 
 def reshape(emission: Emission, indices: Sequence[Index], sizes: Sequence[int], to: Sequence[int]) -> list[Index]:
-    """The indices into an array of sizes `to` of the element at `indices` in its reshape to `sizes`."""
+    """The `indices` into an array of `sizes` as those into its reshape `to` other sizes, by `emission`."""
     if math.prod(sizes) <= 1:
         return [ZERO] * len(to)
     rest = linear(indices, sizes)

@@ -87,7 +87,13 @@ class LaneBuilder(Builder):
         return super().cast(opcode, value, vector_type(type_, lanes) if lanes and type_[0] != "<" else type_)
 
     def gep(self, element: str, pointer: Value, index: Value) -> Value:
-        """The address of element `index`; of a vector of indices, a vector of addresses."""
+        """The address of element `index`; of a vector of indices, a vector of addresses.
+
+        Args:
+            element: LLVM's type of an element.
+            pointer: the address of element 0.
+            index: an integer, or a vector of integers.
+        """
         lanes = lanes_of(index.type)
         if not lanes:
             return super().gep(element, pointer, index)

@@ -106,7 +106,10 @@ def limit_passes(limit: int) -> None:
 
 
 def parse(text: str, target: Target, opt: int) -> llvm.ModuleRef:
-    """Parse and verify IR text; a failure here is a bug in emission and shows as LLVM's own message."""
+    """Parse and verify the `text` of IR, for a `target` at a level `opt` from 0 to 3.
+
+    A failure here is a bug in emission and shows as LLVM's own message.
+    """
     machine = target_machine(target, opt)
     module = llvm.parse_assembly(text)
     module.triple = target.triple
@@ -135,7 +138,7 @@ def optimise(module: llvm.ModuleRef, target: Target, opt: int) -> None:
 
 
 def assembly(module: llvm.ModuleRef, target: Target, opt: int) -> str:
-    """Assembly text, or PTX for an NVPTX target."""
+    """The assembly text of a `module`, or PTX for an NVPTX `target`, at a level `opt` from 0 to 3."""
     return str(target_machine(target, opt).emit_assembly(module))
 
 
@@ -378,7 +381,7 @@ class Library:
         return int(self._tracker[symbol])
 
     def function(self, symbol: str, result: type | None, *arguments: type) -> Callable[..., int]:
-        """A ctypes function that releases the GIL while it runs."""
+        """A ctypes function of a `symbol`, from types of `arguments` to that of its `result`, without the GIL."""
         return ctypes.CFUNCTYPE(result, *arguments)(self.address(symbol))
 
 

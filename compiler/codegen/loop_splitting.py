@@ -43,6 +43,16 @@ def walk(  # noqa: PLR0913 - a nest's parts, all but its body by name
     Loop number `split`, or the first `joined` loops taken as one, runs over `chunk` only.  `innermost`, if given, emits
     the innermost loops.  What is true in a piece is told by `known`, which holds the start indices that the group's
     pieces depend on.
+
+    Args:
+        builder: where code is emitted.
+        group: the loops.
+        body: emits what is done with a linear index.
+        split: the number of the loop that runs over `chunk` only, -1 for none.
+        joined: loops, the first ones, that are taken as one which runs over `chunk`.
+        chunk: a thread's share.
+        innermost: emits the innermost loops; None for plain ones.
+        known: start indices that pieces depend on, and what is true of them in a piece.
     """
     walk_ = _Walk(builder, group, body, split, chunk, innermost or _plain(builder), known or Known())
     if joined > 1 and chunk is not None:

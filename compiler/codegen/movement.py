@@ -49,7 +49,7 @@ class Values(Protocol):
         """The elements at `indices` of every array of a tuple of equal dimensions."""
 
     def apply(self, computation: Computation, arguments: Sequence[Value], *, flags: str = "") -> list[Value]:
-        """The results of a computation of scalars."""
+        """The results of a `computation` of scalars on `arguments`, with LLVM's fast-math `flags`."""
 
     def choose(self, condition: Value, then: Callable[[], Value], otherwise: Callable[[], Value]) -> Value:
         """What `then` emits where an i1 `condition` holds, else what `otherwise` does; only that one is computed."""
@@ -75,7 +75,7 @@ def buffer_leaf(emission: Emission, pointer: Value, shape: ArrayShape, metadata:
 
 
 def constant_data(builder: Builder, literal: Literal, name: str) -> Value:
-    """The address of a literal's elements, as they lie in memory."""
+    """The address of a `literal`'s elements, in a constant called `name` that `builder` defines."""
     assert literal.array is not None
     data = np.ascontiguousarray(literal.array).tobytes()
     return builder.module.define_bytes(name, data, alignment=64)
@@ -85,7 +85,7 @@ NEVER = Value(I1, "false")
 
 
 def in_range(values: Values, index: Index, low: int, high: int) -> Value | None:
-    """Whether `low <= index < high`, None or NEVER where the index's bounds already say so."""
+    """Whether `low <= index < high`, by `values`; None or NEVER where the index's bounds already say so."""
     least, greatest = values.emission.bounds(index)
     if least >= low and greatest < high:
         return None
@@ -98,7 +98,7 @@ def in_range(values: Values, index: Index, low: int, high: int) -> Value | None:
 
 
 def undilated(values: Values, index: Index, step: int, size: int) -> tuple[Index, Value | None]:
-    """The element, of `size`, at an index of a dimension where they lie `step` apart, and whether there is one."""
+    """The element, of `size`, at an `index` where they lie `step` apart, and whether there is one, by `values`."""
     emission, builder = values.emission, values.builder
     exact = emission.digits_of(index, step)
     if exact is not None:
@@ -114,7 +114,7 @@ def where_all(
     then: Callable[[], Value],
     otherwise: Callable[[], Value],
 ) -> Value:
-    """`then` where all conditions hold; a condition of None always does."""
+    """`then()` where all `conditions` hold, else `otherwise()`, by `values`; one of None always holds."""
     if NEVER in conditions:
         return otherwise()
     known = [condition for condition in conditions if condition is not None]
@@ -136,7 +136,7 @@ class Start:
 
 
 def clamped(values: Values, instruction: Instruction, indices: Indices, limit: int) -> Index:
-    """A start index read from an operand, clamped to [0, limit]."""
+    """A start index read by `values` from an `instruction`'s element at `indices`, clamped to [0, limit]."""
     if limit <= 0:
         return ZERO
     builder = values.builder
@@ -210,7 +210,7 @@ def _iota(values: Values, instruction: Instruction, indices: Indices) -> Value:
 
 
 def from_index(builder: Builder, index: Value, target: ElementType) -> Value:
-    """A non-negative i64 `index` as an element of the `target` type."""
+    """A non-negative i64 `index` as an element of the `target` type, by `builder`."""
     type_ = element.value_type(target)
     if target.is_integer:
         return index if type_ == "i64" else element.round_to(builder, target, builder.cast("trunc", index, type_))

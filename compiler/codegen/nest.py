@@ -246,6 +246,13 @@ def nested(
     `body` gets the counters, outermost first, and the carried values, and returns their next values.  Complex ones are
     carried as their parts: LLVM takes pairs apart everywhere but where blocks join.  `scalar` promises that nothing in
     it is worth being vectorised.
+
+    Args:
+        emission: where code is emitted.
+        ranges: of the loops, outermost first.
+        carried: what the first iteration is given.
+        body: is given the counters and the carried values, and returns their next values.
+        scalar: whether nothing in it is worth being vectorised.
     """
     types = [value.type for value in carried]
 
@@ -273,6 +280,13 @@ def loops(
     """Open a group's loops and yield its linear index; loop number `split` runs over `chunk` only.
 
     `metadata` goes on the innermost loop.
+
+    Args:
+        builder: where code is emitted.
+        group: the loops.
+        split: the number of the loop that runs over `chunk` only, -1 for none.
+        chunk: a thread's share.
+        metadata: of the innermost loop.
     """
     variables: list[Variable] = []
     with ExitStack() as stack:

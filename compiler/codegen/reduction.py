@@ -247,11 +247,24 @@ class Reduction:
         return result
 
     def load_partials(self, emission: Emission, at: Index, chunks: int) -> list[Value]:
-        """The partial results number `at`."""
+        """The partial results number `at`.
+
+        Args:
+            emission: where code is emitted.
+            at: which results.
+            chunks: that the reduction is split into.
+        """
         return [access.read(emission, address, type_, at) for type_, address in self.partials(emission, chunks)]
 
     def store_partials(self, emission: Emission, at: Index, chunks: int, values: Sequence[Value]) -> None:
-        """Store the partial results number `at`."""
+        """Store the partial results number `at`.
+
+        Args:
+            emission: where code is emitted.
+            at: which results.
+            chunks: that the reduction is split into.
+            values: one for each of the reduction's results.
+        """
         for (type_, address), value in zip(self.partials(emission, chunks), values, strict=True):
             access.write(emission, address, type_, at, value)
 

@@ -91,6 +91,12 @@ def apply_update(kernel: Kernel, emission: Emission, at: tuple[Index, ...], writ
     """Combine one element of the updates with the element of the operands that it is meant for.
 
     `write` does it where it is more than to load, combine and store.
+
+    Args:
+        kernel: whose root is the scatter.
+        emission: where code is emitted.
+        at: the position in the updates.
+        write: combines and stores, where that is more than to load, combine and store.
     """
     target, inside = _target(kernel.roots[0], elemental_of(kernel, emission), at)
     with emission.builder.when(inside, "inside"):
@@ -124,6 +130,14 @@ def apply_at(
     """Combine the element at `inner` of a window that lies inside with the element of the operands it is meant for.
 
     `results` are where these lie, if not in the kernel's own.
+
+    Args:
+        kernel: whose root is the scatter.
+        emission: where code is emitted.
+        start: where the window begins in the operands.
+        batch: the position among the windows.
+        inner: the position in the window.
+        results: addresses of the operands, if they are not those of the kernel's results.
     """
     attributes, rest, within = kernel.roots[0].attributes, iter(batch), iter(inner)
     window_dims = attributes.get("update_window_dims", ())

@@ -48,7 +48,13 @@ def share_out(work: Callable[[Item], Result], items: Sequence[Item], *, threads:
 
 
 def started(run: Callable[[], object], count: int, name: str) -> list[threading.Thread]:
-    """As many threads of that name as can be started, but no more than asked for."""
+    """As many threads of that name as can be started, but no more than asked for.
+
+    Args:
+        run: what each thread does.
+        count: threads, at most.
+        name: of each thread.
+    """
     found: list[threading.Thread] = []
     for _ in range(count):
         thread = threading.Thread(target=run, name=name, daemon=True)

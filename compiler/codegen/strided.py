@@ -166,6 +166,13 @@ def store_point(
     """Compute and store the roots at a point; what is `found` in a buffer is read from there.
 
     Where `staged` gives a buffer and a place in it for each result, they are stored there.
+
+    Args:
+        reads: the kernel and what it reads with strides.
+        emission: where code is emitted.
+        counters: of the kernel's loops.
+        found: where elements that are in a buffer lie, by operand and linear index.
+        staged: a buffer and a place in it for each result, in place of the results themselves.
     """
     kernel = reads.kernel
     at = reads.group.combine(counters)

@@ -155,7 +155,15 @@ def is_plain(instruction: Instruction) -> bool:
 def covered(
     values: Values, window: Window, sizes: Sequence[int], position: Sequence[Index], point: Sequence[Index]
 ) -> tuple[list[Index], list[Value | None]]:
-    """The element of an array of `sizes` that a point of a window at a place covers, and under which conditions."""
+    """The element of an array of `sizes` that a point of a window at a place covers, and under which conditions.
+
+    Args:
+        values: what code is emitted with.
+        window: its dimensions.
+        sizes: of the array.
+        position: of the window, one index for each dimension.
+        point: of the window, one index for each dimension.
+    """
     source: list[Index] = []
     conditions: list[Value | None] = []
     for dimension, size, where, offset in zip(window, sizes, position, point, strict=True):

@@ -115,6 +115,11 @@ def permuted(instruction: Instruction, source: Sequence[Any] | None, target: Seq
     """What a device has after a collective-permute: what it was sent, or zeros; `target` are its own operands.
 
     The form of four operands puts a part of the sender's array into one of the receiver's, at starts of either.
+
+    Args:
+        instruction: the collective-permute.
+        source: the sender's operands, None where there is no sender.
+        target: the device's own operands.
     """
     if "slice_sizes" not in instruction.attributes:
         if source is None:
@@ -180,7 +185,13 @@ def _region(starts: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
 
 
 def cross(crossing: Instruction, cuts: Sequence[Cut], own: dict[int, list[Any]]) -> dict[int, Any]:
-    """What each device has beyond a crossing: its parts of its own wholes, or wholes joined of the parts of others."""
+    """What each device has beyond a crossing: its parts of its own wholes, or wholes joined of the parts of others.
+
+    Args:
+        crossing: the call that enters or leaves a manual region.
+        cuts: for each operand, how it is cut.
+        own: by device, its operands.
+    """
     entering, results = enters(crossing), {}
     for device in own:
         values = [

@@ -49,7 +49,13 @@ def groups(instruction: Instruction, grid: Grid) -> list[Group]:
 
 
 def shard_size(instruction: Instruction, dims: Sequence[int], count: int) -> int:
-    """The length, along its dimension, of each of the parts that a collective cuts an array of `dims` into."""
+    """The length, along its dimension, of each of the parts that a collective cuts an array of `dims` into.
+
+    Args:
+        instruction: the collective.
+        dims: of the array.
+        count: parts.
+    """
     along: int = instruction.attributes["dimensions"][0]
     size, rest = divmod(dims[along], count)
     if rest:

@@ -99,6 +99,12 @@ def lay_open(module: Module, instruction_id: InstructionId, result: int, dims: S
     """The program becomes a map of what an instruction calls, in all calls at once, and of that one result.
 
     None where there is no such result.  The parameters come from those of the body, as arrays of `dims`.
+
+    Args:
+        module: the program.
+        instruction_id: of an instruction that calls.
+        result: the number of the result in the tuple that the body yields.
+        dims: of the new arrays: one element for each call.
     """
     draft = Draft.of(module)
     for instruction in draft.find([instruction_id]):

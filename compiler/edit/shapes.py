@@ -82,7 +82,13 @@ def _cast(array: Array, target: ElementType) -> Array:
 def map_literal(
     literal: Literal, change: Callable[[ArrayShape], ArrayShape], cast: Callable[[Array, ElementType], Array] = _cast
 ) -> Literal:
-    """A literal of changed arrays; `cast` makes their elements."""
+    """A literal of changed arrays; `cast` makes their elements.
+
+    Args:
+        literal: an array, or a tuple of such.
+        change: gives the new shape of an array.
+        cast: makes elements of another type.
+    """
     if literal.elements is not None:
         elements = tuple(map_literal(element, change, cast) for element in literal.elements)
         return Literal(map_leaves(literal.shape, change), elements=elements)

@@ -25,6 +25,13 @@ def counted_loop(
 
     `step` and `goes_on` are given the number and the state as expressions of the loop's own computations; `goes_on`
     yields a scalar predicate.
+
+    Args:
+        name: of the loop's computations.
+        count: steps.
+        start: the state before the first step.
+        step: given the step's number and the state, the state after it.
+        goes_on: given the same, a scalar predicate; None for a loop that goes on to its end.
     """
     computation = start[0].instruction.computation
     assert computation.module is not None

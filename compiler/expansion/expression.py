@@ -38,7 +38,13 @@ class Expression:
         return self.instruction.array.dims
 
     def apply(self, opcode: str, *others: Expression | complex, **attributes: Any) -> Expression:
-        """An opcode applied to this and the others."""
+        """An opcode applied to this and the others.
+
+        Args:
+            opcode: HLO's.
+            others: further operands; numbers and scalars are spread.
+            attributes: of the instruction.
+        """
         given = [self, *(other if isinstance(other, Expression) else self.literal(other) for other in others)]
         dims = max((operand.dims for operand in given), key=len)
         operands = [

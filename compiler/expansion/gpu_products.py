@@ -49,7 +49,14 @@ def config_of(call: Instruction, field: str) -> Config:
 
 
 def number_in(call: Instruction, config: Config, name: str, default: float | None = None) -> float:
-    """A number of a configuration; without a default it has to be there."""
+    """A number of a configuration; without a default it has to be there.
+
+    Args:
+        call: the custom call, which messages name.
+        config: what its backend_config says.
+        name: of the number.
+        default: where it is left out; None where it must not be.
+    """
     given: Any = config.get(name, default)
     try:
         return float(given)
@@ -96,7 +103,15 @@ def gelu(value: Expression) -> Expression:
 
 
 def product(call: Instruction, config: Config, lhs: Expression, rhs: Expression, to: ElementType) -> Expression:
-    """The product of a call's dimension numbers, summed in a type."""
+    """The product of a call's dimension numbers, summed in a type.
+
+    Args:
+        call: the custom call, which messages name.
+        config: what its backend_config says, with its dimension numbers.
+        lhs: the left operand.
+        rhs: the right operand.
+        to: the type of the sums and of the result.
+    """
     numbers = config.get("dot_dimension_numbers")
     if not isinstance(numbers, dict):
         raise call.unsupported("its backend_config has no dot_dimension_numbers")

@@ -237,7 +237,13 @@ def nonzero(value: Expression) -> Expression:
 
 
 def kept(condition: Expression, value: Expression, otherwise: complex) -> Expression:
-    """The value where a condition holds, elsewhere a number."""
+    """The value where a condition holds, elsewhere a number.
+
+    Args:
+        condition: predicates, of the value's shape.
+        value: any array.
+        otherwise: a number of its type.
+    """
     return condition.where(value, value.literal(otherwise))
 
 

@@ -114,7 +114,13 @@ def _exchanged(array: Expression, chosen: Expression, k: Expression) -> Expressi
 
 
 def hessenberg(matrix: Expression, low: int, high: int) -> tuple[Expression, Expression]:
-    """H with the vectors below its second diagonal, and the factors; rows and columns low to high - 1 are reflected."""
+    """H with the vectors below its second diagonal, and the factors; rows and columns low to high - 1 are reflected.
+
+    Args:
+        matrix: of shape (batch, n, n).
+        low: the first row that is reflected.
+        high: the one behind the last.
+    """
     batch, size, _ = matrix.dims
     factors = matrix.literal(0).spread((batch, size - 1), ())
     if high - low < 2:
@@ -253,6 +259,13 @@ def householder_applied(
     """The product of the reflections, or its adjoint, times the matrix.
 
     With `grows` that is the identity, whose first columns the last reflections leave alone.
+
+    Args:
+        vectors: below the diagonal of [batch, rows, columns].
+        factors: of the reflections, [batch, steps].
+        matrix: what is multiplied, [batch, rows, any].
+        transposed: whether it is by the adjoint.
+        grows: whether `matrix` is the identity, whose first columns the last reflections leave alone.
     """
     steps = factors.dims[1]
 

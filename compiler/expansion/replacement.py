@@ -18,7 +18,13 @@ Expand = Callable[[Instruction], Instruction | None]
 
 
 def expand(module: Module, fuel: Fuel, table: Mapping[str, Expand]) -> bool:
-    """Replace every instruction that the table has an expansion for; returns whether there was one."""
+    """Replace every instruction that the table has an expansion for; returns whether there was one.
+
+    Args:
+        module: is changed.
+        fuel: rewrites that may still be done.
+        table: expansions by opcode; one may give None, and nothing is replaced.
+    """
     changed = False
     for computation in list(module.computations):
         awaited = control_predecessors(computation)
@@ -50,6 +56,11 @@ def simplify_each(module: Module, opcode: str, simplify: Simplify) -> bool:
     """Simplify the instructions of an opcode outside of kernels that no control dependency holds in their place.
 
     Returns whether any of them changed.
+
+    Args:
+        module: is changed.
+        opcode: of the instructions.
+        simplify: given an instruction, how often computations are called and what is awaited, whether it changed.
     """
     inside = within_fusions(module)
     calls = Counter(callee for i in module.instructions() for callee in i.called_computations())

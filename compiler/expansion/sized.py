@@ -64,7 +64,13 @@ def static(shape: Shape) -> Shape:
 
 
 def same_opcode(instruction: Instruction, operands: Sequence[Expression | Sized], **attributes: Any) -> Instruction:
-    """The instruction on whole arrays."""
+    """The instruction on whole arrays.
+
+    Args:
+        instruction: gives opcode, attributes and shape.
+        operands: what it is applied to.
+        attributes: that are set anew.
+    """
     given = [o.instruction for o in operands]
     copy = instruction.clone(given, shape=static(instruction.shape))
     copy.attributes.update(attributes)

@@ -22,7 +22,14 @@ from compiler.ops.build import build, parameter
 def reduced(
     instruction: Instruction, operands: Sequence[Sized], dimensions: Sequence[int], sizes: Sizes
 ) -> Sized | tuple[Sized, ...]:
-    """A reduction of what lies within the sizes of some dimensions; the result has sizes of its own."""
+    """A reduction of what lies within the sizes of some dimensions; the result has sizes of its own.
+
+    Args:
+        instruction: the reduction.
+        operands: arrays, then start values.
+        dimensions: that are reduced.
+        sizes: of the result, by dimension.
+    """
     count = len(operands) // 2
     arrays, inits = operands[:count], [init.whole for init in operands[count:]]
     merged = {d: size for array in reversed(arrays) for d, size in array.sizes.items()}

@@ -232,7 +232,14 @@ class Links:
         )
 
     def wire(self, instruction: Instruction, target: Computation, rows: Rows, *, everyone: bool) -> Many:
-        """What stands for its value on each device; with `everyone`, a device in none of its groups is an error."""
+        """What stands for its value on each device; with `everyone`, a device in none of its groups is an error.
+
+        Args:
+            instruction: a collective, or one that asks for the device's number.
+            target: where instructions are added.
+            rows: what stands for its operands, by device.
+            everyone: whether a device in none of its groups is an error.
+        """
         opcode = instruction.opcode
         if opcode in self._transfers:
             return self._transfers[opcode](instruction, target, rows)

@@ -80,7 +80,13 @@ def unused_said(attributes: Mapping[str, Any]) -> str:
 
 
 def only_kept(inputs: list[_Input], attributes: Mapping[str, Any], taken: int) -> list[_Input]:
-    """Of inputs for all arguments of an exported function those that its program takes; others as they are."""
+    """Of inputs for all arguments of an exported function those that its program takes; others as they are.
+
+    Args:
+        inputs: for all arguments, or for those that are used.
+        attributes: of the exported function, which say which arguments it keeps.
+        taken: inputs that the program takes.
+    """
     kept, count = arguments_of(attributes) or ((), 0)
     return [inputs[number] for number in kept] if count and (len(inputs), taken) == (count, len(kept)) else inputs
 

@@ -62,7 +62,13 @@ def chance(choices: Choices, percent: int) -> bool:
 
 
 def subset(choices: Choices, items: Sequence[T], percent: int) -> list[T]:
-    """Each of the items with the same chance."""
+    """Each of the items with the same chance.
+
+    Args:
+        choices: the source of chance.
+        items: what is chosen from.
+        percent: the chance of each.
+    """
     return [item for item in items if chance(choices, percent)]
 
 

@@ -68,7 +68,13 @@ def identity(opcode: str, element_type: ElementType) -> Any:
 
 
 def combiner(scope: Scope, opcode: str, element_type: ElementType) -> Computation:
-    """A computation of one binary opcode."""
+    """A computation of one binary opcode.
+
+    Args:
+        scope: whose program gets the computation.
+        opcode: a binary one.
+        element_type: of both parameters and of the result.
+    """
     made = scope.program.computation(f"{opcode}_{element_type}")
     shape = ArrayShape(element_type, ())
     made.root = build(made, opcode, [parameter(made, 0, shape), parameter(made, 1, shape)])

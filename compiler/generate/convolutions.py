@@ -68,7 +68,13 @@ def _placed(order: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def convolution(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
-    """A convolution; None where there is no room for it, or its window does not fit."""
+    """A convolution; None where there is no room for it, or its window does not fit.
+
+    Args:
+        scope: where instructions are added.
+        opcode: the table's, `convolution`.
+        element_type: of the operands.
+    """
     spatial = pick(scope.choices, _SPATIAL)
     groups, is_batch = pick(scope.choices, _GROUPS), chance(scope.choices, _BATCH_GROUPS_PERCENT)
     batch = (groups if is_batch else 1) * scope.choices.integer(1, 4)

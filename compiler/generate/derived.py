@@ -18,7 +18,13 @@ _REVERSED_PERCENT = 30
 
 
 def derived(scope: Scope, source: Instruction, shape: ArrayShape) -> Instruction | None:
-    """A value of a shape with elements of the source, as often as it takes; None where that cannot be."""
+    """A value of a shape with elements of the source, as often as it takes; None where that cannot be.
+
+    Args:
+        scope: where instructions are added.
+        source: the value whose elements are taken.
+        shape: of the result.
+    """
     wanted, found = shape.size, source.array.size
     kind, own = shape.element_type, source.array.element_type
     needed = [("convert", own)] if kind is not own else []

@@ -85,7 +85,14 @@ def takes(opcode: str) -> tuple[ElementType, ...]:
 
 
 def guarded(scope: Scope, value: Instruction, low: float, high: float) -> Instruction:
-    """Mostly the value clamped into a range."""
+    """Mostly the value clamped into a range.
+
+    Args:
+        scope: where instructions are added.
+        value: an array.
+        low: the least value of the range.
+        high: the greatest.
+    """
     element_type = value.array.element_type
     fits = element_type.is_float and element_type.bits >= 16
     if not fits or not chance(scope.choices, scope.program.space.guard_percent):
@@ -119,7 +126,13 @@ def _constants(scope: Scope, value: int, shape: ArrayShape) -> Instruction:
 
 
 def spread(scope: Scope, value: Instruction, shape: ArrayShape) -> Instruction:
-    """A scalar, as an array of a shape."""
+    """A scalar, as an array of a shape.
+
+    Args:
+        scope: where instructions are added.
+        value: a scalar.
+        shape: whose dimensions and type the array gets.
+    """
     return scope.build("broadcast", [value], shape=ArrayShape(shape.element_type, shape.dims), dimensions=())
 
 

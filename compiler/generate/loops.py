@@ -53,7 +53,13 @@ class _Loop(NamedTuple):
 
 
 def loop(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    """A loop, and the values of its state behind it."""
+    """A loop, and the values of its state behind it.
+
+    Args:
+        scope: where instructions are added.
+        opcode: the table's, `while`.
+        element_type: of one of the arrays that it carries.
+    """
     carried = _carried(scope, element_type)
     # Loops of elementwise ops alone are written out, or turned inside out where they iterate too often for that.
     is_plain = chance(scope.choices, _PLAIN_PERCENT)

@@ -23,13 +23,26 @@ def batches(scope: Scope) -> tuple[int, ...]:
 
 
 def numbers(scope: Scope, size: int, batch: Sequence[int] = ()) -> list[Instruction]:
-    """The number of its row for each element of square matrices, and that of its column."""
+    """The number of its row for each element of square matrices, and that of its column.
+
+    Args:
+        scope: where instructions are added.
+        size: rows, and columns.
+        batch: dimensions before these.
+    """
     shape, first = ArrayShape(S32, (*batch, size, size)), len(batch)
     return [scope.build("iota", shape=shape, iota_dimension=first + axis) for axis in (0, 1)]
 
 
 def diagonal(scope: Scope, element_type: ElementType, size: int, batch: Sequence[int] = ()) -> Instruction:
-    """A multiple of the identity, as often as a batch has matrices."""
+    """A multiple of the identity, as often as a batch has matrices.
+
+    Args:
+        scope: where instructions are added.
+        element_type: of the elements.
+        size: rows, and columns.
+        batch: dimensions before these.
+    """
     shape = ArrayShape(element_type, (*batch, size, size))
     inside = scope.build("compare", numbers(scope, size, batch), direction="EQ")
     filled = [
@@ -40,7 +53,14 @@ def diagonal(scope: Scope, element_type: ElementType, size: int, batch: Sequence
 
 
 def positive_definite(scope: Scope, element_type: ElementType, size: int, batch: Sequence[int] = ()) -> Instruction:
-    """Matrices times their adjoints, plus a multiple of the identity."""
+    """Matrices times their adjoints, plus a multiple of the identity.
+
+    Args:
+        scope: where instructions are added.
+        element_type: of the elements.
+        size: rows, and columns.
+        batch: dimensions before these.
+    """
     half = conjugate = scope.like(ArrayShape(element_type, (*batch, size, size)))
     if element_type.is_complex:
         real, imaginary = (scope.build(piece, [half]) for piece in ("real", "imag"))

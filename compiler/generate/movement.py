@@ -43,6 +43,11 @@ def dims_broadcast(scope: Scope, dims: Sequence[int], more: int) -> tuple[tuple[
     """Dimensions with so many more among them, and the places of the old ones; nothing where there is no room.
 
     Now and then one of the new ones is as long as one that is there.
+
+    Args:
+        scope: says how large arrays may be.
+        dims: of the array that is broadcast.
+        more: dimensions that are added.
     """
     sides, is_new = list(dims), [False] * len(dims)
     for _ in range(more):
@@ -166,7 +171,13 @@ def _starts(scope: Scope, value: Instruction) -> list[Instruction]:
 
 
 def perhaps_of(scope: Scope, source: Instruction, shape: ArrayShape) -> Instruction:
-    """A value of a shape, now and then one that is made of another value."""
+    """A value of a shape, now and then one that is made of another value.
+
+    Args:
+        scope: where instructions are added.
+        source: the other value.
+        shape: of the result.
+    """
     made = derived(scope, source, shape) if chance(scope.choices, _DERIVED_PERCENT) else None
     return made or scope.like(shape)
 

@@ -149,7 +149,13 @@ class Scope:
         return self.program.choices
 
     def build(self, opcode: str, operands: Sequence[Instruction] = (), **given: Any) -> Instruction:
-        """Append an instruction; an array becomes available to those that follow."""
+        """Append an instruction; an array becomes available to those that follow.
+
+        Args:
+            opcode: HLO's.
+            operands: in order.
+            given: attributes, or a shape where it does not follow.
+        """
         made = build(self.computation, opcode, operands, **given)
         self._offer(made)
         return made
@@ -199,7 +205,14 @@ class Scope:
     def array(
         self, element_type: ElementType, *, least_rank: int = 0, most_rank: int = _DIMENSIONS, size: int = 0
     ) -> Instruction:
-        """A value of an element type, mostly one that is there; its rank, and its size at most, may be demanded."""
+        """A value of an element type, mostly one that is there; its rank, and its size at most, may be demanded.
+
+        Args:
+            element_type: of the value.
+            least_rank: its rank, at least.
+            most_rank: its rank, at most.
+            size: its elements, at most; 0 for any number.
+        """
 
         def fits(shape: ArrayShape) -> bool:
             is_small = not size or shape.size <= size

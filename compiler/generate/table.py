@@ -57,7 +57,13 @@ _SEVERAL, _SHORTER = (2, 2, 3, 4), 2  # what is compiled for several devices is 
 
 
 def program(choices: Choices, space: Space, *, name: str = "generated") -> Module:
-    """A valid program of the space; equal choices give equal programs."""
+    """A valid program of the space; equal choices give equal programs.
+
+    Args:
+        choices: the source of chance.
+        space: what may be drawn.
+        name: the module's.
+    """
     module = Module(name)
     entry = Computation("main")
     entry.module = module

@@ -177,6 +177,12 @@ def compile_ahead(module: Module, target: llvm.Target, opt: int, *, name: str) -
 
     `name` becomes that of the function and of the files, with `_` for whatever C takes in no name and behind what has a
     meaning in C.
+
+    Args:
+        module: what the pipeline `compile` made.
+        target: the machine that the code is for.
+        opt: LLVM's optimisation level, 0 to 3.
+        name: of the function and of the files.
     """
     for call in filter(given, module.instructions()):
         target_name = call.attributes["custom_call_target"]

@@ -30,7 +30,13 @@ from compiler.text.printer import to_text
 
 
 def compile_module(module: Module, options: CompileOptions, phases: Phases) -> CpuExecutable:
-    """Compile a module that the pipeline `compile` has prepared."""
+    """Compile a module that the pipeline `compile` has prepared.
+
+    Args:
+        module: what the pipeline `compile` made.
+        options: of the compilation.
+        phases: is told how long emission and LLVM take.
+    """
     target, wanted = _target(options), _threads(options)
     with phases.phase("emit"):
         built = _built(module, options, wanted)
@@ -77,7 +83,14 @@ def _restore(data: bytes, prepare: Callable[[], Module], options: CompileOptions
 def decide_module(
     module: Module, options: CompileOptions, refusals: Sequence[Refusal], target: llvm.Target | None
 ) -> Decisions:
-    """What would be decided about a module that the pipeline `compile` has prepared, on this machine or a target."""
+    """What would be decided about a module that the pipeline `compile` has prepared, on this machine or a target.
+
+    Args:
+        module: what the pipeline `compile` made.
+        options: of the compilation.
+        refusals: what fusion left apart, and why.
+        target: the machine, None for this one.
+    """
     machine = _machine(options) if target is None else Machine.of(machines.without(target, options.without))
     threads = _threads(options)
     words = f"{machine}, up to {threads} threads" if threads > 1 else f"{machine}, one thread"

@@ -35,6 +35,11 @@ class Hazards:
         """Whether an access must wait for other threads.
 
         `shared` tells whether it is done in chunks; what chunk 0 does alone is in order by itself.
+
+        Args:
+            reads: the buffers that are read.
+            writes: the buffers that are written.
+            shared: whether it is done in chunks; what chunk 0 does alone is in order by itself.
         """
         reads, writes = list(reads), list(writes)
         return self.written.meet((*reads, *writes), shared=shared) or self.read.meet(writes, shared=shared)

@@ -84,7 +84,14 @@ _FACTS = tuple(name for name in Image.__dataclass_fields__ if name != "objects")
 
 
 def create(program: Program, target: llvm.Target, opt: int, *, threads: int) -> Image:
-    """Compile a program's IR, on up to that many threads."""
+    """Compile a program's IR, on up to that many threads.
+
+    Args:
+        program: what was emitted.
+        target: the machine that the code is for.
+        opt: LLVM's optimisation level, 0 to 3.
+        threads: at work at once, at most.
+    """
     code = llvm.compile_all(sources(program, opt), target, opt, threads=threads)
     assignment, module = program.assignment, program.module
     return Image(

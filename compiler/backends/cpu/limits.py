@@ -76,7 +76,13 @@ exit:
 
 
 def bandwidth(kind: str, size_bytes: int, *, threads: int = 0) -> float:
-    """Bytes per second that the best loop of a kind, "read" or "copy", moves; it touches `size_bytes` in all."""
+    """Bytes per second that the best loop of a kind, "read" or "copy", moves; it touches `size_bytes` in all.
+
+    Args:
+        kind: "read" or "copy".
+        size_bytes: what is touched in all.
+        threads: at work, 0 for one on each processor.
+    """
     threads = threads or available()
     arrays = 2 if kind == "copy" else 1
     step = _CHAINS * _vector_bytes()

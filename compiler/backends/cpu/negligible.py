@@ -26,7 +26,13 @@ _CALLEE = re.compile(r"\bcall .*?@([\w.$-]+)\(")
 
 
 def translate_quickly(ir: Module, entry: Computation, emitted: Mapping[Instruction, EmittedKernel]) -> None:
-    """Have the functions of negligible kernels translated at level 0, none of which runs in a loop."""
+    """Have the functions of negligible kernels translated at level 0, none of which runs in a loop.
+
+    Args:
+        ir: the program's module, whose functions are marked.
+        entry: the program's entry computation.
+        emitted: its kernels by instruction, with what they cost.
+    """
     once = set(_once(entry))
     repeated = {name for instruction, kernel in emitted.items() if instruction not in once for name in kernel.functions}
     functions = {function.name: function for function in ir.functions}

@@ -46,7 +46,13 @@ Kernels: TypeAlias = Mapping[Instruction, Work]
 
 
 def alone(entry: Computation, kernels: Kernels, threads: int) -> set[Instruction]:
-    """The kernels of a program that are not shared, beside those that are not parallel."""
+    """The kernels of a program that are not shared, beside those that are not parallel.
+
+    Args:
+        entry: the program's entry computation.
+        kernels: by instruction, with what they cost.
+        threads: of a call, at most.
+    """
     if shares_all():
         return set()
     found = set(_of_loops(entry, kernels, threads))

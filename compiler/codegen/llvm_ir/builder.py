@@ -171,16 +171,16 @@ class Builder:
         return self.emit(type_, f"{opcode} {value} to {type_}")
 
     def unary(self, opcode: str, value: Value, flags: str = "") -> Value:
-        """`opcode value`, i.e. `fneg` or `freeze`."""
+        """`opcode flags value`, i.e. `fneg` or `freeze`; `flags` are LLVM's fast-math flags."""
         flags = f"{flags} " if flags else ""
         return self.emit(value.type, f"{opcode} {flags}{value}")
 
     def call(
         self, callee: str, result: str, arguments: Sequence[Value], flags: str = "", attributes: str = ""
     ) -> Value:
-        """Call a function by its spelling (`@name`); for a void result the returned value is meaningless.
+        """Call a `callee` (`@name`) with `arguments`; for a void `result` the returned value is meaningless.
 
-        `attributes` are the call's own, which LLVM heeds beside those that it knows of the function.
+        `attributes` are the call's own, which LLVM heeds beside those of the function, `flags` are fast-math flags.
         """
         text = f"call {flags + ' ' if flags else ''}{result} {callee}({', '.join(map(str, arguments))}) {attributes}"
         text = text.rstrip()
@@ -190,7 +190,7 @@ class Builder:
         return self.emit(result, text)
 
     def intrinsic(self, name: str, arguments: Sequence[Value], *, result: str = "", flags: str = "") -> Value:
-        """Call `llvm.NAME`; the result type is that of the first argument unless given."""
+        """Call `llvm.name` with `arguments` and fast-math `flags`; the `result` is of the first's type unless given."""
         result = result or arguments[0].type
         callee = self.module.declare(f"llvm.{name}", result, [argument.type for argument in arguments])
         return self.call(callee, result, arguments, flags)
@@ -207,24 +207,24 @@ class Builder:
         return self.emit(pointer.type, f"getelementptr inbounds {element}, {pointer}, {index}")
 
     def load(self, type_: str, pointer: Value, *, align: int = 0, metadata: str = "") -> Value:
-        """Load a value; `metadata` as in `, !invariant.load !0`."""
+        """Load a `type_` from `pointer`, aligned to `align` bytes; `metadata` as in `, !invariant.load !0`."""
         alignment = f", align {align}" if align else ""
         return self.emit(type_, f"load {type_}, {pointer}{alignment}{metadata}")
 
     def store(self, value: Value, pointer: Value, *, align: int = 0, metadata: str = "") -> None:
-        """Store a value."""
+        """Store a `value` at `pointer`, aligned to `align` bytes; `metadata` as in `load`."""
         alignment = f", align {align}" if align else ""
         self._lines.append(f"  store {value}, {pointer}{alignment}{metadata}")
 
     def prefetch(self, element: str, pointer: Value, index: Value) -> None:
-        """Ask for element `index` to be brought near; it need not exist."""
+        """Ask for an `element`, at an `index` from `pointer` on, to be brought near; it need not exist."""
         address = self.emit(pointer.type, f"getelementptr {element}, {pointer}, {index}")
         near = [integer(option, I32) for option in (0, 3, 1)]
         callee = self.module.declare("llvm.prefetch.p0", "void", ["ptr", I32, I32, I32])
         self.call(callee, "void", [address, *near])
 
     def copy_bytes(self, source: Value, target: Value, count: Value) -> None:
-        """Copy memory; source and target do not overlap."""
+        """Copy `count` bytes from `source` to `target`, which do not overlap."""
         callee = self.module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
         self.call(callee, "void", [target, source, count, Value("i1", "false")])
 
@@ -233,7 +233,7 @@ class Builder:
         self.fill_bytes(target, integer(0, "i8"), count)
 
     def fill_bytes(self, target: Value, byte: Value, count: Value) -> None:
-        """Set memory to a byte."""
+        """Set `count` bytes from `target` on to a `byte`."""
         callee = self.module.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
         self.call(callee, "void", [target, byte, count, Value("i1", "false")])
 
@@ -250,7 +250,7 @@ class Builder:
         return self.emit(element_of(vector.type), f"extractelement {vector}, i64 {lane}")
 
     def insert(self, vector: Value, value: Value, lane: int) -> Value:
-        """The vector with one lane replaced."""
+        """The `vector` with a `value` in the place of one `lane`."""
         return self.emit(vector.type, f"insertelement {vector}, {value}, i64 {lane}")
 
     def shuffle(self, left: Value, right: Value | None, lanes: Sequence[int]) -> Value:
@@ -278,9 +278,9 @@ class Builder:
     ) -> Iterator[Loop]:
         """`for (i = start; i < stop; i += step)`, signed; `metadata` goes on the back edge (`, !llvm.loop !1`).
 
-        `nonempty` promises that the body runs at least once and saves the guard, `scalar` that there is nothing in it
-        worth being vectorised or transformed.  After the `with` block, `loop.results` holds the carried values as they
-        are behind the loop.
+        Labels begin with `name`, and `carried` is what the first iteration is given.  `nonempty` promises that the body
+        runs at least once and saves the guard, `scalar` that there is nothing in it worth being vectorised.  After the
+        `with` block, `loop.results` holds the carried values as they are behind the loop.
         """
         body, done = self.new_label(name), self.new_label(f"{name}.end")
         before = self._block
@@ -333,7 +333,7 @@ class Builder:
     def choose(
         self, condition: Value, then: Callable[[], Value], otherwise: Callable[[], Value], name: str = "choose"
     ) -> Value:
-        """The value of `then()` or `otherwise()`, of which only the one that the condition picks is computed."""
+        """`then()` or `otherwise()`, whichever the `condition` picks, which alone is computed; `name` is for labels."""
         labels = self.new_label(name), self.new_label(f"{name}.else"), self.new_label(f"{name}.end")
         self.branch_if(condition, labels[0], labels[1])
         incoming: list[tuple[Value, str]] = []

@@ -16,6 +16,11 @@ def keep_rolled(module: Module, *, scalar: bool = False, interleave: int = 0) ->
     """Loop metadata that forbids unrolling (and vectorising), where it would cost compile time and gain nothing.
 
     With `interleave` a loop that is vectorised computes that many vectors at once.
+
+    Args:
+        module: where the metadata is defined.
+        scalar: whether it is not vectorised either.
+        interleave: vectors that a vectorised loop computes at once, 0 for as many as LLVM likes.
     """
     properties = ['!{!"llvm.loop.unroll.disable"}']
     if interleave:
@@ -70,6 +75,13 @@ class Module:
         """Start a function; `parameters` are (type with its attributes, name without `%`).
 
         Where the name is taken the function gets another, so callers use the function's own.
+
+        Args:
+            name: wanted for it, without `@`.
+            result: LLVM's type, `void` for none.
+            parameters: type with attributes, and name without `%`, of each.
+            linkage: as LLVM writes it, "" for external.
+            attributes: of the function.
         """
         function = Function(self, self.free_name(name), result, tuple(parameters), linkage, attributes)
         self.functions.append(function)
@@ -112,7 +124,13 @@ class Module:
         return Value(PTR, f"@{known}")
 
     def define_bytes(self, name: str, data: bytes, alignment: int = 1) -> Value:
-        """Define `@name` once as these bytes, which nobody changes; `alignment` is that of the first, in bytes."""
+        """Define `@name` once as these bytes, which nobody changes; `alignment` is that of the first, in bytes.
+
+        Args:
+            name: of the constant, without `@`.
+            data: its bytes.
+            alignment: of the first of them, in bytes.
+        """
         text = "\\" + data.hex("\\") if data else ""
         return self.define_global(name, f'internal constant [{len(data)} x i8] c"{text}", align {alignment}')
 

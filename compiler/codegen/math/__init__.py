@@ -90,7 +90,13 @@ def has_fast_path(name: str) -> bool:
 
 
 def needs_slow_path(builder: Builder, name: str, operands: Sequence[Value]) -> Value | None:
-    """Whether operands are not those of an opcode's cheaper form; None if it has none for their type."""
+    """Whether operands are not those of an opcode's cheaper form; None if it has none for their type.
+
+    Args:
+        builder: where code is emitted.
+        name: the opcode.
+        operands: floats, or vectors of them.
+    """
     type_ = operands[0].type
     if name == "remainder" and type_ in ("float", "double"):
         return division.needs_slow_path(builder, *operands)
@@ -105,6 +111,12 @@ def emit(builder: Builder, name: str, operands: Sequence[Value], *, fast: bool =
     """Call the function of that opcode on floats or doubles (or vectors of them), defining it first if need be.
 
     With `fast` it is the form whose argument must be below `fast_limit`.
+
+    Args:
+        builder: where code is emitted.
+        name: the opcode.
+        operands: floats or doubles, or vectors of them.
+        fast: whether the argument is below `fast_limit`.
     """
     function = FUNCTIONS.get(name)
     if function is None:

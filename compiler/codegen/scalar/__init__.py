@@ -38,7 +38,15 @@ def emit(
     flags: str = CONTRACT,
     fast: bool = False,
 ) -> Value:
-    """The value of an elementwise instruction from the values of its operands, rounded to the result's type."""
+    """The value of an elementwise instruction from the values of its operands, rounded to the result's type.
+
+    Args:
+        builder: where code is emitted.
+        instruction: an elementwise one, which gives opcode, attributes and types.
+        operands: a value for each operand.
+        flags: LLVM's fast-math flags.
+        fast: whether operands are those of the opcode's cheaper form (`math.needs_slow_path`).
+    """
     opcode = instruction.opcode
     source = instruction.operands[-1 if opcode == "select" else 0].array.element_type
     result = instruction.array.element_type
@@ -63,7 +71,15 @@ def has_fast_path(instruction: Instruction) -> bool:
 
 
 def multiply_add(builder: Builder, element_type: ElementType, left: Value, right: Value, total: Value) -> Value:
-    """`left * right + total` on values of a type."""
+    """`left * right + total` on values of a type.
+
+    Args:
+        builder: where code is emitted.
+        element_type: that of all three.
+        left: a value.
+        right: a value.
+        total: a value.
+    """
     if element_type.is_complex:
         product = complex_functions.emit(builder, "multiply", [left, right])
         assert product is not None

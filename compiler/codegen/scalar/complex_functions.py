@@ -370,13 +370,13 @@ def is_lost(builder: Builder, value: Value) -> Value:
 
 
 def divide_by_real(builder: Builder, operands: Sequence[Value], *, fast: bool) -> Value:
-    """A quotient whose divisor is known to have no imaginary part; with `fast` it must not be lost."""
+    """A quotient, by `builder`, of `operands` whose second is real; with `fast` it must not be lost."""
     dividend, divisor = (Complex.of(builder, operand) for operand in operands)
     return (fast_quotient_by_real if fast else quotient_by_real)(dividend, divisor).value
 
 
 def emit(builder: Builder, opcode: str, operands: Sequence[Value], *, fast: bool = False) -> Value | None:
-    """The value of an opcode that yields a complex number from complex numbers; None for one that is not known.
+    """The complex value, by `builder`, of an `opcode` on complex `operands`; None for an unknown one.
 
     With `fast`, of an opcode in `FAST`, it must not be lost.
     """

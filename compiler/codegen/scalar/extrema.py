@@ -17,7 +17,15 @@ _BITS = {"float": ("i32", 1 << 31), "double": ("i64", 1 << 63)}
 def extremum(
     builder: Builder, element_type: ElementType, name: str, operands: tuple[Value, Value], flags: str = ""
 ) -> Value:
-    """The `max` or `min` of two values of a type; with flags it is one that LLVM may reassociate."""
+    """The `max` or `min` of two values of a type; with flags it is one that LLVM may reassociate.
+
+    Args:
+        builder: where code is emitted.
+        element_type: that of the values.
+        name: `max` or `min`.
+        operands: the values.
+        flags: LLVM's fast-math flags.
+    """
     left, right = operands
     if element_type is F16 and "f16c" in builder.module.features:
         return _of_halves(builder, name, left, right)

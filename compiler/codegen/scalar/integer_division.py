@@ -22,7 +22,15 @@ _A_LITTLE_LESS = 1.0 - 2.0**-51
 
 
 def divide(builder: Builder, left: Value, right: Value, *, signed: bool, many: bool) -> Value:
-    """The truncated quotient; `many` says that it is one of so many that vectors will be divided."""
+    """The truncated quotient; `many` says that it is one of so many that vectors will be divided.
+
+    Args:
+        builder: where code is emitted.
+        left: the dividend.
+        right: the divisor; a quotient by 0 is -1.
+        signed: whether they are.
+        many: whether it is one of so many that vectors will be divided.
+    """
     by_zero = builder.compare("eq", right, integer(0, left.type))
     safe = _safe(builder, left, right, by_zero, signed=signed)
     if _is_float_cheaper(builder, right, many=many):
@@ -33,7 +41,15 @@ def divide(builder: Builder, left: Value, right: Value, *, signed: bool, many: b
 
 
 def remainder(builder: Builder, left: Value, right: Value, *, signed: bool, many: bool) -> Value:
-    """The remainder of the truncated quotient, with the dividend's sign; `many` as in `divide`."""
+    """The remainder of the truncated quotient, with the dividend's sign; `many` as in `divide`.
+
+    Args:
+        builder: where code is emitted.
+        left: the dividend.
+        right: the divisor; of 0 the remainder is the dividend.
+        signed: whether they are.
+        many: whether it is one of so many that vectors will be divided.
+    """
     by_zero = builder.compare("eq", right, integer(0, left.type))
     safe = _safe(builder, left, right, by_zero, signed=signed)
     if not _is_float_cheaper(builder, right, many=many):

@@ -15,6 +15,11 @@ def to_integer_f16(builder: Builder, value: Value, name: str) -> Value:
 
     LLVM makes of the intrinsic one of half, which it computes lane by lane.  Adding and taking off 2^23 rounds to even;
     the other ways differ from that by 1 at most.
+
+    Args:
+        builder: where code is emitted.
+        value: a float, or a vector of them, that holds f16.
+        name: of the intrinsic: `round`, `roundeven`, `floor`, `ceil` or `trunc`.
     """
     type_ = value.type
     shift, one = floating(2.0**23, type_), floating(1.0, type_)
@@ -37,6 +42,13 @@ def reduce_precision(
     """The nearest (ties to even) of the numbers that a format of so many bits has; denormals of it become zero.
 
     Those of a format with the exponent of the value's own type stay.
+
+    Args:
+        builder: where code is emitted.
+        value: a float, or a vector of them.
+        source: the value's type.
+        exponent_bits: of the format.
+        mantissa_bits: of the format, without the implicit one.
     """
     type_, mantissa, exponent, suffix = _FORMATS[value.type]
     result = value
@@ -79,7 +91,15 @@ def _at_fixed_digits(builder: Builder, value: Value, mantissa_bits: int) -> Valu
 def stochastic_convert(
     builder: Builder, value: Value, random: Value, source: ElementType, target: ElementType
 ) -> Value:
-    """To an integer: away from zero when the random bits fall below the fraction, in units of the bits' range."""
+    """To an integer: away from zero when the random bits fall below the fraction, in units of the bits' range.
+
+    Args:
+        builder: where code is emitted.
+        value: a float.
+        random: bits, an unsigned integer as wide as the value.
+        source: the value's type.
+        target: the type wanted.
+    """
     if not target.is_integer:
         return element.convert(builder, value, source, target)
     wide = element.convert(builder, value, source, F64)

@@ -46,7 +46,13 @@ def parameters(kernel: Kernel) -> signature.Parameters:
 
 
 def begin(module: Module, kernel: Kernel, suffix: str = "") -> Function:
-    """Start one of a kernel's functions."""
+    """Start one of a kernel's functions.
+
+    Args:
+        module: where it is defined.
+        kernel: gives name and parameters.
+        suffix: what tells it from the kernel's other functions.
+    """
     return module.function(
         f"{kernel.name}{suffix}", "void", parameters(kernel), linkage="internal", attributes="noinline nounwind"
     )

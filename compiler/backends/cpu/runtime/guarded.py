@@ -41,6 +41,12 @@ def call(program: Program, *inputs: object, at_end: bool = True, watched: bool =
     """Run a program as its entry does, with every array and the arena before such a page, or behind one.
 
     What a program that is `watched` was compiled to check of its accesses is asked afterwards.
+
+    Args:
+        program: the compiled program.
+        inputs: arrays of its parameters' types and shapes.
+        at_end: whether the page without access lies behind each array, not before it.
+        watched: whether the program checks its accesses.
     """
     arrays = convert(inputs, program.parameters)
     with ExitStack() as stack:

@@ -56,7 +56,7 @@ class _OutputDimension:
 
 
 def plans(kernel: Kernel, convolution: Instruction, machine: Machine, threads: int) -> list[Plan]:
-    """Decide how to compute a convolution for calls with up to that many threads: a plan for each phase."""
+    """How to compute a `kernel`'s `convolution` on a `machine` by up to `threads` threads: a plan for each phase."""
     shape = in_words(shape_of(convolution), narrowed(kernel, convolution, machine))
     output_dims = _output_dims_of(shape)
     lanes = machine.vector_bits // 8 // shape.size

@@ -24,14 +24,28 @@ from compiler.ir.module import Instruction
 
 
 def number(kernel: Kernel, b: Builder, operand: Instruction, at: Sequence[Index], convolution: Instruction) -> Value:
-    """An element of an operand as it is multiplied."""
+    """An element of an operand as it is multiplied.
+
+    Args:
+        kernel: the convolution's.
+        b: where code is emitted.
+        operand: the operand.
+        at: an index for each of its dimensions.
+        convolution: says in which type is multiplied.
+    """
     emission = Emission(b)
     value = elemental_of(kernel, emission).value(operand, tuple(at))
     return element.convert(b, value, operand.array.element_type, accumulation_type(convolution))
 
 
 def in_memory(kernel: Kernel, operand: Instruction, convolution: Instruction) -> Value | None:
-    """The address of an operand that lies in memory as it is multiplied, None of any other."""
+    """The address of an operand that lies in memory as it is multiplied, None of any other.
+
+    Args:
+        kernel: the convolution's.
+        operand: the operand.
+        convolution: says in which type is multiplied.
+    """
     found = dict(kernel.leaves).get(operand)
     if found is None or operand.array.element_type is not accumulation_type(convolution):
         return None
@@ -170,6 +184,11 @@ def emit_copy(module: Module, kernel: Kernel, plan: Plan) -> str:
     """Define the function that copies a band: a kernel's parameters, the copy, and where a band begins in each role.
 
     Where it moves bytes as they are it takes no time of its own, so that translating it quickly is worth more.
+
+    Args:
+        module: where the function is defined.
+        kernel: the convolution's.
+        plan: which band is copied, and how it lies.
     """
     roles = ("batch", "feature", "band")
     function = module.function(
@@ -190,6 +209,14 @@ def pack_weights(
     """Pack the panels `panels` of all groups, step by step, the features of a panel side by side.
 
     `to` is where, and where the sums of zero times the weights, or of corrections, go, one for each output feature.
+
+    Args:
+        b: where code is emitted.
+        kernel: the convolution's.
+        plan: how panels lie.
+        to: the address of the packed weights, and of the sums of zero times the weights or of corrections, one for each
+            output feature, None where there are none.
+        panels: the first panel, and the one behind the last.
     """
     shape, (target, nothings) = plan.shape, to
     with b.loop(*panels, name="panel") as panel:

@@ -46,7 +46,14 @@ class Narrowed:
         return -(-features // self.words.group)
 
     def input(self, kernel: Kernel, b: Builder, at: Sequence[Index], feature: int) -> Value:
-        """A word of the input, at the number of a word along its dimension `feature`."""
+        """A word of the input, at the number of a word along its dimension `feature`.
+
+        Args:
+            kernel: the convolution's.
+            b: where code is emitted.
+            at: an index for each dimension of the input; the one along `feature` counts words.
+            feature: the dimension along which elements are joined to words.
+        """
         word = Word(self.lhs.llvm, self.lhs.type.is_signed, self.words.group, self.words.flip != 0)
         dims = self.lhs.source.array.dims
         leaf = dict(kernel.leaves).get(self.lhs.source)
@@ -94,7 +101,13 @@ class Narrowed:
 
 
 def narrowed(kernel: Kernel, convolution: Instruction, machine: Machine) -> Narrowed | None:
-    """The words that a convolution of integers multiplies, where the machine has instructions for its factors."""
+    """The words that a convolution of integers multiplies, where the machine has instructions for its factors.
+
+    Args:
+        kernel: the convolution's.
+        convolution: the instruction.
+        machine: what it is computed on.
+    """
     total, bits = accumulation_type(convolution), machine.vector_bits
     lhs, rhs = (unconverted(kernel, operand, total) for operand in convolution.operands[:2])
     if lhs is None or rhs is None or total.is_float:

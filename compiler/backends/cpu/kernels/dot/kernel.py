@@ -137,7 +137,13 @@ PRODUCTS: tuple[Strategy[ProductGiven, Functions], ...] = (
 
 
 def given_of(kernel: Kernel, machine: Machine, threads: int) -> ProductGiven:
-    """A dot kernel with its operands, as strategies are given it."""
+    """A dot kernel with its operands, as strategies are given it.
+
+    Args:
+        kernel: one with a single dot, whose shape is that of the result.
+        machine: what it is computed on.
+        threads: of a call, at most.
+    """
     dots = kernel.of_opcode("dot")
     if len(dots) != 1 or len(kernel.roots) != 1 or kernel.roots[0].array.dims != dots[0].array.dims:
         raise UnsupportedError("a fusion of this form around dot", "the CPU back end", kernel.name)

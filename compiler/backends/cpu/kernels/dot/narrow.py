@@ -48,7 +48,13 @@ class Unconverted:
 
 
 def unconverted(kernel: Kernel, operand: Instruction, total: ElementType) -> Unconverted | None:
-    """The operand before it is converted to `total`, where the CPU may multiply that directly."""
+    """The operand before it is converted to `total`, where the CPU may multiply that directly.
+
+    Args:
+        kernel: the one that multiplies.
+        operand: of the product, as it is written.
+        total: the type in which products are summed.
+    """
     source = operand
     while source.opcode == "convert" and source not in dict(kernel.leaves):
         (converted,) = source.operands

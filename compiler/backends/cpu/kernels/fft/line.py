@@ -56,7 +56,13 @@ class Lines:
         return vector_type(self.type, self.together) if self.together > 1 else self.type
 
     def run(self, builder: Builder, here: Value, there: Value) -> Value:
-        """Transform the lines in `here`, real parts before imaginary ones; returns where the results are."""
+        """Transform the lines in `here`, real parts before imaginary ones; returns where the results are.
+
+        Args:
+            builder: where code is emitted.
+            here: the address of the lines.
+            there: that of as much room, which is overwritten.
+        """
         stages = self.stages
         if stages.length != self.length:
             return self._convolve(builder, here, there)
@@ -64,13 +70,28 @@ class Lines:
         return here
 
     def get(self, builder: Builder, lines: Value, number: Value, *, length: int = 0) -> Complex:
-        """The elements of a number, of lines of that length if not their own."""
+        """The elements of a number, of lines of that length if not their own.
+
+        Args:
+            builder: where code is emitted.
+            lines: the address of the lines, real parts before imaginary ones.
+            number: of the element in each line.
+            length: of the lines, 0 for their own.
+        """
         size = self.stages.size_bytes
         addresses = self._addresses(builder, lines, number, length or self.length)
         return Complex(*(Term(builder, builder.load(self.element, address, align=size)) for address in addresses))
 
     def put(self, builder: Builder, lines: Value, number: Value, value: Complex, *, length: int = 0) -> None:
-        """Write the elements of a number."""
+        """Write the elements of a number.
+
+        Args:
+            builder: where code is emitted.
+            lines: the address of the lines, real parts before imaginary ones.
+            number: of the element in each line.
+            value: an element of each line.
+            length: of the lines, 0 for their own.
+        """
         addresses = self._addresses(builder, lines, number, length or self.length)
         for component, address in zip((value.re, value.im), addresses, strict=True):
             builder.store(component.value, address, align=self.stages.size_bytes)
@@ -135,7 +156,14 @@ def each(builder: Builder, start: int, stop: int) -> Iterator[Value]:
 
 
 def split(builder: Builder, name: str, numbers: Array, type_: str) -> Value:
-    """A table of complex numbers, real parts before imaginary ones."""
+    """A table of complex numbers, real parts before imaginary ones.
+
+    Args:
+        builder: where code is emitted.
+        name: of the table in the module.
+        numbers: complex, of any shape.
+        type_: LLVM's, of a component.
+    """
     return table(builder, name, np.stack([numbers.real, numbers.imag]), type_)
 
 

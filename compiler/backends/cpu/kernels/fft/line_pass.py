@@ -46,7 +46,14 @@ class LinePass(Transform):
         return "double" if any(shape.element_type in (F64, C128) for shape in shapes) else "float"
 
     def unit(self, builder: Builder, number: Value, here: Value, there: Value) -> None:
-        """Transform what has a number, with room for the lines in two places."""
+        """Transform what has a number, with room for the lines in two places.
+
+        Args:
+            builder: where code is emitted.
+            number: of the lines that are transformed together.
+            here: the address of room for them.
+            there: that of as much room more.
+        """
         self._load(builder, number, here)
         self._store(builder, number, self.lines.run(builder, here, there))
 

@@ -69,7 +69,13 @@ class Stages:
         return WIDEST_VECTOR_BYTES // self.size_bytes
 
     def run(self, builder: Builder, here: Value, there: Value) -> tuple[Value, Value]:
-        """Transform the lines in `here`, real parts before imaginary ones; returns where they are and the other."""
+        """Transform the lines in `here`, real parts before imaginary ones; returns where they are and the other.
+
+        Args:
+            builder: where code is emitted.
+            here: the address of the lines.
+            there: that of as much room, which is overwritten.
+        """
         stride = self.together
         for radix in radices(self.length) or ():
             roots = self.size // stride // radix
@@ -317,7 +323,13 @@ def table(builder: Builder, name: str, data: Array, type_: str) -> Value:
 
 
 def splat(builder: Builder, value: Value, type_: str) -> Value:
-    """A value in every lane, where the type is a vector's."""
+    """A value in every lane, where the type is a vector's.
+
+    Args:
+        builder: where code is emitted.
+        value: a scalar, or a value of that type already.
+        type_: LLVM's.
+    """
     if value.type == type_:
         return value
     one = builder.emit(type_, f"insertelement {type_} poison, {value}, i32 0")

@@ -49,7 +49,13 @@ class Product:
         return Layout.of(self.plan).total
 
     def emit(self, module: Module, name: str, parameters: Sequence[tuple[str, str]]) -> None:
-        """Define the function; `parameters`, (type with attributes, name), are what callbacks refer to as `%name`."""
+        """Define the function; `parameters`, (type with attributes, name), are what callbacks refer to as `%name`.
+
+        Args:
+            module: where the function is defined.
+            name: of the function.
+            parameters: type with attributes, and name, of each; callbacks refer to them as `%name`.
+        """
         decided = self.plan
         function = _begin(module, name, parameters, NEST_ATTRIBUTES if decided.form == "tile" else "nounwind")
         workspace, *threads = function.arguments[-3:]

@@ -31,7 +31,14 @@ _ATTRIBUTES = "noinline nounwind"
 
 
 def multiply_add(b: Builder, left: Value, right: Value, total: Value) -> Value:
-    """`left * right + total`, fused where the target can; integers wrap."""
+    """`left * right + total`, fused where the target can; integers wrap.
+
+    Args:
+        b: where code is emitted.
+        left: a scalar, or a vector.
+        right: one of the same type.
+        total: one of the same type.
+    """
     element = element_of(left.type)
     if element not in FLOAT_TYPES:
         return b.binary("add", total, b.binary("mul", left, right))
@@ -39,7 +46,15 @@ def multiply_add(b: Builder, left: Value, right: Value, total: Value) -> Value:
 
 
 def load_lanes(b: Builder, type_: str, address: Value, lanes: int, inside: int) -> Value:
-    """Load a vector of which only the first `inside` lanes may be touched; the others are zero."""
+    """Load a vector of which only the first `inside` lanes may be touched; the others are zero.
+
+    Args:
+        b: where code is emitted.
+        type_: of an element.
+        address: of the first lane.
+        lanes: of the vector.
+        inside: lanes that there is memory for.
+    """
     vector, size = vector_type(type_, lanes), ELEMENT_BYTES[type_]
     if inside >= lanes:
         return b.load(vector, address, align=size)
@@ -48,7 +63,15 @@ def load_lanes(b: Builder, type_: str, address: Value, lanes: int, inside: int) 
 
 
 def store_lanes(b: Builder, value: Value, address: Value, lanes: int, inside: int) -> None:
-    """Store the first `inside` lanes of a vector."""
+    """Store the first `inside` lanes of a vector.
+
+    Args:
+        b: where code is emitted.
+        value: the vector.
+        address: of the first lane.
+        lanes: of the vector.
+        inside: lanes that there is memory for.
+    """
     size = ELEMENT_BYTES[element_of(value.type)]
     if inside >= lanes:
         b.store(value, address, align=size)
@@ -98,6 +121,11 @@ def micro_kernel(module: Module, name: str, tile: Tile) -> Value:
 
     With `accumulate` (only in tiles that were made for it) the sums start from what `out` holds.  A tile with an addend
     takes a pointer to that behind, which may be `out` itself.
+
+    Args:
+        module: where it is defined.
+        name: of the function.
+        tile: its sizes, and how operands and sums lie.
     """
     adds = tile.addend_row is not None
     parameters = [

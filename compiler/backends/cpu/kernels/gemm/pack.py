@@ -169,7 +169,14 @@ class Packer:
     staging: Value
 
     def pack(self, b: Builder, steps: Steps, panels: Range, target: Value) -> None:
-        """Pack a range of panels, one behind the other, the first step of the first to `target`."""
+        """Pack a range of panels, one behind the other, the first step of the first to `target`.
+
+        Args:
+            b: where code is emitted.
+            steps: the batch and the steps along k.
+            panels: the first panel, and the one behind the last.
+            target: the address for the first step of the first panel.
+        """
         shape = self.panels
         uniform = shape.last == shape.width
         if shape.count > 1 or uniform:
@@ -280,7 +287,14 @@ class Packer:
         return self.staging, staging.pitch
 
     def transposer(self, module: Module, rows: int, stride: int, pitch: int) -> str:
-        """`void NAME(ptr source, ptr target, i64 steps)`: from rows `stride` apart to vectors `pitch` apart."""
+        """`void NAME(ptr source, ptr target, i64 steps)`: from rows `stride` apart to vectors `pitch` apart.
+
+        Args:
+            module: where it is defined.
+            rows: that become lanes.
+            stride: elements from row to row of what is read.
+            pitch: elements from step to step of what is written.
+        """
         name = f"{self.name}.transpose.{rows}.{pitch}"
         if not module.has_function(name):
             _transposer(module, name, self.panels, _Layout(rows, stride, pitch))
@@ -364,6 +378,11 @@ def transpose(b: Builder, rows: list[Value], *, words: int = 1) -> list[Value]:
     """The columns of a square block given as vectors: log2 rounds, each of which exchanges blocks of half the size.
 
     Vectors longer than there are rows hold several blocks, each of which is transposed.  An element may have `words`.
+
+    Args:
+        b: where code is emitted.
+        rows: as many vectors as a block has rows, a power of two.
+        words: lanes of an element.
     """
     size = len(rows)
     lanes = int(rows[0].type[1:].split(" ")[0]) // words

@@ -38,7 +38,13 @@ class Array:
         return Array(self.base, self.column, self.row)
 
     def offset(self, b: Builder, row: Value, column: Value) -> Value:
-        """Elements from (0, 0) to (row, column)."""
+        """Elements from (0, 0) to (row, column).
+
+        Args:
+            b: where code is emitted.
+            row: an i64.
+            column: an i64.
+        """
         return b.add(b.mul(row, integer(self.row)), b.mul(column, integer(self.column)))
 
 

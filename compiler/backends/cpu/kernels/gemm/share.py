@@ -63,7 +63,14 @@ class Share:
 
 
 def share(b: Builder, extent: Extent, thread: Value, threads: Value) -> Share:
-    """The chunk of thread number `thread`; the chunks of all `threads` cover everything once."""
+    """The chunk of thread number `thread`; the chunks of all `threads` cover everything once.
+
+    Args:
+        b: where code is emitted.
+        extent: what there is to do, in tiles.
+        thread: the number of the thread, an i64.
+        threads: how many there are, an i64.
+    """
     height = extent.batch * extent.rows
     columns = Range(integer(0), integer(extent.columns))
     if height == 1:
@@ -147,7 +154,15 @@ def batches(b: Builder, mine: Share) -> Iterator[tuple[Value, Range]]:
 
 @contextmanager
 def blocks(b: Builder, within: Range, size: int, most: int, name: str) -> Iterator[Range]:
-    """A loop over blocks of `size` panels of a range that is not empty; no loop when all `most` fit into one."""
+    """A loop over blocks of `size` panels of a range that is not empty; no loop when all `most` fit into one.
+
+    Args:
+        b: where code is emitted.
+        within: the range, which is not empty.
+        size: panels of a block.
+        most: panels of the range, at most.
+        name: of the loop's labels.
+    """
     if size >= most:
         yield within
         return

@@ -166,7 +166,15 @@ class _Chunks:
 
 
 def emit_sum(module: Module, name: str, gemm: Gemm, count: int, parameters: Sequence[tuple[str, str]]) -> None:
-    """Define the function that adds up the chunks: its parameters are those of the one that computes them."""
+    """Define the function that adds up the chunks: its parameters are those of the one that computes them.
+
+    Args:
+        module: where it is defined.
+        name: of the function.
+        gemm: the whole product, whose `store` takes the sums.
+        count: chunks that k was split into.
+        parameters: of the function that computes the chunks: type with attributes, and name.
+    """
     own = [(f"{PTR} noalias", "workspace"), (I64, "thread"), (I64, "threads")]
     function = module.function(name, "void", [*parameters, *own], attributes="nounwind")
     workspace, *threads = function.arguments[-3:]

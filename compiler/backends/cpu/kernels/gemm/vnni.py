@@ -48,7 +48,13 @@ class Word:
         return _BITS[self.type] == self.width
 
     def field(self, b: Builder, element: Value, lanes: int) -> Value:
-        """An element's bits as a number of 32 bits, or a vector of them."""
+        """An element's bits as a number of 32 bits, or a vector of them.
+
+        Args:
+            b: where code is emitted.
+            element: of the factor's type, or a vector of such.
+            lanes: of the vector, 0 for a scalar.
+        """
 
         def of(type_: str) -> str:
             return vector_type(type_, lanes) if lanes else type_
@@ -59,7 +65,13 @@ class Word:
         return b.cast("zext", bits, of(I32))
 
     def joined(self, b: Builder, fields: list[tuple[Value, Value | None]], lanes: int) -> Value:
-        """The word of such parts, each zero where what is said beside it is false."""
+        """The word whose elements are given, each zero where what is said beside it is false.
+
+        Args:
+            b: where code is emitted.
+            fields: bits of an element as `field` gives them, and an i1, or None of an element that is always there.
+            lanes: of the vectors, 0 for scalars.
+        """
         total: Value | None = None
         for position, (field, inside) in enumerate(fields):
             shift = integer(position * self.width, I32)
@@ -111,7 +123,13 @@ class WordFactor:
         return Word(self.narrow.type, self.narrow.signed, self.group, self.flip)
 
     def word(self, b: Builder, where: WordPosition, count: int) -> Value:
-        """The word at a position, of which the first `count` elements are taken."""
+        """The word at a position, of which the first `count` elements are taken.
+
+        Args:
+            b: where code is emitted.
+            where: which word.
+            count: of its elements; the others are zero.
+        """
         batch, index, step = where
         fields = []
         for position in range(count):
@@ -121,7 +139,15 @@ class WordFactor:
         return self._word.joined(b, fields, 0)
 
     def across(self, b: Builder, batch: Value, index: Value, step: Value, lanes: int) -> Value:
-        """The words at a step and at indices that are neighbours in memory."""
+        """The words at a step and at indices that are neighbours in memory.
+
+        Args:
+            b: where code is emitted.
+            batch: an i64.
+            index: the first of as many rows, or columns, as there are lanes.
+            step: the number of the word along k.
+            lanes: words that are made.
+        """
         fields = []
         for position in range(self.group):
             k, inside = self._step(b, step, position)
@@ -129,7 +155,15 @@ class WordFactor:
         return self._word.joined(b, fields, lanes)
 
     def along(self, b: Builder, batch: Value, index: Value, step: Value, lanes: int) -> Value:
-        """The words at an index and at steps whose elements are neighbours in memory; never behind k."""
+        """The words at an index and at steps whose elements are neighbours in memory; never behind k.
+
+        Args:
+            b: where code is emitted.
+            batch: an i64.
+            index: the row, or the column.
+            step: the number of the first word along k.
+            lanes: words that are made.
+        """
         count = lanes * self.group
         elements = self._elements(b, batch, index, b.mul(step, integer(self.group)), count)
         if not self._word.as_it_is:
@@ -204,6 +238,12 @@ def choose(total: str, left: tuple[str, bool], right: tuple[str, bool], machine:
     """The words that the machine multiplies and adds up in `total`; None where it cannot.
 
     Factors are of LLVM's type and signed or not.
+
+    Args:
+        total: LLVM's type in which products are summed.
+        left: LLVM's type of the left factor, and whether it is signed.
+        right: the same of the right one.
+        machine: whose instructions are asked for.
     """
     types = {left[0], right[0]}
     if types == {"bfloat"}:
@@ -221,7 +261,15 @@ def choose(total: str, left: tuple[str, bool], right: tuple[str, bool], machine:
 
 
 def multiply_add_words(b: Builder, words: VnniOperands, left: Value, right: Value, total: Value) -> Value:
-    """`total` plus the products of the elements of vectors of words, as many sums as words."""
+    """`total` plus the products of the elements of vectors of words, as many sums as words.
+
+    Args:
+        b: where code is emitted.
+        words: the instruction and how elements lie in a word.
+        left: a vector of words.
+        right: one as long.
+        total: a vector of as many sums.
+    """
     lanes = int(total.type[1:].split(" ")[0])
     bits = lanes * WORD_BITS
     if words.instruction == "bf16":

@@ -56,7 +56,7 @@ class Numbers:
         return Reflections(self.tiles, self.pitch, self.row)
 
     def at(self, b: Builder, base: Value, row: Value) -> Value:
-        """The address of a row."""
+        """The address, by `b`, of row number `row` of the matrix at `base`."""
         return self.tiles.at(b, base, (row, self.row))
 
     def down(self, b: Builder, number: Value) -> Value:
@@ -85,20 +85,20 @@ class Numbers:
         ]
 
     def load(self, b: Builder, row: Value, at: Value) -> Number:
-        """A vector of a row."""
+        """Load, by `b`, a vector of the row at the address `row`, from element `at` on."""
         return tuple(self.tiles.load(b, address) for address in self._addresses(b, row, at))
 
     def store(self, b: Builder, number: Number, row: Value, at: Value) -> None:
-        """Write a vector of a row."""
+        """Write, by `b`, a vector, a `number`, of the row at the address `row`, from element `at` on."""
         for value, address in zip(number, self._addresses(b, row, at), strict=True):
             self.tiles.store(b, value, address)
 
     def element(self, b: Builder, row: Value, at: Value) -> Number:
-        """An element of a row."""
+        """Load, by `b`, element `at` of the row at the address `row`."""
         return tuple(b.load(self.tiles.type, address) for address in self._addresses(b, row, at))
 
     def put(self, b: Builder, number: Number, row: Value, at: Value) -> None:
-        """Write an element of a row; a number that lacks components is real."""
+        """Write, by `b`, a `number` to element `at` of the row at `row`; one that lacks components is real."""
         for component, address in enumerate(self._addresses(b, row, at)):
             b.store(number[component] if component < len(number) else floating(0.0, self.tiles.type), address)
 
@@ -115,7 +115,7 @@ class Numbers:
             self.store(b, self.zero(vector=True), row, at.index)
 
     def forget(self, b: Builder, row: Value, before: Value) -> None:
-        """Zeros in the elements of a vector before one of its elements, or before the vector that begins with it."""
+        """Write, by `b`, zeros to a `row` from where the vector of what is in front of element `before` begins."""
         first = self.down(b, b.sub(before, integer(1)))
         metadata = keep_rolled(self.tiles.module, scalar=True)
         with b.loop(first, before, name="forget", scalar=True, metadata=metadata) as at:
@@ -193,7 +193,7 @@ class Numbers:
             b.call(turn, "void", [addresses[0], integer(source[1]), addresses[1], integer(target[1]), size, size])
 
     def greatest(self, b: Builder, matrix: Value, rows: int) -> Value:
-        """The greatest magnitude of a part of a matrix that has zeros behind its rows; NaN as infinity."""
+        """The greatest magnitude, by `b`, in `rows` rows of a `matrix`, with zeros behind; NaN as infinity."""
         t, infinity = self.tiles, floating(math.inf, self.tiles.vector)
         with self.vectors(b, integer(0), integer(rows * self.row), [zero(t.vector)]) as at:
             value = self._magnitude(b, t.load(b, b.gep(t.type, matrix, at.index)))
@@ -202,7 +202,7 @@ class Numbers:
         return b.intrinsic(f"vector.reduce.fmax.{mangled(t.vector)}", list(at.results), result=t.type)
 
     def scale_rows(self, b: Builder, matrix: Value, rows: int, by: Value) -> None:
-        """All elements of a matrix times a real number."""
+        """Multiply, by `b`, the first `rows` rows of a `matrix` by a real number, `by`."""
         t, spread = self.tiles, b.broadcast(by, self.tiles.lanes)
         with self.vectors(b, integer(0), integer(rows * self.row)) as at:
             address = b.gep(t.type, matrix, at.index)
@@ -335,7 +335,7 @@ class Numbers:
         return self.hypot(b, *sizes) if sizes[1:] else sizes[0]
 
     def norm(self, b: Builder, row: Value, first: Value, stop: Value) -> Value:
-        """The length of a part of a row behind which there are zeros."""
+        """The length, by `b`, of elements `first` up to `stop` of a `row` behind which there are zeros."""
         function = self._lengths.norm()
         lengths = [
             b.call(function, self.tiles.type, [address, first, stop]) for address in self._addresses(b, row, integer(0))

@@ -71,7 +71,14 @@ class Potrf:
         return _FMA_NS * self.size**3 / 3 + _ELEMENT_NS * self.size**2
 
     def factorise(self, b: Builder, factor: str, pair: tuple[Matrix, Matrix], work: Value) -> Value:
-        """Compute a matrix's factor by the function `factor`, zeros above it; NaN if a pivot is, otherwise 0."""
+        """Compute a matrix's factor by the function `factor`, zeros above it; NaN if a pivot is, otherwise 0.
+
+        Args:
+            b: where code is emitted.
+            factor: the function's name, with its `@`.
+            pair: the matrix that is given, and the one that becomes its factor.
+            work: the address of workspace.
+        """
         t, size, (source, target) = self.tiles, integer(self.size), pair
         given, wanted = (matrix.address(integer(0), integer(0)) for matrix in pair)
         matrix = wanted if self.in_place else work

@@ -84,7 +84,15 @@ class Reflections:
         return self.tiles.module.function(full, result, parameters, linkage="internal", attributes=ATTRIBUTES)
 
     def load(self, b: Builder, source: Value, panel: Value, height: Value, width: Value) -> None:
-        """Take a panel from the matrix; zeros behind its columns, and in place of those that are missing."""
+        """Take a panel from the matrix; zeros behind its columns, and in place of those that are missing.
+
+        Args:
+            b: where code is emitted.
+            source: the address of the panel's first element in the matrix.
+            panel: the address that it is copied to, transposed.
+            height: its rows.
+            width: its columns, `PANEL` at most.
+        """
         t, pitch = self.tiles, integer(self.pitch)
         b.call(t.turn(), "void", [source, integer(self.stride), panel, pitch, height, width])
         with b.loop(integer(0), width, name="pad", nonempty=True, scalar=True) as column:
@@ -119,7 +127,15 @@ class Reflections:
         return b.loop(first, stop, step=self.tiles.lanes, carried=carried, name="rows", metadata=metadata)
 
     def dots(self, b: Builder, vector: Value, columns: Sequence[Value], first: Value, stop: Value) -> list[Value]:
-        """The products of columns with a vector, from one row to another."""
+        """The products of columns with a vector, from one row to another.
+
+        Args:
+            b: where code is emitted.
+            vector: the address of the vector's row 0.
+            columns: addresses of the columns' rows 0.
+            first: the first row.
+            stop: the one behind the last.
+        """
         t = self.tiles
         with self.vectors(b, first, stop, [zero(t.vector)] * len(columns)) as row:
             one = t.load(b, b.gep(t.type, vector, row.index))

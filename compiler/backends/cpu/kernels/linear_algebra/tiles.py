@@ -75,7 +75,13 @@ class Tiles:
         return -(-rows // self.lanes) * self.lanes + 3 * self.lanes
 
     def at(self, b: Builder, base: Value, *steps: tuple[Value, int]) -> Value:
-        """The address of an element: the base and multiples of strides."""
+        """The address of an element: the base and multiples of strides.
+
+        Args:
+            b: where code is emitted.
+            base: an address.
+            steps: an i64, and how many elements it counts.
+        """
         offset = integer(0)
         for index, stride in steps:
             offset = b.add(b.mul(index, integer(stride)), offset)
@@ -96,7 +102,14 @@ class Tiles:
         b.store(value, address, align=self.bytes)
 
     def multiply_add(self, b: Builder, left: Value, right: Value, total: Value) -> Value:
-        """`left * right + total`, fused where the target can."""
+        """`left * right + total`, fused where the target can.
+
+        Args:
+            b: where code is emitted.
+            left: a scalar, or a vector.
+            right: one of the same type.
+            total: one of the same type.
+        """
         return multiply_add(b, left, right, total)
 
     def strips(self, columns: int) -> tuple[int, ...]:
@@ -110,6 +123,12 @@ class Tiles:
         """`void NAME(ptr lhs, ptr rhs, ptr out, i64 rows, i64 depth)`: out += lhs rhs, or out = lhs rhs.
 
         The right factor has rows of a strip one behind the other, or `rhs_step` apart.
+
+        Args:
+            factors: strides of the left factor and of the result, in elements.
+            columns: of the strip.
+            rhs_step: elements from row to row of the right factor, 0 for a strip's.
+            accumulates: whether the product is added to what is there.
         """
         kind = f"{factors.row}.{factors.step}.{factors.out}.{rhs_step}.{columns}.{'add' if accumulates else 'set'}"
         name = f"{self.name}.product.{kind}"
@@ -184,6 +203,13 @@ class Tiles:
 
         Geqp3, and what they are multiplied by, lie as far apart as is said with them; `rows` are the first row, which
         is the first column too, and where columns and rows end.
+
+        Args:
+            b: where code is emitted.
+            column: the address of the panel's column.
+            others: the address of the first column, and elements from one to the next.
+            heads: the address of the first column's multiplier, and elements from one to the next.
+            rows: the first row, which is the first column too, and where columns and rows end.
         """
         below, width, height = rows
         grouped = b.add(below, b.binary("and", b.sub(width, below), integer(-_COLUMNS)))
@@ -247,6 +273,12 @@ class Tiles:
         """`void NAME(ptr matrix, ptr sides)`: a few rows of a strip solved and negated, by the triangle beside them.
 
         `strides` are the triangle's, from row to row and from column to column.
+
+        Args:
+            rows: solved at a time.
+            strides: of the triangle, from row to row and from column to column.
+            lower: whether it is the lower one.
+            unit: whether its diagonal is taken for ones.
         """
         name = f"{self.name}.triangle.{rows}"
         if self.module.has_function(name):

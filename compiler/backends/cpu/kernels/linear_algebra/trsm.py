@@ -66,7 +66,14 @@ class Trsm:
         return [self._strip(columns) for columns in self.tiles.strips(self.form.columns)]
 
     def call(self, b: Builder, functions: list[str], strip: Value, work: Value) -> None:
-        """Solve for the strip of that number."""
+        """Solve for the strip of that number.
+
+        Args:
+            b: where code is emitted.
+            functions: names of the functions that solve a strip of each width.
+            strip: its number among all matrices'.
+            work: the address of workspace.
+        """
         form, t = self.form, self.tiles
         number = b.binary("udiv", strip, integer(self.per_matrix))
         inside = b.binary("urem", strip, integer(self.per_matrix))

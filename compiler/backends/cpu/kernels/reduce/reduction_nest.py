@@ -40,7 +40,13 @@ class ReductionNest:
         return [count for group, loops in pairs if group.reduced == reduced for count in loops.loops]
 
     def counters(self, emission: Emission, index: Value, counts: Sequence[int]) -> list[Index]:
-        """One counter for each loop from a linear index over all of them, computed here and now."""
+        """One counter for each loop from a linear index over all of them, computed here and now.
+
+        Args:
+            emission: where code is emitted.
+            index: counts all iterations, an i64.
+            counts: iterations of each loop.
+        """
         rest = emission.opaque(index, math.prod(counts))
         result: list[Index] = []
         for count in reversed(counts[1:]):
@@ -56,7 +62,13 @@ class ReductionNest:
         return [whole(Variable(value, count)) for value, count in zip(values, counts, strict=True)]
 
     def elements(self, emission: Emission, kept: Sequence[Index], reduced: Sequence[Index]) -> list[Value]:
-        """The operands' elements at a point, given by the counters of the kept and of the reduced loops."""
+        """The operands' elements at a point, given by the counters of the kept and of the reduced loops.
+
+        Args:
+            emission: where code is emitted.
+            kept: counters of the loops over dimensions of the result.
+            reduced: counters of those over dimensions that are reduced.
+        """
         queues = {False: iter(kept), True: iter(reduced)}
         pairs = zip(self.form.groups, self.loops, strict=True)
         at = [loops.combine([next(queues[group.reduced]) for _ in loops.loops]) for group, loops in pairs]
@@ -67,7 +79,13 @@ class ReductionNest:
         return linear(kept, self.counts(reduced=False))
 
     def met(self, emission: Emission, initial: Sequence[Value], kept: Sequence[Value]) -> list[Value]:
-        """The values that are kept; what was kept in another form has not met its initial value yet."""
+        """The values that are kept; what was kept in another form has not met its initial value yet.
+
+        Args:
+            emission: where code is emitted.
+            initial: the reduction's start values.
+            kept: what its accumulators came to.
+        """
         values = self.accumulators.values(emission, kept)
         met = self.form.combine(emission, initial, values)
         return [m if e else v for v, m, e in zip(values, met, self.accumulators.extrema, strict=True)]

@@ -36,16 +36,36 @@ class Lines:
         self.types: list[ElementType] = [operand.array.element_type for operand in self.sort.operands]
 
     def load(self, builder: Builder, line: Value, number: Value) -> list[Value]:
-        """The elements of that number of every operand's line."""
+        """The elements of that number of every operand's line.
+
+        Args:
+            builder: where code is emitted.
+            line: the line's number, an i64.
+            number: the element's, an i64.
+        """
         emission, every = Emission(builder), range(len(self.types))
         return list(self.elements(emission, line, emission.opaque(number, self.length), every).values())
 
     def keyed(self, emission: Emission, line: Value, number: Index, key: SortKey) -> dict[int, Value]:
-        """The elements of that number that a key looks at, by operand."""
+        """The elements of that number that a key looks at, by operand.
+
+        Args:
+            emission: where code is emitted.
+            line: the line's number, an i64.
+            number: the element's.
+            key: what the order is decided by.
+        """
         return self.elements(emission, line, number, key.operands)
 
     def elements(self, emission: Emission, line: Value, number: Index, operands: Iterable[int]) -> dict[int, Value]:
-        """The elements at an index in the lines of some operands, by operand; with lanes, those of neighbours."""
+        """The elements at an index in the lines of some operands, by operand; with lanes, those of neighbours.
+
+        Args:
+            emission: where code is emitted.
+            line: the line's number, an i64.
+            number: the element's, or that of the first lane.
+            operands: numbers of the sort's operands.
+        """
         values = elemental_of(self.kernel, emission)
         indices = self._indices(emission, line, number)
         return {operand: values.value(self.sort.operands[operand], indices) for operand in operands}
@@ -69,12 +89,26 @@ class Lines:
         return Lanes.choose(has, arrays, self.length) if self.inner == 1 and self.has_lanes(key) else None
 
     def store(self, builder: Builder, line: Value, number: Value, elements: Elements) -> None:
-        """Write the elements of that number of every result's line, as far as that is stored."""
+        """Write the elements of that number of every result's line, as far as that is stored.
+
+        Args:
+            builder: where code is emitted.
+            line: the line's number, an i64.
+            number: the element's, an i64.
+            elements: by operand.
+        """
         emission = Emission(builder)
         self.write(emission, line, emission.opaque(number, self.length), elements)
 
     def write(self, emission: Emission, line: Value, number: Index, elements: Elements) -> None:
-        """Write the elements at an index in every result's line, as far as that is stored."""
+        """Write the elements at an index in every result's line, as far as that is stored.
+
+        Args:
+            emission: where code is emitted.
+            line: the line's number, an i64.
+            number: the element's.
+            elements: by operand.
+        """
         if self.results.stored == self.length:
             self._write(emission, line, number, elements)
             return

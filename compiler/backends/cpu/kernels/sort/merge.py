@@ -60,7 +60,14 @@ class Merging:
         return function.name
 
     def line(self, builder: Builder, merge: str, line: Value, workspace: Value) -> None:
-        """Sort the line of that number, with the merge function and the thread's workspace."""
+        """Sort the line of that number, with the merge function and the thread's workspace.
+
+        Args:
+            builder: where code is emitted.
+            merge: the merge function's name, without its `@`.
+            line: the line's number, an i64.
+            workspace: the address of the thread's.
+        """
         halves = self._halves(builder, workspace)
         self._load(builder, line, halves[0])
         width, side = 1, 0

@@ -83,7 +83,7 @@ class Network:
         return _OPERATION_NS * slow * self.vectors * (2 * first + merges)
 
     def pad(self, builder: Builder, records: Value, length: int, thread: Value) -> None:
-        """Make what follows the records, and a thread's spare vector, all ones."""
+        """Write, by `builder`, all ones behind `length` `records`, and to a `thread`'s spare vector."""
         with builder.loop(integer(length), integer(self.padded), name="pad", scalar=True) as loop:
             builder.store(integer(-1, self.record), builder.gep(self.record, records, loop.index))
         spare = builder.gep(self.vector, records, builder.add(integer(self.vectors), thread))
@@ -91,7 +91,7 @@ class Network:
 
     # -- a whole block ------------------------------------------------------------------------------------------
     def sort(self, builder: Builder, records: Value, first: Value, size: int, thread: Value) -> None:
-        """Sort the vectors from `first` on, at most `size`, which is a power of two."""
+        """Sort, by `builder` on a `thread`, up to `size` (a power of two) vectors of `records` from `first` on."""
         stop, cached = self._stop(builder, first, size), min(size, self.cached)
         with builder.loop(first, stop, step=cached, name="cached", scalar=True) as block:
             block_stop = self._stop(builder, block.index, cached)
@@ -132,7 +132,7 @@ class Network:
         return integer(run >> self._fused(self._level(run)))
 
     def flip_start(self, builder: Builder, first: Value, run: int) -> Value:
-        """The first iteration that has anything to do: whose vectors of the second run are not all beyond the last."""
+        """By `builder`, the first iteration of a merge of runs of `run` vectors, from `first` on, with work to do."""
         stride = run >> self._fused(self._level(run))
         return builder.smax(builder.add(first, integer(run + stride - self.vectors)), integer(0))
 
@@ -143,13 +143,13 @@ class Network:
     def flip(
         self, builder: Builder, records: Value, first: Value, run: int, thread: Value, span: tuple[Value, Value]
     ) -> None:
-        """Some iterations of the first stages of the merge of two runs, from `first` on."""
+        """By `builder`, on a `thread`, a `span` of a merge's first stages: `run` vectors of `records` each, from `first`."""
         function = self._flip(self._fused(self._level(run)))
         arguments = [records, first, self.flip_iterations(run), *self._ends(builder, thread), *span]
         builder.call(f"@{function}", "void", arguments)
 
     def clean(self, builder: Builder, records: Value, first: Value, size: int, stride: int, thread: Value) -> None:
-        """The remaining stages of a merge for a block of that many vectors, from a stride on."""
+        """By `builder`, on a `thread`, the stages from `stride` on: `size` vectors of `records`, from `first`."""
         strides = self._level(stride) + 1 if stride >= self.group else 0
         function = self._cleanup(min(strides, self._most))
         span = first, self._stop(builder, first, size), integer(strides)

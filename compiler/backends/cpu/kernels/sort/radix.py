@@ -112,7 +112,14 @@ class Radix:
             builder.store(record, builder.gep(self.record, workspace, loop.index), align=8)
 
     def line(self, builder: Builder, counting_pass: str, line: Value, workspace: Value) -> None:
-        """Sort the line of that number."""
+        """Sort the line of that number.
+
+        Args:
+            builder: where code is emitted.
+            counting_pass: the name of the function that does a pass.
+            line: the line's number, an i64.
+            workspace: the address of the thread's.
+        """
         self._load(builder, line, workspace)
         records = [workspace, builder.gep("i8", workspace, integer(self._records_bytes))]
         counts = builder.gep("i8", workspace, integer(2 * self._records_bytes))

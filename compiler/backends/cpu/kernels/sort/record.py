@@ -79,7 +79,14 @@ class Record:
         return builder.cast("zext", self.key.bits(builder, self.key.value(emission, values)), self.type)
 
     def store(self, emission: Emission, line: Value, number: Index, record: Value) -> None:
-        """Write the element of a record to its position in the results, or neighbours to theirs."""
+        """Write the element of a record to its position in the results, or neighbours to theirs.
+
+        Args:
+            emission: where code is emitted.
+            line: the line's number, an i64.
+            number: the element's position in the result, or that of the first lane.
+            record: an integer, or a vector of such.
+        """
         builder = emission.builder
         if self.number_bits:
             low = builder.binary("and", record, integer((1 << self.number_bits) - 1, self.type))
@@ -92,7 +99,13 @@ class Record:
         self.lines.write(emission, line, number, values)
 
     def mend(self, builder: Builder, line: Value, records: Value) -> None:
-        """Write the elements that are alike, zeros and NaNs, to their places in a sorted line."""
+        """Write the elements that are alike, zeros and NaNs, to their places in a sorted line.
+
+        Args:
+            builder: where code is emitted.
+            line: the line's number, an i64.
+            records: the address of the sorted records.
+        """
         length, type_ = integer(self.lines.length), self.key.element_type
         alike = [self._record(Emission(builder), {0: element.constant(type_, value)}) for value in (0.0, math.nan)]
         positions = self._positions(builder, records, alike)
@@ -125,7 +138,13 @@ class Record:
 
 
 def record_of(lines: Lines, key: SortKey, has: Callable[[str], bool]) -> Record | None:
-    """The records of lines that are ordered by a key, on a target with features; None where none are wide enough."""
+    """The records of lines that are ordered by a key, on a target with features; None where none are wide enough.
+
+    Args:
+        lines: what is sorted.
+        key: what the order is decided by.
+        has: says whether the target has a feature, by LLVM's name.
+    """
     width = key.element_type.bits
     lanes = lines.lanes(key, has)
     if len(lines.types) == 1 and lines.types[0] is key.element_type and key.canonical:

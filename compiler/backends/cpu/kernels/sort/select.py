@@ -48,7 +48,13 @@ class Selection:
 
     @staticmethod
     def suits(lines: Lines, key: SortKey, count: int) -> bool:
-        """Whether lines can be dealt with in this way, and not sorted faster."""
+        """Whether lines can be dealt with in this way, and not sorted faster.
+
+        Args:
+            lines: what is sorted.
+            key: what the order is decided by.
+            count: elements of a line that anybody reads, the first ones.
+        """
         if key.element_type.bits > _KEY_BITS or not 0 < count <= min(_MOST, lines.length // 4):
             return False
         # A single line would be sorted by several threads.
@@ -107,7 +113,13 @@ class Selection:
             builder.store(Value(self.vector, "splat (i64 -1)"), builder.gep(I64, best, loop.index), align=8)
 
     def line(self, builder: Builder, line: Value, best: Value) -> None:
-        """Select from the line of that number with the thread's workspace."""
+        """Select from the line of that number with the thread's workspace.
+
+        Args:
+            builder: where code is emitted.
+            line: the line's number, an i64.
+            best: the address of the thread's workspace.
+        """
         best = builder.gep(I64, best, integer(self.head))
         self._clear(builder, best)
         length = self.lines.length

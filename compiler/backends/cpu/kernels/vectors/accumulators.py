@@ -127,7 +127,13 @@ class Accumulators:
 
     @staticmethod
     def of(reduces: Sequence[Instruction], combine: Combine, machine: Machine) -> Accumulators:
-        """The accumulators that a machine keeps for the values of reductions."""
+        """The accumulators that a machine keeps for the values of reductions.
+
+        Args:
+            reduces: the reductions, which may have several operands.
+            combine: what combines two values of each.
+            machine: whose instructions are asked for.
+        """
         extrema = [
             _extremum_of(reduce, machine) if len(reduce.operands) == 2 else None
             for reduce in reduces

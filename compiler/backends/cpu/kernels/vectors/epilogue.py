@@ -26,7 +26,13 @@ def has_lanes(kernel: Kernel, product: Instruction) -> bool:
 
 
 def row_lanes(kernel: Kernel, lanes: Lanes, length: int) -> Lanes:
-    """Lanes of neighbours in rows of so many sums, as many side by side as what follows is worth; given a vector's."""
+    """Lanes of neighbours in rows of so many sums, as many side by side as what follows is worth; given a vector's.
+
+    Args:
+        kernel: what follows the sums is in it.
+        lanes: of one vector.
+        length: sums of a row.
+    """
     width = min(lanes.width, 1 << (length - 1).bit_length())
     together = interleave(kernel, length, cost.nanoseconds(kernel))
     return replace(lanes, width=width, unroll=max(1, min(together, length // width)))

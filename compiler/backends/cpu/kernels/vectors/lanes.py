@@ -58,7 +58,7 @@ def _value_bytes(array: ArrayShape) -> int:
 
 
 def row_lane(emission: Emission, first: Value, rows: int, count: int) -> Lane:
-    """Neighbouring rows, of `count` in all, as lanes."""
+    """So many `rows` from `first` on, of `count` in all, as lanes, by `emission`."""
     builder = _lane_builder(emission)
     steps = Value(vector_type(I64, rows), f"<{', '.join(f'i64 {row}' for row in range(rows))}>")
     return Lane(Variable(builder.add(builder.lift(first, rows), steps), count), Variable(first, count), rows)
@@ -183,14 +183,14 @@ class Lanes:
         return _weight(computed) >= _LIGHT_NS
 
     def chained(self, rows: int, count: int, computed: Iterable[Instruction]) -> Lanes:
-        """These lanes for so many rows side by side and a loop of `count` iterations that computes instructions."""
+        """These lanes for `rows` rows side by side and a loop of `count` iterations that do what is `computed`."""
         weight = _weight(computed)
         heavy = _HEAVY_ACCUMULATORS if weight < _VERY_HEAVY_NS else _VERY_HEAVY_ACCUMULATORS
         most = (_LIGHT_ACCUMULATORS if weight < _LIGHT_NS else heavy) // (2 if self.paired else 1)
         return replace(self, unroll=max(1, min(most // rows, count // self.width)))
 
     def reduce(self, emission: Emission, loops: Loops, *reductions: Lanewise) -> list[list[Value]]:
-        """Do several reductions in one go over loops; the values of each, start values included."""
+        """Do `reductions` in one go over `loops`, by `emission`; the values of each, start values included."""
         builder = _lane_builder(emission)
 
         def lifted(values: Iterable[Value]) -> list[Value]:
@@ -221,7 +221,7 @@ class Lanes:
         ]
 
     def each(self, emission: Emission, loops: Loops, body: Callable[[Counters], None]) -> None:
-        """Do something at every point of loops."""
+        """Do what `body` says at every point of `loops`, by `emission`."""
 
         def step(counters: Counters, _: list[Value]) -> list[Value]:
             body(counters)
@@ -230,7 +230,7 @@ class Lanes:
         self.carry(emission, loops, [[]] * self.unroll, step)
 
     def carry(self, emission: Emission, loops: Loops, groups: Sequence[list[Value]], step: Step) -> list[list[Value]]:
-        """Nested loops whose innermost goes by vectors, `groups` of carried values being advanced in turn."""
+        """Nest `loops`, by `emission`, the innermost by vectors; each `step` advances one of `groups` of carried values."""
         *outer, last = loops.ranges
 
         def innermost(counters: list[Value], carried: list[Value]) -> list[Value]:
@@ -319,7 +319,7 @@ class Lanes:
 
 
 def store_each(kernel: Kernel, group: nest.LoopNest, values: Elemental, lanes: Lanes, *, parallel: bool) -> None:
-    """Compute and store every element of a loop kernel's results."""
+    """Store all `values` of a loop `kernel`, over the loops of a `group`, by `lanes`, shared if it is `parallel`."""
     emission, level = values.emission, nest.split_level(group.loops)
     ranges = [nest.all_of(count) for count in group.loops]
     if parallel:
@@ -357,7 +357,7 @@ def _lane_builder(emission: Emission) -> LaneBuilder:
 
 
 def whole_blocks(builder: Builder, length: Value, block: int) -> Value:
-    """The largest multiple of `block` that is no more than a length."""
+    """The largest multiple of `block` that is no more than `length`, by `builder`."""
     if length.literal is not None:
         return integer(length.literal // block * block)
     return builder.mul(builder.binary("udiv", length, integer(block)), integer(block))

@@ -66,7 +66,13 @@ class Extent:
 
     @staticmethod
     def of(kernel: Kernel, way: Direction, threads: int = 1) -> Extent:
-        """The array that a kernel scans, for calls with up to that many threads."""
+        """The array that a kernel scans, for calls with up to that many threads.
+
+        Args:
+            kernel: whose root scans.
+            way: along which dimension, and from which end.
+            threads: of a call, at most.
+        """
         (instruction,) = kernel.roots
         dims = instruction.operands[0].array.dims
         outer, inner = math.prod(dims[: way.dim]), math.prod(dims[way.dim + 1 :])
@@ -137,7 +143,13 @@ class Scan:
         self.run(rows, self.length, [self.start()] * count)
 
     def run(self, rows: Sequence[tuple[Value, Value]], length: int, start: Sequence[Value]) -> list[Value]:
-        """So many steps of each row from one of its steps on, all rows at once; returns the totals."""
+        """So many steps of each row from one of its steps on, all rows at once; returns the totals.
+
+        Args:
+            rows: the number of a row and of its first step, of each.
+            length: steps.
+            start: a total for each row.
+        """
         b, types = self.builder, [value.type for value in start]
         with b.loop(
             integer(0),
