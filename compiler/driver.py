@@ -71,6 +71,13 @@ def interpret(
 
     A program for several devices takes the inputs of device 0, then those of device 1 and so on, and gives results in
     that order; it runs in lock-step, with `trace`, `around` and `wide` as the one program that back ends make of it.
+
+    Args:
+        module_or_text: a module, or its text or bytes in any form that `parse` reads.
+        inputs: arrays, or what NumPy makes arrays of, one for each parameter.
+        trace: called with every instruction that ran and its value.
+        around: called with an instruction, its operands' values and its meaning; what it gives is the value.
+        wide: compute in f64 and c128, and give bounds with each result.
     """
     module = module_or_text if isinstance(module_or_text, Module) else _read(module_or_text, DEFAULT_OPTIONS, Phases())
     module = without_library_calls(module)

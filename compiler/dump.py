@@ -49,7 +49,14 @@ class Dump:
 
     @staticmethod
     def start(folder: str, module: Module, pass_re: str = "", forms: Sequence[str] = ("text",)) -> Dump:
-        """Make the folder and choose the next free number in it; modules are written in each of the forms."""
+        """Make the folder and choose the next free number in it; modules are written in each of the forms.
+
+        Args:
+            folder: is made where it is not there.
+            module: what is compiled, which names the files.
+            pass_re: passes after which the module is dumped, a regular expression; "" for none.
+            forms: of modules, keys of `FORMS`.
+        """
         for form in forms:
             if form not in FORMS:
                 raise InputError(f"dump_as: unknown form {form!r}; forms are: {', '.join(FORMS)}")

@@ -117,6 +117,12 @@ def interpret(module: Module, *inputs: Any, trace: Observe | None = None, around
     `trace` is called with every instruction that ran and its value, those of called computations included.  `around`
     stands in for the meanings: it gets an instruction, its operands' values and the meaning as a function of such
     values, and what it returns is the instruction's value; so rounding errors can be tried out.
+
+    Args:
+        module: a program for one device.
+        inputs: arrays, or what NumPy makes arrays of, one for each parameter.
+        trace: called with every instruction that ran and its value.
+        around: called with an instruction, its operands' values and its meaning; what it gives is the value.
     """
     arguments = check_inputs(module, inputs)
     check_one_device(module)

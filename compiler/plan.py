@@ -149,7 +149,13 @@ def check_module(module: Module, *, copies: int = 1, views: frozenset[str] = VIE
 
 
 def check_bytes(module: Module, need: int, *, by: str) -> None:
-    """Refuse to run a module that takes more memory than this machine has."""
+    """Refuse to run a module that takes more memory than this machine has.
+
+    Args:
+        module: for the message.
+        need: bytes.
+        by: who refuses.
+    """
     if not has_bytes(need):
         reason = f"it would need {need} bytes of memory, this machine has {_memory_bytes()}; use smaller shapes"
         raise UnsupportedError(f"module {module.name}", by, reason)

@@ -53,6 +53,12 @@ def trace(
 
     `entering` hears the name of each pass before it runs, so that one that never ends is known too.  Without fuel even
     required rewrites can be withheld, since no back end sees the module; a later pass may then raise for want of them.
+
+    Args:
+        module: stays as it is.
+        options: of the compilation.
+        entering: hears the name of each pass before it runs.
+        withhold_required: whether fuel limits required rewrites too.
     """
     current, last = module.clone(), module
     fuel = Fuel(options.fuel, withholds_required=withhold_required)

@@ -131,7 +131,14 @@ def differing(first: Sequence[Array], again: Callable[[], Sequence[Array]]) -> i
 
 
 def of_calls(changed: Sequence[int], flaky: str, verdict: str, message: str) -> tuple[str, str]:
-    """The verdict and message on an engine's results, unless it did what none may: those say it then."""
+    """The verdict and message on an engine's results, unless it did what none may: those say it then.
+
+    Args:
+        changed: numbers of the inputs that were changed.
+        flaky: how often a second call gave other results, "" for never.
+        verdict: on the results.
+        message: on the results.
+    """
     if changed:
         return "wrong", f"changed its inputs, numbers {', '.join(map(str, changed))}; {message}"
     if flaky:
@@ -316,7 +323,13 @@ def _load(arguments: dict[str, Any]) -> tuple[str, list[Array]]:
 
 
 def engine_of(factory: str, spec: str, **options: str) -> Any:
-    """The engine that a factory, named `module:function`, makes of a spec."""
+    """The engine that a factory, named `module:function`, makes of a spec.
+
+    Args:
+        factory: a function, as `module:function`.
+        spec: of the engine.
+        options: that are given to it by name.
+    """
     return resolve_name(factory)(spec, **options)
 
 

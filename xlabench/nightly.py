@@ -127,7 +127,10 @@ def _differences(earlier: Run, run: Run) -> Iterator[_Difference]:
 
 
 def work(records: Records, run_id: int, suite: Suite, config: Config, folder: Path, progress: Progress) -> None:
-    """Do what is left of a run; `progress` hears the program and each step of it, `DONE` at its end."""
+    """Do what is left of a run, `run_id`, of a `suite` under a `config`, into `records` and a `folder`.
+
+    `progress` hears the program and each step of it, `DONE` at its end.
+    """
     earlier = _earlier_times(records, run_id)
     finished = records.finished_cases(run_id)
     memory_bytes = config.memory_bytes or environment.capture().memory_bytes

@@ -290,7 +290,13 @@ def save(request: Request, case: Case, judgement: Judgement, specs: tuple[str, s
 
 
 def run(request: Request, worker: Worker | None, environment: Mapping[str, str]) -> Report:
-    """All of it; in this process if there is no worker."""
+    """All of it; in this process if there is no worker.
+
+    Args:
+        request: the command line.
+        worker: a watched process; None for this one.
+        environment: variables, of which XLA_FLAGS and the like are obeyed.
+    """
     spec, dump_to, notes = with_environment(request.engine, environment)
     if request.bundle is not None:
         bundle.require_writable(request.bundle)

@@ -160,7 +160,7 @@ class Source:
 
 
 def compile_all(sources: Sequence[Source], target: Target, opt: int, *, threads: int) -> list[bytes]:
-    """The object files of sources for a CPU, up to `threads` made at a time.
+    """The object files of `sources` for a CPU, the `target`, at level `opt`, up to `threads` made at a time.
 
     Of LLVM's own pipelines this is the shortest with the loop vectoriser in it, and nothing where there are no loops
     for it; code generation goes without strength reduction.  What is left out (value numbering, jump threading,

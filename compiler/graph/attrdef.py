@@ -90,6 +90,11 @@ _STATED: Mapping[str, _Stated] = {
 def attribute_of(read: Message, where: str, depth: int = 0) -> Attribute:
     """The value that an `AttrValue` holds.
 
+    Args:
+        read: an `AttrValue`.
+        where: which attribute it is, for messages.
+        depth: of the lists and functions that it is in.
+
     Raises:
         InputError: it makes no sense; `where` says which attribute it is.
     """

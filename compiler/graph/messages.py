@@ -188,7 +188,13 @@ def rest_of(read: Message, *known: str) -> bytes:
 
 
 def started_from(kind: str, rest: bytes, **fields: Any) -> Message:
-    """A message of what `rest_of` kept, with these scalar fields set."""
+    """A message of what `rest_of` kept, with these scalar fields set.
+
+    Args:
+        kind: the message's name.
+        rest: the bytes that `rest_of` kept, "" for none.
+        fields: scalars by the fields' names.
+    """
     made = CLASSES[kind](**fields)
     if rest:
         made.MergeFromString(rest)

@@ -48,7 +48,13 @@ class Numbering:
         roots: Iterable[Instruction],
         leaves: Mapping[Instruction, Hashable] = _NOTHING,
     ) -> int:
-        """The number of instructions, operands first, of which some are results, on leaves that are what is said."""
+        """The number of instructions, operands first, of which some are results, on leaves that are what is said.
+
+        Args:
+            instructions: operands before those that use them.
+            roots: those that are results, in order.
+            leaves: what operands stand for that are not among the instructions.
+        """
         number_of: dict[Instruction, Hashable] = dict(leaves)
         rows: list[Hashable] = []
         for instruction in instructions:

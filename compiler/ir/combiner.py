@@ -173,6 +173,12 @@ def reduce_last(
     """Reduce the last axis of each value by a computation of any kind, starting from the inits.
 
     The order of operands is kept, so that only associativity is asked of the computation.
+
+    Args:
+        computation: takes a value and an element of each array, and gives the values.
+        values: arrays of one shape.
+        inits: start values, scalars.
+        evaluator: runs the computation.
     """
     length = values[0].shape[-1]
     outer = values[0].shape[:-1]
@@ -215,7 +221,16 @@ def reduce_axes(
     element_types: Sequence[ElementType],
     evaluator: Evaluator,
 ) -> tuple[Array, ...]:
-    """Reduce some axes of each value, by NumPy where it can, else by the computation; rounded once."""
+    """Reduce some axes of each value, by NumPy where it can, else by the computation; rounded once.
+
+    Args:
+        computation: takes a value and an element of each array, and gives the values.
+        values: arrays of one shape.
+        inits: start values, scalars.
+        axes: that are reduced.
+        element_types: of the values.
+        evaluator: runs the computation.
+    """
     function = ufunc(computation, element_types[0]) if len(values) == 1 else None
     if function is not None:
         value = widen(values[0], element_types[0], precise=False)
@@ -247,6 +262,13 @@ def combine_at(
     """Combine updates into flat targets at flat places, in the order of the updates where places meet.
 
     `targets` are changed; they are the results.
+
+    Args:
+        computation: takes elements of the targets and of the updates, and gives the new ones.
+        targets: flat arrays, which are changed.
+        positions: in the targets, one for each update.
+        updates: as many elements for each target as there are positions.
+        evaluator: runs the computation.
     """
     if computation.root.opcode == "parameter" and len(targets) == 1 and computation.root.parameter_number == 1:
         targets[0][positions] = updates[0]
@@ -272,7 +294,16 @@ def scatter_flat(
     element_types: Sequence[ElementType],
     evaluator: Evaluator,
 ) -> tuple[Array, ...]:
-    """New flat arrays: the targets with updates combined in at flat places; sums and products are rounded once."""
+    """New flat arrays: the targets with updates combined in at flat places; sums and products are rounded once.
+
+    Args:
+        computation: takes elements of the targets and of the updates, and gives the new ones.
+        targets: flat arrays.
+        positions: in the targets, one for each update.
+        updates: as many elements for each target as there are positions.
+        element_types: of the targets.
+        evaluator: runs the computation.
+    """
     function = ufunc(computation, element_types[0]) if len(targets) == 1 else None
     if function is None:
         return combine_at(computation, [np.array(target) for target in targets], positions, updates, evaluator)

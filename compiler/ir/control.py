@@ -19,7 +19,13 @@ def predecessors(instruction: Instruction) -> tuple[Instruction, ...]:
 
 
 def stand_in(computation: Computation, old: Instruction, new: Instruction) -> None:
-    """Whoever waited for the old instruction waits for the new one, and for what the old one waited for."""
+    """Whoever waited for the old instruction waits for the new one, and for what the old one waited for.
+
+    Args:
+        computation: whose instructions may wait for the old one.
+        old: what is replaced.
+        new: what takes its place.
+    """
     waited = predecessors(old)
     for instruction in computation.instructions:
         if old in predecessors(instruction):

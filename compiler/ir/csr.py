@@ -33,7 +33,14 @@ def is_product(call: Instruction) -> bool:
 
 
 def product(elements: Array, starts: Array, columns: Array, right: Array) -> Array:
-    """The product, each row summed in the order of its elements."""
+    """The product, each row summed in the order of its elements.
+
+    Args:
+        elements: those that are not zero, row by row.
+        starts: for each row the number of its first element, and one number behind the last row.
+        columns: the column of each element.
+        right: an array whose first dimension is as long as rows of the matrix.
+    """
     rows = np.searchsorted(starts, np.arange(len(elements)), side="right") - 1
     inside = (rows >= 0) & (rows < len(starts) - 1)
     result = np.zeros((len(starts) - 1, *right.shape[1:]), elements.dtype)

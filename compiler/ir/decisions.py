@@ -62,7 +62,13 @@ class Written(Protocol):
 
 
 def went(back_end: str, kernels: Iterable[tuple[str, Iterable[str]]], functions: Iterable[Written]) -> None:
-    """Tell of kernels by their kinds and the names of their functions, and by the names of the blocks of these."""
+    """Tell of kernels by their kinds and the names of their functions, and by the names of the blocks of these.
+
+    Args:
+        back_end: its name.
+        kernels: the kind of each, and the names of its functions.
+        functions: those that were written.
+    """
     watched = _WATCHED.get()
     if watched is None:
         return

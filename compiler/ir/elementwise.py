@@ -76,7 +76,16 @@ def kinds(
     real: Function | None = None,
     complex_: Function | None = None,
 ) -> dict[Kind, Function]:
-    """The functions by kind; `integer` stands for both signed and unsigned."""
+    """The functions by kind; `integer` stands for both signed and unsigned.
+
+    Args:
+        pred: of truth values.
+        integer: of signed and unsigned integers alike.
+        signed: of signed integers, in place of `integer`.
+        unsigned: of unsigned integers, in place of `integer`.
+        real: of floats.
+        complex_: of complex numbers.
+    """
     given = {
         Kind.PRED: pred,
         Kind.SIGNED: signed or integer,

@@ -51,7 +51,16 @@ def substitute(matrix: Array, right: Array, *, lower: bool, unit: bool) -> Array
 def solve_triangular(
     matrix: Array, right: Array, *, left_side: bool, lower: bool, unit: bool, transpose: str = "N"
 ) -> Array:
-    """Solve op(a) x = b, or x op(a) = b; `transpose` is N, T or C as in LAPACK."""
+    """Solve op(a) x = b, or x op(a) = b; `transpose` is N, T or C as in LAPACK.
+
+    Args:
+        matrix: [..., n, n], of which one triangle is read.
+        right: b, [..., n, columns], or [..., rows, n].
+        left_side: whether it is op(a) x = b.
+        lower: whether the lower triangle is read.
+        unit: whether its diagonal is taken for ones.
+        transpose: what op is, as LAPACK has it: N, T or C.
+    """
     if transpose != "N":
         matrix, lower = np.swapaxes(matrix, -1, -2), not lower
         matrix = np.conj(matrix) if transpose == "C" else matrix

@@ -34,7 +34,13 @@ _GIVEN: dict[str, Meaning] = {}
 
 
 def give(target: str, function: Function | None, name: str = "") -> None:
-    """Let a function be the meaning of a target from now on; None takes it away."""
+    """Let a function be the meaning of a target from now on; None takes it away.
+
+    Args:
+        target: of custom calls.
+        function: takes and gives arrays; None for no meaning.
+        name: by which worker processes find it, `module:function`.
+    """
     if function is None:
         _GIVEN.pop(target, None)
         return

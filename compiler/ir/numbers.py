@@ -24,7 +24,13 @@ _C128 = np.dtype(np.complex128)
 
 
 def widen(value: Array, element_type: ElementType, *, precise: bool) -> Array:
-    """The same numbers in a type NumPy computes in; `precise` asks for f64 (c128) where a result will be rounded."""
+    """The same numbers in a type NumPy computes in; `precise` asks for f64 (c128) where a result will be rounded.
+
+    Args:
+        value: in NumPy's type for the element type.
+        element_type: of the numbers.
+        precise: whether a result will be rounded, so that f64 or c128 is asked for.
+    """
     kind = element_type.kind
     target: np.dtype[Any]
     if kind is Kind.FLOAT:
@@ -152,7 +158,13 @@ def total_order_key(value: Array, element_type: ElementType) -> Array:
 
 
 def ranking(value: Array, element_type: ElementType, *, descending: bool) -> Array:
-    """The stable order of the last axis by value; floats in total order, so NaN is the greatest."""
+    """The stable order of the last axis by value; floats in total order, so NaN is the greatest.
+
+    Args:
+        value: in NumPy's type for the element type.
+        element_type: of the numbers.
+        descending: whether the greatest comes first.
+    """
     key = total_order_key(value, element_type) if element_type.is_float else widen(value, element_type, precise=False)
     return np.argsort(~key if descending else key, axis=-1, kind="stable")
 

@@ -20,6 +20,12 @@ def outline(module: Module, members: Iterable[Instruction], roots: Sequence[Inst
 
     With several roots the fusion yields a tuple.  Uses are left as they are; `roots` may be members only.  The fusion
     waits for what members wait for, which must not need the roots.
+
+    Args:
+        module: gets the computation.
+        members: instructions of one computation, operands before those that use them.
+        roots: those of the members that are results.
+        kind: of the fusion, as `kLoop`.
     """
     chosen = dict.fromkeys(members)
     first = roots[0]

@@ -93,7 +93,13 @@ def wider_type(lhs: ArrayShape, rhs: ArrayShape) -> ElementType:
 
 
 def summable(value: Array, element_type: ElementType, result: ElementType) -> Array:
-    """A factor in the type that its products are summed in: integers as floats where the result is one."""
+    """A factor in the type that its products are summed in: integers as floats where the result is one.
+
+    Args:
+        value: a factor, in NumPy's type for its element type.
+        element_type: of the factor.
+        result: of the product.
+    """
     if element_type.kind is Kind.PRED or element_type.is_integer:
         return value.astype(np.float64 if result.is_float or result.is_complex else np.int64)
     return widen(value, element_type, precise=True)

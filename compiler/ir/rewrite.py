@@ -78,7 +78,13 @@ class Fuel:
         self.refusals.append(Refusal(rule, path_of(where), reason))
 
     def replace(self, rule: str, old: Instruction, new: Instruction) -> bool:
-        """Make all users of `old` use `new`, if there is fuel; `new` must already stand in the computation."""
+        """Make all users of `old` use `new`, if there is fuel; `new` must already stand in the computation.
+
+        Args:
+            rule: its name.
+            old: an instruction.
+            new: one of the same shape, that stands in the computation.
+        """
         if not self.spend(rule, old):
             return False
         old.replace_uses_with(new)

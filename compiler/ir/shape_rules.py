@@ -118,7 +118,14 @@ def distinct_dimensions(values: Sequence[int], rank: int, what: str) -> tuple[in
 def signature(
     instruction: Instruction, computation: Computation, arguments: Sequence[Shape], result: Shape | None = None
 ) -> Shape:
-    """Check that a computation takes these arguments (and gives that result); returns what it gives."""
+    """Check that a computation takes these arguments (and gives that result); returns what it gives.
+
+    Args:
+        instruction: the one that calls, for messages.
+        computation: what it calls.
+        arguments: the shapes that it is called with.
+        result: the shape that is wanted; None for any.
+    """
     parameters = computation.parameters
     where = f"{computation.name}, called by {instruction.opcode},"
     require(

@@ -25,7 +25,13 @@ def padded_size(size: int, padding: PaddingDimension) -> int:
 
 
 def pad(value: Array, filler: Any, padding: Sequence[PaddingDimension]) -> Array:
-    """Pad with a scalar; negative padding cuts off, after interior padding was done."""
+    """Pad with a scalar; negative padding cuts off, after interior padding was done.
+
+    Args:
+        value: an array.
+        filler: a scalar of its type.
+        padding: for each dimension, at either end and between elements.
+    """
     if all(p == PaddingDimension(0, 0) for p in padding):
         return value
     dims = [max(padded_size(n, p), 0) for n, p in zip(value.shape, padding, strict=True)]

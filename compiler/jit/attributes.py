@@ -31,7 +31,13 @@ def text_of(node: Node, name: str) -> str:
 
 
 def truth_of(node: Node, name: str, library: Library) -> bool | None:
-    """An attribute of a node, or else of the function that it calls; None if neither has it."""
+    """An attribute of a node, or else of the function that it calls; None if neither has it.
+
+    Args:
+        node: of a graph.
+        name: of the attribute.
+        library: functions by name.
+    """
     value = node.attributes.get(name)
     if not isinstance(value, bool) and node.op in library:
         value = library[node.op].attributes.get(name)

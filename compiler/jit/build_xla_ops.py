@@ -38,6 +38,11 @@ _HOST = "/job:localhost/replica:0/task:0/device:CPU:0"
 def build_xla_ops(graph: Graph, flags: Flags, options: Options) -> Graph:
     """The graph with ops that compile and run in place of the calls of clusters.
 
+    Args:
+        graph: whose clusters are calls of functions.
+        flags: those of TF_XLA_FLAGS.
+        options: the session's.
+
     Raises:
         InputError: a call states more constants and variables than it has inputs.
     """

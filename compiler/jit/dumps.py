@@ -25,6 +25,12 @@ VARIABLE = "TF_DUMP_GRAPH_PREFIX"
 def dump(name: str, graph: Graph, flags: Flags, options: Options) -> None:
     """Write a graph, if flags ask for it and a folder is given.
 
+    Args:
+        name: of the file, without its number.
+        graph: what is written.
+        flags: say whether it is.
+        options: the session's, which name the folder and count files.
+
     Raises:
         InputError: the file cannot be written.
         UnsupportedError: the library `protobuf` is not installed.

@@ -73,6 +73,11 @@ class Marking:
 def mark_for_compilation(graph: Graph, flags: Flags, options: Options) -> Marking:
     """Find clusters, and write their names to the nodes of the graph, which was verified.
 
+    Args:
+        graph: was verified; its nodes are changed.
+        flags: those of TF_XLA_FLAGS.
+        options: the session's.
+
     Raises:
         InputError: a flag names no op, a node names no device, or a loop makes no sense.
     """
@@ -83,7 +88,13 @@ def mark_for_compilation(graph: Graph, flags: Flags, options: Options) -> Markin
 
 
 def jit_level(graph: Graph, flags: Flags, options: Options) -> int:
-    """The level that holds for a graph: the flags' where they say one, else the session's."""
+    """The level that holds for a graph: the flags' where they say one, else the session's.
+
+    Args:
+        graph: whose devices say which flag holds.
+        flags: those of TF_XLA_FLAGS.
+        options: the session's.
+    """
     level = options.global_jit_level or OFF
     gpus = {device for node in graph.nodes if (device := device_of(node.device, options.default_device)).type == "GPU"}
     return (flags.auto_jit_single_gpu if len(gpus) == 1 else flags.auto_jit) or level

@@ -27,7 +27,13 @@ _ON_HOST = BY_NAME["int32"]
 
 
 def partially_decluster(graph: Graph, flags: Flags, options: Options) -> None:
-    """Take nodes out of the clusters of a graph, or copy them."""
+    """Take nodes out of the clusters of a graph, or copy them.
+
+    Args:
+        graph: whose nodes have the names of their clusters, and are changed.
+        flags: those of TF_XLA_FLAGS.
+        options: the session's.
+    """
     _copy_for_hosts(graph, options)
     _take_out_constants(graph, flags, options)
     _take_out_shapes(graph)

@@ -40,6 +40,11 @@ class Optimized:
 def cluster(graph: Graph, flags: Flags = DEFAULTS, options: Options | None = None) -> tuple[Graph, Marking]:
     """The graph with the names of clusters on its nodes, as the attribute `_XlaCluster`; the graph itself stays.
 
+    Args:
+        graph: stays as it is.
+        flags: those of TF_XLA_FLAGS.
+        options: the session's.
+
     Raises:
         VerifyError: the graph breaks rules.
         InputError: a flag names no op, a node no device, or a loop makes no sense.
@@ -62,7 +67,13 @@ def cluster(graph: Graph, flags: Flags = DEFAULTS, options: Options | None = Non
 
 
 def optimize(graph: Graph, flags: Flags = DEFAULTS, options: Options | None = None) -> Optimized:
-    """The graph with its clusters compiled and run by ops, as a session runs it; raises as `cluster` does."""
+    """The graph with its clusters compiled and run by ops, as a session runs it; raises as `cluster` does.
+
+    Args:
+        graph: stays as it is.
+        flags: those of TF_XLA_FLAGS.
+        options: the session's.
+    """
     options = options or Options()
     marked, marking = cluster(graph, flags, options)
     dump("encapsulate_subgraphs_before", marked, flags, options)

@@ -93,7 +93,13 @@ class Predicates:
         return self._one(Kind.SYMBOL, (), name, is_value=is_value)
 
     def loop(self, start: Predicate, step: Predicate, frames: Sequence[str]) -> Predicate:
-        """What is alive first when `start` is, and then as often as `step` holds, in a frame inside others."""
+        """What is alive first when `start` is, and then as often as `step` holds, in a frame inside others.
+
+        Args:
+            start: when the loop is entered.
+            step: when it goes on.
+            frames: the loops that it is in, the outermost first, and its own.
+        """
         return self._one(Kind.LOOP, (start, step), ";".join(frames))
 
     def no(self, operand: Predicate) -> Predicate:

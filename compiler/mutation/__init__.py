@@ -54,6 +54,12 @@ def mutate(
     """A copy of a module with so many changes, fewer where nothing more can be changed, and what was done.
 
     `among` limits the kinds.  The module must be valid; the copy is.
+
+    Args:
+        module: is valid, and stays as it is.
+        choices: the source of chance.
+        count: changes.
+        among: their kinds, keys of `MUTATIONS`; all if there are none.
     """
     names = among or tuple(MUTATIONS)
     result = module.clone()

@@ -49,7 +49,13 @@ class Site:
         return bare(self.instruction)
 
     def build(self, opcode: str, operands: Sequence[Instruction] = (), **given: Any) -> Instruction:
-        """Append an instruction beside it."""
+        """Append an instruction beside it.
+
+        Args:
+            opcode: HLO's.
+            operands: in order.
+            given: attributes, or a shape where it does not follow.
+        """
         return build(self.computation, opcode, operands, **given)
 
     def scalar(self, value: Any, element_type: ElementType | None = None) -> Instruction:
@@ -94,7 +100,13 @@ def scalar(computation: Computation, value: Any, element_type: ElementType) -> I
 
 
 def filled(computation: Computation, value: Any, shape: ArrayShape) -> Instruction:
-    """Append an array that holds one value everywhere."""
+    """Append an array that holds one value everywhere.
+
+    Args:
+        computation: where instructions are added.
+        value: a number.
+        shape: of the array.
+    """
     single = scalar(computation, value, shape.element_type)
     return build(computation, "broadcast", [single], shape=shape, dimensions=()) if shape.rank else single
 

@@ -53,7 +53,10 @@ def begun(instruction: Instruction) -> TupleShape | None:
 
 
 def check_shapes(instruction: Instruction, found: Sequence[tuple[int, ...] | None], by: str = "this compiler") -> None:
-    """Refuse results that groups of another number of devices have, by their sizes on a device; None is not known."""
+    """Refuse results of an `instruction` whose sizes on a device groups of another number of devices have.
+
+    The sizes are what is `found`, None where it is not known; messages say that `by` refuses.
+    """
     pair = begun(instruction)
     wanted = leaves(pair.elements[1] if pair else instruction.shape)
     for shape, dims in zip(wanted, found, strict=True):

@@ -123,7 +123,13 @@ class Indexing:
         return [d for d in range(rank) if d not in self.collapsed and d not in self.batching]
 
     def starts(self, indices: Array, rank: int, sizes: Sequence[int]) -> list[Array]:
-        """Start indices for each dimension of the indexed array, shaped to broadcast as batch dims, window dims."""
+        """Start indices for each dimension of the indexed array, shaped to broadcast as batch dims, window dims.
+
+        Args:
+            indices: the operand that holds start indices.
+            rank: of the indexed array.
+            sizes: of a window, along each of its dimensions.
+        """
         if self.vector == indices.ndim:
             indices = indices[..., None]
         vectors = np.moveaxis(_indices(indices), self.vector, -1)

@@ -26,6 +26,12 @@ Array = NDArray[Any]
 def hlo_snapshot(module: Module, inputs: Sequence[Any], results: Sequence[Any], platform: str) -> bytes:
     """The bytes of an `HloSnapshot`; inputs and results are arrays, the leaves of tuples in order.
 
+    Args:
+        module: what ran.
+        inputs: arrays, the leaves of tuples in order.
+        results: the same.
+        platform: the name of what it ran on.
+
     Raises:
         UnsupportedError: something of the module has no field, or it is too long.
     """
@@ -40,6 +46,11 @@ def hlo_snapshot(module: Module, inputs: Sequence[Any], results: Sequence[Any], 
 
 def unoptimized_snapshot(module: Module, inputs: Sequence[Any], devices: int) -> bytes:
     """The bytes of an `HloUnoptimizedSnapshot`; the inputs are those of device 0, then those of device 1, and so on.
+
+    Args:
+        module: what is to run.
+        inputs: arrays of device 0, then of device 1, and so on.
+        devices: how many there are.
 
     Raises:
         UnsupportedError: something of the module has no field, or it is too long.

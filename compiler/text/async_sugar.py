@@ -20,7 +20,14 @@ _OF_BOTH = frozenset({"metadata", "origin", "backend_config", "frontend_attribut
 def wrap(
     opcode: str, operands: Sequence[Instruction], result: Shape, attributes: Attributes
 ) -> tuple[Computation, Attributes]:
-    """The computation of one instruction, and the attributes of the async-start that calls it."""
+    """The computation of one instruction, and the attributes of the async-start that calls it.
+
+    Args:
+        opcode: of the op that is begun, without `-start`.
+        operands: of the start.
+        result: the op's shape.
+        attributes: as they are written, of both.
+    """
     outer = SIGNATURES["async-start"].allowed - {"calls"}
     inner = {name: value for name, value in attributes.items() if name not in outer or name in _OF_BOTH}
     computation = Computation("async_wrapped")
@@ -35,7 +42,13 @@ def wrap(
 
 
 def rewrap(opcode: str, operands: Sequence[Instruction], shape: Shape) -> None:
-    """Give the wrapped op the operands that an async-update adds, and the result that it or the async-done states."""
+    """Give the wrapped op the operands that an async-update adds, and the result that it or the async-done states.
+
+    Args:
+        opcode: `async-update` or `async-done`.
+        operands: of it.
+        shape: as it is stated.
+    """
     start = start_of(operands[0])
     if start is None:
         return

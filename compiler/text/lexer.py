@@ -75,7 +75,13 @@ class Scanner:
             self.fail("this character is no text: half of a surrogate pair", error.start, error.end)
 
     def fail(self, message: str, start: int | None = None, end: int | None = None) -> NoReturn:
-        """Raise a ParseError at `start` (by default at the next word)."""
+        """Raise a ParseError at `start` (by default at the next word).
+
+        Args:
+            message: what is wrong.
+            start: where it begins, by default at the next word.
+            end: the place behind it, by default behind what is there.
+        """
         if start is None:
             start = self.skip()
         if end is None:
@@ -94,7 +100,14 @@ class Scanner:
         self.fail(f"expected {what}, not {shown[0]!r}")
 
     def unknown(self, what: str, word: str, known: Iterable[str], start: int | None = None) -> NoReturn:
-        """Raise a ParseError for a word outside a fixed set, naming the nearest ones."""
+        """Raise a ParseError for a word outside a fixed set, naming the nearest ones.
+
+        Args:
+            what: the sort of word.
+            word: what stands there.
+            known: what may stand there.
+            start: of the word, by default so far before the scanner.
+        """
         known = list(known)
         hint = did_you_mean(word, known)
         if not hint and 0 < len(known) <= 30:
@@ -263,6 +276,11 @@ def closing_brace(text: str, start: int, tokens: re.Pattern[str] = _BRACE) -> in
     """The place behind the `}` that closes the `{` at `start`, -1 if there is none.
 
     `tokens` matches braces and what may hold braces that do not count: strings, unless told otherwise.
+
+    Args:
+        text: any.
+        start: the place of a `{`.
+        tokens: matches braces, and what may hold braces that do not count.
     """
     depth = 0
     for found in tokens.finditer(text, start):

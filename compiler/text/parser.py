@@ -39,6 +39,11 @@ def parse(source: str | bytes, *, filename: str = "<string>", shapes: Shapes | N
     What is no HLO text is made that first, as `compiler.frontends` says: StableHLO and MHLO, files of `jax.export`,
     protocol buffers.  `shapes` are the sizes of the inputs, for a program that leaves some open.
 
+    Args:
+        source: text, or bytes in any form.
+        filename: for messages.
+        shapes: of the inputs, for a program that leaves some open.
+
     Raises:
         ParseError: the text is not HLO; the error points to the place.
         InputError: a program in another form cannot be converted.

@@ -20,7 +20,13 @@ _PASSED_ON = having(Trait.MOVES) - {"bitcast-convert"} | {"copy", "negate"}
 
 
 def infinite_product(value: Instruction, found: Wide, context: Context) -> Array:
-    """Where a value that is added to something is infinite and a product."""
+    """Where a value that is added to something is infinite and a product.
+
+    Args:
+        value: an operand of an addition.
+        found: what it is.
+        context: what is known of the program.
+    """
     factors = value
     while factors.opcode in _PASSED_ON:
         factors = factors.operands[0]

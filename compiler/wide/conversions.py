@@ -26,7 +26,13 @@ _COUNTED = 2.0**53
 
 
 def convert(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
-    """The rule."""
+    """The value of a conversion, rounded as the result's type, with the operand's error.
+
+    Args:
+        instruction: the conversion.
+        operands: one.
+        context: what is known of the program.
+    """
     (operand,) = operands
     source, target = context.own(instruction.operands[0]), context.own(instruction)
     value = np.asarray(context.evaluate(instruction, [operand.value]))

@@ -309,7 +309,13 @@ def _is_finite(instruction: Instruction, operands: Sequence[Wide], context: Cont
 
 
 def own_bits(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
-    """Ops on the bits of the own type: known where the operands are exact."""
+    """Ops on the bits of the own type: known where the operands are exact.
+
+    Args:
+        instruction: an op on bits.
+        operands: with their errors.
+        context: what is known of the program.
+    """
     original = context.originals[instruction]
     types = [source.array.element_type for source in original.operands]
     arrays = [

@@ -150,6 +150,12 @@ def settle(value: Array, error: Array, element_type: ElementType, *, reach: Arra
     """Values as their own type may hold them: what surely overflows has, what may overflow is unknown.
 
     `reach` bounds the magnitude of what was computed on the way.
+
+    Args:
+        value: in f64 or c128.
+        error: a bound for each element.
+        element_type: the program's.
+        reach: the largest magnitude that was computed on the way.
     """
     largest, unit = limits(element_type).largest, limits(element_type).unit
     magnitude = np.maximum(np.abs(value.real), np.abs(value.imag)) if value.dtype.kind == "c" else np.abs(value)
@@ -173,7 +179,15 @@ def settle(value: Array, error: Array, element_type: ElementType, *, reach: Arra
 def rounded(
     value: Array, error: Array, element_type: ElementType, *, roundings: float = 1.0, reach: Array | None = None
 ) -> Wide:
-    """Values after rounding to their own type, so many times its unit of `reach`, or of their own magnitude."""
+    """Values after rounding to their own type, so many times its unit of `reach`, or of their own magnitude.
+
+    Args:
+        value: in f64 or c128.
+        error: a bound for each element, before rounding.
+        element_type: the program's.
+        roundings: how many there were.
+        reach: the magnitude that was rounded, the value's own if it is not given.
+    """
     bound = limits(element_type)
     magnitude = size(value) + np.where(np.isfinite(error), error, 0.0)
     # Each part of a complex number is a sum of two terms, either of which may be taken for zero.

@@ -72,7 +72,14 @@ def _unpacked(value: Any) -> Any:
 
 
 def paired(instruction: Instruction, operands: Sequence[Wide], numbers: Sequence[int], context: Context) -> Any:
-    """An instruction whose operands at some places are combined by its computation; the others carry no error."""
+    """An instruction whose operands at some places are combined by its computation; the others carry no error.
+
+    Args:
+        instruction: a reduction, a scatter, or the like.
+        operands: with their errors.
+        numbers: of the operands that are combined.
+        context: what is known of the program.
+    """
     given = [_packed(o) if number in numbers else o.value for number, o in enumerate(operands)]
     meaning = OPS[instruction.opcode].evaluate
     assert meaning is not None, f"{instruction.opcode} has a meaning"

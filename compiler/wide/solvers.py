@@ -74,7 +74,15 @@ def _triangular_solve(instruction: Instruction, operands: Sequence[Wide], contex
 
 
 def triangular(matrix: Wide, right: Wide, value: Array, own: ElementType, triangle: Triangle) -> Wide:
-    """Componentwise: the residual of any substitution, carried through the comparison matrix (Higham, theorem 8.5)."""
+    """Componentwise: the residual of any substitution, carried through the comparison matrix (Higham, theorem 8.5).
+
+    Args:
+        matrix: [..., n, n].
+        right: the right sides.
+        value: the solution.
+        own: the type that it was to be computed in.
+        triangle: which one is read, and how.
+    """
     order = matrix.value.shape[-1]
     given = (np.tril if triangle.lower else np.triu)(np.ones((order, order)))
     magnitude, error = size(matrix.value) * given, np.where(given > 0, matrix.error, 0.0)

@@ -338,6 +338,11 @@ def may_leave(value: Array, reach: Array, own: ElementType) -> Array:
     """Where sums of parts of the terms may leave the range of the type, one way or both, with another result.
 
     `reach` is the sum of the magnitudes of the finite terms.
+
+    Args:
+        value: of the sums.
+        reach: sums of the magnitudes of the finite terms.
+        own: the type that they were to be computed in.
     """
     largest = limits(own).largest
     if value.dtype.kind == "c":

@@ -101,6 +101,12 @@ def arguments(caller: Instruction, computation: Computation, number: int, path: 
     """What a caller gives for a parameter of a computation that it calls, and what it has made of that by then.
 
     Combiners and comparators are left out: they see scalars, of which nothing is looked up.
+
+    Args:
+        caller: an instruction that calls.
+        computation: what it calls.
+        number: of the parameter.
+        path: of indices into tuples, to what is meant.
     """
     opcode, operands = caller.opcode, caller.operands
     if opcode == "while":

@@ -32,6 +32,11 @@ def engines_option(default: Sequence[str] = (), note: str = "") -> Callable[[Cal
 def engines_of(given: Iterable[str], normal: Callable[[str], str], option: str = "--engines") -> tuple[str, ...]:
     """The specs of a list as `normal` writes them.
 
+    Args:
+        given: the option's values, each a list.
+        normal: writes a spec in its usual form, and refuses bad ones.
+        option: its name, for messages.
+
     Raises:
         BenchError: there is none, or one is not known, or one is given twice.
         Undecidable: `normal` says that one is not installed.

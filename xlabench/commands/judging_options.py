@@ -40,7 +40,13 @@ def require_nothing_given(path: Path, options: Mapping[str, Any]) -> None:
 
 
 def number(_context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
-    """Refuse NaN, which no comparison of a range does, and infinity, which would mean no bound at all."""
+    """Refuse NaN, which no comparison of a range does, and infinity, which would mean no bound at all.
+
+    Args:
+        _context: of the command.
+        parameter: the option.
+        value: what was given.
+    """
     if value is not None and not math.isfinite(value):
         raise click.BadParameter(f"{value} is no bound; give a number", param=parameter)
     return value

@@ -146,7 +146,13 @@ def default_engines() -> tuple[str, ...]:
 
 
 def timed_of(engines: Sequence[str], asked: Sequence[str] | None, also: Sequence[str]) -> tuple[str, ...]:
-    """The baseline, the candidate and what else is timed; the peer is the baseline where nobody asked for another."""
+    """The baseline, the candidate and what else is timed; the peer is the baseline where nobody asked for another.
+
+    Args:
+        engines: those of the night.
+        asked: baseline and candidate, None where nobody asked.
+        also: what else is timed.
+    """
     pair = tuple(map(_spec, asked or ())) or _DEFAULT.timed
     others = list(engines_of(also, _spec, "--also-timed") if also else ())
     if not asked and _PEER in engines:

@@ -341,7 +341,7 @@ class _Search(Search):
 
 
 def nearest(good: int, bad: int, is_bad: Callable[[int], bool]) -> tuple[int, int]:
-    """Neighbours between a good and a bad number, the first of them good, the second bad."""
+    """Neighbours between a `good` and a `bad` number, of which the first is good and the second bad, by `is_bad`."""
     while bad - good > 1:
         middle = (good + bad) // 2
         good, bad = (good, middle) if is_bad(middle) else (middle, bad)

@@ -59,6 +59,12 @@ def guilty(prober: Prober, kernel: Case, wanted: Judgement, on_verdict: Callable
     """The opcodes that a wrong kernel cannot do without; `any elementwise`, `any reduce`... where none is to blame.
 
     `on_verdict` is told what stood in the kernel's place, and the verdict on that.
+
+    Args:
+        prober: asks the engine.
+        kernel: a program of one kernel, and its inputs.
+        wanted: the judgement on it.
+        on_verdict: is told what stood in the kernel's place, and the verdict on that.
     """
 
     def fails_alike(case: Case, witness: str = "") -> bool:

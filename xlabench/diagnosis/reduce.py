@@ -78,6 +78,14 @@ def reduce(
     """Make a bad case smaller for as long as it stays bad; `focus` are places to look near first.
 
     Several predicates must all say the same; each is asked by one thread only.
+
+    Args:
+        case: what is bad.
+        is_bad: says whether a case is, or several that say the same.
+        record: gives the values at all places of a case.
+        max_probes: questions, at most.
+        focus: instructions near which is looked first.
+        watcher: is told of progress.
     """
     first, *helpers = is_bad if isinstance(is_bad, Sequence) else [is_bad]
     with _Answers(first, helpers) as answers:

@@ -186,7 +186,16 @@ def shrink(
     max_probes: int,
     watcher: Watcher = NOBODY,
 ) -> Shrunk:
-    """Reduce a case for as long as it fails alike for the same reason, or where nobody is blamed, with the verdict."""
+    """Reduce a case for as long as it fails alike for the same reason, or where nobody is blamed, with the verdict.
+
+    Args:
+        probers: ask the engine, at the same time.
+        case: what fails.
+        judgement: on the case.
+        found: who is to blame, None where nobody is.
+        max_probes: questions, at most.
+        watcher: is told of progress.
+    """
     prober = probers[0]
 
     def is_bad(prober: Prober, candidate: Case) -> bool:

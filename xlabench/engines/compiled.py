@@ -33,7 +33,13 @@ class CompiledEngine:
         return compiler.compile(module_or_text, backend=self.backend, options=self.options)
 
     def trace(self, text: str, entering: Callable[[str], None], *, withhold_required: bool = False) -> compiler.Trace:
-        """What the passes make of a program before the back end sees it; `entering` hears each one's name first."""
+        """What the passes make of a program before the back end sees it; `entering` hears each one's name first.
+
+        Args:
+            text: of the program.
+            entering: hears the name of each pass before it runs.
+            withhold_required: whether fuel limits required rewrites too.
+        """
         module = compiler.parse(text)
         return compiler.trace(module, self.options, entering=entering, withhold_required=withhold_required)
 
@@ -47,6 +53,12 @@ def create_compiled(spec: str, backend: str, options: Mapping[str, Any], dump_to
     What a dump shows, and in which forms, is asked of XLA_FLAGS, and whether compiled programs are kept, of
     XLABENCH_CACHE; nothing else is, since all that changes code stands in the spec.  The back end is loaded here: that
     is no part of compiling.
+
+    Args:
+        spec: the engine's, as it is written.
+        backend: the compiler's name for the back end.
+        options: fields of `CompileOptions`.
+        dump_to: the folder for dumps, "" for none.
     """
     compiler.load(backend)
     heard = {name: value for name, value in os.environ.items() if dump_to or name != "XLA_FLAGS"}

@@ -20,5 +20,11 @@ DEVICES: tuple[str, ...] = ()
 
 
 def create(spec: str, options: Mapping[str, Any], *, dump_to: str) -> CompiledEngine:
-    """The CPU back end with these options."""
+    """The CPU back end with these options.
+
+    Args:
+        spec: the engine's, as it is written.
+        options: fields of `CompileOptions`.
+        dump_to: the folder for dumps, "" for none.
+    """
     return create_compiled(spec, "cpu", options, dump_to)

@@ -15,5 +15,11 @@ DEVICES: tuple[str, ...] = ("sim", "ptxas")
 
 
 def create(spec: str, options: Mapping[str, Any], *, dump_to: str) -> CompiledEngine:
-    """The NVPTX back end with these options."""
+    """The NVPTX back end with these options.
+
+    Args:
+        spec: the engine's, as it is written.
+        options: fields of `CompileOptions`.
+        dump_to: the folder for dumps, "" for none.
+    """
     return create_compiled(spec, "nvptx", options, dump_to)

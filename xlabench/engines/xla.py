@@ -128,7 +128,13 @@ class XlaEngine:
 
 
 def create(spec: str, options: Mapping[str, Any], *, dump_to: str) -> XlaEngine:
-    """XLA with these options."""
+    """XLA with these options.
+
+    Args:
+        spec: the engine's, as it is written.
+        options: `fusion` and `opt`, as XLA's flags for them.
+        dump_to: the folder for dumps, "" for none.
+    """
     return XlaEngine(spec, options.get("fusion", True), options.get("opt"), dump_to)
 
 

@@ -80,7 +80,14 @@ class Baseline:
         return found
 
     def is_met(self, case: Case, kind: str, subject: Engine, actual: Sequence[Array]) -> bool:
-        """Whether results are those of the original on the same engine, bit for bit."""
+        """Whether results are those of the original on the same engine, bit for bit.
+
+        Args:
+            case: one that was made by changes to an original.
+            kind: of the inputs.
+            subject: the engine.
+            actual: its results.
+        """
         if case.original is None:
             return False
         known = self._of(case)

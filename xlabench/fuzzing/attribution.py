@@ -20,6 +20,12 @@ def attribute_crash(
 
     With the checks on that engines have, who does so is told at once: another engine on the same case, or where that
     ends no process alone, one on a case before.  `again` runs cases in a new process, up to the first that ends it.
+
+    Args:
+        ended: what the process was doing.
+        engines: that were asked.
+        cases: numbers of those that ran in it.
+        again: runs cases on engines in a new process, up to the first that ends it.
     """
     closer = [checked(spec) for spec in engines]
     if ended.verdict != "crash" or closer == list(engines):

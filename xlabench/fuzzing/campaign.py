@@ -140,7 +140,7 @@ class Source(Protocol):
         """What a worker draws by: `drawer`, a function as `module:function`, and what that takes."""
 
     def narrowed(self, config: Config, support: Any, unreduced: CaseFailure) -> CaseFailure:
-        """A finding with less of what is known not to matter, before it is reduced."""
+        """A finding, yet `unreduced`, with less of what is known, by `config` and `support`, not to matter."""
 
     def coverage(self, progress: Progress, support: Any) -> dict[str, Any]:
         """What was reached of what can be."""

@@ -59,7 +59,13 @@ def graft(rng: Rng) -> Module | None:
 
 
 def cut(module: Module, last: Instruction, rng: Rng) -> Module | None:
-    """An instruction of the entry computation with a few of those before it, on small arrays."""
+    """An instruction of the entry computation with a few of those before it, on small arrays.
+
+    Args:
+        module: a program.
+        last: the instruction whose value is kept.
+        rng: what is drawn by.
+    """
     given = _given(last, int(rng.integers(_LEAST, _MOST, endpoint=True)))
     if not all(_is_array(instruction) for instruction in given):
         return None

@@ -80,7 +80,13 @@ class Mutated:
         return {"drawer": "xlabench.fuzzing.corpus:drawer", "entries": entries, "seed": config.seed, "most": self.most}
 
     def narrowed(self, config: Config, support: Any, failure: CaseFailure) -> CaseFailure:
-        """The finding with the fewest changes that still show it."""
+        """The finding with the fewest changes that still show it.
+
+        Args:
+            config: what the campaign runs.
+            support: what is known beforehand.
+            failure: the finding.
+        """
         mutants = corpus.mutants(self.drawing(config, support))
         whole = mutants(failure.number)
         policy = EXACTLY if failure.is_about_reference else TolerancePolicy()

@@ -52,6 +52,12 @@ class OwnFailure:
 def attempt(work: Callable[[], Result], number: int, step: str, module_text: str = "") -> Result | OwnFailure:
     """What a step of one case gives, or how it failed.
 
+    Args:
+        work: the step.
+        number: of the case.
+        step: its name, for the finding.
+        module_text: of the case, if it is known.
+
     Raises:
         RecordsLost: there is nowhere to keep what is found out.
     """
@@ -89,6 +95,11 @@ def is_full(error: BaseException | None) -> bool:
 
 def write(folder: Path, failure: OwnFailure, drawing: Mapping[str, Any]) -> None:
     """Keep a failure in a folder of its own, with the arguments that its program is drawn by.
+
+    Args:
+        folder: of the finding.
+        failure: of our own.
+        drawing: arguments by which its program is drawn.
 
     Raises:
         RecordsLost: the folder cannot be written.

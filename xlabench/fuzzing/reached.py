@@ -153,6 +153,11 @@ class Keeper:
         """Keep a program if it comes to something new, or the smallest part of it that does.
 
         `reaches` says what a program comes to, an empty set where it cannot be compiled.
+
+        Args:
+            module: a program.
+            reached: what it comes to.
+            reaches: says what a program comes to, an empty set where it cannot be compiled.
         """
         new = reached - self._known
         if not new:
@@ -168,7 +173,13 @@ class Keeper:
 
 
 def cut_down(module: Module, wanted: Iterable[str], reaches: Callable[[Module], set[str]]) -> Module:
-    """The smallest of a program and the parts of it that one of its results takes, by which all that is wanted is."""
+    """The smallest of a program and the parts of it that one of its results takes, by which all that is wanted is.
+
+    Args:
+        module: a program.
+        wanted: what a part must come to.
+        reaches: says what a program comes to.
+    """
     root, asked = module.entry.root, set(wanted)
     if root.opcode != "tuple":
         return module

@@ -93,6 +93,12 @@ def told(
     """What at most `MOST_ASKED` instructions of a module tell; those at the `first` places are asked before others.
 
     Programs for several devices are left out: the reference runs them as others that are made of them.
+
+    Args:
+        module: a program.
+        calls: inputs, of each call.
+        rng: what is drawn by.
+        first: places of instructions that are asked before others.
     """
     if compiler.device_count(module) > 1:
         return []

@@ -35,7 +35,14 @@ _WIDENED = 4.0
 
 
 def tame(rng: Generator, dims: Dims, dtype: DType, limit: int | None = None) -> Array:
-    """Small numbers, many of them such that sums and products are exact; indices lie inside."""
+    """Small numbers, many of them such that sums and products are exact; indices lie inside.
+
+    Args:
+        rng: what is drawn by.
+        dims: of the array.
+        dtype: of its elements.
+        limit: of what are indices, the least that lies outside.
+    """
     if dtype.kind == "b":
         return np.asarray(rng.random(dims) < 0.5)
     one_sign = int(rng.choice([-1, 1])) if rng.integers(100) < _ONE_SIGN_PERCENT else 0
@@ -65,7 +72,14 @@ _FLOATS: tuple[Callable[[Generator, Dims], Any], ...] = (
 
 
 def special(rng: Generator, dims: Dims, dtype: DType, limit: int | None = None) -> Array:
-    """Tame values, some of them replaced by zeros with signs, infinities, NaN, denormals and the ends of the type."""
+    """Tame values, some of them replaced by zeros with signs, infinities, NaN, denormals and the ends of the type.
+
+    Args:
+        rng: what is drawn by.
+        dims: of the array.
+        dtype: of its elements.
+        limit: of what are indices, the least that lies outside.
+    """
     return _sprinkled(rng, tame(rng, dims, dtype, limit), _specials(dtype))
 
 
@@ -250,7 +264,14 @@ KINDS: Mapping[str, Draw] = {
 
 
 def make_inputs(module: Any, rng: Generator, kind: str = "tame", *, mixed: bool = False) -> list[Array]:
-    """Inputs of a kind for the parameters of a program, which are arrays; `mixed` leaves some of them tame."""
+    """Inputs of a kind for the parameters of a program, which are arrays; `mixed` leaves some of them tame.
+
+    Args:
+        module: a program.
+        rng: what is drawn by.
+        kind: of the values, a key of `KINDS`.
+        mixed: whether some inputs stay tame.
+    """
     limits, unchecked = index_limits(module), unchecked_indices(module)
     made = []
     for parameter in module.entry.parameters * compiler.times_given(module):
@@ -263,7 +284,13 @@ def make_inputs(module: Any, rng: Generator, kind: str = "tame", *, mixed: bool 
 
 
 def several(module: Any, rng: Generator, count: int) -> dict[str, list[Array]]:
-    """Inputs of so many kinds, other than tame ones, by their names; of none where a program takes no inputs."""
+    """Inputs of so many kinds, other than tame ones, by their names; of none where a program takes no inputs.
+
+    Args:
+        module: a program.
+        rng: what is drawn by.
+        count: kinds.
+    """
     if not module.entry.parameters:
         return {}
     kinds = [kind for kind in KINDS if kind != "tame"]

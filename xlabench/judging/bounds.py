@@ -61,7 +61,13 @@ class Basis:
 
 
 def basis_of(module: Any, inputs: Sequence[Array], expected: Sequence[Array]) -> Basis:
-    """The bounds of a program's results, which the reference gave as `expected`."""
+    """The bounds of a program's results, which the reference gave as `expected`.
+
+    Args:
+        module: the program.
+        inputs: of the call.
+        expected: the reference's results.
+    """
     basis = _basis(module, inputs, expected)
     return basis if basis.bounds is not None else Basis(None, basis.reason, rounds(module))
 
@@ -91,7 +97,14 @@ def checked(bounds: Sequence[Bounds], expected: Sequence[Array]) -> Basis:
 
 
 def with_residuals(basis: Basis, module: Any, inputs: Sequence[Array], expected: Sequence[Array]) -> Basis:
-    """The basis with what else decides results; none where the reference's own do not satisfy it."""
+    """The basis with what else decides results; none where the reference's own do not satisfy it.
+
+    Args:
+        basis: bounds of the results.
+        module: the program.
+        inputs: of the call.
+        expected: the reference's results.
+    """
     if basis.bounds is None:
         return basis
     residuals = residuals_of(module, inputs, expected)

@@ -187,7 +187,14 @@ def tolerated(expected: Array, policy: TolerancePolicy) -> Bounds:
 
 
 def elements_beyond(expected: Array, actual: Array, policy: TolerancePolicy, bounds: Bounds | None) -> Mask:
-    """Which elements of a result are wrong by its bounds, or where there are none, by the policy; none is granted."""
+    """Which elements of a result are wrong by its bounds, or where there are none, by the policy; none is granted.
+
+    Args:
+        expected: the reference's result.
+        actual: the engine's.
+        policy: holds where there are no bounds.
+        bounds: of the result.
+    """
     with np.errstate(all="ignore"):
         if bounds is not None:
             return ~bounds.allows(actual) & ~bitwise_equal(expected, actual)

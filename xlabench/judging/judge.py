@@ -137,7 +137,14 @@ def judge(
 
 
 def judged(expected: Sequence[Array], actual: Sequence[Array], standard: Standard, reference: Reference) -> Judgement:
-    """Judge an engine's results by the reference's, and by what that says where it is asked for more."""
+    """Judge an engine's results by the reference's, and by what that says where it is asked for more.
+
+    Args:
+        expected: the reference's results.
+        actual: the engine's.
+        standard: what they are held to.
+        reference: is asked for bounds, and for other runs.
+    """
     comparison = compare(expected, actual, policy=standard.policy)
     if standard.by_bounds and comparison.is_open_to_bounds:
         basis = _under(standard.liberties, reference.basis(expected))
@@ -184,7 +191,13 @@ def _granted(comparison: Comparison) -> tuple[int, ...]:
 
 
 def described(comparison: Comparison, expected: Sequence[Array], actual: Sequence[Array]) -> str:
-    """What a comparison says, and of wrong results their kind: of elements beyond their bounds, where there are any."""
+    """What a comparison says, and of wrong results their kind: of elements beyond their bounds, where there are any.
+
+    Args:
+        comparison: of all results.
+        expected: the reference's results.
+        actual: the engine's.
+    """
     bounds = comparison.basis.bounds
     if comparison.agreement is Agreement.WRONG and bounds is not None:
         beside = zip(bounds, expected, actual, strict=True)

@@ -55,11 +55,23 @@ class Call:
         return np.asarray(share * (self.eps * np.asarray(size) + self.least))
 
     def off(self, difference: Array, size: Array | float, slack: Array | float = 0.0) -> float:
-        """How many times as far as allowed a matrix is off, all of it together."""
+        """How many times as far as allowed a matrix is off, all of it together.
+
+        Args:
+            difference: a matrix that should be zero.
+            size: of what it was computed from.
+            slack: what it may be off besides.
+        """
         return ratio(norm(difference), self.allowed(size) + slack)
 
     def columns_off(self, difference: Array, columns: Array, errors: Array) -> float:
-        """The same of each column, held to its own length: reflections from the left keep columns apart."""
+        """How many times as far as allowed the columns of a matrix are off, each held to its own length.
+
+        Args:
+            difference: a matrix that should be zero.
+            columns: what it was computed from.
+            errors: of these.
+        """
         return ratio(lengths(difference), self.allowed(lengths(columns)) + lengths(errors))
 
     def unitary(self, matrix: Array) -> float:

@@ -32,7 +32,14 @@ _SHARE = 0.5
 
 
 def runs(module: Any, inputs: Sequence[Array], liberties: Collection[str], count: int) -> Iterator[list[Array]]:
-    """The results of so many runs of the reference, in each of which other instructions are taken liberties with."""
+    """The results of so many runs of the reference, in each of which other instructions are taken liberties with.
+
+    Args:
+        module: the program.
+        inputs: of the call.
+        liberties: names of what is taken.
+        count: runs.
+    """
     for run in range(count):
         around = _Liberal(liberties, np.random.default_rng(run), 1.0 if run == 0 else _SHARE)
         yield compiler.interpret(module, *inputs, around=around)

@@ -49,7 +49,13 @@ def is_open(instruction: Instruction) -> bool:
 
 
 def in_another_order(instruction: Instruction, evaluate: Evaluate, rng: np.random.Generator) -> Evaluate:
-    """The meaning of a reduction by a tree that is drawn; of other instructions, their own."""
+    """The meaning of a reduction by a tree that is drawn; of other instructions, their own.
+
+    Args:
+        instruction: any.
+        evaluate: its meaning.
+        rng: what the tree is drawn by.
+    """
     if not is_open(instruction):
         return evaluate
     return _Tree(instruction, evaluate, rng)

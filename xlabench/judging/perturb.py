@@ -43,7 +43,15 @@ _HALF = 0.5
 
 
 def perturbed(module: Any, inputs: Sequence[Array], *, runs: int, seed: int, scale: int = 1) -> Iterator[list[Array]]:
-    """The results of several runs of the reference, each with rounding errors of its own, so many times as large."""
+    """The results of several runs of the reference, each with rounding errors of its own, so many times as large.
+
+    Args:
+        module: the program.
+        inputs: of the call.
+        runs: how many.
+        seed: of the errors.
+        scale: how many times as large as roundings they are.
+    """
     for run in range(runs):
         yield compiler.interpret(module, *inputs, around=_Perturb(np.random.default_rng([seed, run]), scale))
 

@@ -77,7 +77,13 @@ class Decided:
 
 
 def residuals_of(module: Any, inputs: Sequence[Array], expected: Sequence[Array]) -> tuple[Residual, ...]:
-    """What can be decided of a program's results in this way; nothing where wide mode cannot tell the operands."""
+    """What can be decided of a program's results in this way; nothing where wide mode cannot tell the operands.
+
+    Args:
+        module: the program.
+        inputs: of the call.
+        expected: the reference's results.
+    """
     is_called = any(compiler.edit.routine_of(instruction) in RELATIONS for instruction in module.instructions())
     if not is_called or compiler.device_count(module) > 1 or len(inputs) != len(module.entry.parameters):
         return ()
@@ -249,7 +255,13 @@ def unpacked(said: Sequence[Mapping[str, Any]], arrays: Sequence[Array]) -> tupl
 
 
 def decided_by(residuals: Sequence[Residual], expected: Sequence[Array], actual: Sequence[Array]) -> dict[int, Decided]:
-    """What residuals say of results that can be compared, by their numbers; what one calls wrong is wrong."""
+    """What residuals say of results that can be compared, by their numbers; what one calls wrong is wrong.
+
+    Args:
+        residuals: what each holds results to.
+        expected: the reference's results.
+        actual: the engine's.
+    """
     known: dict[int, Decided] = {}
     given = [(e.shape, e.dtype) for e in expected] == [(a.shape, a.dtype) for a in map(np.asarray, actual)]
     for residual in residuals if given else ():

@@ -161,6 +161,12 @@ CHANGES: Mapping[str, Change] = {
 def check(module: Any, inputs: Sequence[Array], rng: np.random.Generator, *, is_tame: bool = False) -> None:
     """Hold the judge to what is known of a program; `is_tame` says that it is one operation on tame numbers.
 
+    Args:
+        module: the program.
+        inputs: of the call.
+        rng: what the errors are drawn by that it must find.
+        is_tame: whether it is one operation on tame numbers.
+
     Raises:
         JudgeError: it says something else.
     """
@@ -184,6 +190,13 @@ def check_sizes(
     module: Any, inputs: Sequence[Array], expected: Sequence[Array], bounds: Sequence[Bounds], *, is_tame: bool
 ) -> None:
     """Hold bounds to what is known of them without any computation.
+
+    Args:
+        module: the program.
+        inputs: of the call.
+        expected: the reference's results.
+        bounds: of these.
+        is_tame: whether it is one operation on tame numbers.
 
     Raises:
         JudgeError: some are too wide, or no numbers, within which nothing lies.

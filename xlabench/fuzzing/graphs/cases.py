@@ -44,7 +44,13 @@ def drawer(arguments: Mapping[str, Any]) -> Callable[[int], Case]:
 
 
 def draw_case(seed: int, number: int, *, varied: bool = True) -> Case:
-    """The graph of a number, what it is run on, and how engines compile and cluster it, if they are `varied`."""
+    """The graph of a number, what it is run on, and how engines compile and cluster it, if they are `varied`.
+
+    Args:
+        seed: of the campaign.
+        number: of the graph.
+        varied: whether engines compile it in variants.
+    """
     for attempt in range(_ATTEMPTS):
         rng = np.random.default_rng([seed, number, attempt])
         case = draw_graph(rng, number)

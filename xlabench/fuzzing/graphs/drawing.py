@@ -101,7 +101,13 @@ class Drawer:
         return self.create("Const", [], dtype=tensor.type, value=tensor)[0]
 
     def create(self, op: str, inputs: Sequence[Any], **attributes: Any) -> list[Tensor]:
-        """A node of an op."""
+        """A node of an op.
+
+        Args:
+            op: TensorFlow's.
+            inputs: of the node; a list for each that takes several.
+            attributes: by name.
+        """
         waits = []
         if self.pool and op not in ("Const", "Placeholder") and self.rng.random() < _CONTROL:
             waits = [self.any().op]

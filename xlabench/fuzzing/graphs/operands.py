@@ -330,7 +330,14 @@ about is the dimensions of the op's first array."""
 
 
 def known_value(op: str, port: str, rng: Generator, dims: Dims) -> Any:
-    """A value for an input that must be known; None where nothing here says which."""
+    """A value for an input that must be known; None where nothing here says which.
+
+    Args:
+        op: TensorFlow's.
+        port: the input's name.
+        rng: what is drawn by.
+        dims: of the op's first array.
+    """
     draw = KNOWN.get(f"{op}.{port}", KNOWN.get(port))
     return None if draw is None else draw(rng, dims)
 

@@ -143,7 +143,7 @@ class Network:
     def flip(
         self, builder: Builder, records: Value, first: Value, run: int, thread: Value, span: tuple[Value, Value]
     ) -> None:
-        """By `builder`, on a `thread`, a `span` of a merge's first stages: `run` vectors of `records` each, from `first`."""
+        """By `builder` on a `thread`, a `span` of a merge's first stages: `run` vectors of `records` from `first`."""
         function = self._flip(self._fused(self._level(run)))
         arguments = [records, first, self.flip_iterations(run), *self._ends(builder, thread), *span]
         builder.call(f"@{function}", "void", arguments)

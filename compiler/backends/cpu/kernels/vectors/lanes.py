@@ -230,7 +230,7 @@ class Lanes:
         self.carry(emission, loops, [[]] * self.unroll, step)
 
     def carry(self, emission: Emission, loops: Loops, groups: Sequence[list[Value]], step: Step) -> list[list[Value]]:
-        """Nest `loops`, by `emission`, the innermost by vectors; each `step` advances one of `groups` of carried values."""
+        """Nest `loops`, by `emission`, the innermost by vectors; a `step` advances one of `groups` of values."""
         *outer, last = loops.ranges
 
         def innermost(counters: list[Value], carried: list[Value]) -> list[Value]:
