@@ -216,7 +216,7 @@ class Watched:
     known: bounds.Basis | None = None
 
     def basis(self, expected: Sequence[Array]) -> bounds.Basis:
-        """By wide mode."""
+        """Bounds of the results by the reference in wide mode, in the watched process."""
         if self.known is None:
             files = self._files(expected=expected) | {"results": str(self.folder / "bounds")}
             outcome = self.worker.run("xlabench.jobs:bound", files, timeout_s=self.timeout_s)
@@ -226,7 +226,7 @@ class Watched:
     def excuse(
         self, expected: Sequence[Array], actual: Sequence[Array], basis: bounds.Basis, standard: Standard
     ) -> Answer:
-        """By trials.
+        """Whether other legal runs of the reference differ as much, by trials in the watched process.
 
         Args:
             expected: the reference's results.

@@ -290,7 +290,7 @@ def save(request: Request, case: Case, judgement: Judgement, specs: tuple[str, s
 
 
 def run(request: Request, worker: Worker | None, environment: Mapping[str, str]) -> Report:
-    """All of it; in this process if there is no worker.
+    """Run a program on two engines, judge and time it, and bundle a failure; in this process if there is no worker.
 
     Args:
         request: the command line.

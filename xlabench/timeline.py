@@ -51,7 +51,7 @@ class Timeline:
             self.spans.append(Span(name, category, start, self.clock() - start, track))
 
     def to_json(self) -> bytes:
-        """The file."""
+        """The timeline in the format that Perfetto and Chrome open."""
         tracks = {span.track: number for number, span in enumerate({s.track: s for s in self.spans}.values(), 1)}
         first = min((span.start_ns for span in self.spans), default=0)
         events = [_name_event("thread_name", number, track) for track, number in tracks.items()]

@@ -60,7 +60,7 @@ def _largest(values: Sequence[float]) -> float | None:
 
 
 def of_no_results(engine: str, variant: Variant, outcome: Outcome) -> Verdict:
-    """The verdict on an engine that gave none, from how and where it ended; one that only assembles has done all."""
+    """The verdict on an `engine` that gave no results on a `variant`, from its `outcome`; one that assembles has done all."""
     verdict = without_results(outcome)
     if verdict == "assembled":
         value = outcome.value

@@ -83,11 +83,11 @@ class Process(Protocol):
 
     @property
     def pid(self) -> int:
-        """Its number."""
+        """The process's number."""
 
     @property
     def stdin(self) -> IO[bytes] | None:
-        """Takes requests."""
+        """The pipe that takes requests."""
 
     def poll(self) -> int | None:
         """How it ended, None of one that runs."""

@@ -27,10 +27,10 @@ YES = Decision()
 
 
 def no(reason: str) -> Decision:
-    """It is not done, for a reason."""
+    """The decision against something, for a reason."""
     return Decision(reason)
 
 
 def unless(refused: object, reason: str) -> Decision:
-    """It is done unless something holds."""
+    """The decision for something, or against it for a reason if that reason's condition holds."""
     return Decision(reason) if refused else YES

@@ -30,6 +30,6 @@ class LoopView:
 
     @property
     def body(self) -> Computation:
-        """An iteration."""
+        """The computation that an iteration runs."""
         found: Computation = self.loop.attributes["body"]
         return found

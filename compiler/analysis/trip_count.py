@@ -26,7 +26,7 @@ def known_trip_count(loop: Instruction) -> int | None:
 
 
 def counted_trip_count(loop: Instruction) -> int | None:
-    """The same of a loop whose condition does nothing but compare the counter: nobody need ask it."""
+    """How often a loop iterates whose condition does nothing but compare the counter: nobody need ask it."""
     condition: Computation = loop.attributes["condition"]
     asks = {i.opcode for i in condition.instructions if i is not condition.root} <= _ASKED
     return known_trip_count(loop) if asks else None

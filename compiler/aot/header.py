@@ -91,7 +91,7 @@ class Facts:
 
 
 def header(cpp_class: CppClass, function: str, facts: Facts, machine: str, arena_bytes: int) -> str:
-    """The header's text.
+    """The text of the C++ header that declares the compiled class.
 
     Args:
         cpp_class: the class.

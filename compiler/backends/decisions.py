@@ -104,7 +104,7 @@ class Decisions:
         }
 
     def to_text(self) -> str:
-        """For people."""
+        """The decisions as a listing for people."""
         return "".join(f"{line}\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:

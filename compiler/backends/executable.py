@@ -103,7 +103,7 @@ class Phases:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Time one step."""
+        """Time a step of a compilation."""
         start = time.perf_counter_ns()
         yield
         self.done.append(Phase(name, start, time.perf_counter_ns() - start))
@@ -143,7 +143,7 @@ class Serializer(NamedTuple):
 
 
 class Executable(Protocol):
-    """A compiled module."""
+    """A compiled module, called with arrays."""
 
     phases: list[Phase]
 

@@ -94,7 +94,7 @@ class Complex:
 
     @property
     def value(self) -> Value:
-        """The LLVM value."""
+        """The number as an LLVM value, a pair."""
         return pair(self.re.builder, self.re.value, self.im.value)
 
     def converted(self, type_: str) -> Complex:
@@ -197,7 +197,7 @@ def quotient_by_real(dividend: Complex, divisor: Complex) -> Complex:
 
 
 def fast_quotient_by_real(dividend: Complex, divisor: Complex) -> Complex:
-    """The same unless it `is_lost`, as by zero; an infinite part of the dividend makes the other NaN, as ever."""
+    """A quotient by a real number, unless it `is_lost`, as by zero."""
     a, b, c = dividend.re, dividend.im, divisor.re
     c = c.equals(0.0).where(c.literal(python_math.nan), c)
     return Complex(b.fma(0.0, a) / c, a.fma(-0.0, b) / c)

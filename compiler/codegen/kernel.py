@@ -46,7 +46,7 @@ class KernelKind(enum.Enum):
 
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel.
+    """Instructions that are computed by one function or one grid launch: leaves, roots and what is between.
 
     Attributes:
         instruction: the scheduled instruction that it computes.
@@ -100,7 +100,7 @@ class Kernel:
 
 
 def computed(roots: Sequence[Instruction], leaves: Iterable[Instruction]) -> Iterator[Instruction]:
-    """Everything that roots need down to the leaves, operands first."""
+    """The instructions that roots need, down to the leaves, operands first."""
     seen = set(leaves)
     stack: list[tuple[Instruction, bool]] = [(root, False) for root in reversed(roots)]
     while stack:

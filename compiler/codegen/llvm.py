@@ -37,7 +37,7 @@ class Target:
     @staticmethod
     @functools.cache
     def host() -> Target:
-        """This machine, with every feature that it has."""
+        """The CPU that this runs on, with every feature that it has."""
         _initialise()
         features = llvm.get_host_cpu_features().flatten()
         return Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), f"{features},-prefer-256-bit")

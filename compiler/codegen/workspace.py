@@ -30,7 +30,7 @@ class Workspace:
 
     @property
     def size_bytes(self) -> int:
-        """Of all parts."""
+        """Bytes of all parts of a workspace."""
         return sum(map(self.bytes_of, self.sizes))
 
     def bytes_of(self, name: str) -> int:

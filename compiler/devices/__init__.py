@@ -71,7 +71,7 @@ def interpret_devices(
 
 
 def interpret_flat(module: Module, inputs: Sequence[Any]) -> list[Array]:
-    """As `interpret_devices`, with the inputs of all devices in one list, device 0 first, and so the results.
+    """Run a program for several devices on the inputs of all in one list, device 0 first, and so the results.
 
     A program of whole arrays takes them once, and gives them once: outside of its regions all devices have the same.
     """

@@ -143,7 +143,7 @@ def go_on(module: Module, instruction_id: InstructionId, trip_count: int) -> Edi
 
 
 def write_out(module: Module, instruction_id: InstructionId, trip_count: int) -> Edited | None:
-    """So many iterations of a loop in its place, with what they hand on taken apart.
+    """Write out so many iterations of a loop in its place, with what they hand on taken apart.
 
     Args:
         module: the program, which stays as it is.

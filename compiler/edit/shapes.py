@@ -53,7 +53,7 @@ def _resize_slice(range_: SliceDimension, sizes: Mapping[int, int]) -> SliceDime
 
 
 def retype(module: Module, old: str, new: str) -> Edited | None:
-    """Everything of one element type gets another; None where a shape cannot follow.
+    """Give all arrays of one element type another; None where a shape cannot follow.
 
     Args:
         module: the program, which stays as it is.

@@ -81,7 +81,7 @@ class Expression:
         return Expression(build(self.instruction.computation, "slice", [self.instruction], slice=slices))
 
     def to(self, element_type: ElementType) -> Expression:
-        """Convert."""
+        """The elements converted to another type."""
         if element_type is self.type:
             return self
         shape = ArrayShape(element_type, self.dims)
@@ -182,7 +182,7 @@ def concatenate(pieces: Sequence[Expression], dimension: int) -> Expression:
 
 
 def rows_of(source: Expression, numbers: Expression) -> Expression:
-    """Those of the first dimension that a list of numbers says, one after the other."""
+    """The slices of the first dimension that a list of numbers says, one after the other."""
     return Expression(
         build(
             source.instruction.computation,

@@ -90,7 +90,7 @@ def _product(call: Instruction) -> Expression:
 
 
 def forward(call: Instruction) -> Instruction:
-    """A convolution."""
+    """A convolution as cuDNN's forward call has it."""
     return _finished(call, _scaled(call, _product(call)))
 
 

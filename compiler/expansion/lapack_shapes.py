@@ -40,7 +40,7 @@ def potrf_shapes(operands: Sequence[ArrayShape], options: Options) -> list[Array
 
 
 def trsm_shapes(operands: Sequence[ArrayShape], options: Options) -> list[ArrayShape]:
-    """The solution."""
+    """The shape of a triangular system's solution."""
     matrix, right = operands
     _square(matrix)
     side = {"L": -2, "R": -1}[options["side"]]
@@ -75,7 +75,7 @@ def orgqr_shapes(operands: Sequence[ArrayShape], _: Options) -> list[ArrayShape]
 
 
 def ormqr_shapes(operands: Sequence[ArrayShape], options: Options) -> list[ArrayShape]:
-    """The product."""
+    """The shape of the product of reflections and a matrix."""
     vectors, factors, matrix = operands
     orgqr_shapes([vectors, factors], options)
     side = {"true": -2, "false": -1}[options["left"]]

@@ -79,7 +79,7 @@ class Pivoted(NamedTuple):
 
 
 def pivoted_householder(matrix: Expression, fixed: Expression) -> Pivoted:
-    """As `householder`, of the columns in the order of what is left of their lengths: LAPACK's geqp3.
+    """R and reflections of the columns in the order of what is left of their lengths: LAPACK's geqp3.
 
     Columns whose `fixed`, [batch, columns], is not 0 come first, in their own order; there are no more than rows.
     """

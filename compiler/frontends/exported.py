@@ -70,7 +70,7 @@ def arguments_of(attributes: Mapping[str, Any]) -> tuple[tuple[int, ...], int] |
 
 
 def unused_said(attributes: Mapping[str, Any]) -> str:
-    """That for people, to stand behind other words; "" where there is nothing to say."""
+    """A note for people on unused arguments, to stand behind other words; "" where there are none."""
     arguments = arguments_of(attributes)
     if arguments is None:
         return ""

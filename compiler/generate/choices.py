@@ -47,7 +47,7 @@ class RandomChoices:
         return drawn < most and self.integer(0, 4 * (most - drawn)) > 0
 
     def group(self, draw: Callable[[], None]) -> None:
-        """Nothing shrinks here."""
+        """Choices that belong together, which matters to those who shrink; nothing shrinks here."""
         draw()
 
 

@@ -56,7 +56,7 @@ class Deviating:
         return drawn < most and self.integer(0, 1) > 0
 
     def group(self, draw: Callable[[], None]) -> None:
-        """Nothing shrinks here."""
+        """Choices that belong together, which matters to those who shrink; nothing shrinks here."""
         draw()
 
 

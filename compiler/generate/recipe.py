@@ -28,5 +28,5 @@ class Recipe:
 
 
 def narrowed(element_types: Sequence[ElementType], scope: Scope) -> list[ElementType]:
-    """Those of the types that the program may use."""
+    """The element types of a recipe that the program may use."""
     return [t for t in element_types if t.name in scope.program.space.element_types]

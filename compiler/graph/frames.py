@@ -27,7 +27,7 @@ _TAKES = {**dict.fromkeys(_IN_FRAMES, 1), "Switch": 2}
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A loop.
+    """A loop of version 1: the nodes between its `Enter` and `Exit`.
 
     Attributes:
         name: what the attributes of its `Enter` call it.

@@ -19,7 +19,7 @@ from compiler.graph.types import INVALID, DataType
 
 @dataclass(slots=True)
 class Node:
-    """One operation.
+    """A node of a graph: an operation on outputs of others.
 
     Attributes:
         name: unique in its graph or function.

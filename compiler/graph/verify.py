@@ -37,7 +37,7 @@ def nobody_knows(_node: Node) -> int | None:
 
 
 def verify(graph: Graph, outputs: Outputs = nobody_knows, context: str = "") -> None:
-    """Check every rule.
+    """Check a graph against every rule.
 
     Args:
         graph: what is checked.

@@ -9,5 +9,5 @@ from compiler.ir.module import Computation
 
 
 def reached(starts: Iterable[Computation]) -> Iterator[Computation]:
-    """These computations and those that they call, directly or not, each once."""
+    """Some computations and those that they call, directly or not, each once."""
     return reachable(starts, Computation.called_computations)

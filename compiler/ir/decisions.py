@@ -47,7 +47,7 @@ def watching() -> Iterator[Decisions]:
 
 
 def rewritten(rewrites: Iterable[Rewrite]) -> None:
-    """Tell of rewrites."""
+    """Tell those who watch of rewrites that were done."""
     watched = _WATCHED.get()
     if watched is not None:
         for rewrite in rewrites:

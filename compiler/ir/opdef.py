@@ -51,7 +51,7 @@ Evaluate = Callable[[Instruction, Sequence[Any], Evaluator], Value]
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """One opcode.
+    """An opcode's record: operands, attributes, shape rule, meaning and traits.
 
     Attributes:
         opcode: HLO's name.

@@ -31,7 +31,7 @@ class Sparsity:
 
 
 class Configured(NamedTuple):
-    """So many elements are kept of every `block` along a dimension, `stride` apart."""
+    """A sparsity: so many elements are kept of every `block` along a dimension, `stride` apart."""
 
     kept: int
     block: int

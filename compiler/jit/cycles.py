@@ -68,7 +68,7 @@ class GraphCycles:
             self.new_node()
 
     def new_node(self) -> int:
-        """One node more."""
+        """Add a node without edges."""
         self._rank.append(len(self._rank))
         self._out.append(_Ordered())
         self._in.append(_Ordered())

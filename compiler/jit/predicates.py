@@ -28,7 +28,7 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predicate:
-    """A formula.
+    """A formula of propositional logic that says when a tensor is alive.
 
     Attributes:
         number: in the order of their making, so that operands have an order.
@@ -85,11 +85,11 @@ class Predicates:
 
     @property
     def false(self) -> Predicate:
-        """What never is."""
+        """The formula that never holds."""
         return self.any_of(())
 
     def symbol(self, name: str, *, is_value: bool) -> Predicate:
-        """That a tensor is true, or only that it is alive."""
+        """The formula that a tensor is true, or only that it is alive."""
         return self._one(Kind.SYMBOL, (), name, is_value=is_value)
 
     def loop(self, start: Predicate, step: Predicate, frames: Sequence[str]) -> Predicate:
@@ -120,11 +120,11 @@ class Predicates:
                 return self._one(Kind.NOT, (operand,))
 
     def all_of(self, operands: Iterable[Predicate]) -> Predicate:
-        """All of them."""
+        """The conjunction of some formulas."""
         return self._combined(Kind.AND, operands)
 
     def any_of(self, operands: Iterable[Predicate]) -> Predicate:
-        """Any of them."""
+        """The disjunction of some formulas."""
         return self._combined(Kind.OR, operands)
 
     def _one(self, kind: Kind, operands: tuple[Predicate, ...], name: str = "", *, is_value: bool = False) -> Predicate:

@@ -34,13 +34,13 @@ class Statistics:
     is_megamorphic: bool = False
 
     def executed(self) -> None:
-        """It was asked for once more."""
+        """Count that a cluster was asked for once more."""
         self.executions += 1
         too_few = self.executions < LEAST_EXECUTIONS * self.compilations
         self.is_megamorphic |= self.compilations > MOST_COMPILATIONS and too_few
 
     def compiled(self, duration_ns: int) -> None:
-        """It was compiled once more."""
+        """Count that a cluster was compiled once more, and how long that took."""
         self.compilations += 1
         self.compile_ns += duration_ns
 

@@ -34,6 +34,14 @@ def build(
     """Append an instruction; its shape is inferred, or checked where it is given.
 
     Attributes are named as in HLO text; one with a hyphen is given by `**{"control-predecessors": ...}`.
+
+    Args:
+        computation: gets the instruction, at its end.
+        opcode: HLO's.
+        operands: instructions of the computation.
+        shape: of the result; None for what the opcode's rule says.
+        name: of the instruction; "" for one that is made up.
+        attributes: of the instruction.
     """
     op = op_of(opcode)
     instruction = Instruction(opcode, UNSTATED if shape is None else shape, operands, dict(attributes), name=name)

@@ -66,7 +66,7 @@ def check_shapes(instruction: Instruction, found: Sequence[tuple[int, ...] | Non
 
 
 def check_sizes(instruction: Instruction, result: Value) -> None:
-    """The same of values; what stands for an array may have no size."""
+    """Refuse values on devices whose sizes a collective cannot cut; what stands for an array may have no size."""
     values = result if isinstance(result, tuple) else (result,)
     sizes = [value.shape if isinstance(value, np.ndarray) else None for value in values]
     check_shapes(instruction, sizes, by="the interpreter")

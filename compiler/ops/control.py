@@ -65,7 +65,7 @@ def branches(instruction: Instruction) -> tuple[Computation, ...]:
 
 
 def branches_by_operand(instruction: Instruction) -> tuple[Computation, ...]:
-    """The same in the order of the operands that they are given: of the two-way form the one for true first."""
+    """The branches in the order of the operands that they are given: of the two-way form the one for true first."""
     chosen = branches(instruction)
     selector = instruction.operands[0].array.element_type
     return chosen[::-1] if selector is PRED and "branch_computations" not in instruction.attributes else chosen

@@ -21,7 +21,7 @@ _K = AttributeKind
 
 
 def to_text(module: Module) -> str:
-    """The whole module."""
+    """A module as HLO text, which the parser reads again."""
     return "\n".join(_module_lines(module)) + "\n"
 
 

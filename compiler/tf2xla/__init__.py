@@ -150,6 +150,12 @@ def lower_function(
     """One module of a function of the library, on inputs in the order of its arguments.
 
     Arguments of the type `resource` are given as `Resource`; others variables, and what is raised, are as in `lower`.
+
+    Args:
+        graph: whose library has the function.
+        name: the function's.
+        inputs: types and sizes, or values, in the order of its arguments.
+        variables: their types and sizes by name.
     """
     verify(graph, output_count, name)
     graph, _ = functionalize(graph, ())

@@ -27,12 +27,25 @@ class Whole(Library, Protocol):
         """Whether the library has a function of that name."""
 
     def call(self, function: FunctionReference, inputs: Sequence[Value], caller: Operation) -> dict[str, list[Value]]:
-        """The results of a function on inputs, by their names."""
+        """The results of a function on inputs, by their names.
+
+        Args:
+            function: what is called.
+            inputs: for its arguments.
+            caller: the node that calls.
+        """
 
     def written(
         self, node: Node, record: Record, inputs: Sequence[Value], computation: Computation
     ) -> dict[str, list[Value]]:
-        """The outputs of a node by its record, by their names."""
+        """The outputs of a node by its record, by their names.
+
+        Args:
+            node: of the graph.
+            record: of its op.
+            inputs: of the node.
+            computation: where instructions are added.
+        """
 
 
 class Body:

@@ -77,7 +77,13 @@ class Builder:
         control: Sequence[Node] | None = None,
         attributes: Mapping[str, Attribute] | None = None,
     ) -> Iterator[None]:
-        """New nodes have a device, wait for nodes, have more attributes; None leaves what it is."""
+        """New nodes have a device, wait for nodes, have more attributes; None leaves what it is.
+
+        Args:
+            device: of new nodes.
+            control: what they wait for.
+            attributes: that they have besides.
+        """
         before = self._device, self._control, self._attributes
         self._device = before[0] if device is None else device
         self._control = before[1] if control is None else tuple(control)
@@ -118,7 +124,13 @@ class Builder:
         return self._built(node, signature, takes)
 
     def constant(self, value: Any, data_type: DataType | None = None, name: str = "Const") -> Output:
-        """Add a value; numbers of Python without a type are int32, float32 or bool."""
+        """Add a value; numbers of Python without a type are int32, float32 or bool.
+
+        Args:
+            value: a number, a list of numbers, an array, or a tensor.
+            data_type: of the constant; None for that of the value.
+            name: of the node.
+        """
         tensor = value if isinstance(value, Tensor) else as_tensor(value, data_type)
         return self.add("Const", name=name, dtype=tensor.type, value=tensor).output
 
@@ -180,7 +192,13 @@ class Builder:
         return self._built(node, signature, takes)
 
     def extend(self, built: Built, inputs: Sequence[Output], attributes: Mapping[str, Attribute]) -> Sequence[Output]:
-        """Let a loop carry more; gives the outputs that it has for them."""
+        """Let a loop carry more; gives the outputs that it has for them.
+
+        Args:
+            built: a loop.
+            inputs: what it carries besides.
+            attributes: that change with it, its functions.
+        """
         node = built.node
         first = len(built.outputs)
         every = [*built.inputs, *inputs]
@@ -194,7 +212,13 @@ class Builder:
         return more
 
     def give_more(self, built: Built, like: Sequence[Output], attributes: Mapping[str, Attribute]) -> list[Output]:
-        """Let a node that runs functions give more, of which types and shapes is known; gives the outputs for it."""
+        """Let a node that runs functions give more, of which types and shapes is known; gives the outputs for it.
+
+        Args:
+            built: a node that runs functions.
+            like: outputs of the types and shapes of what it gives besides.
+            attributes: that change with it, its functions.
+        """
         first = len(built.outputs)
         types = [*(one.type for one in built.outputs), *(one.type.base for one in like)]
         built.node.attributes |= {**attributes, "Tout": AttributeList("type", tuple(types))}

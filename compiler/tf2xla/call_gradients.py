@@ -106,7 +106,15 @@ class Differentiation:
         arguments: Sequence[Output],
         replaced: Mapping[Output, Output] | None = None,
     ) -> str:
-        """Add a function to the library; gives its name."""
+        """Add a function to the library; gives its name.
+
+        Args:
+            name: wanted for it.
+            body: the function's nodes.
+            results: what it gives.
+            arguments: outputs of the body that are its arguments.
+            replaced: outputs of the body that others stand for.
+        """
         name = fresh_name(self.builder, name)
         self.builder.graph.functions.append(body.closed(name, results, arguments, replaced))
         return name
@@ -135,7 +143,13 @@ def kinds(outputs: Sequence[Output]) -> AttributeList:
 
 
 def through_branches(work: Differentiation, built: Built, arrived: Sequence[Output | None]) -> list[Gradient]:
-    """The same op with the gradients of its functions: calls, and branches."""
+    """A call, or branches, on gradients: the same op with the gradients of its functions.
+
+    Args:
+        work: the differentiation.
+        built: a call, or branches.
+        arrived: the gradient of each output, None where none came.
+    """
     functions, selector = _functions(built)
     inputs = built.inputs[1:] if selector else built.inputs
     bodies = [work.opened(function, inputs) for function in functions]

@@ -114,12 +114,25 @@ class FunctionLibrary:
 
 
 def argument(name: str, data_type: DataType, number: int) -> Node:
-    """An argument."""
+    """An argument.
+
+    Args:
+        name: of the node.
+        data_type: of the argument.
+        number: of the argument.
+    """
     return Node(name, ARGUMENT, attributes={"T": data_type, "index": number})
 
 
 def result(name: str, inputs: Sequence[str], data_type: DataType, number: int) -> Node:
-    """A result, and what it waits for."""
+    """A result, and what it waits for.
+
+    Args:
+        name: of the node.
+        inputs: what is given, and what it waits for.
+        data_type: of the result.
+        number: of the result.
+    """
     return Node(name, RESULT, tuple(inputs), attributes={"T": data_type, "index": number})
 
 

@@ -70,7 +70,13 @@ class Body:
 
 
 def placeholder(builder: Builder, name: str, like: Output) -> Output:
-    """An argument that is like an output: a placeholder, which says what a variable holds."""
+    """An argument that is like an output: a placeholder, which says what a variable holds.
+
+    Args:
+        builder: adds the node.
+        name: of the node.
+        like: the output.
+    """
     more: dict[str, Any] = {}
     if like.holds is not None:
         more["_handle_dtypes"] = AttributeList("type", (like.holds,))
@@ -82,6 +88,12 @@ def opened(
     builder: Builder, name: str, inputs: Sequence[Output], attributes: Mapping[str, Attribute] | None = None
 ) -> Body:
     """A function of a builder's library, whose arguments are like these outputs.
+
+    Args:
+        builder: whose library has the function.
+        name: the function's.
+        inputs: what it is called with.
+        attributes: of the call, for those that the function leaves open.
 
     Raises:
         InputError: it is not there, or takes other arguments.

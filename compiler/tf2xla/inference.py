@@ -74,6 +74,11 @@ class Inference:
     def shapes(self, built: Built, record: Record | None, types: Sequence[DataType]) -> list[Facts]:
         """Shape and trials of each output.
 
+        Args:
+            built: the node.
+            record: of its op, None where there is none.
+            types: of its outputs.
+
         Raises:
             InputError: shapes are known, and the op refuses them.
         """

@@ -45,7 +45,13 @@ class KeptLoop:
 
 
 def through_loop(work: Differentiation, built: Built, arrived: Sequence[Output | None]) -> list[Gradient]:
-    """The gradients of what a loop begins with."""
+    """The gradients of what a loop begins with.
+
+    Args:
+        work: the differentiation.
+        built: the loop.
+        arrived: the gradient of each output, None where none came.
+    """
     loop = work.builder.kept_loops.get(built.node.name)
     if loop is None:
         loop = work.builder.kept_loops[built.node.name] = _keep(work, built)

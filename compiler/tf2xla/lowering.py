@@ -124,7 +124,14 @@ class Lowering:
     def written(
         self, node: Node, record: Record, inputs: Sequence[Value], computation: Computation
     ) -> dict[str, list[Value]]:
-        """The outputs of a node by its record, by their names."""
+        """The outputs of a node by its record, by their names.
+
+        Args:
+            node: of the graph.
+            record: of its op.
+            inputs: of the node.
+            computation: where instructions are added.
+        """
         is_left_out = Trait.CHECK in record.traits and not record.signature.outputs
         operation = Operation(node, record.signature, inputs, computation, self, checked=not is_left_out)
         try:
@@ -142,7 +149,13 @@ class Lowering:
         return [one for output in self.call(function, inputs, caller).values() for one in output]
 
     def call(self, function: FunctionReference, inputs: Sequence[Value], caller: Operation) -> dict[str, list[Value]]:
-        """The same by the names of the function's outputs."""
+        """The results of a function on inputs, by their names.
+
+        Args:
+            function: what is called.
+            inputs: for its arguments.
+            caller: the node that calls.
+        """
         called = self._entered(function, caller)
         try:
             given = dict(_arguments(called, inputs, function.attributes, caller))

@@ -66,6 +66,14 @@ def matched(
 ) -> tuple[dict[str, Sequence[Output]], dict[str, Attribute]]:
     """The outputs that each input is, and the attributes that follow from them.
 
+    Args:
+        maker: makes constants of values.
+        op: the op's name.
+        name: the node's.
+        signature: the op's.
+        inputs: outputs, values, or lists of these.
+        stated: attributes that are given.
+
     Raises:
         InputError: there are more or fewer than the signature has.
         ArgumentTypeError: one has a type that it must not have.

@@ -42,7 +42,16 @@ class Traces(Protocol):
         carried: Sequence[str],
         results: Sequence[int] | None = None,
     ) -> Traced:
-        """A function on inputs, of which some are known, giving all or some of its results."""
+        """A function on inputs, of which some are known, giving all or some of its results.
+
+        Args:
+            function: what is traced.
+            inputs: for its arguments.
+            caller: the node that calls.
+            known: values of those of the inputs that are known, by number.
+            carried: names of the variables that it takes and gives.
+            results: numbers of those that are wanted; None for all.
+        """
 
 
 class Library(Protocol):
@@ -50,7 +59,7 @@ class Library(Protocol):
 
     @property
     def variables(self) -> Variables:
-        """What variables hold."""
+        """The values that variables hold at this point of the lowering."""
 
     @property
     def tracer(self) -> Traces:
@@ -244,19 +253,30 @@ class Operation:
         return numbers[0]
 
     def number(self, value: complex, element_type: ElementType) -> Expression:
-        """A scalar."""
+        """A scalar constant of the computation."""
         return number(self.computation, value, element_type)
 
     def constant(self, array: Any, element_type: ElementType) -> Expression:
-        """A constant."""
+        """An array of values as a constant of the computation."""
         return Expression(constant(self.computation, array_literal(array, element_type)))
 
     def full(self, value: complex, element_type: ElementType, dims: Sequence[int]) -> Expression:
-        """An array of one number everywhere."""
+        """An array of one number everywhere.
+
+        Args:
+            value: the number.
+            element_type: of the array.
+            dims: of the array.
+        """
         return self.number(value, element_type).spread(dims, ())
 
     def axis(self, axis: int, rank: int, what: str = "axis") -> int:
         """An axis counted from the front, where a negative one is counted from the back.
+
+        Args:
+            axis: the axis, negative from the back.
+            rank: of the array.
+            what: its name in messages.
 
         Raises:
             InputError: there is no such axis.

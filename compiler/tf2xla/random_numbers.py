@@ -124,7 +124,7 @@ def _normals(words: Sequence[Expression], kind: ElementType) -> list[Expression]
 
 
 def normal(generator: Generator, count: int, kind: ElementType) -> Expression:
-    """Normal numbers.
+    """Numbers drawn from the normal distribution.
 
     Args:
         generator: the state that is drawn from.

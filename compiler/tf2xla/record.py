@@ -57,7 +57,7 @@ def no_gradient(_node: Built, *_gradients: Gradient) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One op.
+    """The record of a TensorFlow op: signature, lowering, constants and traits.
 
     Attributes:
         name: TensorFlow's.
@@ -99,7 +99,16 @@ def record(
     constants: Sequence[str] = (),
     traits: Trait = Trait.NONE,
 ) -> Record:
-    """A record, its signature from text."""
+    """A record, its signature from text.
+
+    Args:
+        name: the op's.
+        text: of the signature.
+        lower: writes the op as HLO.
+        doc: what it computes, in a line.
+        constants: inputs that must be known when the graph is compiled.
+        traits: what is true of the op.
+    """
     return Record(name, signature(text), lower, doc, tuple(constants), traits)
 
 

@@ -9,7 +9,14 @@ from compiler.ops.build import build
 
 
 def reduced(x: Expression, opcode: str, start: complex, axes: tuple[int, ...]) -> Expression:
-    """Elements combined along axes by an opcode."""
+    """Elements combined along axes by an opcode.
+
+    Args:
+        x: the array.
+        opcode: HLO's, of two numbers.
+        start: the start value.
+        axes: that are reduced.
+    """
     computation = x.instruction.computation
     assert computation.module is not None
     combine = combiner(computation.module, opcode, x.type)

@@ -18,7 +18,15 @@ from compiler.tf2xla.operation import Operation
 def combine_rows(
     operation: Operation, x: Expression, indices: Expression, updates: Expression, opcode: str | None
 ) -> Expression:
-    """Rows of x, by their numbers, combined with others by an opcode, or replaced; a scalar is combined with all."""
+    """Rows of x, by their numbers, combined with others by an opcode, or replaced; a scalar is combined with all.
+
+    Args:
+        operation: the node.
+        x: the array.
+        indices: numbers of rows, of any dimensions.
+        updates: a row for each index, or a scalar.
+        opcode: HLO's; None for those that replace.
+    """
     wanted = (*indices.dims, *x.dims[1:])
     operation.require(x.dims, "it takes rows, not a scalar")
     if not updates.dims and wanted:
@@ -33,6 +41,12 @@ def scattered(x: Expression, indices: Expression, updates: Expression, opcode: s
     """Slices of x combined with updates; the last dimension of the indices is the place of a slice.
 
     Updates have the sizes of the indices without the last dimension, then those of a slice.
+
+    Args:
+        x: the array.
+        indices: vectors along the last dimension.
+        updates: of the sizes of the indices without the last, then those of a slice.
+        opcode: HLO's; None for those that replace.
     """
     computation = x.instruction.computation
     module = computation.module
@@ -63,7 +77,13 @@ def _combine(module: Module, opcode: str | None, element_type: ElementType) -> C
 
 
 def depth_of(operation: Operation, dims: Sequence[int], indices: Expression) -> int:
-    """How many dimensions of an array a vector of indices names."""
+    """How many dimensions of an array a vector of indices names.
+
+    Args:
+        operation: the node.
+        dims: of the array.
+        indices: vectors along the last dimension.
+    """
     operation.require(indices.dims, "its indices must not be a scalar")
     depth = indices.dims[-1]
     operation.require(depth <= len(dims), lambda: f"{depth} indices are more than {list(dims)} has dimensions")

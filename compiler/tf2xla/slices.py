@@ -44,7 +44,13 @@ def strided_slice(operation: Operation) -> Expression:
 
 
 def strided_slice_changed(operation: Operation, x: Expression, value: Expression) -> Expression:
-    """An array in which a part, as the node says it, is replaced by a value that is spread over the part."""
+    """An array in which a part, as the node says it, is replaced by a value that is spread over the part.
+
+    Args:
+        operation: the node, which says the part.
+        x: the array.
+        value: what is put there.
+    """
     plan, dims = _plan_of(operation, x.dims)
     fits = common_dims(operation, value.dims, dims) == tuple(dims) or 0 in dims
     operation.require(fits, lambda: f"a value of the sizes {list(value.dims)} does not go into {dims}")
@@ -58,7 +64,13 @@ def strided_slice_changed(operation: Operation, x: Expression, value: Expression
 
 
 def strided_slice_back(operation: Operation, sizes: tuple[int, ...], update: Expression) -> Expression:
-    """An array of zeros with a part where the node says that one was taken."""
+    """An array of zeros with a part where the node says that one was taken.
+
+    Args:
+        operation: the node, which says the part.
+        sizes: of the array.
+        update: the part.
+    """
     plan, dims = _plan_of(operation, sizes)
     fits = update.dims == tuple(dims)
     operation.require(fits, lambda: f"the part has the sizes {list(update.dims)}, and {dims} was taken")

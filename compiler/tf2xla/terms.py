@@ -38,10 +38,24 @@ class Maker(Protocol):
         """The scope that nodes have their names in, with a `/` at the end."""
 
     def add(self, op: str, *inputs: Given, name: str = "", control: Sequence[Node] = (), **attributes: Any) -> Built:
-        """Add a node."""
+        """Add a node; types and attributes that follow from the inputs are not given.
+
+        Args:
+            op: TensorFlow's.
+            inputs: outputs, values, or lists of these.
+            name: of the node; "" for the op's.
+            control: nodes that it waits for.
+            attributes: of the node.
+        """
 
     def constant(self, value: Any, data_type: DataType | None = None, name: str = "Const") -> Output:
-        """Add a value."""
+        """Add a node that gives a value.
+
+        Args:
+            value: a number, a list of numbers, an array, or a tensor.
+            data_type: of the constant; None for that of the value.
+            name: of the node.
+        """
 
     def scope(self, name: str) -> AbstractContextManager[str]:
         """A context in which nodes have names in a scope."""
@@ -73,7 +87,7 @@ class Built:
 
     @property
     def output(self) -> Output:
-        """The first output."""
+        """The first output of the node."""
         return self.outputs[0]
 
     def __getitem__(self, name: str) -> Output:
@@ -91,7 +105,13 @@ class Built:
         return self.maker.constant(value, data_type)
 
     def add(self, op: str, *inputs: Given, **attributes: Any) -> Output:
-        """The first output of a new node."""
+        """The first output of a new node.
+
+        Args:
+            op: TensorFlow's.
+            inputs: outputs, values, or lists of these.
+            attributes: of the node.
+        """
         return self.maker.add(op, *inputs, **attributes).output
 
 
@@ -143,7 +163,13 @@ class Output:
         return None if self.shape.dims is None else len(self.shape.dims)
 
     def op(self, op: str, *others: Given, **attributes: Any) -> Output:
-        """An op applied to this and the others."""
+        """An op applied to this and the others.
+
+        Args:
+            op: TensorFlow's.
+            others: further inputs.
+            attributes: of the node.
+        """
         return self.built.maker.add(op, self, *others, **attributes).output
 
     def __add__(self, other: Given) -> Output:
@@ -183,7 +209,7 @@ class IndexedSlices:
     sizes: Output
 
     def dense(self) -> Output:
-        """The array."""
+        """The array of which these are slices, zero elsewhere."""
         rows = self.sizes.op("StridedSlice", [0], [1], [1], shrink_axis_mask=1)
         return self.values.op("UnsortedSegmentSum", self.indices, rows)
 

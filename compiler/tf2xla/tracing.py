@@ -65,7 +65,16 @@ class Tracer:
         carried: Sequence[str],
         results: Sequence[int] | None = None,
     ) -> Traced:
-        """A function on inputs, of which some are known, giving all or some of its results."""
+        """A function on inputs, of which some are known, giving all or some of its results.
+
+        Args:
+            function: what is traced.
+            inputs: for its arguments.
+            caller: the node that calls.
+            known: values of those of the inputs that are known, by number.
+            carried: names of the variables that it takes and gives.
+            results: numbers of those that are wanted; None for all.
+        """
         made = self._module.add_computation(Computation(function.name))
         held = [self._variables.read(name) for name in carried]
         arrays = [*arrays_of([one for n, one in enumerate(inputs) if n not in known]), *held]

@@ -73,7 +73,13 @@ class Along:
 
 
 def numbers_of(operation: Operation, name: str, layout: Layout) -> tuple[int, ...]:
-    """The numbers for places of an attribute, or of an input of that name; batch and channels must have 1."""
+    """The numbers for places of an attribute, or of an input of that name; batch and channels must have 1.
+
+    Args:
+        operation: the node.
+        name: of the attribute, or of the input.
+        layout: which dimensions are batch, channels and places.
+    """
     stated = operation.attribute(name) if name in operation.signature.attributes else operation.integers(name)
     rank = len(layout.spatial) + 2
     operation.require(len(stated) == rank, lambda: f"its {name} must be {rank} numbers, not {list(stated)}")
@@ -86,7 +92,15 @@ def numbers_of(operation: Operation, name: str, layout: Layout) -> tuple[int, ..
 def windows(
     operation: Operation, layout: Layout, image: Sequence[int], sizes: Sequence[int], dilations: Sequence[int] = ()
 ) -> list[Along]:
-    """The window along each dimension of places."""
+    """The window along each dimension of places.
+
+    Args:
+        operation: the node.
+        layout: which dimensions are batch, channels and places.
+        image: sizes of the array.
+        sizes: of the window, along places.
+        dilations: of the window, along places; 1 if there are none.
+    """
     strides = numbers_of(operation, "strides", layout)
     sizes_ = layout.of(image)
     dilations = dilations or (1,) * len(sizes_)

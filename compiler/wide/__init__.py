@@ -35,7 +35,7 @@ RULES: dict[str, Rule] = {
 
 @dataclass(frozen=True, slots=True)
 class WideResult:
-    """One result leaf.
+    """A leaf of a program's result in f64, with bounds of its error.
 
     Attributes:
         value: f64 for floats, c128 for complex numbers, else the program's own type.

@@ -48,7 +48,7 @@ class Wide:
         return not self.error.any()
 
     def open_at(self, undecided: Array) -> Wide:
-        """The same, but that nothing is known of the elements at some places."""
+        """The number without any knowledge of the elements at some places."""
         return Wide(self.value, np.where(undecided, np.inf, self.error))
 
 

@@ -49,7 +49,7 @@ class Triangle:
     left_side: bool
 
     def solve(self, matrix: Array, right: Array) -> Array:
-        """The solution."""
+        """The solution of the triangular system, in f64."""
         return solve_triangular(
             matrix, right, left_side=self.left_side, lower=self.lower, unit=self.unit, transpose=self.transpose
         )

@@ -102,7 +102,7 @@ class Blame:
 
     @property
     def instruction_id(self) -> tuple[str, str]:
-        """The guilty instruction."""
+        """The instruction of the program that is to blame: its computation and its name."""
         computation, _, name = self.where.partition("/")
         return computation, name
 
@@ -115,9 +115,9 @@ def find(
     in_detail: bool = True,
     report: Callable[[Evidence], None] = lambda _: None,
 ) -> Blame:
-    """Find who is to blame for what a case shows; in detail which of LLVM's passes, or what of a kernel.
+    """Find who is to blame for what a `case` shows on a `prober`'s engine, of which the `judgement` may be known.
 
-    LLVM's pass takes a process for each try, a kernel tens of probes.  Evidence is reported as it comes.
+    `in_detail`: by which of LLVM's passes, a process for each try, or what of a kernel; to `report` goes evidence.
     """
     judgement = judgement or prober.judge(case)
     require_failure(judgement)
@@ -376,7 +376,7 @@ def _spelled(instruction: Any) -> tuple[str, str]:
 
 
 def same_cause(prober: Prober, case: Case, wanted: Blame) -> bool:
-    """Whether a case fails in the same way for the same reason.
+    """Whether a `case` fails on the `prober`'s engine in the same way for the same reason as is `wanted`.
 
     Where no rewrite is named, a failure can slip to another of the same kernel: then what rounds wrongly must go on
     doing so, and what loses a NaN must.

@@ -165,7 +165,10 @@ class Prober:
         return jobs.evaluated(self._reference, arguments, timeout_s=self.setup.timeout_s)
 
     def judge(self, case: Case, *, engine: str = "", expected: tuple[Array, ...] | None = None) -> Judgement:
-        """The verdict on the engine, or on the same with other options; `undecided` without a reference."""
+        """The verdict on a `case` of the engine, or of another `engine`, by what is `expected` where that is known.
+
+        Without a reference's results it is `undecided`.
+        """
         if expected is None:
             expected = self.expected(case)
         if expected is None:
@@ -275,7 +278,10 @@ class Prober:
         return dict(zip(outcome.value["places"], jobs.read_arrays(Path(arguments["results"])), strict=True))
 
     def passes(self, case: Case, *, engine: str = "", withhold_required: bool = False) -> Passes | None:
-        """What the engine's passes make of the program; None where the engine does not show them."""
+        """What passes, of this or another `engine`, make of a `case`; None where they are not shown.
+
+        Fuel is withheld from required rewrites too if that is asked for, by `withhold_required`.
+        """
         arguments = self._arguments(case.text(), ()) | {"withhold_required": withhold_required}
         arguments["dumps"] = tempfile.mkdtemp(prefix="passes-", dir=self._scratch)
         outcome = self._ask("xlabench.diagnosis.probe:show_passes", arguments, engine)

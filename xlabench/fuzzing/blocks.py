@@ -95,7 +95,7 @@ class HasEnded(Protocol):
 
     @property
     def number(self) -> int:
-        """That of the case, or of the first of the pack."""
+        """The number of the case, or of the first of the pack."""
 
     @property
     def members(self) -> tuple[int, ...]:

@@ -114,7 +114,7 @@ class Generated:
         }
 
     def narrowed(self, _config: Config, _support: Any, failure: CaseFailure) -> CaseFailure:
-        """Nothing is known not to matter."""
+        """Nothing is known not to matter of a `failure`, whatever `_config` and `_support` are."""
         return failure
 
     def coverage(self, progress: Progress, support: Any) -> dict[str, Any]:

@@ -169,7 +169,7 @@ def probe_module(opcode: str, element_type: str) -> Any:
 
 
 def draw_case(profile: Profile, seed: int, number: int, *, varied: bool = True, corpus: Corpus = _NO_CORPUS) -> Case:
-    """The program of a number, its inputs, and in which variants of engines it is compiled, if they are `varied`.
+    """The case of a `number` by a `profile` and a `seed`, with variants of engines if it is `varied`.
 
     `corpus` holds the programs of which fragments are planted.
     """
@@ -256,7 +256,7 @@ def _drawn(space: Space, rng: np.random.Generator, number: int) -> Any:
 
 
 def planting(space: Space, corpus: Corpus, rng: np.random.Generator) -> Space:
-    """The space with a few programs of a corpus as fragments, varied."""
+    """The `space` with a few programs of a `corpus` as fragments, varied by `rng`."""
     count = int(rng.integers(1, _MOST_FRAGMENTS, endpoint=True))
     fragments = [variation.varied(corpus.draw(rng), rng) for _ in range(count)]
     kept = tuple(f for f in fragments if compiler.generate.is_fragment(f) and variation.has_meaning(f, rng))
@@ -264,7 +264,10 @@ def planting(space: Space, corpus: Corpus, rng: np.random.Generator) -> Space:
 
 
 def featuring(space: Space, whole: Space, number: int, seed: int) -> Space:
-    """The space with its own opcodes featured, else those whose turn it is: each has it equally often."""
+    """The `space`, of a `whole`, with its own opcodes featured, else those whose turn it is, by `number` and `seed`.
+
+    Each has its turn equally often.
+    """
     turns = np.random.default_rng(seed).permutation(sorted(whole.opcodes))
     turn = [str(turns[(_FEATURED * number + k) % len(turns)]) for k in range(_FEATURED)]
     turn = list(space.featured) or turn

@@ -116,7 +116,7 @@ class Mutated:
         return replace(failure, module_text=compiler.to_text(case.module), note=case.note)
 
     def coverage(self, progress: Progress, support: Any) -> dict[str, Any]:
-        """Kinds of changes."""
+        """The kinds of changes that were reached, of those that there are."""
         known, reached = set(mutation.MUTATIONS), set(progress.changes)
         return {
             "of": "kinds of changes",

@@ -124,7 +124,7 @@ class GraphCase:
         return tuple(endpoint for node in nodes for endpoint in self.outputs(node) if endpoint not in fed)
 
     def opened(self) -> GraphCase:
-        """The same with every array of the graph fetched that is always there, each after those that it is made of."""
+        """The case with every array of the graph fetched that is always there, each after those that it is made of."""
         dead = self.may_be_dead
         runs = tuple(text for text in self.fetches if text.startswith("^"))
         return replace(self, fetches=(*(text for text in self.endpoints if source_of(text) not in dead), *runs))

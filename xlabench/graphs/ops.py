@@ -20,7 +20,13 @@ DEVICES: tuple[str, ...] = ()
 
 
 def create(spec: str, _options: Mapping[str, Any], *, dump_to: str) -> GraphEngine:
-    """The engine; each op is another program, which leaves no room for a dump."""
+    """The engine; each op is another program, which leaves no room for a dump.
+
+    Args:
+        spec: the engine's, as it is written.
+        _options: none; what it runs on is in the spec.
+        dump_to: the folder for dumps, which must be "".
+    """
     if dump_to:
         raise BenchError(f"engine {spec!r} compiles a program for each op: dump with the engine that it runs on")
     inner = runs_on(spec)

@@ -27,7 +27,13 @@ _WINDOW, _ROW = 32, 16
 
 
 def for_identities(instruction: Instruction, evaluate: Evaluate, _: np.random.Generator) -> Evaluate:
-    """The meaning of an instruction with its initial value as often as XLA:CPU takes it, also not at all."""
+    """The meaning of an instruction with its initial value as often as XLA:CPU takes it, also not at all.
+
+    Args:
+        instruction: a reduction, or any other.
+        evaluate: its meaning.
+        _: nothing is drawn.
+    """
     if instruction.opcode == "reduce" and _is_of_one(instruction):
         return lambda operands: _as_they_were(instruction, operands)
     again = _again(instruction)

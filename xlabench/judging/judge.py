@@ -90,7 +90,7 @@ class Here:
         return basis_of(self.module, self.inputs, expected) if self.basis_known is None else self.basis_known
 
     def excuse(self, expected: Sequence[Array], actual: Sequence[Array], basis: Basis, standard: Standard) -> Answer:
-        """By trials.
+        """Whether other legal runs of the reference differ as much, by trials in this process.
 
         Args:
             expected: the reference's results.

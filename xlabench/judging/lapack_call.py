@@ -91,7 +91,7 @@ def norm(matrix: Array) -> Array:
 
 
 def lengths(matrix: Array) -> Array:
-    """Of each column."""
+    """The length of each column of a matrix."""
     return _length(np.abs(matrix))
 
 

@@ -243,7 +243,7 @@ def packed(residuals: Sequence[Residual]) -> tuple[list[dict[str, Any]], list[Ar
 
 
 def unpacked(said: Sequence[Mapping[str, Any]], arrays: Sequence[Array]) -> tuple[Residual, ...]:
-    """What was `packed`."""
+    """The residuals of which `packed` made data and arrays, to be sent to another process."""
     left, residuals = iter(arrays), []
     for one in said:
         result_numbers = tuple((number, component) for number, component in one["results"])

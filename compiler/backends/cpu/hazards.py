@@ -45,7 +45,7 @@ class Hazards:
         return self.written.meet((*reads, *writes), shared=shared) or self.read.meet(writes, shared=shared)
 
     def note(self, reads: Iterable[Buffer], writes: Iterable[Buffer], *, shared: bool) -> None:
-        """Record an access.
+        """Record that buffers are read and written.
 
         Args:
             reads: what is read.

@@ -88,7 +88,7 @@ class Call:
         return self._arena + buffer.offset if known is None else known
 
     def results(self) -> list[Array]:
-        """Fetch the results."""
+        """Fetch the results from the device."""
         self.move_out(self.outputs)
         self.device.finish()
         return self.outputs

@@ -23,7 +23,7 @@ from compiler.backends.nvptx.simulator.pipes import Pipe
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A GPU.
+    """A model of GPU: its clocks, units, caches and limits.
 
     Attributes:
         name: what it is called.

@@ -196,7 +196,13 @@ class CudaModule:
         self._functions: dict[str, Any] = {}
 
     def launch(self, launch: Launch, arguments: Sequence[int], stream: int = 0) -> None:
-        """Launch a function on a stream of the device's."""
+        """Launch a function on a stream of the device's.
+
+        Args:
+            launch: the function, and its grid.
+            arguments: 64 bits each: addresses, or numbers.
+            stream: the stream's number.
+        """
         _enter()
         if launch.function not in self._functions:
             self._functions[launch.function] = self._function(launch)
@@ -333,7 +339,14 @@ class CudaDevice:
         _check(driver.cuStreamSynchronize(self.stream_of(0)))
 
     def copy(self, source: int, target: int, size_bytes: int, stream: int = 0) -> None:
-        """Copy on the device, in order with the launches on the same stream."""
+        """Copy on the device, in order with the launches on the same stream.
+
+        Args:
+            source: an address on the device.
+            target: an address on the device.
+            size_bytes: how much.
+            stream: the stream's number.
+        """
         _enter()
         if size_bytes:
             _check(driver.cuMemcpyDtoDAsync(target, source, size_bytes, self.stream_of(stream)))

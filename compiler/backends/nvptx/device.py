@@ -16,7 +16,13 @@ class LoadedModule(Protocol):
     """A PTX module on a device."""
 
     def launch(self, launch: Launch, arguments: Sequence[int], stream: int = 0) -> None:
-        """Launch a function on addresses; what is put on one stream runs in order."""
+        """Launch a function on addresses; what is put on one stream runs in order.
+
+        Args:
+            launch: the function, and its grid.
+            arguments: 64 bits each: addresses, or numbers.
+            stream: the stream's number.
+        """
 
 
 class Device(Protocol):

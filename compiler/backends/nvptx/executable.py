@@ -51,7 +51,14 @@ DEVICES = ("", "sim", "ptxas")
 
 
 def decide_module(module: Module, options: CompileOptions, refusals: Sequence[Refusal], _: object) -> Decisions:
-    """What would be decided about a module that the pipeline `compile-nvptx` has prepared; options name the GPU."""
+    """What would be decided about a module that the pipeline `compile-nvptx` has prepared; options name the GPU.
+
+    Args:
+        module: what the pipeline `compile-nvptx` made.
+        options: of the compilation, which name the GPU.
+        refusals: what fusion left apart, and why.
+        _: nothing is made of it.
+    """
     arch = _architecture(options)
     target_of(arch)
     gpu = _gpu(arch, options)

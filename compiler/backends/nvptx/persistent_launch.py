@@ -101,7 +101,7 @@ class Emission:
         self.callees = dict(self._emitted({id(k): k for k in (kernels[launch.function] for launch in launches)}))
 
     def launch(self, name: str) -> LaunchStep:
-        """Emit the function."""
+        """Emit the function that runs all steps in one launch."""
         attributes = f'nounwind "nvvm.maxntid"="{self.threads}" "nvvm.minctasm"="1"'
         parameters = [(f"ptr align {self._alignment(b)}", self.pointers[b].name[1:]) for b in self.buffers]
         whole = self.ir.function(name, "void", parameters, linkage="ptx_kernel", attributes=attributes)

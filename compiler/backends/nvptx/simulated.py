@@ -22,7 +22,13 @@ class SimulatedModule:
         self._module = module
 
     def launch(self, launch: Launch, arguments: Sequence[int], stream: int = 0) -> None:
-        """Run a function to its end, whatever stream it is on."""
+        """Run a function to its end, whatever stream it is on.
+
+        Args:
+            launch: the function, and its grid.
+            arguments: 64 bits each: addresses, or numbers.
+            stream: of no importance here.
+        """
         del stream
         statistics = self._device.machine.launch(
             self._module,

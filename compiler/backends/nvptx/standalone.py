@@ -62,6 +62,12 @@ def simulate(text: str, launch: Launch, arguments: Mapping[str, Array], *, filen
     Arguments go to parameters by name if every parameter has one, else in order.  An array of rank 0 is passed by
     value, any other is copied to global memory and passed by its address.  What is wrong with the text or the arguments
     raises ParseError or InputError; what is wrong with the kernel is the result's `fault`.
+
+    Args:
+        text: of a PTX module.
+        launch: the kernel's name, its grid, and what is checked.
+        arguments: arrays by parameters' names, or in order.
+        filename: for messages.
     """
     module = parse_ptx(text, filename=filename)
     kernel = _kernel(module, launch.kernel)

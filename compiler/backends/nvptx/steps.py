@@ -73,12 +73,12 @@ class CopyStep(_Base):
 
     @property
     def reads(self) -> tuple[Buffer, ...]:
-        """What it reads."""
+        """The buffers that the copy reads."""
         return (self.source,)
 
     @property
     def writes(self) -> tuple[Buffer, ...]:
-        """What it writes."""
+        """The buffers that the copy writes."""
         return (self.target,)
 
     def __str__(self) -> str:
@@ -146,12 +146,12 @@ class ConditionalStep(_Base):
 
     @property
     def reads(self) -> tuple[Buffer, ...]:
-        """The selector."""
+        """The buffer of the selector."""
         return (self.selector,)
 
     @property
     def sequences(self) -> tuple[tuple[Step, ...], ...]:
-        """The branches."""
+        """The steps of each branch."""
         return self.branches
 
     def __str__(self) -> str:

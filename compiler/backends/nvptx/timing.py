@@ -91,7 +91,14 @@ class Modelled:
 
 
 def block_of(kernel: Function, threads: int, shared_bytes: int, card: Card) -> Block:
-    """What a block of a kernel takes: no thread gets more registers than let a block start at all."""
+    """What a block of a kernel takes: no thread gets more registers than let a block start at all.
+
+    Args:
+        kernel: the function.
+        threads: of a block.
+        shared_bytes: of shared memory, for a block.
+        card: the GPU.
+    """
     warps = -(-threads // WARP_LANES)
     return Block(threads, min(registers_of(kernel), card.registers // (warps * WARP_LANES)), shared_bytes)
 

@@ -198,7 +198,7 @@ class Term:
         return self.intrinsic("rint")
 
     def copysign(self, sign: Term) -> Term:
-        """This magnitude with the sign of `sign`."""
+        """The magnitude of the term with the sign of `sign`."""
         return self.intrinsic("copysign", sign)
 
     def at_most(self, bound: float) -> Term:
@@ -231,7 +231,7 @@ def polynomial(x: Term, coefficients: Sequence[float]) -> Term:
 
 
 def paired_polynomial(x: Term, coefficients: Sequence[float]) -> Term:
-    """The same by Estrin's scheme: a product more for each doubling of the terms, which wait half as long or less."""
+    """A polynomial by Estrin's scheme: a product more for each doubling of the terms, half the latency or less."""
     terms, power = [x.literal(coefficient) for coefficient in coefficients], x
     while len(terms) > 1:
         rest = terms[len(terms) & ~1 :]
@@ -241,7 +241,7 @@ def paired_polynomial(x: Term, coefficients: Sequence[float]) -> Term:
 
 
 def squared_polynomial(x: Term, coefficients: Sequence[float]) -> Term:
-    """The same by Horner's rule in `x^2` for pairs of terms: a product more, which is often there, in half the time."""
+    """A polynomial by Horner's rule in `x^2` for pairs of terms: a product more, often there, in half the time."""
     square = x * x
     pairs = [polynomial(x, coefficients[first : first + 2]) for first in range(0, len(coefficients), 2)]
     result = pairs[-1]

@@ -31,7 +31,14 @@ def _product(sizes: Output) -> Output:
 
 
 def rows_of(node: Built, g: Output, indices: Output, all_sizes: Output) -> IndexedSlices:
-    """The gradient of an array of which rows were taken."""
+    """The gradient of an array of which rows were taken.
+
+    Args:
+        node: the op that took the rows.
+        g: the gradient of the rows.
+        indices: of the rows that were taken.
+        all_sizes: of the array.
+    """
     values = g.op("Reshape", _pieces(node, [-1], _cut(all_sizes, 1, None)))
     return IndexedSlices(values, indices.op("Reshape", [-1]), all_sizes)
 

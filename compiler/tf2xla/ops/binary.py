@@ -19,12 +19,18 @@ Formula = Callable[[Expression, Expression], Expression]
 
 
 def opcode(name: str) -> Formula:
-    """HLO's own function."""
+    """The lowering of an op that is an opcode of HLO on two inputs."""
     return lambda x, y: x.apply(name, y)
 
 
 def of_two(formula: Formula, first: str = "x", second: str = "y") -> Lower:
-    """A formula on two inputs, spread over each other."""
+    """A formula on two inputs, spread over each other.
+
+    Args:
+        formula: of two arrays of the same sizes.
+        first: the name of the first input.
+        second: that of the second.
+    """
 
     def lower(operation: Operation) -> Expression:
         x, y = together(operation, operation[first], operation[second])

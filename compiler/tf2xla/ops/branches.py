@@ -22,6 +22,11 @@ def known_of(operation: Operation, inputs: Sequence[Value], among: Collection[in
 
     A float that is computed is not among them: whoever runs the program rounds it in a way of his own, and it would be
     a constant to those who bound what rounding can do.
+
+    Args:
+        operation: the node.
+        inputs: of the branches or of the loop.
+        among: numbers of those that are asked about.
     """
     known: dict[int, Array] = {}
     for number in among:
@@ -48,7 +53,14 @@ def _is_exact(instruction: Instruction) -> bool:
 def state_of(
     operation: Operation, inputs: Sequence[Value], known: Mapping[int, Array], carried: Sequence[str]
 ) -> Instruction:
-    """The tuple that computations take: the inputs that are not known, and the variables."""
+    """The tuple that computations take: the inputs that are not known, and the variables.
+
+    Args:
+        operation: the node.
+        inputs: of the branches or of the loop.
+        known: values of those that are known, by number.
+        carried: names of the variables.
+    """
     arrays = arrays_of([one for number, one in enumerate(inputs) if number not in known])
     arrays += [operation.library.variables.read(name) for name in carried]
     return build(operation.computation, "tuple", [one.instruction for one in arrays])
@@ -57,7 +69,15 @@ def state_of(
 def taken(
     operation: Operation, result: Instruction, like: Sequence[Value], carried: Sequence[str], changed: Collection[str]
 ) -> list[Value]:
-    """The values in the tuple that a branch or loop has given; variables that it changed hold what it gives."""
+    """The values in the tuple that a branch or loop has given; variables that it changed hold what it gives.
+
+    Args:
+        operation: the node.
+        result: the tuple.
+        like: the values that it holds, as they are on the way in.
+        carried: names of the variables that follow.
+        changed: those of them that were written to.
+    """
     count = len(arrays_of(like))
     arrays = iter([Expression(element(result, number)) for number in range(count)])
     values = [rebuilt(one, arrays) for one in like]

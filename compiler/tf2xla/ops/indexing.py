@@ -28,7 +28,15 @@ def _gather_rows(operation: Operation) -> Expression:
 
 
 def gathered(operation: Operation, params: Expression, indices: Expression, axis: int, batch: int) -> Expression:
-    """Slices of `params` along an axis, one for each index; the first `batch` dimensions go along with each other."""
+    """Slices of `params` along an axis, one for each index; the first `batch` dimensions go along with each other.
+
+    Args:
+        operation: the node.
+        params: the array.
+        indices: integers.
+        axis: of `params`, along which the slices are numbered.
+        batch: dimensions that both begin with.
+    """
     operation.require(batch <= axis, f"batch_dims {batch} is greater than the axis {axis}")
     same = params.dims[:batch] == indices.dims[:batch]
     operation.require(same, lambda: f"the first {batch} sizes of {list(params.dims)} and {list(indices.dims)} differ")
@@ -64,7 +72,13 @@ def _gather_nd(operation: Operation) -> Expression:
 
 
 def gathered_deep(operation: Operation, params: Expression, indices: Expression) -> Expression:
-    """Slices of `params`, one for each vector of indices."""
+    """Slices of `params`, one for each vector of indices.
+
+    Args:
+        operation: the node.
+        params: the array.
+        indices: of which the last dimension holds vectors.
+    """
     depth = depth_of(operation, params.dims, indices)
     dims = (*indices.dims[:-1], *params.dims[depth:])
     if 0 in params.dims or 0 in dims:

@@ -78,7 +78,13 @@ def grown(given: TensorList, more: int) -> TensorList:
 
 
 def put_at(buffer: Expression, item: Expression, at: Expression) -> Expression:
-    """Rows with another one at a number."""
+    """Rows with another one at a number.
+
+    Args:
+        buffer: the rows.
+        item: one of them.
+        at: its number.
+    """
     if not buffer.dims[0]:
         return buffer  # nobody puts anything into a list that has no room
     starts = [at, *[at.literal(0)] * len(item.dims)]

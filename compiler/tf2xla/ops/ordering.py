@@ -48,7 +48,13 @@ def _first(
 
 
 def descending(operation: Operation, element_type: ElementType, direction: str = "GT") -> Computation:
-    """The order of numbers with their places, the greatest first."""
+    """The order of numbers with their places, the greatest first.
+
+    Args:
+        operation: whose module gets the computation.
+        element_type: of the numbers.
+        direction: of the comparison, `LT` for the least first.
+    """
     order = Computation("descending")
     kinds = [ArrayShape(kind, ()) for kind in (element_type, element_type, S32, S32)]
     left, right, *_ = [Expression(parameter(order, number, kind)) for number, kind in enumerate(kinds)]

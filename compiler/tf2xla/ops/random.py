@@ -53,7 +53,13 @@ def _by_key(operation: Operation) -> Generator:
 
 
 def drawn(seeded: Seeded, draw: Draw, kind: str) -> Lower:
-    """Numbers by a generator; `kind` is the attribute that says their type."""
+    """Numbers by a generator; `kind` is the attribute that says their type.
+
+    Args:
+        seeded: makes the generator of a node.
+        draw: draws so many numbers of a type.
+        kind: the attribute that says their type.
+    """
 
     def lower(operation: Operation) -> Expression:
         dims = sizes(operation, "shape")
@@ -66,7 +72,13 @@ def drawn(seeded: Seeded, draw: Draw, kind: str) -> Lower:
 
 
 def whole(generator: Generator, count: int, element_type: ElementType) -> Expression:
-    """Whole numbers of all bits."""
+    """Whole numbers of all bits.
+
+    Args:
+        generator: of random bits.
+        count: numbers.
+        element_type: of the numbers.
+    """
     return bits(generator, count, element_type).bits_as(element_type)
 
 

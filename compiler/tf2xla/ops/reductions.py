@@ -24,6 +24,11 @@ from compiler.tf2xla.reducing import greatest, in_f32, reduced, total
 def axes_of(operation: Operation, name: str, rank: int) -> tuple[int, ...]:
     """The axes that an input names, in order.
 
+    Args:
+        operation: the node.
+        name: of the input.
+        rank: of the array.
+
     Raises:
         InputError: one is not there, or is named twice.
     """
@@ -33,7 +38,14 @@ def axes_of(operation: Operation, name: str, rank: int) -> tuple[int, ...]:
 
 
 def kept(operation: Operation, result: Expression, dims: tuple[int, ...], axes: tuple[int, ...]) -> Expression:
-    """The result with its axes as dimensions of one element, if the node says so."""
+    """The result with its axes as dimensions of one element, if the node says so.
+
+    Args:
+        operation: the node.
+        result: without the axes.
+        dims: of the array.
+        axes: that were reduced.
+    """
     if not operation.attribute("keep_dims"):
         return result
     return result.reshape(*(1 if number in axes else size for number, size in enumerate(dims)))
@@ -159,7 +171,15 @@ def _cumulative(name: str, opcode: str, start: int, doc: str) -> Record:
 
 
 def moved(x: Expression, axis: int, by: int, start: float, *, is_back: bool) -> Expression:
-    """Elements moved along an axis, others following."""
+    """Elements moved along an axis, others following.
+
+    Args:
+        x: the array.
+        axis: along which it is moved.
+        by: how far.
+        start: what follows.
+        is_back: whether towards the front.
+    """
     padding = [PaddingDimension(0, 0)] * len(x.dims)
     padding[axis] = PaddingDimension(-by, by) if is_back else PaddingDimension(by, -by)
     operands = [x.instruction, x.literal(start).instruction]

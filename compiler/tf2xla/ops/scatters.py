@@ -80,7 +80,15 @@ def _scatter_nd(operation: Operation) -> Expression:
 def combined(
     operation: Operation, x: Expression, indices: Expression, updates: Expression, opcode: str | None
 ) -> Expression:
-    """Slices of an array, at vectors of indices, combined with others by an opcode, or replaced."""
+    """Slices of an array, at vectors of indices, combined with others by an opcode, or replaced.
+
+    Args:
+        operation: the node.
+        x: the array.
+        indices: of which the last dimension holds vectors.
+        updates: a slice for each vector.
+        opcode: HLO's; None for those that replace.
+    """
     depth = depth_of(operation, x.dims, indices)
     wanted = (*indices.dims[:-1], *x.dims[depth:])
     fits = updates.dims == wanted

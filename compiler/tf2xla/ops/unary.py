@@ -25,7 +25,7 @@ SELU, SELU_ALPHA = 1.0507009873554804934193349852946, 1.758099340847376859940217
 
 
 def opcode(name: str) -> Formula:
-    """HLO's own function."""
+    """The lowering of an op that is an opcode of HLO on one input."""
     return lambda x: x.apply(name)
 
 

@@ -24,7 +24,14 @@ from compiler.tf2xla.reducing import in_f32
 
 
 def made(operation: Operation, opcode: str, *operands: Expression, **attributes: Any) -> Expression:
-    """An instruction on arrays."""
+    """An instruction on arrays.
+
+    Args:
+        operation: whose computation gets the instruction.
+        opcode: HLO's.
+        operands: in order.
+        attributes: of the instruction.
+    """
     return Expression(build(operation.computation, opcode, [one.instruction for one in operands], **attributes))
 
 
@@ -62,7 +69,13 @@ def _convolution(operation: Operation) -> Expression:
 
 
 def pairs(operation: Operation, name: str, count: int) -> list[tuple[int, int]]:
-    """Two numbers for each of several dimensions."""
+    """Two numbers for each of several dimensions.
+
+    Args:
+        operation: the node.
+        name: of the input.
+        count: dimensions.
+    """
     value = operation.value(name)
     operation.require(value.shape == (count, 2), lambda: f"its {name} must have the sizes [{count}, 2]")
     return [(int(low), int(high)) for low, high in value]

@@ -31,7 +31,7 @@ class Graphs:
         return {}
 
     def beforehand(self, _config: Config, _support: Any) -> Iterator[CaseFailure | OwnFailure]:
-        """Nothing was tried."""
+        """Nothing goes wrong beforehand, where nothing is tried."""
         return iter(())
 
     def size(self, _support: Any) -> int | None:
@@ -39,15 +39,15 @@ class Graphs:
         return None
 
     def drawing(self, config: Config, _support: Any) -> dict[str, Any]:
-        """By seed."""
+        """What a worker draws by: the seed."""
         return {"drawer": "xlabench.fuzzing.graphs.cases:drawer", "seed": config.seed, "varied": self.varied}
 
     def narrowed(self, _config: Config, _support: Any, failure: CaseFailure) -> CaseFailure:
-        """Nothing is known not to matter."""
+        """Nothing is known not to matter of a `failure`, whatever `_config` and `_support` are."""
         return failure
 
     def coverage(self, progress: Progress, _support: Any) -> dict[str, Any]:
-        """Ops."""
+        """The ops that were reached, of those that are drawn."""
         reached = set(PLAIN) & set(progress.pairs)
         return {
             "of": "ops of TensorFlow's",

@@ -82,7 +82,7 @@ class Given:
 
 
 def nowhere(_: Kernel) -> Pairs:
-    """The rule of kinds of which no result may lie over an operand."""
+    """No result may lie over an operand: the rule of kinds that read operands after they have begun to write."""
     return ()
 
 

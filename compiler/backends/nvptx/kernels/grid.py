@@ -98,7 +98,7 @@ class LaunchModule(Module):
 
     @classmethod
     def of(cls, module: Module, whole: int) -> LaunchModule:
-        """The same module, which gets such functions from now on."""
+        """A view of a module whose functions are launched from now on."""
         return cls(whole=whole, **{entry.name: getattr(module, entry.name) for entry in fields(module)})
 
 
@@ -159,6 +159,15 @@ def for_each(  # noqa: PLR0913 - as `begin`, with the work and its size
     """Emit a function that does `body` for every number below `count`, which is not 0, a thread for each.
 
     `suffix`, `numbers` (here with their values) and `talks` are as in `begin`.
+
+    Args:
+        module: where the function is defined.
+        kernel: gives name and parameters.
+        count: threads.
+        body: emits what a thread does with its number.
+        suffix: what tells the function from the kernel's others.
+        numbers: further parameters, with the values that they are launched with.
+        talks: whether threads of a block wait for each other.
     """
     threads = min(BLOCK, count)
     builder = begin(module, kernel, threads, suffix, numbers=[name for name, _ in numbers], talks=talks)
@@ -171,7 +180,15 @@ def for_each(  # noqa: PLR0913 - as `begin`, with the work and its size
 
 @contextmanager
 def strided(builder: Builder, start: Value, stop: Value, threads: int, name: str = "stride") -> Iterator[Value]:
-    """A loop in which the threads of a block share the numbers from `start` to `stop`, a block's width apart."""
+    """A loop in which the threads of a block share the numbers from `start` to `stop`, a block's width apart.
+
+    Args:
+        builder: where code is emitted.
+        start: the first number, an i64.
+        stop: the one behind the last.
+        threads: of a block.
+        name: of the loop's labels.
+    """
     with builder.loop(builder.add(start, thread(builder)), stop, step=threads, name=name) as loop:
         yield loop.index
 
@@ -245,6 +262,13 @@ def reduce_lanes(
     """Combine the values of each `width` neighbouring lanes, a power of two, in order; right in the first of those.
 
     The first `lanes` lanes of the warp take part.
+
+    Args:
+        emission: where code is emitted.
+        values: of the lane.
+        combine: combines values of two lanes.
+        width: lanes whose values are combined.
+        lanes: of the warp that take part, the first ones.
     """
     builder, result, distance = emission.builder, list(values), 1
     while distance < width:
@@ -255,22 +279,47 @@ def reduce_lanes(
 
 
 def spread_lanes(builder: Builder, values: Sequence[Value], width: int, lanes: int = WARP) -> list[Value]:
-    """The values of the first of each `width` neighbouring lanes, in all of those."""
+    """The values of the first of each `width` neighbouring lanes, in all of those.
+
+    Args:
+        builder: where code is emitted.
+        values: of the lane.
+        width: lanes that get the same values.
+        lanes: of the warp that take part, the first ones.
+    """
     return [_shuffle_any(builder, value, "idx", 0, (width, lanes)) for value in values] if width > 1 else list(values)
 
 
 def from_lane(builder: Builder, value: Value, lane: int) -> Value:
-    """The value that a lane of the warp holds, in all of them."""
+    """The value that a lane of the warp holds, in all of them.
+
+    Args:
+        builder: where code is emitted.
+        value: of each lane.
+        lane: the number of the one that is asked.
+    """
     return _shuffle_any(builder, value, "idx", lane, (WARP, WARP))
 
 
 def shuffle_across(builder: Builder, value: Value, mask: int) -> Value:
-    """The value that the lane holds whose number differs by a mask."""
+    """The value that the lane holds whose number differs by a mask.
+
+    Args:
+        builder: where code is emitted.
+        value: of each lane.
+        mask: in which the numbers of two lanes differ.
+    """
     return _shuffle_any(builder, value, "bfly", mask, (WARP, WARP))
 
 
 def shuffle_up(builder: Builder, value: Value, distance: int) -> Value:
-    """The value that the lane `distance` further down holds; the first lanes of the warp get their own."""
+    """The value that the lane `distance` further down holds; the first lanes of the warp get their own.
+
+    Args:
+        builder: where code is emitted.
+        value: of each lane.
+        distance: lanes.
+    """
     return _shuffle_any(builder, value, "up", distance, (WARP, WARP))
 
 

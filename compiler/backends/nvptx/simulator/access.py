@@ -34,7 +34,16 @@ _WINDOWS = {"global": GLOBAL_BASE, "shared": SHARED_BASE, "local": LOCAL_BASE}
 def load(
     batch: Batch, space: str, addresses: Addresses, dtype: np.dtype[Any], count: int, *, is_strong: bool = False
 ) -> Array:
-    """Values of shape (lanes, count); one row if all lanes read one address of global memory."""
+    """Values of shape (lanes, count); one row if all lanes read one address of global memory.
+
+    Args:
+        batch: the warps, and which of their lanes are active.
+        space: the state space, as PTX calls it.
+        addresses: of the active lanes, or one that all read.
+        dtype: of an element.
+        count: elements of a lane.
+        is_strong: whether the access is ordered by the memory model.
+    """
     if space == GENERIC:
         space, addresses = _single_window(addresses)
     if space == GENERIC:
@@ -59,7 +68,15 @@ def load(
 
 
 def store(batch: Batch, space: str, addresses: Addresses, values: Array, *, is_strong: bool = False) -> None:
-    """Write values of shape (lanes, count); of lanes that write one place the last one wins."""
+    """Write values of shape (lanes, count); of lanes that write one place the last one wins.
+
+    Args:
+        batch: the warps, and which of their lanes are active.
+        space: the state space, as PTX calls it.
+        addresses: of the active lanes.
+        values: of shape (lanes, count).
+        is_strong: whether the access is ordered by the memory model.
+    """
     if space == GENERIC:
         space, addresses = _single_window(addresses)
     if space == GENERIC:
@@ -79,7 +96,14 @@ def store(batch: Batch, space: str, addresses: Addresses, values: Array, *, is_s
 
 
 def touch(batch: Batch, space: str, addresses: Addresses, size: int) -> None:
-    """Tell the observer of an access whose values nobody wants."""
+    """Tell the observer of an access whose values nobody wants.
+
+    Args:
+        batch: the warps, and which of their lanes are active.
+        space: the state space, as PTX calls it.
+        addresses: of the active lanes.
+        size: bytes of a lane.
+    """
     assert batch.observer is not None
     if space == GENERIC:
         space, addresses = _single_window(addresses)
@@ -120,7 +144,14 @@ def _store_lanes(batch: Batch, space: str, addresses: Addresses, values: Array, 
 
 
 def locate(batch: Batch, space: str, addresses: Addresses, dtype: np.dtype[Any]) -> tuple[Store, Lanes]:
-    """The memory and the element of each active lane, for an atomic update; not for generic addresses."""
+    """The memory and the element of each active lane, for an atomic update; not for generic addresses.
+
+    Args:
+        batch: the warps, and which of their lanes are active.
+        space: the state space, as PTX calls it.
+        addresses: of the active lanes.
+        dtype: of an element.
+    """
     size = dtype.itemsize
     if space in ARENA_SPACES:
         index, _ = batch.arena.resolve(addresses, size, writes=True)
@@ -148,7 +179,14 @@ def _byte_offsets(batch: Batch, index: Index, size: int) -> Lanes:
 
 
 def by_window(batch: Batch, space: str, addresses: Addresses, serve: Callable[[str, Addresses, Lanes], Array]) -> Array:
-    """Call `serve(space, addresses, places)` once for every space that is addressed and join what it returns."""
+    """Call `serve(space, addresses, places)` once for every space that is addressed and join what it returns.
+
+    Args:
+        batch: the warps, and which of their lanes are active.
+        space: the state space, as PTX calls it.
+        addresses: of the active lanes.
+        serve: does it in one space, for the lanes at some places of the batch.
+    """
     if space == GENERIC:
         space, addresses = _single_window(addresses)
     if space == GENERIC:

@@ -45,7 +45,7 @@ class ActiveLanes:
 
     @classmethod
     def of(cls, batch: Batch) -> ActiveLanes:
-        """Those of a batch that execute now."""
+        """The lanes of a batch that execute now."""
         index, warps, blocks = batch.index, batch.warp_of_lane, batch.number_of_block[batch.block_of_lane]
         if index is None:
             return cls(None, b"", warps, blocks, batch.lane_in_warp, slice(None), int(warps[-1]) + 1)

@@ -51,14 +51,26 @@ class BankCounter:
         self._forms.forget()
 
     def count(self, lanes: ActiveLanes, addresses: NDArray[np.uint64], size: int) -> None:
-        """Note that lanes access so many bytes at these addresses of their blocks."""
+        """Note that lanes access so many bytes at these addresses of their blocks.
+
+        Args:
+            lanes: which are active, and in which warps.
+            addresses: in shared memory.
+            size: bytes of a lane.
+        """
         found, _ = self._forms.look_up(lanes, addresses, size, passes_of)
         self.passes += found.taken
         self.least += found.least
 
 
 def passes_of(lanes: ActiveLanes, addresses: NDArray[np.int64], size: int) -> Passes:
-    """The passes of an access of so many bytes a lane at these addresses."""
+    """The passes of an access of so many bytes a lane at these addresses.
+
+    Args:
+        lanes: which are active, and in which warps.
+        addresses: in shared memory.
+        size: bytes of a lane.
+    """
     together = min(_BANKS, _PASS_BYTES // max(size, _WORD_BYTES))
     group = (lanes.warps * _BANKS + lanes.positions) // together
     first = np.broadcast_to(addresses, group.shape) // _WORD_BYTES

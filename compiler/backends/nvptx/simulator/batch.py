@@ -44,10 +44,22 @@ class Observer(Protocol):
     """What is told of memory and barriers as lanes come to them."""
 
     def access_global(self, batch: Batch, addresses: NDArray[np.uint64], size: int) -> None:
-        """The active lanes load or store so many bytes of global memory at these addresses, or all at one."""
+        """The active lanes load or store so many bytes of global memory at these addresses, or all at one.
+
+        Args:
+            batch: the warps, and which of their lanes are active.
+            addresses: of the active lanes, or one of all.
+            size: bytes of a lane.
+        """
 
     def access_shared(self, batch: Batch, addresses: NDArray[np.uint64], size: int) -> None:
-        """The active lanes load or store so many bytes of shared memory at these addresses, or all at one."""
+        """The active lanes load or store so many bytes of shared memory at these addresses, or all at one.
+
+        Args:
+            batch: the warps, and which of their lanes are active.
+            addresses: of the active lanes, or one of all.
+            size: bytes of a lane.
+        """
 
     def access_local(self) -> None:
         """The active lanes load or store local memory."""
@@ -56,7 +68,7 @@ class Observer(Protocol):
         """The active lanes update these places, one after the other where they meet."""
 
     def meet(self, batch: Batch, lanes: Lanes) -> None:
-        """These lanes have waited for each other, block by block."""
+        """Lanes have waited for each other at a barrier, block by block."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,7 +161,7 @@ class Clocks:
 
     @classmethod
     def of(cls, warps: int, rows: int) -> Clocks:
-        """Those of so many warps that begin."""
+        """The clocks of so many warps that begin."""
         return cls(np.zeros(warps, np.int64), np.zeros((rows, warps), np.int64))
 
     def advance(self, block: BasicBlock, warps: Any, latencies: tuple[int, ...]) -> None:

@@ -243,7 +243,13 @@ def classify(property_: str, form: FloatFormat) -> RawFunction:
 
 
 def with_flush(function: RawFunction, form: FloatFormat, *, result: bool = True) -> RawFunction:
-    """Flush subnormal operands, and the result unless it is a predicate."""
+    """Flush subnormal operands, and the result unless it is a predicate.
+
+    Args:
+        function: on raw bits.
+        form: the float format.
+        result: whether it gives a float, which is flushed too.
+    """
     if result:
         return lambda *raws: flush(function(*(flush(raw, form) for raw in raws)), form)
     return lambda *raws: function(*(flush(raw, form) for raw in raws))

@@ -190,7 +190,14 @@ def _mask(length: Array) -> Array:
 
 
 def insert_field(a: Array, b: Array, c: Array, d: Array) -> Array:
-    """`bfi`: the lower bits of `a` put into `b`."""
+    """`bfi`: the lower bits of `a` put into `b`.
+
+    Args:
+        a: what is inserted.
+        b: what it is inserted into.
+        c: the position of the lowest bit.
+        d: how many bits.
+    """
     position, length = _field(c, d, _bits(a))
     start = np.minimum(position, 63).astype(np.uint64)
     mask = np.where(position < 64, _mask(length) << start, np.uint64(0))

@@ -21,7 +21,13 @@ class Layout:
     local_bytes: int
 
     def address(self, key: str, kernel: Function, parameter_address: int) -> int:
-        """The address of a variable or kernel parameter in its own space."""
+        """The address of a variable or kernel parameter in its own space.
+
+        Args:
+            key: the variable's, or `param:` and the parameter's name.
+            kernel: whose parameter it may be.
+            parameter_address: where the parameters begin.
+        """
         if key.startswith("param:"):
             name = key.removeprefix("param:")
             return parameter_address + next(p.offset for p in kernel.parameters if p.name == name)

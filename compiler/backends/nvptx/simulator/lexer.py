@@ -40,7 +40,13 @@ class Token(NamedTuple):
 
 
 def tokens_from(text: str, filename: str, position: int = 0) -> Iterator[Token]:
-    """The tokens of a text from a place on, closed by one of kind `end`; each is read when it is asked for."""
+    """The tokens of a text from a place on, closed by one of kind `end`; each is read when it is asked for.
+
+    Args:
+        text: of a PTX module.
+        filename: for messages.
+        position: where the first token begins, or blanks before it.
+    """
     for match in _TOKEN.finditer(text, position):
         if match.start() != position:
             break

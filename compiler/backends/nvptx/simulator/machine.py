@@ -95,6 +95,11 @@ class Machine:
         """Allocate global memory; unless `initialised`, its bytes must be written before they are read.
 
         Faults call it by its name.
+
+        Args:
+            size_bytes: how much.
+            name: by which faults call it.
+            initialised: whether it may be read before it is written.
         """
         if size_bytes < 0:
             raise InputError(f"cannot allocate {size_bytes} bytes; a size is not negative")

@@ -58,7 +58,13 @@ class Store:
         self.data, self.valid = bytes_for(size_bytes), bytes_for(size_bytes)
 
     def load(self, index: Index, dtype: np.dtype[Any], lanes: int) -> NDArray[Any]:
-        """Values of `lanes` elements each, at an index in units of the whole access; shape (accesses, lanes)."""
+        """Values of `lanes` elements each, at an index in units of the whole access; shape (accesses, lanes).
+
+        Args:
+            index: of each access, in units of its size.
+            dtype: of an element.
+            lanes: elements of an access.
+        """
         whole = self.data.view(WHOLE[dtype.itemsize * lanes])[index]
         result: NDArray[Any] = whole.view(dtype).reshape(-1, lanes)
         return result
@@ -79,7 +85,13 @@ class Store:
         self.mark(index, size, is_written=True)
 
     def mark(self, index: Index, size: int, *, is_written: bool) -> None:
-        """Note that accesses of `size` bytes hold something, or no longer do."""
+        """Note that accesses of `size` bytes hold something, or no longer do.
+
+        Args:
+            index: of each access, in units of its size.
+            size: bytes of an access.
+            is_written: whether they hold something from now on.
+        """
         self.valid.view(WHOLE[size])[index] = MARKS[is_written][size]
 
 
@@ -137,7 +149,13 @@ class Arena(Store):
         return self._top
 
     def allocate(self, size_bytes: int, name: str = "", *, is_complete: bool = False) -> Allocation:
-        """A new allocation, which faults call by its name; memory between allocations stays unused."""
+        """A new allocation, which faults call by its name; memory between allocations stays unused.
+
+        Args:
+            size_bytes: how much.
+            name: by which faults call it.
+            is_complete: whether it may be read before it is written.
+        """
         start = self._top
         end = start + size_bytes
         self._top = -(-(end + _GUARD) // _ALIGNMENT) * _ALIGNMENT
@@ -169,7 +187,13 @@ class Arena(Store):
         return allocation if address < max(allocation.end, allocation.start + 1) else None
 
     def resolve(self, addresses: Addresses, size: int, *, writes: bool) -> tuple[Index, bool]:
-        """Check the accesses; the index of each in units of `size`, and whether validity is certain."""
+        """Check the accesses; the index of each in units of `size`, and whether validity is certain.
+
+        Args:
+            addresses: of the accesses.
+            size: bytes of each.
+            writes: whether they write.
+        """
         base = np.uint64(GLOBAL_BASE)
         if addresses.size > 1 and is_consecutive(addresses, size):
             low, high = int(addresses[0]), int(addresses[-1])
@@ -230,7 +254,13 @@ class LaneMemory(Store):
         super().__init__(owners * self.stride)
 
     def resolve(self, addresses: Addresses, owners: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-        """Check the accesses and give the index of each in units of `size`."""
+        """Check the accesses and give the index of each in units of `size`.
+
+        Args:
+            addresses: of the accesses.
+            owners: the lane of each.
+            size: bytes of each.
+        """
         check_alignment(addresses, size)
         last = self.size_bytes - size
         if int(np.maximum.reduce(addresses)) > last:

@@ -85,7 +85,7 @@ class Outline:
 
     @classmethod
     def of(cls, instructions: Sequence[Instruction], starts: Collection[int]) -> Outline:
-        """That of a program, of which `starts` are jumped to."""
+        """The outline of a program, of which `starts` are jumped to."""
         return cls(*basic_blocks(instructions, starts))
 
 
@@ -130,7 +130,13 @@ class Profiler:
         return tuple(found)
 
     def count(self, number: int, block: BasicBlock, batch: Batch) -> Any:
-        """The active lanes execute a basic block; the indices of their warps."""
+        """The active lanes execute a basic block; the indices of their warps.
+
+        Args:
+            number: of the basic block.
+            block: that block.
+            batch: the warps, and which of their lanes are active.
+        """
         lanes = self._lanes(batch)
         size = block.end - block.begin
         self._warps[number] += lanes.warp_count
@@ -139,7 +145,13 @@ class Profiler:
         return lanes.executing
 
     def advance(self, block: BasicBlock, warps: Any, latencies: Sequence[int]) -> None:
-        """Warps have executed a basic block, in which memory had these latencies."""
+        """Warps have executed a basic block, in which memory had these latencies.
+
+        Args:
+            block: a basic block.
+            warps: indices of those that executed it.
+            latencies: of its accesses to memory, in cycles.
+        """
         self._clocks.advance(block, warps, tuple(latencies))
 
     def _lanes(self, batch: Batch) -> ActiveLanes:
@@ -187,7 +199,7 @@ class Profiler:
         self.latency = max(self.latency, REACH_CYCLES[Reach.L2])
 
     def meet(self, batch: Batch, lanes: Lanes) -> None:
-        """These lanes have waited for each other, block by block."""
+        """Lanes have waited for each other at a barrier, block by block."""
         now = self._clocks.now
         blocks = now.reshape(batch.geometry.blocks, -1)
         if lanes is batch.all_lanes:

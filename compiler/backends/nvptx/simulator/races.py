@@ -128,7 +128,13 @@ class RaceDetector:
         self._accesses.clear()
 
     def read(self, offsets: _Lanes, size: int, lanes: _Lanes) -> None:
-        """Plain reads of `size` bytes at byte offsets."""
+        """Plain reads of `size` bytes at byte offsets.
+
+        Args:
+            offsets: in bytes, from the memory's beginning.
+            size: bytes of a lane.
+            lanes: who reads.
+        """
         self.peek(offsets, size, lanes)
         self._noted.append(_Noted(offsets, size, self._access(lanes)))
         self._noted_lanes += offsets.size
@@ -148,7 +154,13 @@ class RaceDetector:
             self._check_log(self._writes, *self._granules(offsets, size, access), "reads", "wrote")
 
     def write(self, offsets: _Lanes, values: NDArray[Any], lanes: _Lanes) -> None:
-        """Plain writes of values of shape (lanes, elements)."""
+        """Plain writes of values of shape (lanes, elements).
+
+        Args:
+            offsets: in bytes, from the memory's beginning.
+            values: of shape (lanes, elements).
+            lanes: who writes.
+        """
         size, access = values.dtype.itemsize * values.shape[1], self._access(lanes)
         self._check(offsets, size, access, "writes")
         at, access = self._granules(offsets, size, access)

@@ -175,7 +175,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class PtxModule:
-    """One PTX text."""
+    """A PTX text, parsed: kernels, functions and variables."""
 
     filename: str
     text: str

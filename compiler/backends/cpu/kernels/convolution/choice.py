@@ -382,7 +382,7 @@ def _steps(
 
 
 def merged(steps: tuple[Step, ...]) -> list[Step]:
-    """The same sum in as few dimensions as can be; none where nothing is summed."""
+    """The steps of a sum merged into as few loops as can be; none where nothing is summed."""
     if any(step.count == 0 for step in steps):
         return []
     result: list[Step] = []

@@ -57,7 +57,7 @@ class Layout:
         return self.patch + self.sums + self.starts
 
     def workspace_bytes(self, threads: int) -> int:
-        """All of it for that many threads."""
+        """Bytes of a kernel's workspace for that many threads."""
         return self.shared + threads * self.own
 
 

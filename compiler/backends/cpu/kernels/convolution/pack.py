@@ -89,7 +89,7 @@ class PatchCopy:
         self.run = len(plan.sources) - 1 - whole
 
     def emit(self) -> None:
-        """The whole copy."""
+        """Emit the loops that copy a band of the input."""
         self._dimension(0, integer(0), [])
 
     def _inner(self, dim: int) -> int:

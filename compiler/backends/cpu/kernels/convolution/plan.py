@@ -112,12 +112,12 @@ class Shape:
 
     @property
     def lhs(self) -> Instruction:
-        """The input."""
+        """The operand that is the input."""
         return self.instruction.operands[0]
 
     @property
     def rhs(self) -> Instruction:
-        """The weights."""
+        """The operand that is the weights."""
         return self.instruction.operands[1]
 
     @property
@@ -167,7 +167,7 @@ def strides(dims: tuple[int, ...] | list[int]) -> list[int]:
 
 
 def in_words(shape: Shape, narrowed: Narrowed | None) -> Shape:
-    """The same convolution of words, if there are any and features of a group make whole ones."""
+    """The convolution on words in place of elements, if there are any and features of a group make whole ones."""
     if narrowed is None or shape.form == "lanes" or len(shape.phases) > 1:
         return shape
     if shape.groups > 1 and shape.inputs % narrowed.words.group:

@@ -34,7 +34,7 @@ class DotOperand:
     type: ElementType
 
     def operand(self) -> Operand:
-        """The matrix."""
+        """The operand as the matrix that packing and kernels read."""
         instruction, narrow = self.factor.instruction, self._narrow()
         array = self.array()
         plain = array if narrow is None else array or narrow.array

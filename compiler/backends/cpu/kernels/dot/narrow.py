@@ -34,7 +34,7 @@ class Unconverted:
         return _LLVM[self.type]
 
     def load(self, kernel: Kernel, emission: Emission, indices: Sequence[Index]) -> Value:
-        """One element.
+        """Load an element before it is converted.
 
         Args:
             kernel: the product.

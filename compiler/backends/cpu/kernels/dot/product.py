@@ -51,7 +51,7 @@ class Product:
             self.batch = 0
 
     def gemm(self) -> Gemm:
-        """The matrix product."""
+        """The dot as a batch of matrix products, with what is stored of each sum."""
         plain = self.kernel.roots == (self.dot,) and self.dot.array.element_type is self.type
         addend = self._addend()
         return Gemm(

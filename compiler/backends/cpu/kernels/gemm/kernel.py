@@ -77,7 +77,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class ProductOnTiles:
-    """The same on tile registers, for products that they suit."""
+    """A product on tile registers, AMX, for products that they suit."""
 
     gemm: Gemm
 
@@ -87,7 +87,7 @@ class ProductOnTiles:
         return self._nest("").workspace_bytes
 
     def emit(self, module: Module, name: str, parameters: Sequence[tuple[str, str]]) -> None:
-        """Define the function.
+        """Define the function that computes the product.
 
         Args:
             module: where the function goes.

@@ -62,7 +62,7 @@ class Eigen:
 
     @property
     def workspace_elements(self) -> int:
-        """All regions."""
+        """Elements of all regions of the workspace."""
         return self._workspace.size_bytes // self.tiles.bytes
 
     def emit(self) -> str:

@@ -62,7 +62,7 @@ class Hermitian:
 
     @property
     def workspace_elements(self) -> int:
-        """All regions."""
+        """Elements of all regions of the workspace."""
         return self._workspace.size_bytes // self.numbers.tiles.bytes
 
     def emit(self) -> str:

@@ -219,15 +219,15 @@ class Numbers:
         return tuple(b.broadcast(component, self.tiles.lanes) for component in number)
 
     def negated(self, b: Builder, number: Number) -> Number:
-        """-x."""
+        """The number `-x`."""
         return tuple(b.unary("fneg", component) for component in number)
 
     def conjugate(self, b: Builder, number: Number) -> Number:
-        """x*."""
+        """The complex conjugate of x."""
         return (number[0], *(b.unary("fneg", component) for component in number[1:]))
 
     def subtract(self, b: Builder, left: Number, right: Number) -> Number:
-        """X - y.
+        """The difference `x - y`.
 
         Args:
             b: where code is emitted.
@@ -237,7 +237,7 @@ class Numbers:
         return tuple(b.binary("fsub", *pair) for pair in zip(left, right, strict=True))
 
     def multiply(self, b: Builder, left: Number, right: Number) -> Number:
-        """X y.
+        """The product `x y`.
 
         Args:
             b: where code is emitted.
@@ -330,7 +330,7 @@ class Numbers:
         return b.binary("fmul", larger, root)
 
     def size(self, b: Builder, number: Number) -> Value:
-        """|x|."""
+        """The magnitude of x."""
         sizes = [self._magnitude(b, component) for component in number]
         return self.hypot(b, *sizes) if sizes[1:] else sizes[0]
 

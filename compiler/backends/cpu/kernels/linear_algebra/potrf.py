@@ -32,7 +32,7 @@ class Potrf:
 
     @property
     def size(self) -> int:
-        """Rows and columns."""
+        """The rows, and columns, of a matrix."""
         return self.form.size
 
     @property

@@ -47,7 +47,7 @@ class Qr:
 
     @property
     def blocks(self) -> Reflections:
-        """Its panels."""
+        """The panels that a matrix is factored by."""
         return Reflections(self.tiles, self.tiles.pitch(self.rows), self.columns)
 
     def emit(self) -> str:

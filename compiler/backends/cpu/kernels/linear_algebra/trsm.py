@@ -47,7 +47,7 @@ class Trsm:
 
     @property
     def count(self) -> int:
-        """All strips."""
+        """Strips of right-hand sides in the whole batch."""
         return self.per_matrix * (self.form.sides // self.form.columns)
 
     @property

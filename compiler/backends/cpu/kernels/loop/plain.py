@@ -38,7 +38,7 @@ def decide(given: LoopGiven) -> Plan:
 
 
 def decide_tabulated(given: LoopGiven) -> Plan | Declined:
-    """The same where chains of functions are looked up in tables in memory."""
+    """The plan of a loop that looks chains of functions up, of numbers of 16 bits, in tables in memory."""
     tables = memory_table.find(given.kernel)
     if isinstance(tables, Declined):
         return tables

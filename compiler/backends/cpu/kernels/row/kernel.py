@@ -28,12 +28,12 @@ class RowGiven(Given):
 
     @cached_property
     def rows(self) -> Rows:
-        """The phases."""
+        """The phases that each row goes through."""
         return Rows(self.kernel)
 
     @cached_property
     def group(self) -> nest.LoopNest:
-        """The loops."""
+        """The loops over rows and within a row."""
         return _plan(self.scratch, self.rows)
 
 

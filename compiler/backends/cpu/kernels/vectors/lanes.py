@@ -58,7 +58,7 @@ def _value_bytes(array: ArrayShape) -> int:
 
 
 def row_lane(emission: Emission, first: Value, rows: int, count: int) -> Lane:
-    """So many `rows` from `first` on, of `count` in all, as lanes, by `emission`."""
+    """Neighbouring rows, `rows` from `first` on of `count` in all, as lanes, by `emission`."""
     builder = _lane_builder(emission)
     steps = Value(vector_type(I64, rows), f"<{', '.join(f'i64 {row}' for row in range(rows))}>")
     return Lane(Variable(builder.add(builder.lift(first, rows), steps), count), Variable(first, count), rows)
@@ -183,7 +183,7 @@ class Lanes:
         return _weight(computed) >= _LIGHT_NS
 
     def chained(self, rows: int, count: int, computed: Iterable[Instruction]) -> Lanes:
-        """These lanes for `rows` rows side by side and a loop of `count` iterations that do what is `computed`."""
+        """Lanes for `rows` rows side by side and a loop of `count` iterations that do what is `computed`."""
         weight = _weight(computed)
         heavy = _HEAVY_ACCUMULATORS if weight < _VERY_HEAVY_NS else _VERY_HEAVY_ACCUMULATORS
         most = (_LIGHT_ACCUMULATORS if weight < _LIGHT_NS else heavy) // (2 if self.paired else 1)

@@ -46,7 +46,7 @@ class WindowGiven(Given):
 
     @cached_property
     def way(self) -> Direction | None:
-        """The direction."""
+        """The direction in which a scan goes."""
         return direction(self.kernel.roots[0])
 
 

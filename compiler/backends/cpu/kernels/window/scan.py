@@ -107,7 +107,7 @@ class Scan:
         self.builder = Builder(begin(module, kernel, suffix))
 
     def emit(self) -> None:
-        """Everything."""
+        """Emit all loops of the scan."""
         b = self.builder
         if self.inner > 1:
             self._carry_rows()
@@ -143,7 +143,7 @@ class Scan:
         self.run(rows, self.length, [self.start()] * count)
 
     def run(self, rows: Sequence[tuple[Value, Value]], length: int, start: Sequence[Value]) -> list[Value]:
-        """So many steps of each row from one of its steps on, all rows at once; returns the totals.
+        """Scan so many steps of several rows at once; returns the totals.
 
         Args:
             rows: the number of a row and of its first step, of each.

@@ -42,7 +42,7 @@ class ConvolutionGiven(Given):
 
     @cached_property
     def convolution(self) -> Instruction:
-        """The convolution."""
+        """The convolution instruction of the kernel."""
         found = self.kernel.of_opcode("convolution")
         if len(found) != 1 or len(self.kernel.roots) != 1 or self.kernel.roots[0].array.dims != found[0].array.dims:
             raise UnsupportedError("a fusion of this form around convolution", "the NVPTX back end", self.kernel.name)

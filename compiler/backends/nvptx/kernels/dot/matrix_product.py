@@ -174,11 +174,24 @@ class Product:
         return load() if inside is None else emission.builder.choose(inside, load, lambda: zero(self.value_type))
 
     def multiply_add(self, builder: Builder, left: Value, right: Value, total: Value) -> Value:
-        """`left * right + total`."""
+        """`left * right + total`.
+
+        Args:
+            builder: where code is emitted.
+            left: a factor.
+            right: a factor.
+            total: a sum.
+        """
         return scalar.multiply_add(builder, self.type, left, right, total)
 
     def add(self, builder: Builder, left: Value, right: Value) -> Value:
-        """`left + right`, of chunks of a sum."""
+        """`left + right`, of chunks of a sum.
+
+        Args:
+            builder: where code is emitted.
+            left: the sum of a chunk.
+            right: that of another.
+        """
         if self.type.is_complex:
             return (Complex.of(builder, left) + Complex.of(builder, right)).value
         return builder.binary("fadd" if self.type.is_float else "add", left, right)
@@ -209,6 +222,11 @@ def of_dot(kernel: Kernel, dot: Instruction, factors: tuple[Factor, Factor] | No
     """A dot, or what amounts to one with those factors, as a batch of matrix products.
 
     Dimensions of one element may be missing from factors, and one of them may be the same for the whole batch.
+
+    Args:
+        kernel: that the dot is in.
+        dot: the instruction.
+        factors: left and right; None for its operands.
     """
     lhs, rhs = factors or (factor(dot, 0), factor(dot, 1))
     many = lhs if lhs.batch else rhs
@@ -225,7 +243,13 @@ def of_dot(kernel: Kernel, dot: Instruction, factors: tuple[Factor, Factor] | No
 
 
 def taken_apart(emission: Emission, index: Index, sizes: Sequence[int]) -> list[Index]:
-    """A linear index over dimensions of these sizes as one index each."""
+    """A linear index over dimensions of these sizes as one index each.
+
+    Args:
+        emission: where code is emitted.
+        index: linear.
+        sizes: of the dimensions.
+    """
     total = 1
     for size in sizes:
         total *= size

@@ -24,7 +24,7 @@ _LEAST = 16
 
 @dataclass(frozen=True, slots=True)
 class Mma:
-    """One form.
+    """A matrix multiply-accumulate instruction of a warp (`mma.sync`): types and shape of its fragments.
 
     Attributes:
         name: of the LLVM intrinsic, behind `llvm.nvvm.mma.`.
@@ -67,7 +67,14 @@ class Mma:
     def multiply(
         self, builder: Builder, left: Sequence[Value], right: Sequence[Value], totals: Sequence[Value]
     ) -> list[Value]:
-        """The lane's part of `left * right + totals`."""
+        """The lane's part of `left * right + totals`.
+
+        Args:
+            builder: where code is emitted.
+            left: the lane's part of the left fragment.
+            right: the lane's part of the right one.
+            totals: the lane's sums.
+        """
         answer = f"{{ {', '.join([self.result] * self.results)} }}"
         given = [*left, *right, *totals]
         callee = builder.module.declare(f"llvm.nvvm.mma.{self.name}", answer, [value.type for value in given])

@@ -29,7 +29,15 @@ def chunks(workers: int, most_workers: int, terms: int, least_terms: int) -> tup
 
 
 def store(product: Product, emission: Emission, total: Value, chunk: Index, position: Position) -> None:
-    """Store what a chunk has of the sum of an element."""
+    """Store what a chunk has of the sum of an element.
+
+    Args:
+        product: whose sums are split.
+        emission: where code is emitted.
+        total: the chunk's sum.
+        chunk: the chunk's number.
+        position: batch, row and column of the element.
+    """
     at = emission.value(chunk.times(product.size) + linear(position, (product.batch, product.rows, product.columns)))
     array = arguments(product.kernel).workspace
     stored = element.storage_type(product.type)
@@ -42,7 +50,14 @@ def partial_bytes(product: Product, count: int) -> int:
 
 
 def finished(module: Module, product: Product, launch: Launch, count: int) -> tuple[Launch, ...]:
-    """The launches where one of them makes sums in so many chunks."""
+    """The launches where one of them makes sums in so many chunks.
+
+    Args:
+        module: where the function that adds up is defined.
+        product: whose sums are split.
+        launch: what computes the chunks.
+        count: chunks of a sum.
+    """
     if count == 1:
         return (launch,)
     stored = element.storage_type(product.type)

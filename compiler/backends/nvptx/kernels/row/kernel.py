@@ -39,7 +39,7 @@ class RowGiven(Given):
 
     @cached_property
     def rows(self) -> Rows:
-        """The phases."""
+        """The phases that each row goes through."""
         return Rows(self.kernel)
 
 

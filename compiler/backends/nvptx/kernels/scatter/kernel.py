@@ -48,7 +48,7 @@ class ScatterGiven(Given):
 
     @cached_property
     def write(self) -> scattering.Write | None:
-        """The operation."""
+        """The operation that combines an update with what is there, as PTX has it."""
         return _atomic(self.kernel) if self.gpu.atomics else None
 
 

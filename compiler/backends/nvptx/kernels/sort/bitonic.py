@@ -72,7 +72,14 @@ class Bitonic:
         return 8 if self.type == I64 else 4
 
     def word(self, builder: Builder, key: Value, position: Value, exists: Value) -> Value:
-        """The word of an element; behind all others where there is none."""
+        """The word of an element; behind all others where there is none.
+
+        Args:
+            builder: where code is emitted.
+            key: what the order is decided by, an unsigned integer.
+            position: of the element in its line.
+            exists: whether there is one, an i1.
+        """
         bits = 16 if self.type == I32 else 32
         wide = key if key.type == self.type else builder.cast("zext", key, self.type)
         high = builder.binary("shl", builder.select(exists, wide, integer(-1, self.type)), integer(bits, self.type))
@@ -105,7 +112,13 @@ class Bitonic:
         return self.finish(builder, words, run)
 
     def finish(self, builder: Builder, words: Sequence[Value], run: int) -> Bitonic:
-        """Sort words of which runs of so many are in order, as many as are asked for; the network that finds them."""
+        """Sort words of which runs of so many are in order, as many as are asked for; the network that finds them.
+
+        Args:
+            builder: where code is emitted.
+            words: of the thread.
+            run: words that are in order already, a power of two.
+        """
         if self.each > 1 and run < self.padded:
             words = self._exchange(builder, words, 2 * run - 1, run)
             return self._halved(builder, words, run).resume(builder, run)
@@ -119,7 +132,7 @@ class Bitonic:
         return self
 
     def resume(self, builder: Builder, run: int) -> Bitonic:
-        """The same from words in shared memory, of which runs of so many rise and fall once."""
+        """Finish a sort from words in shared memory, of which runs of so many rise and fall once."""
         mine = grid.thread(builder)
         words = [self._get(builder, integer(number), mine) for number in range(self.each)]
         return self.finish(builder, self._cleaned(builder, words, run // 2), run)
@@ -196,7 +209,13 @@ class Bitonic:
             builder.store(word, address, align=self._bytes)
 
     def address(self, builder: Builder, word: Value, thread: Value) -> Value:
-        """Where a word of a thread lies: those of one number side by side, so that no banks conflict."""
+        """Where a word of a thread lies: those of one number side by side, so that no banks conflict.
+
+        Args:
+            builder: where code is emitted.
+            word: its number in the thread.
+            thread: the number of the thread.
+        """
         type_ = U64 if self.type == I64 else U32
         array = grid.shared_array(builder, f"words.{self.padded}.{self.name}", type_, self.padded)
         return builder.gep(self.type, array, builder.add(builder.mul(word, integer(self.threads)), thread))

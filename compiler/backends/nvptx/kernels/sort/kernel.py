@@ -34,7 +34,13 @@ class SortGiven(Given):
         return Sorter(self.scratch, self.kernel)
 
     def plan(self, emit: Callable[[Sorter], Iterable[Launch]], *, copies: int, key_bytes: int = 0) -> Plan:
-        """The plan of a form that needs so many copies of the lines, and so many bytes of keys beside them."""
+        """The plan of a form that needs so many copies of the lines, and so many bytes of keys beside them.
+
+        Args:
+            emit: emits the launches.
+            copies: of all lines, in the workspace.
+            key_bytes: of keys beside them.
+        """
         return planned(
             lambda module: tuple(emit(Sorter(module, self.kernel))),
             workspace_bytes=copies * sum(self.seen.sizes) + key_bytes,

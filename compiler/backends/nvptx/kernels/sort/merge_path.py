@@ -40,6 +40,12 @@ class MergePath:
         """The places of `count` elements from that number on, one after the other, by a comparator that orders them.
 
         `use` emits what is done with one, by its number among them and its place.
+
+        Args:
+            builder: where code is emitted.
+            number: of the first element in the merged run.
+            count: elements.
+            use: emits what is done with one, by its number among them and its place.
         """
         from_left, from_right = self._crossed(builder, number)
         with builder.loop(integer(0), count, carried=[from_left, from_right], name="merged") as loop:

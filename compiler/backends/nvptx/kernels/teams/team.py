@@ -59,7 +59,14 @@ class Team:
 
     @staticmethod
     def of(length: int, count: int, widest_bytes: int, most: int = 0) -> Team:
-        """The team of up to `most` threads (0: a warp for short rows) for rows of elements of up to so many bytes."""
+        """The team of up to `most` threads (0: a warp for short rows) for rows of elements of up to so many bytes.
+
+        Args:
+            length: of a row.
+            count: rows.
+            widest_bytes: of an element.
+            most: threads, at most; 0 for a warp for short rows, and a block for others.
+        """
         neighbours = max(1, min(_WORD_BYTES // widest_bytes, length & -length))
         most = most or (WARP if length <= _SHORT else _MOST_THREADS)
         threads = power_of_two(min(most, length // neighbours))
@@ -130,7 +137,14 @@ class Team:
     def fold(
         emission: Emission, pieces: Iterable[Piece], elements: Callable[[Index], list[Value]], combine: Combine
     ) -> list[Value]:
-        """The elements of a thread's pieces combined in order."""
+        """The elements of a thread's pieces combined in order.
+
+        Args:
+            emission: where code is emitted.
+            pieces: positions in the row, and whether they lie in it.
+            elements: emits what lies at a position.
+            combine: combines two values of each.
+        """
         total: list[Value] = []
         for positions, inside in pieces:
             found = [elements(position) for position in positions]
@@ -149,7 +163,14 @@ class Team:
         accumulators: tuple[Sequence[Value], Sequence[ElementType]],
         combine: Combine,
     ) -> list[Value]:
-        """The accumulators of a team's threads, with their types, combined in its first; once for each name."""
+        """The accumulators of a team's threads, with their types, combined in its first; once for each name.
+
+        Args:
+            name: of the shared memory that it takes.
+            emission: where code is emitted.
+            accumulators: values of the thread, and their types.
+            combine: combines values of two threads.
+        """
         values, types = accumulators
         if self.threads > WARP:
             return Block(name, self.threads, types).reduce(emission, values, combine)

@@ -88,7 +88,14 @@ class Block:
 
 
 def spread(builder: Builder, values: Sequence[Value], threads: int, lanes: int = WARP) -> list[Value]:
-    """What is right in the first of so many threads once they are reduced, in each; `lanes` of a warp take part."""
+    """What is right in the first of so many threads once they are reduced, in each; `lanes` of a warp take part.
+
+    Args:
+        builder: where code is emitted.
+        values: of the thread.
+        threads: of the team.
+        lanes: of a warp that take part.
+    """
     # Every warp of a block has it in the first of as many lanes as there are warps.
     return grid.spread_lanes(builder, values, threads if threads <= WARP else threads // WARP, lanes)
 
