@@ -60,7 +60,7 @@ def _largest(values: Sequence[float]) -> float | None:
 
 
 def of_no_results(engine: str, variant: Variant, outcome: Outcome) -> Verdict:
-    """The verdict on an `engine` that gave no results on a `variant`, from its `outcome`; one that assembles has done all."""
+    """The verdict on an `engine` without results on a `variant`, from its `outcome`; to assemble may be all it does."""
     verdict = without_results(outcome)
     if verdict == "assembled":
         value = outcome.value
