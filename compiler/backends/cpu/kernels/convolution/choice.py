@@ -24,14 +24,8 @@ from compiler.codegen import element
 from compiler.codegen.kernel import Kernel
 from compiler.ir.module import Instruction
 
-_BAND_BYTES = 512 << 10
-"""A padded copy of a band of the input: half of what the L2 cache of a server's core holds, the rest is for panels
-(chosen 11-21)."""
-_PANEL_BYTES = 512 << 10
-"""The packed window beside it: the other half."""
-_CACHED_BYTES = 640 << 10
-"""Factors up to which several panels read the input where it lies: five eighths of an L2 cache of 1 MiB (chosen,
-11-21)."""
+_CACHED_SHARE = 5 / 8
+"""What weights may take of an L2 cache for several panels to read them where they lie (chosen, 11-21)."""
 _COLLISION = 2048
 """Bytes at multiples of which rows lie in the same sets of the L1 cache."""
 _BANDS_PER_THREAD = 2
@@ -68,7 +62,7 @@ def plans(kernel: Kernel, convolution: Instruction, machine: Machine, threads: i
     # Few pieces of work: no tile may be higher than one thread's chunk.
     counts[banded] = -(-counts[banded] // -(-threads // _outer_items(shape)))
     boxes, rows, vectors = _tile(shape, counts, (lanes, machine), flattened)
-    draft = _Draft(kernel, shape, output_dims, boxes, banded, flattened)
+    draft = _Draft(kernel, shape, machine, output_dims, boxes, banded, flattened)
     block = draft.block(lanes)
     band = draft.band(block, threads)
     return draft.plans(TileSize(lanes, vectors, rows), block, band)
@@ -189,10 +183,16 @@ class _Draft:
 
     kernel: Kernel
     shape: Shape
+    machine: Machine
     output_dims: list[_OutputDimension]
     boxes: tuple[int, ...]
     banded: int
     flattened: int
+
+    @property
+    def _half_cache(self) -> int:
+        """Bytes that a padded copy of a band may have, and a packed panel of weights beside it."""
+        return self.machine.l2_bytes // 2
 
     def sources(self, block: int, band: int) -> list[Source]:
         """The dimensions of the copy."""
@@ -230,7 +230,7 @@ class _Draft:
         enough = [n for n in divisors if shape.taps * n >= min(_FEWEST_STEPS, shape.taps * shape.inputs)]
         for block in enough:
             copied = 0 if self.patch_direct else math.prod(source.extent for source in self.sources(block, 1))
-            if shape.taps * block * wide <= _PANEL_BYTES and copied * shape.size <= _BAND_BYTES:
+            if max(shape.taps * block * wide, copied * shape.size) <= self._half_cache:
                 return block
         return enough[-1]
 
@@ -242,7 +242,7 @@ class _Draft:
         while band > unit:
             copied = 0 if self.patch_direct else math.prod(source.extent for source in self.sources(block, band))
             sums = 0 if self.out_direct else band * others * shape.outputs
-            if (copied + sums) * shape.size <= _BAND_BYTES:
+            if (copied + sums) * shape.size <= self._half_cache:
                 break
             band = max(unit, band // 2 if band > 4 * unit else band - unit)
         return min(count, -(-band // unit) * unit)
@@ -290,7 +290,9 @@ class _Draft:
         if shape.labels.kernel_output_feature != rhs.rank - 1:
             return False
         pitch = rhs.dims[-1] * shape.size
-        return panels == 1 or (rhs.size * shape.size <= _CACHED_BYTES and pitch % _COLLISION != 0)
+        return panels == 1 or (
+            rhs.size * shape.size <= _CACHED_SHARE * self.machine.l2_bytes and pitch % _COLLISION != 0
+        )
 
     def plans(self, tile: TileSize, block: int, band: int) -> list[Plan]:
         """Everything, phase by phase.

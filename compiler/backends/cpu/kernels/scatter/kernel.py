@@ -42,8 +42,6 @@ _FOUND = 256
 """Windows among which a thread finds its own before it applies them."""
 _MANY_ROWS = 64
 """Rows from which on each thread may be expected to get about as many windows as others."""
-_BLOCK_BYTES, _CACHED_BYTES = 16 << 10, 1 << 20
-"""Bytes that a block of windows that lie apart touches, and those up to which blocks gain nothing: caches hold them."""
 _SMALL_COPY = 100
 """Bytes of operands for each update up to which their copy stays with the one thread that applies the updates."""
 
@@ -55,8 +53,6 @@ _FEWEST_CHUNKED = 16384
 """Updates from which on arrays for each chunk are worth clearing and adding up: some 16 us of updates (chosen)."""
 _PER_ELEMENT = 4
 """Updates for each element of the operand from which on applying them in chunks is worth an array for each chunk."""
-_MOST_CHUNKED_BYTES = 256 << 10
-"""Bytes of an array that is there for each chunk: four are an L2 cache of 1 MiB."""
 
 
 class ScatterGiven(Given):
@@ -85,16 +81,19 @@ class ScatterGiven(Given):
 
     @cached_property
     def block(self) -> int:
-        """Positions in that dimension at which all windows are applied before the next, if windows lie apart; or 0."""
+        """Positions in that dimension at which all windows are applied before the next, if windows lie apart; or 0.
+
+        What they touch is half of an L1 cache.  Of a scatter that an L2 cache holds blocks gain nothing.
+        """
         updates, dimension = scattering.updates(self.kernel), scattering.window_dimension(self.kernel)
         windows = math.prod(scattering.batch_of(self.kernel))
         if dimension is None or updates.size != windows * updates.dims[dimension]:
             return 0
         apart, size = scattering.window_stride(self.kernel), _size_bytes(self.kernel)
         whole_bytes = (apart + windows) * size * updates.dims[dimension]
-        if apart * size < LINE_BYTES or windows * size < LINE_BYTES or whole_bytes <= _CACHED_BYTES:
+        if apart * size < LINE_BYTES or windows * size < LINE_BYTES or whole_bytes <= self.machine.l2_bytes:
             return 0
-        return max(1, _BLOCK_BYTES // ((apart + windows) * size))
+        return max(1, self.machine.l1_bytes // 2 // ((apart + windows) * size))
 
     def updated(self, update: Callable[[Module], str], *, divisible: bool) -> Plan:
         """The plan of a copy, if the operands are still needed, and an update."""
@@ -116,7 +115,7 @@ def _chunks(given: ScatterGiven) -> Plan | Declined:
         return Declined(f"fewer than {_FEWEST_CHUNKED} updates, or than {_PER_ELEMENT} for each element")
     type_ = shape.element_type
     function = combiner.ufunc(kernel.roots[0].attributes["to_apply"], type_)
-    if function is None or type_.is_complex or shape.size_bytes > _MOST_CHUNKED_BYTES:
+    if function is None or type_.is_complex or _CHUNKS * shape.size_bytes > given.machine.l2_bytes:
         return Declined("the combiner is not a plain one, or operands are too large to have several")
     identity = combiner.identity(function, type_)
     if identity is None:
