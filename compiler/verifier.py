@@ -37,6 +37,7 @@ from compiler.ir.attributes import COMMON, EntryLayout
 from compiler.ir.control import predecessors
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.opdef import Op
+from compiler.ir.rewrite import path_of
 from compiler.ir.shape import Shape, leaves
 from compiler.ir.shape_rules import agree
 from compiler.ops import OPS
@@ -125,12 +126,7 @@ def _check_users(computation: Computation) -> Iterator[Finding]:
     for instruction, expected in users.items():
         if instruction.users.keys() != expected:
             recorded, real = (sorted(user.name for user in group) for group in (instruction.users, expected))
-            yield Finding("V7", _location(instruction), f"users are recorded as {recorded} but are {real}")
-
-
-def _location(instruction: Instruction) -> str:
-    parent = instruction.parent.name if instruction.parent is not None else "?"
-    return f"{parent}/{instruction.name}"
+            yield Finding("V7", path_of(instruction), f"users are recorded as {recorded} but are {real}")
 
 
 def _check_instruction(
@@ -139,15 +135,15 @@ def _check_instruction(
     for operand in (*instruction.operands, *predecessors(instruction)):
         if operand not in seen:
             problem = "comes later" if operand.parent is instruction.parent else "stands in another computation"
-            yield Finding("V6", _location(instruction), f"{operand.name}, which {instruction.opcode} needs, {problem}")
+            yield Finding("V6", path_of(instruction), f"{operand.name}, which {instruction.opcode} needs, {problem}")
     foreign = [callee.name for callee in instruction.called_computations() if callee not in members]
     if foreign:
         message = f"{', '.join(foreign)}, called by {instruction.opcode}, is not in the module"
-        yield Finding("V11", _location(instruction), message)
+        yield Finding("V11", path_of(instruction), message)
     yield from _check_layouts(instruction)
     op = OPS.get(instruction.opcode)
     if op is None:
-        yield Finding("V3", _location(instruction), f"opcode {instruction.opcode} is not known")
+        yield Finding("V3", path_of(instruction), f"opcode {instruction.opcode} is not known")
         return
     written = list(_check_form(instruction, op))
     yield from written
@@ -158,7 +154,7 @@ def _check_instruction(
 def _check_layouts(instruction: Instruction) -> Iterator[Finding]:
     for leaf in leaves(instruction.shape):
         if leaf.layout is not None and not _is_permutation(leaf.layout.minor_to_major, leaf.rank):
-            yield Finding("V14", _location(instruction), f"the layout of {leaf} does not name each dimension once")
+            yield Finding("V14", path_of(instruction), f"the layout of {leaf} does not name each dimension once")
 
 
 @lru_cache(maxsize=1 << 12)
@@ -168,9 +164,9 @@ def _is_permutation(order: tuple[int, ...], rank: int) -> bool:
 
 def _check_form(instruction: Instruction, op: Op) -> Iterator[Finding]:
     if miscounted := op.miscounted(len(instruction.operands)):
-        yield Finding("V4", _location(instruction), miscounted)
+        yield Finding("V4", path_of(instruction), miscounted)
     for message in _misnamed(op.opcode, tuple(instruction.attributes)):
-        yield Finding("V5", _location(instruction), message)
+        yield Finding("V5", path_of(instruction), message)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -191,10 +187,10 @@ def _check_shape(instruction: Instruction, op: Op) -> Iterator[Finding]:
     try:
         inferred = infer(instruction)
     except CompilerError as error:
-        yield Finding("V10", _location(instruction), str(error))
+        yield Finding("V10", path_of(instruction), str(error))
         return
     if not agree(inferred, instruction.shape):
-        yield Finding("V10", _location(instruction), f"states {instruction.shape}, but {op.opcode} gives {inferred}")
+        yield Finding("V10", path_of(instruction), f"states {instruction.shape}, but {op.opcode} gives {inferred}")
 
 
 def _check_devices(module: Module) -> Iterator[Finding]:
@@ -203,10 +199,10 @@ def _check_devices(module: Module) -> Iterator[Finding]:
         attributes = instruction.attributes
         if "replica_groups" in attributes or "source_target_pairs" in attributes:
             for message in group_problems(instruction, grid):
-                yield Finding("V16", _location(instruction), f"{instruction.opcode}: {message}")
+                yield Finding("V16", path_of(instruction), f"{instruction.opcode}: {message}")
         if "sharding" in attributes:
             for message in sharding_problems(instruction, grid):
-                yield Finding("V17", _location(instruction), message)
+                yield Finding("V17", path_of(instruction), message)
 
 
 def _check_entry_layout(module: Module) -> Iterator[Finding]:

@@ -7,11 +7,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from compiler.edit.draft import Draft, Edited, InstructionId, id_of, is_static_array
+from compiler.edit.draft import Draft, Edited, InstructionId, id_of
 from compiler.ir.control import PREDECESSORS
 from compiler.ir.literal import array_literal
 from compiler.ir.module import Computation, Instruction, Module
-from compiler.ir.shape import ArrayShape, compatible, without_layout
+from compiler.ir.shape import ArrayShape, compatible, is_static_array, without_layout
 from compiler.ops.build import build
 
 Array = NDArray[Any]

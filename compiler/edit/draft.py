@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 from compiler.ir.control import PREDECESSORS
 from compiler.ir.module import Computation, Instruction, Module, computed_from
-from compiler.ir.shape import ArrayShape, Shape
+from compiler.ir.shape import Shape
 from compiler.ir.source_lines import has_frames
-from compiler.ir.types import Kind
 
 InstructionId = tuple[str, str]
 """An instruction by the names of its computation and itself."""
@@ -83,8 +82,3 @@ def remove_unused(computation: Computation, *, parameters: bool) -> None:
         instruction.attributes.pop(PREDECESSORS, None)
     dead = [i for i in computation.instructions if i not in needed and (parameters or i.opcode != "parameter")]
     computation.remove(dead)
-
-
-def is_static_array(shape: Shape) -> bool:
-    """Whether a value of the shape is one array whose size is known."""
-    return isinstance(shape, ArrayShape) and not shape.is_dynamic and shape.element_type.kind is not Kind.OPAQUE

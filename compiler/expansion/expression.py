@@ -202,6 +202,11 @@ def element(tuple_: Instruction, index: int) -> Instruction:
     return build(tuple_.computation, "get-tuple-element", [tuple_], index=index)
 
 
+def known_element(tuple_: Instruction, index: int) -> Instruction:
+    """An element of a tuple: of one that is put together here, the operand itself."""
+    return tuple_.operands[index] if tuple_.opcode == "tuple" else element(tuple_, index)
+
+
 def adder(module: Module, element_type: ElementType) -> Computation:
     """A computation that adds two scalars."""
     return combiner(module, "add", element_type)

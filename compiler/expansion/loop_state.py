@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.analysis.loop_view import LoopView
+from compiler.expansion.expression import known_element
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
 from compiler.ops.build import build
@@ -132,14 +133,8 @@ def _flat(value: Instruction, paths: Sequence[_Path]) -> Instruction:
     for path in paths:
         for length in range(1, len(path) + 1):
             if (prefix := path[:length]) not in taken:
-                taken[prefix] = _element(taken[prefix[:-1]], prefix[-1])
+                taken[prefix] = known_element(taken[prefix[:-1]], prefix[-1])
     return build(value.computation, "tuple", [taken[path] for path in paths])
-
-
-def _element(value: Instruction, number: int) -> Instruction:
-    if value.opcode == "tuple":
-        return value.operands[number]
-    return build(value.computation, "get-tuple-element", [value], index=number)
 
 
 def _stand_in(state: Instruction, shape: Shape, flat: TupleShape, paths: Sequence[_Path]) -> None:

@@ -13,8 +13,7 @@ from compiler.generate.scope import Scope
 from compiler.generate.sized import at_its_bounds
 from compiler.ir.control import PREDECESSORS
 from compiler.ir.module import Instruction, Module
-from compiler.ir.shape import ArrayShape, leaves
-from compiler.ir.types import Kind
+from compiler.ir.shape import ArrayShape, is_static_array, leaves
 from compiler.ops import Trait, having
 from compiler.plan import device_count, looks_beyond
 
@@ -28,13 +27,9 @@ _HOST = having(Trait.SIDE_EFFECT | Trait.RANDOM) - {"custom-call"}
 
 def is_fragment(module: Module) -> bool:
     """Whether a program may be planted in others: it takes arrays, and all that it does is in its instructions."""
-    takes_arrays = all(_is_plain(parameter.shape) for parameter in module.entry.parameters)
+    takes_arrays = all(is_static_array(parameter.shape) for parameter in module.entry.parameters)
     has_own_header = bool(module.attributes.keys() - _HEADER)
     return takes_arrays and not has_own_header and not any(i.opcode in _HOST for i in module.instructions())
-
-
-def _is_plain(shape: object) -> bool:
-    return isinstance(shape, ArrayShape) and not shape.is_dynamic and shape.element_type.kind is not Kind.OPAQUE
 
 
 def plant(scope: Scope, fragment: Module) -> Instruction | None:

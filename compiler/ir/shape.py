@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from compiler.ir.types import TYPES, ElementType
+from compiler.ir.types import TYPES, ElementType, Kind
 
 UNBOUNDED = -1
 """The size of a dimension of which nothing is known; XLA's own, `kUnboundedSize`, is the least 64-bit integer."""
@@ -158,6 +158,11 @@ Shape = ArrayShape | TupleShape | BufferShape
 
 _SCALAR = Layout(())
 TOKEN_SHAPE = ArrayShape(TYPES["token"], ())
+
+
+def is_static_array(shape: Shape) -> bool:
+    """Whether a value of the shape is one array whose size is known."""
+    return isinstance(shape, ArrayShape) and not shape.is_dynamic and shape.element_type.kind is not Kind.OPAQUE
 
 
 def leaves(shape: Shape) -> Iterator[ArrayShape]:

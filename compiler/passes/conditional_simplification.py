@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compiler.expansion.expression import known_element
 from compiler.expansion.replacement import Calls, simplify_each
 from compiler.ir.module import Instruction, Module, inline
 from compiler.ir.rewrite import Fuel
@@ -60,7 +61,7 @@ def _leave_out_results(conditional: Instruction, awaited: set[Instruction], fuel
     if len(numbers) in (0, len(shape.elements)) or not fuel.spend("result that nobody reads", conditional):
         return False
     for branch in conditional.called_computations():
-        pieces = [_piece(branch.root, number) for number in numbers]
+        pieces = [known_element(branch.root, number) for number in numbers]
         branch.root = build(branch, "tuple", pieces, name=branch.root.name)
         branch.sort()
     conditional.computation.remove(user for user in users if user not in read)
@@ -90,12 +91,6 @@ def _leave_out_operands(conditional: Instruction, fuel: Fuel) -> bool:
         _renumber(users, numbers)
         changed = True
     return changed
-
-
-def _piece(value: Instruction, number: int) -> Instruction:
-    if value.opcode == "tuple":
-        return value.operands[number]
-    return build(value.computation, "get-tuple-element", [value], index=number)
 
 
 def _renumber(takers: Sequence[Instruction] | set[Instruction], numbers: Sequence[int]) -> None:

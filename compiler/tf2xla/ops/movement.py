@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from compiler.expansion.expression import Expression, concatenate
+from compiler.expansion.matrices import cut
 from compiler.ir.attributes import PaddingDimension
 from compiler.ops.build import build
 from compiler.tf2xla.broadcasting import common_dims, spread
@@ -184,16 +185,10 @@ def _mirror_pad(operation: Operation) -> Expression:
         if max(low, high) > own - skipped:
             raise operation.invalid(f"{low} and {high} are more than a mirror of {own} elements has")
         mirrored = Expression(build(operation.computation, "reverse", [x.instruction], dimensions=(axis,)))
-        before = _cut(mirrored, axis, own - skipped - low, own - skipped)
-        after = _cut(mirrored, axis, skipped, skipped + high)
+        before = cut(mirrored, axis, own - skipped - low, own - skipped)
+        after = cut(mirrored, axis, skipped, skipped + high)
         x = concatenate([before, x, after], axis)
     return x
-
-
-def _cut(x: Expression, axis: int, start: int, limit: int) -> Expression:
-    kept = [(0, size) for size in x.dims]
-    kept[axis] = (start, limit)
-    return x.slice(*kept)
 
 
 def _tile(operation: Operation) -> Expression:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from compiler.expansion.expression import Expression, concatenate, iota
+from compiler.expansion.matrices import cut
 from compiler.ir.attributes import PaddingDimension
 from compiler.ir.types import PRED, S64
 from compiler.ops.build import build
@@ -29,17 +30,11 @@ def _mirror_back(operation: Operation) -> Expression:
             continue
         own = x.dims[axis] - low - high
         operation.require(max(low, high) <= own - skipped, f"{low} and {high} are more than a mirror of {own} has")
-        middle = _along(x, axis, low, low + own)
-        before = _backwards(_along(x, axis, 0, low), axis)
-        after = _backwards(_along(x, axis, low + own, x.dims[axis]), axis)
+        middle = cut(x, axis, low, low + own)
+        before = _backwards(cut(x, axis, 0, low), axis)
+        after = _backwards(cut(x, axis, low + own, x.dims[axis]), axis)
         x = middle + _placed(before, axis, skipped, own) + _placed(after, axis, own - skipped - high, own)
     return x
-
-
-def _along(x: Expression, axis: int, start: int, limit: int) -> Expression:
-    kept = [(0, size) for size in x.dims]
-    kept[axis] = (start, limit)
-    return x.slice(*kept)
 
 
 def _backwards(x: Expression, axis: int) -> Expression:
@@ -92,7 +87,7 @@ def _roll(operation: Operation) -> Expression:
         size = x.dims[at]
         by = shift % size if size else 0
         if by:
-            x = concatenate([_along(x, at, size - by, size), _along(x, at, 0, size - by)], at)
+            x = concatenate([cut(x, at, size - by, size), cut(x, at, 0, size - by)], at)
     return x
 
 

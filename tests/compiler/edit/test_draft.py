@@ -4,9 +4,9 @@ import pytest
 from edited_programs import MAIN, TEXT
 
 import compiler
-from compiler.edit.draft import Draft, id_of, is_static_array
+from compiler.edit.draft import Draft, id_of
 from compiler.ir.shape import ArrayShape, TupleShape
-from compiler.ir.types import F32, TYPES
+from compiler.ir.types import F32
 
 
 @pytest.fixture
@@ -42,16 +42,3 @@ def test_parameters_are_numbered_again_and_new_ones_know_their_source(module):
     compiler.verify(edited.module)
     assert edited.sources == (1, MAIN["a"])
     assert [id_of(p)[0] for p in edited.module.entry.parameters] == ["main", "main"]
-
-
-@pytest.mark.parametrize(
-    ("shape", "static"),
-    [
-        (ArrayShape(F32, (2,)), True),
-        (ArrayShape(F32, (2,), (True,)), False),
-        (ArrayShape(TYPES["token"], ()), False),
-        (TupleShape(()), False),
-    ],
-)
-def test_only_an_array_of_known_size_can_be_given(shape, static):
-    assert is_static_array(shape) is static

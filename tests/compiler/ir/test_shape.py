@@ -10,6 +10,7 @@ from compiler.ir.shape import (
     TupleShape,
     compatible,
     default_layout,
+    is_static_array,
     leaves,
     without_layout,
 )
@@ -63,3 +64,16 @@ def test_shapes_agree_where_only_layouts_differ():
     assert not compatible(MATRIX, MATRIX.with_dims((3, 2)))
     assert not compatible(MATRIX, TupleShape((MATRIX,)))
     assert not compatible(ArrayShape(F32, (3,), (True,)), ArrayShape(F32, (3,)))
+
+
+@pytest.mark.parametrize(
+    ("shape", "static"),
+    [
+        (ArrayShape(F32, (2,)), True),
+        (ArrayShape(F32, (2,), (True,)), False),
+        (ArrayShape(TYPES["token"], ()), False),
+        (TupleShape(()), False),
+    ],
+)
+def test_only_an_array_of_known_size_is_static(shape, static):
+    assert is_static_array(shape) is static

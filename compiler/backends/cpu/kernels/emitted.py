@@ -6,12 +6,13 @@ one part must be finished before the next begins, a kernel is several functions,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from compiler.codegen import signature
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import I64, Function, Module, Value
+from compiler.codegen.llvm_ir import I64, Builder, Function, Module, Value
 
 THREAD = Value(I64, "%thread")
 THREADS = Value(I64, "%threads")
@@ -38,6 +39,17 @@ class EmittedKernel:
     cost_ns: float
     chunks_per_thread: int = 1
     callback: Any = None
+
+
+def emit_nothing(kernel: Kernel) -> Callable[[Module], tuple[str, ...]]:
+    """What emits a kernel that has nothing to compute: a function that returns."""
+
+    def emit(module: Module) -> tuple[str, ...]:
+        function = begin(module, kernel)
+        Builder(function).ret()
+        return (function.name,)
+
+    return emit
 
 
 def parameters(kernel: Kernel) -> signature.Parameters:

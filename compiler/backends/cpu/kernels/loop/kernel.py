@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from compiler.backends.cpu.kernels.dot import complex_product
-from compiler.backends.cpu.kernels.emitted import begin
+from compiler.backends.cpu.kernels.emitted import emit_nothing
 from compiler.backends.cpu.kernels.loop import packed_bf16, plain, register_table, tiles
 from compiler.backends.cpu.kernels.loop.given import LoopGiven, overwrites
 from compiler.backends.cpu.kernels.strategy import Functions, Kind, Plan, Strategy
 from compiler.backends.strategy import Declined
 from compiler.codegen.in_place import Pairs
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import Builder, Module
 
 
 def decide_nothing(given: LoopGiven) -> Plan | Declined:
     """The plan of a kernel without elements."""
     if given.kernel.outputs[0].size:
         return Declined("there are elements")
-
-    def emit(module: Module) -> Functions:
-        function = begin(module, given.kernel)
-        Builder(function).ret()
-        return (function.name,)
-
-    return given.plan(emit, 0.0, divisible=False)
+    return given.plan(emit_nothing(given.kernel), 0.0, divisible=False)
 
 
 LOOPS: tuple[Strategy[LoopGiven, Functions], ...] = (

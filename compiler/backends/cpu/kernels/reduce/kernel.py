@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 
 from compiler.analysis.decision import Decision, no, unless
-from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin, parameters
+from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin, emit_nothing, parameters
 from compiler.backends.cpu.kernels.loop.given import LoopGiven
 from compiler.backends.cpu.kernels.loop.kernel import LOOPS
 from compiler.backends.cpu.kernels.reduce import columns, few_columns
@@ -32,7 +32,7 @@ from compiler.backends.strategy import Declined, Detail
 from compiler.codegen import cost, nest
 from compiler.codegen.index import Emission, Index, Variable, whole
 from compiler.codegen.lane_builder import LaneBuilder
-from compiler.codegen.llvm_ir import Builder, Module, Value, integer
+from compiler.codegen.llvm_ir import Module, Value, integer
 from compiler.codegen.reduction import MINDS_ORDER, Reduction
 from compiler.ir.shape import ArrayShape
 
@@ -159,13 +159,7 @@ def _nothing(given: ReduceGiven) -> Plan | Declined:
     """The plan of a reduction that keeps nothing."""
     if given.form.kept:
         return Declined("there are results")
-
-    def emit(module: Module) -> Functions:
-        function = begin(module, given.kernel)
-        Builder(function).ret()
-        return (function.name,)
-
-    return given.plan(emit, 0.0, divisible=False)
+    return given.plan(emit_nothing(given.kernel), 0.0, divisible=False)
 
 
 def _rows(given: ReduceGiven) -> Plan | Declined:
