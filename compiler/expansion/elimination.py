@@ -185,10 +185,15 @@ def tridiagonal_solve(
     )
 
 
-def _rows_eliminated(
-    rows: Expression, lower: Expression, found: Expression
-) -> tuple[Expression, Expression, Expression]:
-    """Rows as they begin at the pivot, each with its right sides, but for the last, which is by itself."""
+class _Eliminated(NamedTuple):
+    """Rows as they begin at the pivot, with their right sides; the last by itself; the first without a pivot, or 0."""
+
+    rows: Expression
+    last: Expression
+    found: Expression
+
+
+def _rows_eliminated(rows: Expression, lower: Expression, found: Expression) -> _Eliminated:
     batch, size, length = rows.dims
 
     def step(k: Expression, state: list[Expression]) -> list[Expression]:
@@ -210,7 +215,7 @@ def _rows_eliminated(
 
     start = line(rows, 1, number(rows.instruction.computation, 0, S32))
     rows, last, _, found = counted_loop("rows_eliminated", size - 1, [rows, start, lower, found], step)
-    return rows, last, found
+    return _Eliminated(rows, last, found)
 
 
 def _substituted(rows: Expression, columns: int) -> Expression:

@@ -227,12 +227,20 @@ def _nearly_orthogonal(matrix: Expression, eigen: Callable[[Expression], Express
     return dot(conjugate(vectors), conjugate(wide), 1, 2), adjoint(vectors)
 
 
-def _partners(matrix: Expression) -> tuple[Expression, Expression, Expression]:
-    """Of rows that are partners the squares of their lengths and their inner product: [batch, half] each."""
+class _Pair(NamedTuple):
+    """[[first, between], [between*, second]] of each pair, [batch, half] each."""
+
+    first: Expression
+    second: Expression
+    between: Expression
+
+
+def _partners(matrix: Expression) -> _Pair:
+    """The squares of the lengths of rows that are partners, and their inner product."""
     batch, size, length = matrix.dims
     first, second = (matrix.slice((0, batch), (start, start + size // 2), (0, length)) for start in (0, size // 2))
     inner = by_components(first * conjugate(second), lambda component: component.sum(2))
-    return squares(first).sum(2), squares(second).sum(2), inner
+    return _Pair(squares(first).sum(2), squares(second).sum(2), inner)
 
 
 def _rotate_rows(state: list[Expression]) -> list[Expression]:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from compiler.graph import BY_NAME, DataType, FunctionReference
+from compiler.graph import BY_NAME, AttributeList, DataType, FunctionReference
 from compiler.tf2xla.builder import Builder
 from compiler.tf2xla.call_gradients import DRAWS, Differentiation, kinds, zeros_of
 from compiler.tf2xla.errors import NoGradientError
@@ -57,9 +57,10 @@ def through_loop(work: Differentiation, built: Built, arrived: Sequence[Output |
         loop = work.builder.kept_loops[built.node.name] = _keep(work, built)
     floats = [n for n, one in enumerate(loop.inputs) if work.is_continuous(one)]
     starts = [_start(loop.inputs[n], arrived[n]) for n in floats]
-    step, test, state = _backwards(work, loop, floats, starts)
+    backward = _backwards(work, loop, floats, starts)
     op = built.node.op
-    gradient = built.maker.add(op, state, body=FunctionReference(step), cond=FunctionReference(test))
+    body, cond = FunctionReference(backward.body), FunctionReference(backward.condition)
+    gradient = built.maker.add(op, backward.state, body=body, cond=cond)
     found: dict[int, Output] = dict(zip(floats, gradient.outputs[1:], strict=False))
     return [found.get(n) for n in range(len(built.inputs))]
 
@@ -110,10 +111,15 @@ def _drawn(work: Differentiation, function: FunctionReference, iteration: Body) 
     return found
 
 
-def _backwards(
-    work: Differentiation, loop: KeptLoop, floats: Sequence[int], starts: Sequence[Output]
-) -> tuple[str, str, list[Output]]:
-    """Body and condition of the backward loop, and its initial state: iterations left, gradients, lists, what stays."""
+class _Backward(NamedTuple):
+    """The backward loop: its functions' names, and its initial state: iterations left, gradients, lists, what stays."""
+
+    body: str
+    condition: str
+    state: list[Output]
+
+
+def _backwards(work: Differentiation, loop: KeptLoop, floats: Sequence[int], starts: Sequence[Output]) -> _Backward:
     stays = [n for n in range(len(loop.inputs)) if n not in loop.kept]
     count = loop.lists[0].op("TensorListLength")
     state = [count, *starts, *loop.lists, *(loop.inputs[n] for n in stays)]
@@ -135,7 +141,7 @@ def _backwards(
     step = work.function(f"{name}_backwards", Body(body, held, after, {}), after, held)
     asked, others = _opened_on(work.builder, state)
     test = [others[0].op("Greater", 0)]
-    return step, work.function(f"{name}_left", Body(asked, others, test, {}), test, others), state
+    return _Backward(step, work.function(f"{name}_left", Body(asked, others, test, {}), test, others), state)
 
 
 def _opened_on(builder: Builder, state: Sequence[Output]) -> tuple[Builder, list[Output]]:
@@ -145,10 +151,16 @@ def _opened_on(builder: Builder, state: Sequence[Output]) -> tuple[Builder, list
     return body, [placeholder(body, f"state_{number}", one) for number, one in enumerate(state)]
 
 
-def _iteration(
-    work: Differentiation, loop: KeptLoop, floats: Sequence[int], starts: Sequence[Output]
-) -> tuple[str, object, list[DataType]]:
-    """The function of one iteration backwards: from its state, what it drew and gradients to gradients of its state."""
+class _Iteration(NamedTuple):
+    """A function's name, the types of its results, and those of what it draws."""
+
+    name: str
+    kinds: AttributeList
+    drawn: list[DataType]
+
+
+def _iteration(work: Differentiation, loop: KeptLoop, floats: Sequence[int], starts: Sequence[Output]) -> _Iteration:
+    """One iteration backwards: from its state, what it drew and gradients to gradients of its state."""
     iteration = work.opened(loop.body, loop.inputs)
     arrived = dict(zip(floats, starts, strict=True))
     placeholders, found = work.backward(iteration, [arrived.get(n) for n in range(len(iteration.results))])
@@ -158,7 +170,7 @@ def _iteration(
     replaced = dict(zip(drawn, held, strict=True))
     arguments = [*iteration.arguments, *held, *placeholders]
     name = work.function(f"{loop.body.name}_grad", replace(iteration, runs={}), results, arguments, replaced)
-    return name, kinds(results), [one.type.base for one in drawn]
+    return _Iteration(name, kinds(results), [one.type.base for one in drawn])
 
 
 def _argument(body: Body, output: Output) -> int | None:

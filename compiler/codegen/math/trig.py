@@ -66,9 +66,17 @@ _F64_WINDOW = 32
 """Bits of 2/pi at a time for f64: rows of the table are so far apart, a power of two."""
 
 
+class _Window(NamedTuple):
+    """Two slices of 26 bits of 2/pi, and the double that follows them."""
+
+    first: float
+    second: float
+    rest: float
+
+
 @functools.cache
-def _f32_windows() -> tuple[tuple[float, float, float], ...]:
-    """For x below 2^51, 2^77, 2^103 and the rest: two slices of 26 bits of 2/pi and the double that follows them."""
+def _f32_windows() -> tuple[_Window, ...]:
+    """The window of 2/pi for x below 2^51, 2^77, 2^103 and the rest."""
     rows = []
     for first in range(0, 4 * _F32_WINDOW, _F32_WINDOW):
         rest = _TWO_OVER_PI & ((1 << _FRACTION_BITS - first) - 1)
@@ -77,7 +85,7 @@ def _f32_windows() -> tuple[tuple[float, float, float], ...]:
             head = rest >> _FRACTION_BITS - end << _FRACTION_BITS - end
             row.append(head / (1 << _FRACTION_BITS))
             rest -= head
-        rows.append((row[0], row[1], rest / (1 << _FRACTION_BITS)))
+        rows.append(_Window(row[0], row[1], rest / (1 << _FRACTION_BITS)))
     return tuple(rows)
 
 

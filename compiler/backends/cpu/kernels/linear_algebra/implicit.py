@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.linear_algebra.spectral import DOUBLE
 from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES, Tiles
@@ -41,6 +42,14 @@ class Notes:
     counts: Value
 
 
+class NoteBytes(NamedTuple):
+    """Bytes that each of `Notes` takes."""
+
+    pairs: int
+    steps: int
+    counts: int
+
+
 @dataclass(frozen=True, slots=True)
 class Implicit:
     """The iteration for matrices of `size`; vectors lie in rows of `width`, `pitch` apart, if there are any."""
@@ -62,9 +71,9 @@ class Implicit:
         return self.width > 0
 
     @property
-    def note_bytes(self) -> tuple[int, int, int]:
-        """Of the three parts of the notes."""
-        return (whole_lines(2 * _STEPS * self.size * self.tiles.bytes), 16 * _MOST_STEPS, 64)
+    def note_bytes(self) -> NoteBytes:
+        """The memory that a workspace has for notes."""
+        return NoteBytes(whole_lines(2 * _STEPS * self.size * self.tiles.bytes), 16 * _MOST_STEPS, 64)
 
     def emit(self) -> str:
         """`i32 NAME(ptr diagonal, ptr beside, ptr rows, ptr pairs, ptr steps, ptr counts)`: how many did not converge.
