@@ -64,11 +64,6 @@ def interpret(
 ) -> list[Array] | list[WideResult]:
     """Run a module, or its text, on the reference; the results are the leaves of the root, in order.
 
-    `trace` is called with every instruction that ran and its value.  `around` stands in for the meanings: it gets an
-    instruction, its operands' values and the meaning as a function of such values, and returns the value.  With `wide`
-    every float is computed in f64 (every complex number in c128), and each result carries bounds of what a legal
-    implementation in the program's own types may make of it.
-
     A program for several devices takes the inputs of device 0, then those of device 1 and so on, and gives results in
     that order; it runs in lock-step, with `trace`, `around` and `wide` as the one program that back ends make of it.
 
@@ -76,8 +71,10 @@ def interpret(
         module_or_text: a module, or its text or bytes in any form that `parse` reads.
         inputs: arrays, or what NumPy makes arrays of, one for each parameter.
         trace: called with every instruction that ran and its value.
-        around: called with an instruction, its operands' values and its meaning; what it gives is the value.
-        wide: compute in f64 and c128, and give bounds with each result.
+        around: stands in for the meanings: it gets an instruction, its operands' values and the meaning as a function
+            of such values, and returns the value.
+        wide: compute every float in f64 and every complex number in c128, and give with each result bounds of what a
+            legal implementation in the program's own types may make of it.
     """
     module = module_or_text if isinstance(module_or_text, Module) else _read(module_or_text, DEFAULT_OPTIONS, Phases())
     module = without_library_calls(module)

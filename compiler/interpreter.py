@@ -114,15 +114,12 @@ def _moves_scalar(instruction: Instruction) -> bool:
 def interpret(module: Module, *inputs: Any, trace: Observe | None = None, around: Around | None = None) -> list[Array]:
     """Run a module; the results are the leaves of the root, in order (tokens carry nothing and are left out).
 
-    `trace` is called with every instruction that ran and its value, those of called computations included.  `around`
-    stands in for the meanings: it gets an instruction, its operands' values and the meaning as a function of such
-    values, and what it returns is the instruction's value; so rounding errors can be tried out.
-
     Args:
         module: a program for one device.
         inputs: arrays, or what NumPy makes arrays of, one for each parameter.
-        trace: called with every instruction that ran and its value.
-        around: called with an instruction, its operands' values and its meaning; what it gives is the value.
+        trace: called with every instruction that ran and its value, those of called computations included.
+        around: stands in for the meanings: it gets an instruction, its operands' values and the meaning as a function
+            of such values, and what it returns is the instruction's value; so rounding errors can be tried out.
     """
     arguments = check_inputs(module, inputs)
     check_one_device(module)

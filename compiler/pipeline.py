@@ -265,15 +265,12 @@ def run(
 ) -> Run:
     """Run stages on a module, in place.
 
-    `entering` hears the name of each pass before it runs; a caller that gives the fuel can read it even after a pass
-    has raised.
-
     Args:
         module: is changed.
         stages: names of passes, each once or until nothing changes.
         options: of the compilation.
         observe: is told of the module after each pass.
-        fuel: what may be rewritten; None for what the options say.
+        fuel: what may be rewritten, which can be read even after a pass has raised; None for what the options say.
         entering: hears the name of each pass before it runs.
     """
     check_options(options)

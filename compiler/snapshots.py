@@ -51,13 +51,13 @@ def trace(
 ) -> Trace:
     """Run the passes of a compilation on a copy of the module and keep what each made of it.
 
-    `entering` hears the name of each pass before it runs, so that one that never ends is known too.  Without fuel even
+    Without fuel even
     required rewrites can be withheld, since no back end sees the module; a later pass may then raise for want of them.
 
     Args:
         module: stays as it is.
         options: of the compilation.
-        entering: hears the name of each pass before it runs.
+        entering: hears the name of each pass before it runs, so that one that never ends is known too.
         withhold_required: whether fuel limits required rewrites too.
     """
     current, last = module.clone(), module

@@ -172,7 +172,7 @@ class Elemental:
     ) -> Elemental:
         """Values inside a loop's condition or body at a place, given the changing state's elements there.
 
-        Without those of its arrays there are only values that they do not matter to; `known` are given besides.
+        Without those of its arrays there are only values that they do not matter to.
 
         Args:
             form: the loop, as one iteration over elements.

@@ -40,10 +40,6 @@ def walk(  # noqa: PLR0913 - a nest's parts, all but its body by name
 ) -> None:
     """Run a body, which gets the linear index, over a group's loops piece by piece, emitting it once for each piece.
 
-    Loop number `split`, or the first `joined` loops taken as one, runs over `chunk` only.  `innermost`, if given, emits
-    the innermost loops.  What is true in a piece is told by `known`, which holds the start indices that the group's
-    pieces depend on.
-
     Args:
         builder: where code is emitted.
         group: the loops.

@@ -243,15 +243,13 @@ def nested(
 ) -> list[Value]:
     """Loops one inside the other that carry values along; returns what is carried out of the outermost.
 
-    `body` gets the counters, outermost first, and the carried values, and returns their next values.  Complex ones are
-    carried as their parts: LLVM takes pairs apart everywhere but where blocks join.  `scalar` promises that nothing in
-    it is worth being vectorised.
+    Complex values are carried as their parts: LLVM takes pairs apart everywhere but where blocks join.
 
     Args:
         emission: where code is emitted.
         ranges: of the loops, outermost first.
         carried: what the first iteration is given.
-        body: is given the counters and the carried values, and returns their next values.
+        body: is given the counters, outermost first, and the carried values, and returns their next values.
         scalar: whether nothing in it is worth being vectorised.
     """
     types = [value.type for value in carried]
@@ -277,9 +275,7 @@ def nested(
 def loops(
     builder: Builder, group: LoopNest, *, split: int = -1, chunk: Range | None = None, metadata: str = ""
 ) -> Iterator[Index]:
-    """Open a group's loops and yield its linear index; loop number `split` runs over `chunk` only.
-
-    `metadata` goes on the innermost loop.
+    """Open a group's loops and yield its linear index.
 
     Args:
         builder: where code is emitted.

@@ -90,8 +90,6 @@ Write = Callable[[Emission, Sequence[Value], Sequence[Value]], None]
 def apply_update(kernel: Kernel, emission: Emission, at: tuple[Index, ...], write: Write | None = None) -> None:
     """Combine one element of the updates with the element of the operands that it is meant for.
 
-    `write` does it where it is more than to load, combine and store.
-
     Args:
         kernel: whose root is the scatter.
         emission: where code is emitted.
@@ -128,8 +126,6 @@ def apply_at(
     results: Sequence[Value] = (),
 ) -> None:
     """Combine the element at `inner` of a window that lies inside with the element of the operands it is meant for.
-
-    `results` are where these lie, if not in the kernel's own.
 
     Args:
         kernel: whose root is the scatter.

@@ -165,8 +165,6 @@ def store_point(
 ) -> None:
     """Compute and store the roots at a point; what is `found` in a buffer is read from there.
 
-    Where `staged` gives a buffer and a place in it for each result, they are stored there.
-
     Args:
         reads: the kernel and what it reads with strides.
         emission: where code is emitted.

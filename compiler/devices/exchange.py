@@ -112,7 +112,7 @@ EXCHANGES: dict[str, Exchange] = {
 
 
 def permuted(instruction: Instruction, source: Sequence[Any] | None, target: Sequence[Any]) -> Any:
-    """What a device has after a collective-permute: what it was sent, or zeros; `target` are its own operands.
+    """What a device has after a collective-permute: what it was sent, or zeros.
 
     The form of four operands puts a part of the sender's array into one of the receiver's, at starts of either.
 

@@ -82,7 +82,7 @@ def _cast(array: Array, target: ElementType) -> Array:
 def map_literal(
     literal: Literal, change: Callable[[ArrayShape], ArrayShape], cast: Callable[[Array, ElementType], Array] = _cast
 ) -> Literal:
-    """A literal of changed arrays; `cast` makes their elements.
+    """A literal of changed arrays.
 
     Args:
         literal: an array, or a tuple of such.

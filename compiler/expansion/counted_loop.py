@@ -21,16 +21,13 @@ GoesOn = Callable[[Expression, list[Expression]], Expression]
 def counted_loop(
     name: str, count: int, start: Sequence[Expression], step: Step, goes_on: GoesOn | None = None
 ) -> list[Expression]:
-    """The state after `count` steps, numbered from 0, or after the first before which `goes_on` fails.
-
-    `step` and `goes_on` are given the number and the state as expressions of the loop's own computations; `goes_on`
-    yields a scalar predicate.
+    """The state after so many steps, numbered from 0, or after the first before which `goes_on` fails.
 
     Args:
         name: of the loop's computations.
         count: steps.
         start: the state before the first step.
-        step: given the step's number and the state, the state after it.
+        step: given the step's number and the state, as expressions of the loop's own computation, the state after it.
         goes_on: given the same, a scalar predicate; None for a loop that goes on to its end.
     """
     computation = start[0].instruction.computation

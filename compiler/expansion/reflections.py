@@ -258,8 +258,6 @@ def householder_applied(
 ) -> Expression:
     """The product of the reflections, or its adjoint, times the matrix.
 
-    With `grows` that is the identity, whose first columns the last reflections leave alone.
-
     Args:
         vectors: below the diagonal of [batch, rows, columns].
         factors: of the reflections, [batch, steps].

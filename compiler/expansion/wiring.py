@@ -232,7 +232,7 @@ class Links:
         )
 
     def wire(self, instruction: Instruction, target: Computation, rows: Rows, *, everyone: bool) -> Many:
-        """What stands for its value on each device; with `everyone`, a device in none of its groups is an error.
+        """What stands for a collective's value on each device.
 
         Args:
             instruction: a collective, or one that asks for the device's number.

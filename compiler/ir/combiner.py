@@ -261,11 +261,9 @@ def combine_at(
 ) -> tuple[Array, ...]:
     """Combine updates into flat targets at flat places, in the order of the updates where places meet.
 
-    `targets` are changed; they are the results.
-
     Args:
         computation: takes elements of the targets and of the updates, and gives the new ones.
-        targets: flat arrays, which are changed.
+        targets: flat arrays, which are changed, and are the results.
         positions: in the targets, one for each update.
         updates: as many elements for each target as there are positions.
         evaluator: runs the computation.

@@ -76,7 +76,7 @@ def kinds(
     real: Function | None = None,
     complex_: Function | None = None,
 ) -> dict[Kind, Function]:
-    """The functions by kind; `integer` stands for both signed and unsigned.
+    """The functions of an elementwise opcode by kinds of elements.
 
     Args:
         pred: of truth values.

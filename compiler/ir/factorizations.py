@@ -51,7 +51,7 @@ def substitute(matrix: Array, right: Array, *, lower: bool, unit: bool) -> Array
 def solve_triangular(
     matrix: Array, right: Array, *, left_side: bool, lower: bool, unit: bool, transpose: str = "N"
 ) -> Array:
-    """Solve op(a) x = b, or x op(a) = b; `transpose` is N, T or C as in LAPACK.
+    """Solve op(a) x = b, or x op(a) = b.
 
     Args:
         matrix: [..., n, n], of which one triangle is read.

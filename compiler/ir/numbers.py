@@ -24,7 +24,7 @@ _C128 = np.dtype(np.complex128)
 
 
 def widen(value: Array, element_type: ElementType, *, precise: bool) -> Array:
-    """The same numbers in a type NumPy computes in; `precise` asks for f64 (c128) where a result will be rounded.
+    """The numbers of an array in a type that NumPy computes in.
 
     Args:
         value: in NumPy's type for the element type.

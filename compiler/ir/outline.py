@@ -18,8 +18,8 @@ def is_scalar_constant(instruction: Instruction) -> bool:
 def outline(module: Module, members: Iterable[Instruction], roots: Sequence[Instruction], kind: str) -> Instruction:
     """Copy `members`, in their order, into a new computation, and put a fusion of it into theirs.
 
-    With several roots the fusion yields a tuple.  Uses are left as they are; `roots` may be members only.  The fusion
-    waits for what members wait for, which must not need the roots.
+    With several roots the fusion yields a tuple.  Uses are left as they are.  The fusion waits for what
+    members wait for, which must not need the roots.
 
     Args:
         module: gets the computation.

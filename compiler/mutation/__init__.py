@@ -53,10 +53,8 @@ def mutate(
 ) -> tuple[Module, tuple[Applied, ...]]:
     """A copy of a module with so many changes, fewer where nothing more can be changed, and what was done.
 
-    `among` limits the kinds.  The module must be valid; the copy is.
-
     Args:
-        module: is valid, and stays as it is.
+        module: is valid, as the copy is, and stays as it is.
         choices: the source of chance.
         count: changes.
         among: their kinds, keys of `MUTATIONS`; all if there are none.

@@ -275,12 +275,10 @@ class Scanner:
 def closing_brace(text: str, start: int, tokens: re.Pattern[str] = _BRACE) -> int:
     """The place behind the `}` that closes the `{` at `start`, -1 if there is none.
 
-    `tokens` matches braces and what may hold braces that do not count: strings, unless told otherwise.
-
     Args:
         text: any.
         start: the place of a `{`.
-        tokens: matches braces, and what may hold braces that do not count.
+        tokens: matches braces, and what may hold braces that do not count: strings, unless told otherwise.
     """
     depth = 0
     for found in tokens.finditer(text, start):

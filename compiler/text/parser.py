@@ -37,7 +37,7 @@ def parse(source: str | bytes, *, filename: str = "<string>", shapes: Shapes | N
     """Read one module: with or without its header, or a single instruction, whose operands become parameters.
 
     What is no HLO text is made that first, as `compiler.frontends` says: StableHLO and MHLO, files of `jax.export`,
-    protocol buffers.  `shapes` are the sizes of the inputs, for a program that leaves some open.
+    protocol buffers.
 
     Args:
         source: text, or bytes in any form.

@@ -149,8 +149,6 @@ def hull(chosen: Wide, other: Wide) -> Wide:
 def settle(value: Array, error: Array, element_type: ElementType, *, reach: Array | None = None) -> Wide:
     """Values as their own type may hold them: what surely overflows has, what may overflow is unknown.
 
-    `reach` bounds the magnitude of what was computed on the way.
-
     Args:
         value: in f64 or c128.
         error: a bound for each element.

@@ -337,8 +337,6 @@ def _scaled(instruction: Instruction, operands: Sequence[Wide], context: Context
 def may_leave(value: Array, reach: Array, own: ElementType) -> Array:
     """Where sums of parts of the terms may leave the range of the type, one way or both, with another result.
 
-    `reach` is the sum of the magnitudes of the finite terms.
-
     Args:
         value: of the sums.
         reach: sums of the magnitudes of the finite terms.

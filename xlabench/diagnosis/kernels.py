@@ -58,8 +58,6 @@ def opcodes(module: compiler.Module) -> str:
 def guilty(prober: Prober, kernel: Case, wanted: Judgement, on_verdict: Callable[[str, str], None]) -> str:
     """The opcodes that a wrong kernel cannot do without; `any elementwise`, `any reduce`... where none is to blame.
 
-    `on_verdict` is told what stood in the kernel's place, and the verdict on that.
-
     Args:
         prober: asks the engine.
         kernel: a program of one kernel, and its inputs.

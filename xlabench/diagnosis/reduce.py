@@ -75,13 +75,11 @@ def reduce(
     focus: Sequence[tuple[str, str]] = (),
     watcher: Watcher = NOBODY,
 ) -> Reduction:
-    """Make a bad case smaller for as long as it stays bad; `focus` are places to look near first.
-
-    Several predicates must all say the same; each is asked by one thread only.
+    """Make a bad case smaller for as long as it stays bad.
 
     Args:
         case: what is bad.
-        is_bad: says whether a case is, or several that say the same.
+        is_bad: says whether a case is, or several that say the same, each asked by one thread only.
         record: gives the values at all places of a case.
         max_probes: questions, at most.
         focus: instructions near which is looked first.

@@ -33,7 +33,7 @@ class CompiledEngine:
         return compiler.compile(module_or_text, backend=self.backend, options=self.options)
 
     def trace(self, text: str, entering: Callable[[str], None], *, withhold_required: bool = False) -> compiler.Trace:
-        """What the passes make of a program before the back end sees it; `entering` hears each one's name first.
+        """What the passes make of a program before the back end sees it.
 
         Args:
             text: of the program.

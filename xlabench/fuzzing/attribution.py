@@ -19,7 +19,7 @@ def attribute_crash(
     """What is behind the end of a process: what it was doing, or an engine before that wrote over its memory.
 
     With the checks on that engines have, who does so is told at once: another engine on the same case, or where that
-    ends no process alone, one on a case before.  `again` runs cases in a new process, up to the first that ends it.
+    ends no process alone, one on a case before.
 
     Args:
         ended: what the process was doing.

@@ -152,8 +152,6 @@ class Keeper:
     def take(self, module: Module, reached: set[str], reaches: Callable[[Module], set[str]]) -> None:
         """Keep a program if it comes to something new, or the smallest part of it that does.
 
-        `reaches` says what a program comes to, an empty set where it cannot be compiled.
-
         Args:
             module: a program.
             reached: what it comes to.

@@ -20,8 +20,6 @@ ENDED = frozenset({"compile", "run", "judge"})
 def signature_of(module_text: str, verdict: str, key: str) -> tuple[str, ...]:
     """What tells one kind of failure from another.
 
-    `key` is where an error was raised, the phase in which a process ended, or the numbers of the wrong results.
-
     Args:
         module_text: of the program that fails.
         verdict: on it.

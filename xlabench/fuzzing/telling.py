@@ -90,7 +90,7 @@ class Told:
 def told(
     module: Any, calls: Sequence[Sequence[Array]], rng: np.random.Generator, first: Set[str] = frozenset()
 ) -> list[Told]:
-    """What at most `MOST_ASKED` instructions of a module tell; those at the `first` places are asked before others.
+    """What at most `MOST_ASKED` instructions of a module tell.
 
     Programs for several devices are left out: the reference runs them as others that are made of them.
 

@@ -264,7 +264,7 @@ KINDS: Mapping[str, Draw] = {
 
 
 def make_inputs(module: Any, rng: Generator, kind: str = "tame", *, mixed: bool = False) -> list[Array]:
-    """Inputs of a kind for the parameters of a program, which are arrays; `mixed` leaves some of them tame.
+    """Inputs of a kind for the parameters of a program, which are arrays.
 
     Args:
         module: a program.

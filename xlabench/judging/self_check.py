@@ -159,7 +159,7 @@ CHANGES: Mapping[str, Change] = {
 
 
 def check(module: Any, inputs: Sequence[Array], rng: np.random.Generator, *, is_tame: bool = False) -> None:
-    """Hold the judge to what is known of a program; `is_tame` says that it is one operation on tame numbers.
+    """Hold the judge to what is known of a program.
 
     Args:
         module: the program.

@@ -34,8 +34,6 @@ class Hazards:
     def conflict(self, reads: Iterable[Buffer], writes: Iterable[Buffer], *, shared: bool) -> bool:
         """Whether an access must wait for other threads.
 
-        `shared` tells whether it is done in chunks; what chunk 0 does alone is in order by itself.
-
         Args:
             reads: the buffers that are read.
             writes: the buffers that are written.

@@ -15,8 +15,6 @@ from compiler.codegen.llvm_ir.values import PTR, Value
 def keep_rolled(module: Module, *, scalar: bool = False, interleave: int = 0) -> str:
     """Loop metadata that forbids unrolling (and vectorising), where it would cost compile time and gain nothing.
 
-    With `interleave` a loop that is vectorised computes that many vectors at once.
-
     Args:
         module: where the metadata is defined.
         scalar: whether it is not vectorised either.
@@ -72,7 +70,7 @@ class Module:
         linkage: str = "",
         attributes: str = "nounwind",
     ) -> Function:
-        """Start a function; `parameters` are (type with its attributes, name without `%`).
+        """Start a function.
 
         Where the name is taken the function gets another, so callers use the function's own.
 
@@ -124,7 +122,7 @@ class Module:
         return Value(PTR, f"@{known}")
 
     def define_bytes(self, name: str, data: bytes, alignment: int = 1) -> Value:
-        """Define `@name` once as these bytes, which nobody changes; `alignment` is that of the first, in bytes.
+        """Define `@name` once as these bytes, which nobody changes.
 
         Args:
             name: of the constant, without `@`.

@@ -110,13 +110,11 @@ def needs_slow_path(builder: Builder, name: str, operands: Sequence[Value]) -> V
 def emit(builder: Builder, name: str, operands: Sequence[Value], *, fast: bool = False) -> Value:
     """Call the function of that opcode on floats or doubles (or vectors of them), defining it first if need be.
 
-    With `fast` it is the form whose argument must be below `fast_limit`.
-
     Args:
         builder: where code is emitted.
         name: the opcode.
         operands: floats or doubles, or vectors of them.
-        fast: whether the argument is below `fast_limit`.
+        fast: whether it is the form whose argument must be below `fast_limit`.
     """
     function = FUNCTIONS.get(name)
     if function is None:

@@ -22,7 +22,7 @@ _A_LITTLE_LESS = 1.0 - 2.0**-51
 
 
 def divide(builder: Builder, left: Value, right: Value, *, signed: bool, many: bool) -> Value:
-    """The truncated quotient; `many` says that it is one of so many that vectors will be divided.
+    """The truncated quotient of integers.
 
     Args:
         builder: where code is emitted.
@@ -41,7 +41,7 @@ def divide(builder: Builder, left: Value, right: Value, *, signed: bool, many: b
 
 
 def remainder(builder: Builder, left: Value, right: Value, *, signed: bool, many: bool) -> Value:
-    """The remainder of the truncated quotient, with the dividend's sign; `many` as in `divide`.
+    """The remainder of the truncated quotient, with the dividend's sign.
 
     Args:
         builder: where code is emitted.

@@ -40,13 +40,11 @@ class ForeignMemory(Exception):
 def call(program: Program, *inputs: object, at_end: bool = True, watched: bool = False) -> list[Array]:
     """Run a program as its entry does, with every array and the arena before such a page, or behind one.
 
-    What a program that is `watched` was compiled to check of its accesses is asked afterwards.
-
     Args:
         program: the compiled program.
         inputs: arrays of its parameters' types and shapes.
         at_end: whether the page without access lies behind each array, not before it.
-        watched: whether the program checks its accesses.
+        watched: whether the program checks its accesses; what it found is asked afterwards.
     """
     arrays = convert(inputs, program.parameters)
     with ExitStack() as stack:

@@ -158,8 +158,6 @@ def for_each(  # noqa: PLR0913 - as `begin`, with the work and its size
 ) -> Launch:
     """Emit a function that does `body` for every number below `count`, which is not 0, a thread for each.
 
-    `suffix`, `numbers` (here with their values) and `talks` are as in `begin`.
-
     Args:
         module: where the function is defined.
         kernel: gives name and parameters.
@@ -260,8 +258,6 @@ def reduce_lanes(
     emission: Emission, values: Sequence[Value], combine: Combine, width: int, lanes: int = WARP
 ) -> list[Value]:
     """Combine the values of each `width` neighbouring lanes, a power of two, in order; right in the first of those.
-
-    The first `lanes` lanes of the warp take part.
 
     Args:
         emission: where code is emitted.

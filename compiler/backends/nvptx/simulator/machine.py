@@ -92,9 +92,7 @@ class Machine:
         self._programs: dict[tuple[int, str, Values], Program] = {}
 
     def allocate(self, size_bytes: int, name: str = "", *, initialised: bool = False) -> int:
-        """Allocate global memory; unless `initialised`, its bytes must be written before they are read.
-
-        Faults call it by its name.
+        """Allocate global memory.
 
         Args:
             size_bytes: how much.

@@ -206,9 +206,7 @@ def emit_copy(module: Module, kernel: Kernel, plan: Plan) -> str:
 def pack_weights(
     b: Builder, kernel: Kernel, plan: Plan, to: tuple[Value, Value | None], panels: tuple[Value, Value]
 ) -> None:
-    """Pack the panels `panels` of all groups, step by step, the features of a panel side by side.
-
-    `to` is where, and where the sums of zero times the weights, or of corrections, go, one for each output feature.
+    """Pack some panels of all groups, step by step, the features of a panel side by side.
 
     Args:
         b: where code is emitted.

@@ -49,7 +49,7 @@ class Product:
         return Layout.of(self.plan).total
 
     def emit(self, module: Module, name: str, parameters: Sequence[tuple[str, str]]) -> None:
-        """Define the function; `parameters`, (type with attributes, name), are what callbacks refer to as `%name`.
+        """Define the function that computes the product.
 
         Args:
             module: where the function is defined.

@@ -46,7 +46,7 @@ def multiply_add(b: Builder, left: Value, right: Value, total: Value) -> Value:
 
 
 def load_lanes(b: Builder, type_: str, address: Value, lanes: int, inside: int) -> Value:
-    """Load a vector of which only the first `inside` lanes may be touched; the others are zero.
+    """Load a vector of which only the first lanes may be touched; the others are zero.
 
     Args:
         b: where code is emitted.
@@ -63,7 +63,7 @@ def load_lanes(b: Builder, type_: str, address: Value, lanes: int, inside: int) 
 
 
 def store_lanes(b: Builder, value: Value, address: Value, lanes: int, inside: int) -> None:
-    """Store the first `inside` lanes of a vector.
+    """Store the first lanes of a vector.
 
     Args:
         b: where code is emitted.

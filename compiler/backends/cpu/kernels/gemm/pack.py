@@ -377,7 +377,7 @@ def _turned(b: Builder, panels: Panels, source: Value, layout: tuple[int, int]) 
 def transpose(b: Builder, rows: list[Value], *, words: int = 1) -> list[Value]:
     """The columns of a square block given as vectors: log2 rounds, each of which exchanges blocks of half the size.
 
-    Vectors longer than there are rows hold several blocks, each of which is transposed.  An element may have `words`.
+    Vectors longer than there are rows hold several blocks, each of which is transposed.
 
     Args:
         b: where code is emitted.

@@ -123,7 +123,7 @@ class WordFactor:
         return Word(self.narrow.type, self.narrow.signed, self.group, self.flip)
 
     def word(self, b: Builder, where: WordPosition, count: int) -> Value:
-        """The word at a position, of which the first `count` elements are taken.
+        """The word at a position, of which the first elements are taken.
 
         Args:
             b: where code is emitted.
@@ -235,9 +235,7 @@ def narrowed(gemm: Gemm, machine: Machine) -> Gemm:
 
 
 def choose(total: str, left: tuple[str, bool], right: tuple[str, bool], machine: Machine) -> VnniOperands | None:
-    """The words that the machine multiplies and adds up in `total`; None where it cannot.
-
-    Factors are of LLVM's type and signed or not.
+    """The words that the machine multiplies and adds up; None where it cannot.
 
     Args:
         total: LLVM's type in which products are summed.

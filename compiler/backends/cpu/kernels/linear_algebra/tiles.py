@@ -122,8 +122,6 @@ class Tiles:
     def product(self, factors: Factors, columns: int, *, rhs_step: int = 0, accumulates: bool = True) -> str:
         """`void NAME(ptr lhs, ptr rhs, ptr out, i64 rows, i64 depth)`: out += lhs rhs, or out = lhs rhs.
 
-        The right factor has rows of a strip one behind the other, or `rhs_step` apart.
-
         Args:
             factors: strides of the left factor and of the result, in elements.
             columns: of the strip.
@@ -201,9 +199,6 @@ class Tiles:
     ) -> None:
         """Take multiples of a panel's column from the columns behind it, several at a time.
 
-        Geqp3, and what they are multiplied by, lie as far apart as is said with them; `rows` are the first row, which
-        is the first column too, and where columns and rows end.
-
         Args:
             b: where code is emitted.
             column: the address of the panel's column.
@@ -271,8 +266,6 @@ class Tiles:
 
     def triangle(self, rows: int, strides: tuple[int, int], *, lower: bool, unit: bool) -> str:
         """`void NAME(ptr matrix, ptr sides)`: a few rows of a strip solved and negated, by the triangle beside them.
-
-        `strides` are the triangle's, from row to row and from column to column.
 
         Args:
             rows: solved at a time.

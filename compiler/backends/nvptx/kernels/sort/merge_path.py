@@ -39,8 +39,6 @@ class MergePath:
     ) -> None:
         """The places of `count` elements from that number on, one after the other, by a comparator that orders them.
 
-        `use` emits what is done with one, by its number among them and its place.
-
         Args:
             builder: where code is emitted.
             number: of the first element in the merged run.
