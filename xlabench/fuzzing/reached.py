@@ -171,7 +171,7 @@ class Keeper:
 
 
 def cut_down(module: Module, wanted: Iterable[str], reaches: Callable[[Module], set[str]]) -> Module:
-    """The smallest of a program and the parts of it that one of its results takes, by which all that is wanted is.
+    """The smallest part of a program, what one result takes, that still comes to all that is wanted; else the whole.
 
     Args:
         module: a program.

@@ -41,7 +41,7 @@ def tame(rng: Generator, dims: Dims, dtype: DType, limit: int | None = None) -> 
         rng: what is drawn by.
         dims: of the array.
         dtype: of its elements.
-        limit: of what are indices, the least that lies outside.
+        limit: of what are indices, the largest that lies inside.
     """
     if dtype.kind == "b":
         return np.asarray(rng.random(dims) < 0.5)
@@ -78,7 +78,7 @@ def special(rng: Generator, dims: Dims, dtype: DType, limit: int | None = None) 
         rng: what is drawn by.
         dims: of the array.
         dtype: of its elements.
-        limit: of what are indices, the least that lies outside.
+        limit: of what are indices, the largest that lies inside.
     """
     return _sprinkled(rng, tame(rng, dims, dtype, limit), _specials(dtype))
 
