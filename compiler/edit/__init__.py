@@ -6,7 +6,7 @@ result of an edit may be invalid; whoever asked verifies it.  Entry parameters c
 says where the value of each comes from.
 """
 
-from compiler.edit.attributes import canonical_text, plain, simplify_attributes, with_attribute
+from compiler.edit.attributes import canonical_text, plain, simplify_attributes, with_attribute, with_operation
 from compiler.edit.bodies import drop_arguments, expand, lay_open, share, sum_up, unused_arguments
 from compiler.edit.dataflow import (
     isolate,
@@ -62,6 +62,7 @@ __all__ = [
     "together",
     "unused_arguments",
     "with_attribute",
+    "with_operation",
     "write_out",
     "zeros",
 ]

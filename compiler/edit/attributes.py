@@ -1,4 +1,7 @@
-"""Edits of attributes: notes and layouts go, windows, slices and paddings become plain; and a text without names."""
+"""Edits of single instructions: notes go, attributes become plain, or what is done with what is another; texts too.
+
+A text without names tells equal programs.
+"""
 
 from __future__ import annotations
 
@@ -76,6 +79,24 @@ def with_attribute(module: Module, instruction_id: InstructionId, name: str, val
     draft = Draft.of(module)
     for instruction in draft.find([instruction_id]):
         instruction.attributes[name] = value
+    return draft.finish() if infer_all(draft.module) else None
+
+
+def with_operation(
+    module: Module, instruction_id: InstructionId, opcode: str, operands: Sequence[InstructionId]
+) -> Edited | None:
+    """An instruction applies another opcode, or to other values before it; None where a shape cannot follow.
+
+    Args:
+        module: the program, which stays as it is.
+        instruction_id: which instruction.
+        opcode: what it is to do.
+        operands: what it is to be applied to, all in its own computation.
+    """
+    draft = Draft.of(module)
+    for instruction in draft.find([instruction_id]):
+        instruction.opcode = opcode
+        instruction.set_operands(list(draft.find(operands)))
     return draft.finish() if infer_all(draft.module) else None
 
 

@@ -120,8 +120,13 @@ def _condition(scope: Scope, made: _Loop, shape: object, bound: float | None) ->
 
 # -- rows --------------------------------------------------------------------------------------------
 def _rows(scope: Scope, value: Instruction, counted: Counter) -> list[Instruction]:
-    """Now and then an array whose rows a loop takes, and one whose rows it fills, as many as it iterates or nearly."""
-    count = max(1, counted.trips + pick(scope.choices, (0, 0, 1, -1)))
+    """Now and then an array whose rows a loop takes, and one whose rows it fills.
+
+    They are as many as it iterates, or nearly, or as its counter is compared with: it leaves some out if that goes up
+    by more than one, or does not begin at the first.
+    """
+    trips = counted.trips
+    count = max(1, pick(scope.choices, (trips, trips, trips + 1, trips - 1, min(counted.bound, _MANY_TRIPS))))
     dims = (count, *value.array.dims)
     if not chance(scope.choices, _ROWS_PERCENT) or not scope.fits([2, *dims]):
         return []

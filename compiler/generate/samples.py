@@ -55,7 +55,7 @@ _SIZE = 12
 _CUBES = ((3, 3, 3), (2, 2, 2, 2), (4, 4), (3, 3, 3), (5, 5, 5))  # dimensions that are all the same
 _BASES = (
     (2, 3, 4), (3, 3, 3), (5,), (4, 4), (17,), (2, 2, 2, 2), (1, 6), (3, 1, 5), (33,), (9, 7), (16, 5), (130,), (),
-    (3, 40), (70,), (2, 5, 18),
+    (3, 40), (70,), (2, 5, 18), (260,), (2, 200),
 )  # fmt: skip
 """Dimensions that all differ or are all the same, of size 1, and on both sides of the edges of vectors."""
 _LARGE_PERCENT, _FEW_LARGE, _MOST_OF_LARGE = 15, 3, 1 << 14

@@ -31,6 +31,7 @@ _SMALL_INTEGERS_PERCENT, _SMALL = 70, 10
 _SOME = (0.02, 0.2, 0.8)  # shares of the elements that are replaced
 _SPREAD = 0.5  # of the exponents of a type, around 1
 _ALL_PERCENT = 50
+_CLOSE_TO_FAR = 3  # of so many numbers in the place of another one is far from it
 _WIDENED = 4.0
 
 
@@ -269,6 +270,20 @@ def several(module: Any, rng: Generator, count: int) -> dict[str, list[Array]]:
     kinds = [kind for kind in KINDS if kind != "tame"]
     chosen = [kinds[int(number)] for number in rng.permutation(len(kinds))[:count]]
     return {kind: make_inputs(module, rng, kind, mixed=bool(rng.integers(100) >= _ALL_PERCENT)) for kind in chosen}
+
+
+def number_near(rng: Generator, number: Any, dtype: DType) -> Any:
+    """A number of a type that is a neighbour of one, its negative, its half or its double; else what types end with."""
+    if dtype.kind == "b":
+        return not number
+    value = complex(number) if dtype.kind == "c" else float(number) if is_inexact(dtype) else int(number)
+    close = [value + 1, value - 1, -value, value * 2, value // 2 if isinstance(value, int) else value / 2]
+    if is_inexact(dtype):
+        numbers = _as(close, dtype) if rng.integers(_CLOSE_TO_FAR) else _specials(dtype)
+        return numbers[int(rng.integers(len(numbers)))]
+    low, high = _range(dtype)
+    wanted = [end for end in (close if rng.integers(_CLOSE_TO_FAR) else _INTEGER_ENDS) if low <= end <= high]
+    return wanted[int(rng.integers(len(wanted)))] if wanted else number
 
 
 def _sprinkled(rng: Generator, values: Array, wanted: Array) -> Array:
