@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compiler.edit.draft import Draft, Edited, InstructionId
+from compiler.edit.draft import Draft, Edited, InstructionId, is_static_array
 from compiler.edit.shapes import infer_all
 from compiler.ir.attributes import NOTES, PaddingDimension, SliceDimension, Window, WindowDimension
-from compiler.ir.module import Module
+from compiler.ir.module import Instruction, Module
 from compiler.ir.shape import without_layout
 from compiler.text.printer import to_text
 
@@ -97,6 +97,29 @@ def with_operation(
     for instruction in draft.find([instruction_id]):
         instruction.opcode = opcode
         instruction.set_operands(list(draft.find(operands)))
+    return draft.finish() if infer_all(draft.module) else None
+
+
+def with_another(module: Module, instruction_id: InstructionId, name: str, value: Any) -> Edited | None:
+    """An array of the entry is computed once more with another attribute, and both are results; None where it cannot.
+
+    Args:
+        module: the program, which stays as it is.
+        instruction_id: which instruction.
+        name: the attribute.
+        value: what it is to be in the other one.
+    """
+    draft = Draft.of(module)
+    entry = draft.module.entry
+    root = entry.root
+    is_able = root.opcode == "tuple" or is_static_array(root.shape)
+    for instruction in draft.find([instruction_id]):
+        if not is_able or instruction.parent is not entry or not is_static_array(instruction.shape):
+            return None
+        other = entry.add(instruction.clone(instruction.operands))
+        other.attributes[name] = value
+        results = root.operands if root.opcode == "tuple" else (root,)
+        entry.root = entry.add(Instruction("tuple", root.shape, [*results, instruction, other], name="results"))
     return draft.finish() if infer_all(draft.module) else None
 
 

@@ -10,7 +10,7 @@ sort them, and the initial values of these, which may be taken in more than once
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +25,11 @@ Module = Any  # the compiler's; the harness sees its data by attribute only
 Instruction = Any
 Rng = np.random.Generator
 
+Site = tuple[Instruction, str]
+"""An instruction, and the name of one of its attributes."""
+Edit = Callable[[Module, Any, str, Any], Any]
+"""Gives an instruction's attribute another value, in a program that stays as it is."""
+_NUMBERS = "literal"
 _RUN = having(Trait.CONTROL | Trait.CALLS | Trait.ASYNC) | {"fusion", "map"}
 """What runs a computation once, or on each element, or one after the other."""
 _COMBINING = having(Trait.COMBINES)
@@ -41,18 +46,36 @@ _SHIFTED = ("start", "limit", "stride", "low", "high", "interior", "pad_low", "p
 # -- attributes -----------------------------------------------------------------------------------------------------
 def other_attribute(module: Module, rng: Rng) -> Module | None:
     """One attribute of one instruction is another."""
-    able = [(i, name) for i in module.instructions() for name in NEAR if name in i.attributes]
-    for _ in range(_TRIES if able else 0):
-        instruction, name = able[int(rng.integers(len(able)))]
+    sites = _sites(module.instructions(), NEAR.keys() - {_NUMBERS})
+    return _with_other(module, sites, compiler.edit.with_attribute, rng)
+
+
+def other_number(module: Module, rng: Rng) -> Module | None:
+    """An element of a constant is one that is near, or that many rules are about."""
+    sites = _sites((i for i in _changeable(module) if not _is_initial(i)), {_NUMBERS})
+    return _with_other(module, sites, compiler.edit.with_attribute, rng)
+
+
+def another_beside(module: Module, rng: Rng) -> Module | None:
+    """One instruction stands there once more, with another attribute or number: nobody may take the two for one."""
+    return _with_other(module, _sites(module.entry.instructions, NEAR.keys()), compiler.edit.with_another, rng)
+
+
+def _sites(instructions: Iterable[Instruction], names: Iterable[str]) -> list[Site]:
+    """Attributes that have near ones."""
+    wanted = sorted(names)
+    return [(i, name) for i in instructions for name in wanted if name in i.attributes]
+
+
+def _with_other(module: Module, sites: Sequence[Site], edit: Edit, rng: Rng) -> Module | None:
+    """The program after an edit of one of the attributes; None where none of a few tries is another value."""
+    for _ in range(_TRIES if sites else 0):
+        instruction, name = sites[int(rng.integers(len(sites)))]
         value = NEAR[name](instruction.attributes[name], rng)
         if value != instruction.attributes[name]:
-            return _edited(module, instruction, name, value)
+            edited = edit(module, compiler.edit.id_of(instruction), name, value)
+            return edited.module if edited else None
     return None
-
-
-def _edited(module: Module, instruction: Instruction, name: str, value: Any) -> Module | None:
-    edited = compiler.edit.with_attribute(module, compiler.edit.id_of(instruction), name, value)
-    return edited.module if edited else None
 
 
 def _reordered(numbers: tuple[int, ...], rng: Rng) -> tuple[int, ...]:
@@ -95,6 +118,16 @@ def _relabelled(labels: Any, rng: Rng) -> Any:
     return replace(labels, **{name: tuple(int(d) for d in rng.permutation(getattr(labels, name)))})
 
 
+def _renumbered(literal: Any, rng: Rng) -> Any:
+    """One element of a constant is another; of what is elided, or is no array, nothing."""
+    if literal.array is None or not literal.array.size:
+        return literal
+    flat = np.array(literal.array).reshape(-1)
+    place = int(rng.integers(flat.size))
+    flat[place] = number_near(rng, flat[place], DTYPES[literal.shape.element_type.name])
+    return replace(literal, array=flat.reshape(literal.array.shape))
+
+
 NEAR: Mapping[str, Callable[[Any, Rng], Any]] = {
     **dict.fromkeys(
         (
@@ -118,24 +151,12 @@ NEAR: Mapping[str, Callable[[Any, Rng], Any]] = {
     "replica_groups": _regrouped,
     "source_target_pairs": _retargeted,
     "dim_labels": _relabelled,
+    _NUMBERS: _renumbered,
 }
 """What is near a value of an attribute."""
 
 
-# -- numbers, opcodes, operands --------------------------------------------------------------------------------------
-def other_number(module: Module, rng: Rng) -> Module | None:
-    """An element of a constant is one that is near, or that many rules are about."""
-    able = [i for i in _changeable(module) if i.opcode == "constant" and _is_filled(i) and not _is_initial(i)]
-    if not able:
-        return None
-    instruction = _one(rng, able)
-    literal, array = instruction.literal, np.array(instruction.literal.array)
-    dtype, flat = DTYPES[instruction.shape.element_type.name], array.reshape(-1)
-    place = int(rng.integers(array.size))
-    flat[place] = number_near(rng, flat[place], dtype)
-    return _edited(module, instruction, "literal", replace(literal, array=flat.reshape(array.shape)))
-
-
+# -- opcodes, operands -----------------------------------------------------------------------------------------------
 def other_opcode(module: Module, rng: Rng) -> Module | None:
     """An elementwise instruction does something else with its operands."""
     able = [i for i in _changeable(module) if i.opcode in _PLAIN]
@@ -187,10 +208,6 @@ def _changeable(module: Module) -> Iterator[Instruction]:
     )
     combining = {c for i in module.instructions() if i.opcode not in _RUN for c in i.called_computations()}
     return (i for computation in run if computation not in combining for i in computation.instructions)
-
-
-def _is_filled(constant: Instruction) -> bool:
-    return constant.literal.array is not None and constant.literal.array.size > 0
 
 
 def _is_initial(value: Instruction) -> bool:

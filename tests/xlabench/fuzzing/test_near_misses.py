@@ -65,3 +65,9 @@ def test_devices_come_in_other_orders(line, name, near):
       add {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }}
       ENTRY e {{ x = f32[2] parameter(0) ROOT r = f32[2] {line} }}"""
     assert any(f"{name}={near}" in one for one in made(near_misses.other_attribute, text, 100))
+
+
+def test_two_that_differ_in_one_attribute_stand_side_by_side():
+    text = "ENTRY e { x = f32[3,3] parameter(0) ROOT r = f32[3,3] reverse(x), dimensions={0} }"
+    texts = made(near_misses.another_beside, text, 50)
+    assert any(one.count("reverse(") == 2 and "dimensions={0}" in one and "dimensions={1}" in one for one in texts)
