@@ -40,7 +40,9 @@ _DIRECTIONS = ("EQ", "NE", "GE", "GT", "LE", "LT")
 _TRANSPOSES = ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT")
 _TRANSFORMS = ("FFT", "IFFT", "RFFT", "IRFFT")
 _BOOLEANS = ("lower", "left_side", "is_reverse", "largest", "unit_diagonal")
-_SHIFTED = ("start", "limit", "stride", "low", "high", "interior", "pad_low", "pad_high", "lhs_dilate", "rhs_dilate")
+_TURNED = ("reversal",)
+_SHIFTED = ("start", "limit", "stride", "low", "high", "interior", "pad_low", "pad_high", "lhs_dilate", "rhs_dilate",
+            *_TURNED)  # fmt: skip
 
 
 # -- attributes -----------------------------------------------------------------------------------------------------
@@ -86,12 +88,13 @@ def _reordered(numbers: tuple[int, ...], rng: Rng) -> tuple[int, ...]:
 
 
 def _shifted(items: tuple[Any, ...], rng: Rng) -> tuple[Any, ...]:
-    """Parts of slices, paddings or windows, one number of one of them one more or less."""
+    """Parts of slices, paddings or windows, one number of one of them one more or less, or a window turned round."""
     if not items:
         return items
     index = int(rng.integers(len(items)))
     name = _one(rng, [name for name in _SHIFTED if hasattr(items[index], name)])
-    changed = replace(items[index], **{name: getattr(items[index], name) + int(rng.choice([-1, 1]))})
+    value = getattr(items[index], name)
+    changed = replace(items[index], **{name: not value if name in _TURNED else value + int(rng.choice([-1, 1]))})
     return (*items[:index], changed, *items[index + 1 :])
 
 
