@@ -46,6 +46,7 @@ _THEMES: Mapping[str, int] = {
     f"reduce reduce reduce-window scan select-and-scatter topk sort multiply {_MOVES}": 3,
     f"dot dot convolution ragged-dot scaled-dot add maximum convert {_MOVES}": 2,
     "while while conditional call map fusion tuple add dynamic-update-slice reduce": 2,
+    "set-dimension-size": 1,
     "custom-call cholesky triangular-solve fft batch-norm-training batch-norm-grad batch-norm-inference": 1,
 }
 """Opcodes that meet, some of them more often, and how often they do."""
