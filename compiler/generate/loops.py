@@ -129,8 +129,8 @@ def _rows(scope: Scope, value: Instruction, counted: Counter) -> list[Instructio
     They are as many as it iterates, or nearly, or as its counter is compared with: it leaves some out if that goes up
     by more than one, or does not begin at the first.
     """
-    trips = counted.trips
-    count = max(1, pick(scope.choices, (trips, trips, trips + 1, trips - 1, min(counted.bound, _MANY_TRIPS))))
+    trips, most = counted.trips, min(counted.bound, _MANY_TRIPS)
+    count = max(1, pick(scope.choices, (trips, trips, trips + 1, trips - 1, most, most)))
     dims = (count, *value.array.dims)
     if not chance(scope.choices, _ROWS_PERCENT) or not scope.fits([2, *dims]):
         return []
