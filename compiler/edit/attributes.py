@@ -5,7 +5,7 @@ A text without names tells equal programs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from compiler.edit.draft import Draft, Edited, InstructionId, is_static_array
@@ -100,26 +100,28 @@ def with_operation(
     return draft.finish() if infer_all(draft.module) else None
 
 
-def with_another(module: Module, instruction_id: InstructionId, name: str, value: Any) -> Edited | None:
-    """An array of the entry is computed once more with another attribute, and both are results; None where it cannot.
+def with_another(
+    module: Module, instruction_id: InstructionId, opcode: str, attributes: Mapping[str, Any]
+) -> Edited | None:
+    """Of the operands of an array of the entry another one is made, and both are results; None where it cannot be.
 
     Args:
         module: the program, which stays as it is.
         instruction_id: which instruction.
-        name: the attribute.
-        value: what it is to be in the other one.
+        opcode: what makes the other one.
+        attributes: what it is told, of the same opcode besides what the first one is.
     """
     draft = Draft.of(module)
     entry = draft.module.entry
     root = entry.root
     is_able = root.opcode == "tuple" or is_static_array(root.shape)
-    for instruction in draft.find([instruction_id]):
-        if not is_able or instruction.parent is not entry or not is_static_array(instruction.shape):
+    for one in draft.find([instruction_id]):
+        if not is_able or one.parent is not entry or not is_static_array(one.shape):
             return None
-        other = entry.add(instruction.clone(instruction.operands))
-        other.attributes[name] = value
+        own = one.attributes if opcode == one.opcode else {}
+        other = entry.add(Instruction(opcode, one.shape, one.operands, {**own, **attributes}, name=one.name))
         results = root.operands if root.opcode == "tuple" else (root,)
-        entry.root = entry.add(Instruction("tuple", root.shape, [*results, instruction, other], name="results"))
+        entry.root = entry.add(Instruction("tuple", root.shape, [*results, one, other], name="results"))
     return draft.finish() if infer_all(draft.module) else None
 
 

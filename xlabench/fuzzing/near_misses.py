@@ -27,14 +27,13 @@ Rng = np.random.Generator
 
 Site = tuple[Instruction, str]
 """An instruction, and the name of one of its attributes."""
-Edit = Callable[[Module, Any, str, Any], Any]
-"""Gives an instruction's attribute another value, in a program that stays as it is."""
 _NUMBERS = "literal"
 _RUN = having(Trait.CONTROL | Trait.CALLS | Trait.ASYNC) | {"fusion", "map"}
 """What runs a computation once, or on each element, or one after the other."""
 _COMBINING = having(Trait.COMBINES)
 _PLAIN = {op.opcode: op.operands for op in OPS.values() if op.elementwise and op.evaluate and not op.required}
 """Elementwise opcodes that are told nothing but operands, and how many they take."""
+_COMPARING = ("compare",)
 _TRIES = 4
 _DIRECTIONS = ("EQ", "NE", "GE", "GT", "LE", "LT")
 _TRANSPOSES = ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT")
@@ -48,19 +47,29 @@ _SHIFTED = ("start", "limit", "stride", "low", "high", "interior", "pad_low", "p
 # -- attributes -----------------------------------------------------------------------------------------------------
 def other_attribute(module: Module, rng: Rng) -> Module | None:
     """One attribute of one instruction is another."""
-    sites = _sites(module.instructions(), NEAR.keys() - {_NUMBERS})
-    return _with_other(module, sites, compiler.edit.with_attribute, rng)
+    return _edited(module, _other(_sites(module.instructions(), NEAR.keys() - {_NUMBERS}), rng))
 
 
 def other_number(module: Module, rng: Rng) -> Module | None:
     """An element of a constant is one that is near, or that many rules are about."""
-    sites = _sites((i for i in _changeable(module) if not _is_initial(i)), {_NUMBERS})
-    return _with_other(module, sites, compiler.edit.with_attribute, rng)
+    return _edited(module, _other(_sites((i for i in _changeable(module) if not _is_initial(i)), {_NUMBERS}), rng))
 
 
 def another_beside(module: Module, rng: Rng) -> Module | None:
-    """One instruction stands there once more, with another attribute or number: nobody may take the two for one."""
-    return _with_other(module, _sites(module.entry.instructions, NEAR.keys()), compiler.edit.with_another, rng)
+    """Beside an instruction stands one of the same operands that does something else with them, or nearly the same.
+
+    Nobody may take the two for one, and some rules look for what else is made of an operand.
+    """
+    plain = [i for i in module.entry.instructions if i.opcode in _COMPARING or i.opcode in _PLAIN]
+    if plain and rng.integers(2):
+        one = _one(rng, plain)
+        opcode = _one(rng, [name for name, takes in _PLAIN.items() if takes[0] == len(one.operands)] or [one.opcode])
+        return _made(compiler.edit.with_another(module, compiler.edit.id_of(one), opcode, {}))
+    found = _other(_sites(module.entry.instructions, NEAR.keys()), rng)
+    if found is None:
+        return None
+    (one, name), value = found
+    return _made(compiler.edit.with_another(module, compiler.edit.id_of(one), one.opcode, {name: value}))
 
 
 def _sites(instructions: Iterable[Instruction], names: Iterable[str]) -> list[Site]:
@@ -69,15 +78,26 @@ def _sites(instructions: Iterable[Instruction], names: Iterable[str]) -> list[Si
     return [(i, name) for i in instructions for name in wanted if name in i.attributes]
 
 
-def _with_other(module: Module, sites: Sequence[Site], edit: Edit, rng: Rng) -> Module | None:
-    """The program after an edit of one of the attributes; None where none of a few tries is another value."""
+def _other(sites: Sequence[Site], rng: Rng) -> tuple[Site, Any] | None:
+    """One of the attributes and another value for it; None where none of a few tries is another one."""
     for _ in range(_TRIES if sites else 0):
-        instruction, name = sites[int(rng.integers(len(sites)))]
+        instruction, name = site = sites[int(rng.integers(len(sites)))]
         value = NEAR[name](instruction.attributes[name], rng)
         if value != instruction.attributes[name]:
-            edited = edit(module, compiler.edit.id_of(instruction), name, value)
-            return edited.module if edited else None
+            return site, value
     return None
+
+
+def _edited(module: Module, found: tuple[Site, Any] | None) -> Module | None:
+    """The program with another attribute."""
+    if found is None:
+        return None
+    (instruction, name), value = found
+    return _made(compiler.edit.with_attribute(module, compiler.edit.id_of(instruction), name, value))
+
+
+def _made(edited: Any) -> Module | None:
+    return edited.module if edited else None
 
 
 def _reordered(numbers: tuple[int, ...], rng: Rng) -> tuple[int, ...]:
@@ -192,10 +212,8 @@ def other_operand(module: Module, rng: Rng) -> Module | None:
 
 
 def _operation(module: Module, instruction: Instruction, opcode: str, operands: Any) -> Module | None:
-    edited = compiler.edit.with_operation(
-        module, compiler.edit.id_of(instruction), opcode, list(map(compiler.edit.id_of, operands))
-    )
-    return edited.module if edited else None
+    ids = list(map(compiler.edit.id_of, operands))
+    return _made(compiler.edit.with_operation(module, compiler.edit.id_of(instruction), opcode, ids))
 
 
 def _before(instruction: Instruction) -> list[Instruction]:

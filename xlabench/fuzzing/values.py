@@ -8,7 +8,7 @@ that are about that, and of these where somebody checks them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import ml_dtypes
@@ -231,7 +231,14 @@ _ENDS = [
     *(end for name in ("f8e4m3fn", "f8e5m2", "bf16", "f16", "f32") for end in _largest(DTYPES[name])),
 ]
 """Where integers end, and floats."""
-_INTEGER_ENDS = sorted({sign * (1 << bits) + by for bits in range(65) for by in (-1, 0, 1) for sign in (1, -1)})
+
+
+def _ends_of(widths: Iterable[int]) -> list[int]:
+    """The numbers on both sides of powers of two."""
+    return sorted({sign * (1 << bits) + by for bits in widths for by in (-1, 0, 1) for sign in (1, -1)})
+
+
+_INTEGER_ENDS, _WIDTH_ENDS = _ends_of(range(65)), _ends_of((7, 8, 15, 16, 31, 32, 63, 64))
 
 _WITH_PAYLOADS = frozenset({"bfloat16", "float16", "float32", "float64", "complex64", "complex128"})
 
@@ -285,7 +292,7 @@ def number_near(rng: Generator, number: Any, dtype: DType) -> Any:
         numbers = _as(close, dtype) if rng.integers(_CLOSE_TO_FAR) else _specials(dtype)
         return numbers[int(rng.integers(len(numbers)))]
     low, high = _range(dtype)
-    wanted = [end for end in (close if rng.integers(_CLOSE_TO_FAR) else _INTEGER_ENDS) if low <= end <= high]
+    wanted = [end for end in (close if rng.integers(_CLOSE_TO_FAR) else _WIDTH_ENDS) if low <= end <= high]
     return wanted[int(rng.integers(len(wanted)))] if wanted else number
 
 

@@ -71,3 +71,9 @@ def test_two_that_differ_in_one_attribute_stand_side_by_side():
     text = "ENTRY e { x = f32[3,3] parameter(0) ROOT r = f32[3,3] reverse(x), dimensions={0} }"
     texts = made(near_misses.another_beside, text, 50)
     assert any(one.count("reverse(") == 2 and "dimensions={0}" in one and "dimensions={1}" in one for one in texts)
+
+
+def test_other_things_are_made_of_the_same_operands():
+    text = "ENTRY e { x = f32[3] parameter(0) y = f32[3] parameter(1) ROOT r = pred[3] compare(x, y), direction=LE }"
+    texts = made(near_misses.another_beside, text, 100)
+    assert any("compare(x, y)" in one and "minimum(x, y)" in one for one in texts)
