@@ -32,9 +32,8 @@ def extremes(element_type: ElementType) -> tuple[complex | float | bool, ...]:
         low, high = integer_bounds(element_type)
         return high, low
     if element_type.is_float and element_type.bits >= _WITH_INFINITIES:
-        low, high = finite_bounds(element_type)
         least = np.nextafter(np.zeros((), element_type.dtype), np.ones((), element_type.dtype))
-        return math.inf, -math.inf, math.nan, -0.0, high, low, float(least)
+        return math.inf, -math.inf, math.nan, -0.0, *finite_bounds(element_type), float(least)
     return (1,)
 
 

@@ -286,13 +286,15 @@ def number_near(rng: Generator, number: Any, dtype: DType) -> Any:
     """A number of a type that is a neighbour of one, its negative, its half or its double; else what types end with."""
     if dtype.kind == "b":
         return not number
-    value = complex(number) if dtype.kind == "c" else float(number) if is_inexact(dtype) else int(number)
-    close = [value + 1, value - 1, -value, value * 2, value // 2 if isinstance(value, int) else value / 2]
+    is_close = bool(rng.integers(_CLOSE_TO_FAR))
     if is_inexact(dtype):
-        numbers = _as(close, dtype) if rng.integers(_CLOSE_TO_FAR) else _specials(dtype)
+        value = complex(number) if dtype.kind == "c" else float(number)
+        close = _as([value + 1, value - 1, -value, value * 2, value / 2], dtype)
+        numbers = close if is_close else _specials(dtype)
         return numbers[int(rng.integers(len(numbers)))]
-    low, high = _range(dtype)
-    wanted = [end for end in (close if rng.integers(_CLOSE_TO_FAR) else _WIDTH_ENDS) if low <= end <= high]
+    whole, (low, high) = int(number), _range(dtype)
+    near = [whole + 1, whole - 1, -whole, whole * 2, whole // 2]
+    wanted = [end for end in (near if is_close else _WIDTH_ENDS) if low <= end <= high]
     return wanted[int(rng.integers(len(wanted)))] if wanted else number
 
 
