@@ -6,7 +6,14 @@ result of an edit may be invalid; whoever asked verifies it.  Entry parameters c
 says where the value of each comes from.
 """
 
-from compiler.edit.attributes import canonical_text, plain, simplify_attributes, with_attribute
+from compiler.edit.attributes import (
+    canonical_text,
+    plain,
+    simplify_attributes,
+    with_another,
+    with_attribute,
+    with_operation,
+)
 from compiler.edit.bodies import drop_arguments, expand, lay_open, share, sum_up, unused_arguments
 from compiler.edit.dataflow import (
     isolate,
@@ -61,7 +68,9 @@ __all__ = [
     "to_parameters",
     "together",
     "unused_arguments",
+    "with_another",
     "with_attribute",
+    "with_operation",
     "write_out",
     "zeros",
 ]

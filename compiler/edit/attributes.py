@@ -1,14 +1,17 @@
-"""Edits of attributes: notes and layouts go, windows, slices and paddings become plain; and a text without names."""
+"""Edits of single instructions: notes go, attributes become plain, or what is done with what is another; texts too.
+
+A text without names tells equal programs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from compiler.edit.draft import Draft, Edited, InstructionId
+from compiler.edit.draft import Draft, Edited, InstructionId, is_static_array
 from compiler.edit.shapes import infer_all
 from compiler.ir.attributes import NOTES, PaddingDimension, SliceDimension, Window, WindowDimension
-from compiler.ir.module import Module
+from compiler.ir.module import Instruction, Module
 from compiler.ir.shape import without_layout
 from compiler.text.printer import to_text
 
@@ -76,6 +79,49 @@ def with_attribute(module: Module, instruction_id: InstructionId, name: str, val
     draft = Draft.of(module)
     for instruction in draft.find([instruction_id]):
         instruction.attributes[name] = value
+    return draft.finish() if infer_all(draft.module) else None
+
+
+def with_operation(
+    module: Module, instruction_id: InstructionId, opcode: str, operands: Sequence[InstructionId]
+) -> Edited | None:
+    """An instruction applies another opcode, or to other values before it; None where a shape cannot follow.
+
+    Args:
+        module: the program, which stays as it is.
+        instruction_id: which instruction.
+        opcode: what it is to do.
+        operands: what it is to be applied to, all in its own computation.
+    """
+    draft = Draft.of(module)
+    for instruction in draft.find([instruction_id]):
+        instruction.opcode = opcode
+        instruction.set_operands(list(draft.find(operands)))
+    return draft.finish() if infer_all(draft.module) else None
+
+
+def with_another(
+    module: Module, instruction_id: InstructionId, opcode: str, attributes: Mapping[str, Any]
+) -> Edited | None:
+    """Of the operands of an array of the entry another one is made, and both are results; None where it cannot be.
+
+    Args:
+        module: the program, which stays as it is.
+        instruction_id: which instruction.
+        opcode: what makes the other one.
+        attributes: what it is told, of the same opcode besides what the first one is.
+    """
+    draft = Draft.of(module)
+    entry = draft.module.entry
+    root = entry.root
+    is_able = root.opcode == "tuple" or is_static_array(root.shape)
+    for one in draft.find([instruction_id]):
+        if not is_able or one.parent is not entry or not is_static_array(one.shape):
+            return None
+        own = one.attributes if opcode == one.opcode else {}
+        other = entry.add(Instruction(opcode, one.shape, one.operands, {**own, **attributes}, name=one.name))
+        results = root.operands if root.opcode == "tuple" else (root,)
+        entry.root = entry.add(Instruction("tuple", root.shape, [*results, one, other], name="results"))
     return draft.finish() if infer_all(draft.module) else None
 
 

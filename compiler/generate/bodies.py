@@ -83,11 +83,11 @@ def unpacked(scope: Scope, shape: TupleShape) -> list[Instruction]:
     return [scope.build("get-tuple-element", [whole], index=k) for k in range(len(shape.elements))]
 
 
-def elements(scope: Scope, done: Instruction) -> list[Instruction]:
-    """The arrays that an instruction yields: itself, or the elements of its tuple."""
+def elements(scope: Scope, done: Instruction, first: int = 0) -> list[Instruction]:
+    """The arrays that an instruction yields: itself, or the elements of its tuple from a number on."""
     if not isinstance(done.shape, TupleShape):
         return [done]
-    return [scope.build("get-tuple-element", [done], index=k) for k in range(len(done.shape.elements))]
+    return [scope.build("get-tuple-element", [done], index=k) for k in range(first, len(done.shape.elements))]
 
 
 def ended(scope: Scope) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from compiler.generate.choices import chance, permutation, pick, subset
+from compiler.generate.choosing import chooser, numbers_of
 from compiler.generate.movement import Indices, indices_into, perhaps_of, smaller_dims
 from compiler.generate.recipe import COMPLEX, NUMBERS, REAL, Recipe
 from compiler.generate.reducers import in_order
@@ -24,7 +25,7 @@ from compiler.ir.literal import scalar_literal
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import integer_bounds
 from compiler.ir.shape import ArrayShape, TupleShape
-from compiler.ir.types import PRED, S32, ElementType, Kind
+from compiler.ir.types import PRED, ElementType, Kind
 from compiler.ir.windows import output_size
 from compiler.ops import Trait, bitwise, having
 from compiler.ops.build import build, constant, parameter
@@ -42,7 +43,6 @@ _IN_ORDER_PERCENT, _OTHER_CARRY_PERCENT, _LEAST_PERCENT = 25, 30, 40
 often the least of a row are chosen."""
 _CUT_PERCENT = 8
 """How often a window's padding takes elements away."""
-_LARGEST_INDEX = (1 << 31) - 1  # an index that loses every tie
 
 
 def combiners(element_type: ElementType) -> tuple[str, ...]:
@@ -161,27 +161,15 @@ def _reduce_several(scope: Scope, opcode: str, element_type: ElementType) -> Ins
 
 
 def _arg_reduce(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    """The greatest value, or the least, and its index, the least index among equals, as frontends write it."""
+    """The greatest value, or the least, and its number."""
     combining, direction = pick(scope.choices, (("maximum", "GT"), ("minimum", "LT")))
     value = scope.array(element_type, least_rank=1)
     axis = scope.choices.integer(0, value.array.rank - 1)
-    numbers = scope.build("iota", shape=ArrayShape(S32, value.array.dims), iota_dimension=axis)
-    made = scope.program.computation("argmax")
-    scalar, index = ArrayShape(element_type, ()), ArrayShape(S32, ())
-    a, i, b, j = (parameter(made, n, shape) for n, shape in enumerate((scalar, index, scalar, index)))
-    a_nan, b_nan = (build(made, "compare", [x, x], direction="NE") for x in (a, b))
-    only_a_nan = build(made, "and", [a_nan, build(made, "not", [b_nan])])
-    above = build(made, "or", [build(made, "compare", [a, b], direction=direction), only_a_nan])
-    both_nan = build(made, "and", [a_nan, b_nan])
-    equal = build(made, "or", [build(made, "compare", [a, b], direction="EQ"), both_nan])
-    tie = build(made, "and", [equal, build(made, "compare", [i, j], direction="LT")])
-    chosen = build(made, "or", [above, tie])
-    results = [build(made, "select", [chosen, a, b]), build(made, "select", [chosen, i, j])]
-    made.root = build(made, "tuple", results)
-    inits = [identity_constant(scope, combining, element_type), scope.constant(_LARGEST_INDEX, S32)]
-    both = scope.build(opcode, [value, numbers, *inits], to_apply=made, dimensions=(axis,))
-    scope.build("get-tuple-element", [both], index=1)
-    return scope.build("get-tuple-element", [both], index=0)
+    numbers = numbers_of(scope, value.array.dims, axis)
+    kind = numbers.array.element_type
+    made, last = chooser(scope, element_type, kind, direction)
+    inits = [identity_constant(scope, combining, element_type), scope.constant(last, kind)]
+    return _elements(scope, scope.build(opcode, [value, numbers, *inits], to_apply=made, dimensions=(axis,)))
 
 
 def _window(scope: Scope, dims: Sequence[int], *, plain: bool = False) -> Window:

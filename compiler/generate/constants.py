@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from compiler.generate.choices import Choices, chance, pick
-from compiler.ir.numbers import integer_bounds
+from compiler.ir.numbers import finite_bounds, integer_bounds
 from compiler.ir.types import ElementType, Kind
 
 _TELLING = (0, 1, -1, 2)
@@ -22,12 +24,16 @@ _WITH_INFINITIES = 16  # bits; most narrower floats lack them, or zeros with sig
 
 
 def extremes(element_type: ElementType) -> tuple[complex | float | bool, ...]:
-    """The ends of a type's range, and what is no number or a zero with a sign where there is such."""
+    """The ends of a type's range, and what is no number or a zero with a sign where there is such.
+
+    Floats end towards zero as well: the least of them are powers of two whose reciprocals are none.
+    """
     if element_type.is_integer:
         low, high = integer_bounds(element_type)
         return high, low
     if element_type.is_float and element_type.bits >= _WITH_INFINITIES:
-        return math.inf, -math.inf, math.nan, -0.0
+        least = np.nextafter(np.zeros((), element_type.dtype), np.ones((), element_type.dtype))
+        return math.inf, -math.inf, math.nan, -0.0, *finite_bounds(element_type), float(least)
     return (1,)
 
 

@@ -34,9 +34,12 @@ _EXCHANGED_PERCENT, _MOVED_PERCENT, _REPEATED_PERCENT, _OLD_PERCENT = 35, 75, 25
 old one."""
 _ROWS_PERCENT, _BACKWARDS_PERCENT = 25, 30
 """How often a loop goes through rows, and how often from the last on."""
-_ASKING_PERCENT, _ROWS_ASKED_PERCENT, _STAYING_PERCENT = 15, 30, 75
-"""How often a loop asks whether any element goes on, and how often one of the rows that it fills; how often the others
-then stay as they are."""
+_ASKING_PERCENT, _ROWS_ASKED_PERCENT, _STAYING_PERCENT, _ALL_STAYING_PERCENT = 25, 30, 75, 60
+"""How often a loop asks whether any element goes on, and how often one of the rows that it fills; how often each of the
+others then stays as it is, and how often all do."""
+_ASKING_ALIKE_PERCENT, _ASKING_PLAIN_PERCENT, _UNCOUNTED_PERCENT = 80, 80, 80
+"""How often the values of such a state are of one shape, its loop is one of elementwise ops, and nobody reads what it
+has counted: only these may become one kernel."""
 
 
 class _Loop(NamedTuple):
@@ -60,23 +63,26 @@ def loop(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
         opcode: the table's, `while`.
         element_type: of one of the arrays that it carries.
     """
-    carried = _carried(scope, element_type)
+    asks = chance(scope.choices, _ASKING_PERCENT)
+    carried = _carried(scope, element_type, alike_percent=_ASKING_ALIKE_PERCENT if asks else _ALIKE_PERCENT)
     # Loops of elementwise ops alone are written out, or turned inside out where they iterate too often for that.
-    is_plain = chance(scope.choices, _PLAIN_PERCENT)
+    is_plain = chance(scope.choices, _ASKING_PLAIN_PERCENT if asks else _PLAIN_PERCENT)
     is_long = is_plain and chance(scope.choices, _MANY_PERCENT)
     counted = counter(scope, _MANY_TRIPS if is_long else 0)
     made = _Loop(counted, carried, _rows(scope, carried[0], counted))
     state = scope.build("tuple", [counted.start, *carried, *made.rows])
-    bound = _bound(scope, carried[0])
+    bound = _bound(scope, carried[0]) if asks else None
     condition = _condition(scope, made, state.shape, bound)
     body = _body(scope, made, state.shape, is_plain=is_plain, bound=bound)
     done = scope.build(opcode, [state], condition=condition, body=body)
-    return bodies.elements(scope, done)[-1]
+    # Elements that stop one by one do not agree on how often they iterated.
+    first = 1 if bound is not None and chance(scope.choices, _UNCOUNTED_PERCENT) else 0
+    return bodies.elements(scope, done, first)[-1]
 
 
-def _carried(scope: Scope, element_type: ElementType) -> list[Instruction]:
+def _carried(scope: Scope, element_type: ElementType, *, alike_percent: int) -> list[Instruction]:
     """The state of a loop: as arguments are, or several values that may take each other's places on the way round."""
-    if not chance(scope.choices, _ALIKE_PERCENT):
+    if not chance(scope.choices, alike_percent):
         return bodies.arguments(scope, element_type)
     first = scope.array(element_type)
     alike = [first]
@@ -87,12 +93,10 @@ def _carried(scope: Scope, element_type: ElementType) -> list[Instruction]:
 
 # -- elements that go on --------------------------------------------------------------------------------------------
 def _bound(scope: Scope, value: Instruction) -> float | None:
-    """Now and then what the elements of a value are compared with, to see whether they go on; None of other loops."""
+    """What the elements of a value are compared with, to see whether they go on; None of such as have no order."""
     kind = value.array.element_type
-    is_able = kind in ORDERED and not kind.is_complex and kind is not PRED
-    if not is_able or not value.array.size or not chance(scope.choices, _ASKING_PERCENT):
-        return None
-    return scope.choices.integer(1, 8)
+    is_able = kind in ORDERED and not kind.is_complex and kind is not PRED and value.array.size > 0
+    return scope.choices.integer(1, 8) if is_able else None
 
 
 def _go_on(scope: Scope, value: Instruction, bound: float) -> Instruction:
@@ -126,8 +130,13 @@ def _condition(scope: Scope, made: _Loop, shape: object, bound: float | None) ->
 
 # -- rows --------------------------------------------------------------------------------------------
 def _rows(scope: Scope, value: Instruction, counted: Counter) -> list[Instruction]:
-    """Now and then an array whose rows a loop takes, and one whose rows it fills, as many as it iterates or nearly."""
-    count = max(1, counted.trips + pick(scope.choices, (0, 0, 1, -1)))
+    """Now and then an array whose rows a loop takes, and one whose rows it fills.
+
+    They are as many as it iterates, or nearly, or as its counter is compared with: it leaves some out if that goes up
+    by more than one, or does not begin at the first.
+    """
+    trips, most = counted.trips, min(counted.bound, _MANY_TRIPS)
+    count = max(1, pick(scope.choices, (trips, trips, trips + 1, trips - 1, most, most)))
     dims = (count, *value.array.dims)
     if not chance(scope.choices, _ROWS_PERCENT) or not scope.fits([2, *dims]):
         return []
@@ -183,10 +192,11 @@ def _body(scope: Scope, made: _Loop, shape: object, *, is_plain: bool, bound: fl
 def _staying(
     scope: Scope, following: list[Instruction], present: Sequence[Instruction], bound: float
 ) -> list[Instruction]:
-    """The next state, in which mostly what does not go on is as it was."""
+    """The next state, in which mostly what does not go on is as it was, all of it or nearly."""
     flags, made = _go_on(scope, present[0], bound), list(following)
+    percent = 100 if chance(scope.choices, _ALL_STAYING_PERCENT) else _STAYING_PERCENT
     for number, (new, old) in enumerate(zip(following, present, strict=True)):
-        if old.array.dims == flags.array.dims and chance(scope.choices, _STAYING_PERCENT):
+        if old.array.dims == flags.array.dims and chance(scope.choices, percent):
             made[number] = scope.build("select", [flags, new, old])
     return made
 

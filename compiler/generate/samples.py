@@ -46,6 +46,7 @@ _THEMES: Mapping[str, int] = {
     f"reduce reduce reduce-window scan select-and-scatter topk sort multiply {_MOVES}": 3,
     f"dot dot convolution ragged-dot scaled-dot add maximum convert {_MOVES}": 2,
     "while while conditional call map fusion tuple add dynamic-update-slice reduce": 2,
+    "set-dimension-size": 1,
     "custom-call cholesky triangular-solve fft batch-norm-training batch-norm-grad batch-norm-inference": 1,
 }
 """Opcodes that meet, some of them more often, and how often they do."""
@@ -55,7 +56,7 @@ _SIZE = 12
 _CUBES = ((3, 3, 3), (2, 2, 2, 2), (4, 4), (3, 3, 3), (5, 5, 5))  # dimensions that are all the same
 _BASES = (
     (2, 3, 4), (3, 3, 3), (5,), (4, 4), (17,), (2, 2, 2, 2), (1, 6), (3, 1, 5), (33,), (9, 7), (16, 5), (130,), (),
-    (3, 40), (70,), (2, 5, 18),
+    (3, 40), (70,), (2, 5, 18), (260,), (2, 200),
 )  # fmt: skip
 """Dimensions that all differ or are all the same, of size 1, and on both sides of the edges of vectors."""
 _LARGE_PERCENT, _FEW_LARGE, _MOST_OF_LARGE = 15, 3, 1 << 14

@@ -18,7 +18,6 @@ from compiler.generate.choices import Choices, chance, permutation, pick
 from compiler.generate.constants import extremes, small
 from compiler.ir.literal import array_literal, scalar_literal
 from compiler.ir.module import Computation, Instruction, Module
-from compiler.ir.numbers import integer_bounds
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.types import PRED, S32, TYPES, ElementType, Kind
 from compiler.ops.build import build, constant, parameter
@@ -271,10 +270,11 @@ class Scope:
     def index_type(self, dims: Sequence[int] = ()) -> ElementType:
         """The type of indices into dimensions: mostly s32, else any integers that the program may use.
 
-        Often one that does not hold all indices: what widens them too late, or not at all, shows there.
+        Often one that does not hold all indices, or not as a number with a sign: what widens them too late, not at all,
+        or as if they had one, shows there.
         """
         others = [t for t in self.program.element_types if t.is_integer and t.bits >= _LEAST_INDEX_BITS]
-        narrow = [t for t in others if max(dims, default=0) > integer_bounds(t)[1]]
+        narrow = [t for t in others if max(dims, default=0) >= 1 << t.bits - 1]
         if narrow and chance(self.choices, _NARROW_PERCENT):
             return pick(self.choices, narrow)
         return pick(self.choices, others) if others and chance(self.choices, _OTHER_INDICES_PERCENT) else S32

@@ -27,7 +27,11 @@ _MOST_STEPS = 4
 """Instructions on arrays of sizes known at run time, one behind the other."""
 _SECOND_PERCENT = 30
 """How often two dimensions of an array are so."""
+_OTHER_PERCENT = 50
+"""How often it is joined with another array, or multiplied with itself."""
 _LEAST_BITS = 8  # of what is multiplied
+_COUNTED = 9
+"""Numbers by which elements are added up: some are none of these."""
 _SMALL = 512
 """Elements of such an array."""
 _MOST_SIDE = 64
@@ -62,10 +66,14 @@ def _padded(scope: Scope, value: Instruction) -> Instruction | None:
     return scope.build("pad", [value, scope.small_constant(value.array.element_type)], padding=tuple(padding))
 
 
-def _doubled(scope: Scope, value: Instruction) -> Instruction | None:
-    along = scope.choices.integer(0, value.array.rank - 1)
+def _joined(scope: Scope, value: Instruction) -> Instruction | None:
+    """Behind itself, or along the one dimension whose size nobody knows before or behind one whose sizes are known."""
+    along, other = scope.choices.integer(0, value.array.rank - 1), value
+    if value.array.dynamic[along] and sum(value.array.dynamic) == 1 and chance(scope.choices, _OTHER_PERCENT):
+        other = scope.like(ArrayShape(value.array.element_type, value.array.dims))
+    pair = [other, value] if chance(scope.choices, 50) else [value, other]
     fits = scope.fits([2 * value.array.size])
-    return scope.build("concatenate", [value, value], dimensions=(along,)) if fits else None
+    return scope.build("concatenate", pair, dimensions=(along,)) if fits else None
 
 
 def _spread(scope: Scope, value: Instruction) -> Instruction | None:
@@ -133,15 +141,38 @@ def _windowed(scope: Scope, value: Instruction) -> Instruction | None:
 
 
 def _multiplied(scope: Scope, value: Instruction) -> Instruction | None:
-    """Its product with a matrix, along a dimension whose size is known."""
+    """Its product with itself, or with a matrix along a dimension whose size is known."""
     shape, known = value.array, [d for d, is_cut in enumerate(value.array.dynamic) if not is_cut]
-    if not known or shape.element_type.bits < _LEAST_BITS:
+    if shape.element_type.bits < _LEAST_BITS:
         return None
+    if not known or chance(scope.choices, _OTHER_PERCENT):
+        return _squared(scope, value, scope.choices.integer(0, shape.rank - 1))
     along, columns = pick(scope.choices, known), scope.choices.integer(1, 3)
     if not scope.fits([shape.size // shape.dims[along], columns]):
         return None
     matrix = scope.like(ArrayShape(shape.element_type, (shape.dims[along], columns)))
     return scope.build("dot", [value, matrix], lhs_contracting_dims=(along,), rhs_contracting_dims=(0,))
+
+
+def _squared(scope: Scope, value: Instruction, along: int) -> Instruction | None:
+    """Its product with itself along any dimension: what lies beyond its size adds nothing to the sums."""
+    rest = value.array.size // value.array.dims[along]
+    if not scope.fits([rest, rest]):
+        return None
+    return scope.build("dot", [value, value], lhs_contracting_dims=(along,), rhs_contracting_dims=(along,))
+
+
+def _scattered(scope: Scope, value: Instruction) -> Instruction | None:
+    """Its elements added up by their own numbers: what lies beyond its sizes goes nowhere."""
+    shape = value.array
+    if shape.element_type not in ORDERED or shape.element_type is PRED or shape.element_type.is_complex:
+        return None
+    indices = ArrayShape(S32, shape.dims, shape.dynamic)
+    made = scope.build("convert", [value], shape=indices) if shape.element_type is not S32 else value
+    target = spread(scope, scope.constant(0, shape.element_type), ArrayShape(shape.element_type, (_COUNTED,)))
+    reducer = combiner(scope, pick(scope.choices, combiners(shape.element_type)), shape.element_type)
+    along = {"update_window_dims": (), "inserted_window_dims": (0,), "scatter_dims_to_operand_dims": (0,)}
+    return scope.build("scatter", [target, made, value], to_apply=reducer, index_vector_dim=shape.rank, **along)
 
 
 def _reshaped(scope: Scope, value: Instruction) -> Instruction | None:
@@ -161,7 +192,7 @@ STEPS: Mapping[str, Step] = {
     "transpose": _transposed,
     "reverse": _reversed,
     "pad": _padded,
-    "concatenate": _doubled,
+    "concatenate": _joined,
     "broadcast": _spread,
     "": _computed,
     "reduce": _reduced,
@@ -169,6 +200,7 @@ STEPS: Mapping[str, Step] = {
     "reduce-window": _windowed,
     "dot": _multiplied,
     "reshape": _reshaped,
+    "scatter": _scattered,
 }
 """What a value goes through, by the opcode that must not be banned."""
 

@@ -55,6 +55,8 @@ def _infer_ragged_dot(instruction: Instruction) -> Shape:
         return ArrayShape(element_type, (groups, *product.dims))
     require(len(group_dims) == 1, f"rows of groups take one group dimension, not rhs_group_dims={list(group_dims)}")
     group = dimension(group_dims[0], rhs.rank, "rhs_group_dims")
+    is_taken = group in numbers.rhs_batch or group in numbers.rhs_contracting
+    require(not is_taken, f"group dimension {group} of {rhs} is one that products are summed or paired along")
     require(rhs.dims[group] == groups, f"dimension {group} of {rhs} must have the size {groups} of {sizes}")
     one = ArrayShape(rhs.element_type, tuple(n for d, n in enumerate(rhs.dims) if d != group))
     return dot_shape(lhs, one, _without(numbers, group), element_type)

@@ -315,15 +315,20 @@ def _flushed(operand: Wide, element_type: ElementType) -> Wide:
 def _lost_infinities(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Iterator[Sequence[Array]]:
     """Ones at infinities and at what may be taken for zero, by turns: their products may be NaN as well."""
     infinite = [np.isinf(operand.value).astype(np.float64) for operand in operands]
-    tiny = [
-        ((size(o.value) > 0) & (size(o.value) < limits(_type_of(instruction, n, context)).least)).astype(np.float64)
-        for n, o in enumerate(operands[:2])
-    ]
+    tiny = [_is_tiny(operand, _type_of(instruction, n, context)) for n, operand in enumerate(operands[:2])]
     for this, other in ((0, 1), (1, 0)):
         if infinite[this].any() and tiny[other].any():
             factors = [np.ones(operand.value.shape) for operand in operands]
             factors[this], factors[other] = infinite[this], tiny[other]
             yield factors
+
+
+def _is_tiny(operand: Wide, element_type: ElementType) -> Array:
+    """Ones where an operand may be taken for zero and is none, as no integer is, which may be a factor of floats."""
+    if not (element_type.is_float or element_type.is_complex):
+        return np.zeros(operand.value.shape)
+    magnitude = size(operand.value)
+    return ((magnitude > 0) & (magnitude < limits(element_type).least)).astype(np.float64)
 
 
 def _scaled(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:

@@ -3,14 +3,16 @@
 One slip shows in many ways: on several engines, as wrong results here and a refusal there, with other opcodes around.
 Engines of ours run the same passes, so a pass or a rewrite that is blamed twice is one finding, whoever runs it and
 however it ends.  Their kernels share what generates code, and do not share all of it: there the same program has to
-fail on both (`may_be_shared`).
+fail on both (`may_be_shared`).  A kernel's opcodes share code too: what a logarithm is made of, others are made of.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
+import compiler
 from xlabench.diagnosis.probe import FAILURES
 from xlabench.engines import is_foreign
 from xlabench.engines.spec import split_spec
@@ -98,14 +100,16 @@ def _steps(cause: str) -> set[str]:
 
 
 def _overlap(known: str, cause: str) -> bool:
-    """Whether two causes have an opcode in common, or one is about none in particular."""
+    """Whether two causes have an opcode, or what it is made of, in common, or one is about none in particular."""
     is_general = any(_stage(one) == "program" or _steps(one) <= {"any elementwise"} for one in (known, cause))
-    return is_general or not _steps(known).isdisjoint(_steps(cause))
+    return is_general or any(compiler.share_steps(*pair) for pair in product(_steps(known), _steps(cause)))
 
 
 def same_cause(known: str, cause: str) -> bool:
-    """Whether a blame names what another one does, or that and more of a kernel."""
+    """Whether a blame names what another one does, or that and more of a kernel; in kernels, what shares its code."""
     stage = _stage(known)
-    if stage in ("kernel", "reference") and _stage(cause) == stage:
+    if stage == "kernel" == _stage(cause):
+        return all(any(compiler.share_steps(one, other) for other in _steps(cause)) for one in _steps(known))
+    if stage == "reference" == _stage(cause):
         return _steps(known) <= _steps(cause)
     return stage != "engine" and known == cause

@@ -66,12 +66,17 @@ def _by_rule() -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(fired[rule]) for rule in sorted(fired))
 
 
+def seed_of_rule(rng: np.random.Generator) -> Module:
+    """A seed in which a rewrite rule fires, each rule equally often: most fire in one to three of hundreds."""
+    rules = _by_rule()
+    numbers = rules[int(rng.integers(len(rules)))]
+    return seeds()[numbers[int(rng.integers(len(numbers)))]]
+
+
 def _seed(rng: np.random.Generator) -> Module:
     """A seed: one of a rule whose turn it is, or any, those with what is rare the most often."""
     if rng.integers(100) < _RULES_PERCENT:
-        rules = _by_rule()
-        numbers = rules[int(rng.integers(len(rules)))]
-        return seeds()[numbers[int(rng.integers(len(numbers)))]]
+        return seed_of_rule(rng)
     return seeds()[int(rng.choice(len(seeds()), p=_shares()))]
 
 

@@ -8,7 +8,7 @@ that are about that, and of these where somebody checks them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import ml_dtypes
@@ -31,6 +31,8 @@ _SMALL_INTEGERS_PERCENT, _SMALL = 70, 10
 _SOME = (0.02, 0.2, 0.8)  # shares of the elements that are replaced
 _SPREAD = 0.5  # of the exponents of a type, around 1
 _ALL_PERCENT = 50
+_SMALL_SHARE = 0.25  # of integers that are extreme in that they are next to 0
+_CLOSE_TO_FAR = 3  # of so many numbers in the place of another one is far from it
 _WIDENED = 4.0
 
 
@@ -163,14 +165,16 @@ def _denormal(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Ar
 
 
 def _extreme(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
-    """Numbers near the ends of a type."""
+    """Numbers near the ends of a type; of integers also 1, 0 and -1, by which the ends are multiplied and divided."""
     if dtype.kind == "b" or limit is not None:
         return tame(rng, dims, dtype, limit)
     if is_inexact(dtype):
         return _as(tame(rng, dims, np.dtype(np.float64)) * (float(finfo(real_dtype(dtype)).max) / _SMALL), dtype)
     low, high = _range(dtype)
     near = rng.integers(0, min(3, high), dims, endpoint=True).astype(_widest(dtype))
-    return np.asarray(np.where(rng.random(dims) < 0.5, _widest(dtype)(high) - near, near + low)).astype(dtype)
+    ends = np.where(rng.random(dims) < 0.5, _widest(dtype)(high) - near, near + low)
+    small = rng.integers(max(low, -1), min(high, 1), dims, endpoint=True).astype(ends.dtype)
+    return np.asarray(np.where(rng.random(dims) < _SMALL_SHARE, small, ends)).astype(dtype)
 
 
 def _boundary(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
@@ -241,7 +245,14 @@ _ENDS = [
     *(end for name in ("f8e4m3fn", "f8e5m2", "bf16", "f16", "f32") for end in _largest(DTYPES[name])),
 ]
 """Where integers end, and floats."""
-_INTEGER_ENDS = sorted({sign * (1 << bits) + by for bits in range(65) for by in (-1, 0, 1) for sign in (1, -1)})
+
+
+def _ends_of(widths: Iterable[int]) -> list[int]:
+    """The numbers on both sides of powers of two."""
+    return sorted({sign * (1 << bits) + by for bits in widths for by in (-1, 0, 1) for sign in (1, -1)})
+
+
+_INTEGER_ENDS, _WIDTH_ENDS = _ends_of(range(65)), _ends_of((7, 8, 15, 16, 31, 32, 63, 64))
 
 _WITH_PAYLOADS = frozenset({"bfloat16", "float16", "float32", "float64", "complex64", "complex128"})
 
@@ -296,6 +307,22 @@ def several(module: Any, rng: Generator, count: int) -> dict[str, list[Array]]:
     kinds = [kind for kind in KINDS if kind != "tame"]
     chosen = [kinds[int(number)] for number in rng.permutation(len(kinds))[:count]]
     return {kind: make_inputs(module, rng, kind, mixed=bool(rng.integers(100) >= _ALL_PERCENT)) for kind in chosen}
+
+
+def number_near(rng: Generator, number: Any, dtype: DType) -> Any:
+    """A number of a type that is a neighbour of one, its negative, its half or its double; else what types end with."""
+    if dtype.kind == "b":
+        return not number
+    is_close = bool(rng.integers(_CLOSE_TO_FAR))
+    if is_inexact(dtype):
+        value = complex(number) if dtype.kind == "c" else float(number)
+        close = _as([value + 1, value - 1, -value, value * 2, value / 2], dtype)
+        numbers = close if is_close else _specials(dtype)
+        return numbers[int(rng.integers(len(numbers)))]
+    whole, (low, high) = int(number), _range(dtype)
+    near = [whole + 1, whole - 1, -whole, whole * 2, whole // 2]
+    wanted = [end for end in (near if is_close else _WIDTH_ENDS) if low <= end <= high]
+    return wanted[int(rng.integers(len(wanted)))] if wanted else number
 
 
 def _sprinkled(rng: Generator, values: Array, wanted: Array) -> Array:

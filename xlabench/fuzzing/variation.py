@@ -1,14 +1,14 @@
-"""Programs near a program: other types, other sizes, other attributes, and identities between its instructions.
+"""Programs near a program: other types and sizes, identities between its instructions, and near misses.
 
 A rewrite is right for the program that it was written for.  Where it is wrong is nearby: at a permutation that is not
-its own inverse, at two dimensions of one size, on a type that rounds, one beyond the last place.  What a change makes
-is any program, valid or not: who asks verifies it.
+its own inverse, at two dimensions of one size, on a type that rounds, one beyond the last place, where one of its
+conditions does not hold (`xlabench.fuzzing.near_misses`).  What a change makes is any program, valid or not: who asks
+verifies it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 import compiler
 from compiler.generate import RandomChoices
 from compiler.ops import Trait, having, narrowing
+from xlabench.fuzzing import near_misses
 from xlabench.fuzzing.values import make_inputs
 
 Module = Any  # the compiler's; the harness sees its data by attribute only
@@ -25,7 +26,9 @@ Rng = np.random.Generator
 Change = Callable[[Module, Rng], Module | None]
 """Makes another program of one, None where it does not apply; what it takes stays as it is."""
 
-_SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33)
+_SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33, 130, 260)
+"""Some are beyond what indices of 8 bits, with a sign or without, can be."""
+_MOST_ELEMENTS = 1 << 13
 _TYPES = ("bf16", "f16", "f32", "f64", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "c64", "c128")
 _OPEN = narrowing(Trait.STATED_SHAPE, "bitcast custom-call") | {
     "dynamic-reshape",
@@ -38,8 +41,6 @@ _COUNTERS = frozenset("su")
 _MOST_STEPS, _MOST_STEPS_IN_ALL = 5_000, 20_000
 _KINDS = ("tame", "extreme", "special")
 _MOST, _MOST_IDENTITIES = 3, 2
-_BOOLEANS = ("lower", "left_side", "is_reverse", "largest")
-_DIRECTIONS = ("EQ", "NE", "GE", "GT", "LE", "LT")
 
 
 class _EndlessError(Exception):
@@ -162,7 +163,12 @@ def _resized(module: Module, rng: Rng) -> Module | None:
     if not sizes:
         return None
     edited = compiler.edit.resize(module, {_one(rng, sizes): _one(rng, _SIZES)})
-    return edited.module if edited else None
+    return edited.module if edited and _is_small(edited.module) else None
+
+
+def _is_small(module: Module) -> bool:
+    sizes = (leaf.size for i in module.instructions() for leaf in compiler.edit.leaves(i.shape))
+    return max(sizes, default=0) <= _MOST_ELEMENTS
 
 
 def _with_identities(module: Module, rng: Rng) -> Module | None:
@@ -170,54 +176,15 @@ def _with_identities(module: Module, rng: Rng) -> Module | None:
     return compiler.mutation.mutate(module, RandomChoices(int(rng.integers(1 << 62))), count=changes)[0]
 
 
-def _near_miss(module: Module, rng: Rng) -> Module | None:
-    """One attribute of one instruction is another: what a rule asks for is just not so any more, or is only now."""
-    able = [(i, name) for i in module.instructions() for name in NEAR if name in i.attributes]
-    if not able:
-        return None
-    instruction, name = able[int(rng.integers(len(able)))]
-    value = NEAR[name](instruction.attributes[name], rng)
-    edited = compiler.edit.with_attribute(module, compiler.edit.id_of(instruction), name, value)
-    return edited.module if edited else None
-
-
-def _reordered(numbers: tuple[int, ...], rng: Rng) -> tuple[int, ...]:
-    """The same numbers in another order, or one of them one more or less."""
-    if len(numbers) > 1 and rng.integers(4):
-        return tuple(numbers[int(index)] for index in rng.permutation(len(numbers)))
-    return tuple(max(0, n + int(rng.integers(-1, 1, endpoint=True))) for n in numbers)
-
-
-def _shifted(items: tuple[Any, ...], rng: Rng) -> tuple[Any, ...]:
-    """Parts of slices, paddings or windows, one number of one of them one more or less."""
-    if not items:
-        return items
-    index = int(rng.integers(len(items)))
-    names = [name for name in _SHIFTED if hasattr(items[index], name)]
-    name = _one(rng, names)
-    changed = replace(items[index], **{name: getattr(items[index], name) + int(rng.choice([-1, 1]))})
-    return (*items[:index], changed, *items[index + 1 :])
-
-
-_SHIFTED = ("start", "limit", "stride", "low", "high", "interior", "pad_low", "pad_high", "lhs_dilate", "rhs_dilate")
-
-NEAR: Mapping[str, Callable[[Any, Rng], Any]] = {
-    **dict.fromkeys(("dimensions", "lhs_contracting_dims", "rhs_contracting_dims"), _reordered),
-    **dict.fromkeys(
-        ("lhs_batch_dims", "rhs_batch_dims", "start_index_map", "scatter_dims_to_operand_dims"), _reordered
-    ),
-    **dict.fromkeys(("slice", "padding", "window"), _shifted),
-    **dict.fromkeys(_BOOLEANS, lambda value, _: not value),
-    "iota_dimension": lambda value, rng: int(rng.integers(value + 2)),
-    "direction": lambda _, rng: _one(rng, _DIRECTIONS),
-}
-"""What is near a value of an attribute."""
-
 CHANGES: Mapping[str, Change] = {
     "retyped": _retyped,
     "resized": _resized,
     "with identities": _with_identities,
-    "near miss": _near_miss,
+    "other attribute": near_misses.other_attribute,
+    "other number": near_misses.other_number,
+    "other opcode": near_misses.other_opcode,
+    "other operand": near_misses.other_operand,
+    "another beside": near_misses.another_beside,
 }
 """How programs are varied, by names."""
 _ALWAYS_RIGHT = ("with identities",)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import inspect
 import itertools
 import re
 import shutil
@@ -21,6 +22,7 @@ from exact_functions import exact
 
 from compiler.codegen import llvm, math
 from compiler.codegen.llvm_ir import I64, PTR, Builder, Module, Value, element_of, integer
+from compiler.codegen.math import term
 from compiler.diagnostics import UnsupportedError
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, on the special values
@@ -358,3 +360,24 @@ def test_a_half_is_refused_with_the_remedy() -> None:
     builder = Builder(Module().function("caller", "half", [("half", "x")]))
     with pytest.raises(UnsupportedError, match="convert to float or double"):
         math.emit(builder, "tanh", [Value("half", "%x")])
+
+
+def _steps(function):
+    """The functions of this package that one calls, and those that these call, but for what is done to terms."""
+    found, waiting = set(), [function]
+    while waiting:
+        one = waiting.pop()
+        if inspect.isfunction(one) and one not in found and one.__module__.startswith(f"{math.__name__}."):
+            found.add(one)
+            called = [one.__globals__.get(name) for name in one.__code__.co_names]
+            modules = [value for value in called if inspect.ismodule(value)]
+            waiting += called + [getattr(module, name, None) for module in modules for name in one.__code__.co_names]
+    return {one for one in found if one.__module__ != term.__name__}
+
+
+@pytest.mark.parametrize("name", math.FUNCTIONS)
+def test_functions_that_call_the_same_steps_are_said_to_share_them(name):
+    own = _steps(math.FUNCTIONS[name].emitter)
+    calling = {other for other, function in math.FUNCTIONS.items() if not own.isdisjoint(_steps(function.emitter))}
+    assert all(math.share_steps(name, other) for other in calling)
+    assert len(calling) > 1 or not any(math.share_steps(name, other) for other in math.FUNCTIONS.keys() - {name})

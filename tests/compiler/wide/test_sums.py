@@ -296,3 +296,14 @@ def test_bounds_hold_what_any_order_rounds_to_and_not_much_more(opcode: str, ter
         seen = np.max(np.abs(np.float64(found) - result.value))
         ratios.append(result.bound / max(seen, np.finfo(np.float32).eps / 2 * abs(result.value)))
     assert np.median(ratios) <= 4 * np.sqrt(terms)
+
+
+def test_integers_are_factors_of_infinities_and_never_lost() -> None:
+    module = compiler.parse(
+        """ENTRY e { x = f32[1,2,3] parameter(0) k = u64[2,1,2] parameter(1)
+        ROOT r = f32[1,1,2] convolution(x, k), window={size=2}, dim_labels=bf0_io0->bf0 }"""
+    )
+    x, kernel = np.full((1, 2, 3), np.inf, np.float32), np.ones((2, 1, 2), np.uint64)
+    (found,) = compiler.interpret(module, x, kernel, wide=True)
+    assert np.array_equal(found.value, np.full((1, 1, 2), np.inf))
+    assert not found.bound.any()

@@ -22,6 +22,7 @@ ONE = {
         shown("cpu:opt=0", "pass/cse/merge", "compile-error", ("x",)),
     ),
     "a kernel, with more around": (shown("cpu", "kernel/log"), shown("cpu:opt=0", "kernel/add+log", signature=("x",))),
+    "kernels of what is made alike": (shown("cpu", "kernel/log"), shown("cpu", "kernel/add+atanh", signature=("x",))),
     "the reference, by any engine": (shown("cpu", "reference/log"), shown("xla", "reference/log", signature=("x",))),
     "memory": (shown("cpu", "program/memory"), shown("cpu", "program/memory", "crash", ("x",))),
     "nobody is blamed, the same opcodes and more": (shown("xla", ""), shown("xla", "", signature=(*_TANH, "x"))),
@@ -29,6 +30,10 @@ ONE = {
 OTHERS = {
     "another rewrite": (shown("cpu", "pass/cse/merge"), shown("cpu", "pass/cse/narrow", signature=("x",))),
     "another kernel": (shown("cpu", "kernel/log"), shown("cpu", "kernel/sine", signature=("x",))),
+    "another function of the reference": (
+        shown("cpu", "reference/log"),
+        shown("cpu", "reference/atanh", signature=("x",)),
+    ),
     "a kernel of another back end": (shown("cpu", "kernel/log"), shown("nvptx:sim", "kernel/log")),
     "a pass of a compiler whose passes hold many": (
         shown("xla", "pass/algsimp"),
@@ -51,6 +56,7 @@ def test_two_causes(what):
 def test_only_what_back_ends_share_is_asked_of_the_other_one():
     cpu, gpu = shown("cpu", "kernel/log"), shown("nvptx:sim", "kernel/add+log")
     assert causes.may_be_shared(cpu, gpu)
+    assert causes.may_be_shared(cpu, shown("nvptx:sim", "kernel/log-plus-one"))
     assert causes.may_be_shared(shown("nvptx:sim", "kernel/any elementwise"), cpu)
     assert causes.may_be_shared(shown("nvptx:sim", "program/memory"), cpu)
     for other in (shown("nvptx:sim", "kernel/sine"), shown("cpu", "kernel/log"), shown("xla", "engine/xla")):
