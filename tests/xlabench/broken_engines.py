@@ -8,7 +8,7 @@ import numpy as np
 
 import compiler
 from xlabench.fuzzing import generate
-from xlabench.fuzzing.generate import Case
+from xlabench.fuzzing.case import Case
 
 REVERSING = 3
 _SPOILT_BY = set()

@@ -19,7 +19,7 @@ import compiler
 from xlabench.engines import Engine, Program, build, execute, is_simulated
 from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
-from xlabench.fuzzing.generate import Call, Case
+from xlabench.fuzzing.case import Call, Case
 from xlabench.jobs import differing, flakiness, same_bytes, standard_of
 from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.judge import judge

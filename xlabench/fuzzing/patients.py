@@ -16,7 +16,7 @@ import numpy as np
 import compiler
 from compiler.generate import PAIRS, RandomChoices, Space
 from xlabench.cases.inputs import DTYPES
-from xlabench.fuzzing.generate import Case
+from xlabench.fuzzing.case import Case
 from xlabench.fuzzing.values import KINDS, make_inputs
 from xlabench.judging import self_check
 

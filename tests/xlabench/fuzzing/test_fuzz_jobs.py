@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xlabench.fuzzing import asking, findings, fuzz_jobs, generate, worker_pool
+from xlabench.fuzzing import asking, findings, fuzz_jobs, worker_pool
+from xlabench.fuzzing.case import Case
 
 HERE = Path(__file__).resolve().parents[1]
 
@@ -113,6 +114,6 @@ def test_results_are_held_while_other_calls_run_and_the_first_call_is_made_again
 
 
 def test_a_simulator_is_called_less_often_than_a_processor():
-    case = generate.Case(0, None, [], others={"special": [], "equal": [], "ties": []})
+    case = Case(0, None, [], others={"special": [], "equal": [], "ties": []})
     engines = ("cpu", "xla", "nvptx", "nvptx:sim", "reference")
     assert [len(asking.call_numbers_on(spec, case)) for spec in engines] == [4, 4, 4, 1, 1]
