@@ -66,6 +66,8 @@ _SCANNED: Sequence[Regime] = (
     ((9, 40), (3, 9), (5, 70)),
 )
 """Arrays along which something runs: few lines longer than a block, many, and lines side by side."""
+_ANY_PERCENT = 30
+"""How often it runs along any dimension, and not along the longest."""
 _SORTED: Sequence[Regime] = (
     ((12_000, 20_000),), ((2, 3), (2500, 6000)), ((2500, 6000), (2, 3)), ((20, 60), (30, 300)), ((3, 300), (2, 20)),
 )  # fmt: skip
@@ -252,7 +254,10 @@ def _normalised(scope: Scope, element_type: ElementType) -> Instruction:
 
 
 def _running(scope: Scope, element_type: ElementType) -> Instruction:
-    return running(scope, _read(scope, element_type, _sizes(scope, _SCANNED)))
+    """Along the longest dimension, or any."""
+    value = _read(scope, element_type, _sizes(scope, _SCANNED))
+    dims = value.array.dims
+    return running(scope, value, None if chance(scope.choices, _ANY_PERCENT) else dims.index(max(dims)))
 
 
 def _chosen(scope: Scope, element_type: ElementType) -> Instruction:

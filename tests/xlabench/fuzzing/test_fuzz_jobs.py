@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from xlabench.cases.layouts import LAYOUTS
 from xlabench.fuzzing import asking, findings, fuzz_jobs, worker_pool
 from xlabench.fuzzing.case import Case
 
@@ -111,6 +112,24 @@ def test_results_are_held_while_other_calls_run_and_the_first_call_is_made_again
     fuzz_jobs.batch(arguments, lambda _stage: None)
     (failure,) = findings.left_in(tmp_path)
     assert (failure.verdict, said in failure.message) == (verdict, True)
+
+
+def test_the_first_call_is_made_again_on_arrays_that_lie_otherwise(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(HERE)
+    arguments = {
+        "factory": "broken_engines:engine",
+        "engines": ["takes-views-for-zeros"],
+        "drawing": {"drawer": "broken_engines:draw_with_two_kinds_of_inputs"},
+        "folder": str(tmp_path),
+        "numbers": list(range(len(LAYOUTS))),
+    }
+    fuzz_jobs.batch(arguments, lambda _stage: None)
+    said = {failure.number: (failure.verdict, failure.message) for failure in findings.left_in(tmp_path)}
+    assert said == {
+        number: ("wrong", f"answers otherwise where its arrays are {name}")
+        for number, name in enumerate(LAYOUTS)
+        if name in ("strided", "backwards")
+    }
 
 
 def test_a_simulator_is_called_less_often_than_a_processor():
