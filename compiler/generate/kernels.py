@@ -10,7 +10,7 @@ computed, and what it yields goes into what is fused behind it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from compiler.generate.choices import Choices, chance, permutation, pick, turned
 from compiler.generate.combining import RECIPES as COMBINING
@@ -374,7 +374,7 @@ def _form(element_types: Sequence[ElementType], make: Draw) -> Recipe:
 
 _MOVED = tuple(t for t in COMBINING["reduce"].element_types if t is not PRED)
 
-KERNELS: Mapping[str, Recipe] = {
+KERNELS: dict[str, Recipe] = {
     "product": _form(_PRODUCT_TYPES, _product),
     "complex product": _form((TYPES["c64"], TYPES["c128"]), _product),
     "convolution": _form(_PRODUCT_TYPES, _convolved),

@@ -14,6 +14,7 @@ from dataclasses import replace
 from compiler.generate.choices import Choices, chance, pick
 from compiler.generate.exhaustive import COMMON, Packing, space_of
 from compiler.generate.kernels import KERNELS
+from compiler.generate.libraries import LIBRARIES
 from compiler.generate.scope import Space
 from compiler.generate.sharing import share
 from compiler.generate.table import FAMILIES, RECIPES, step
@@ -71,6 +72,7 @@ _FEW_KERNELS = 3
 """Kernels of a module, which takes as long as a dozen small programs."""
 _WEIGHTS_OF_KERNELS: Mapping[str, int] = {
     **dict.fromkeys(KERNELS, 2),
+    **dict.fromkeys(LIBRARIES, 1),
     "product": 8,
     "reduce": 5,
     "convolution": 4,
@@ -80,6 +82,7 @@ _WEIGHTS_OF_KERNELS: Mapping[str, int] = {
     "chain": 1,
 }
 """Those for which there are the most strategies come more often, and what takes many numbers less."""
+_RECIPES = KERNELS | LIBRARIES
 _KERNELS = [name for name, weight in _WEIGHTS_OF_KERNELS.items() for _ in range(weight)]
 _PARAMETERS = (0, 4, 1 << 10)
 """How many values a module takes besides those that its programs begin with: where there are few, constants stand
@@ -145,7 +148,7 @@ def around_kernels(
     """
     packing = Packing(name, _space(choices, element_types, banned, is_large=True), step)
     for _ in range(_FEW_KERNELS):
-        recipe = KERNELS[pick(choices, _KERNELS)]
+        recipe = _RECIPES[pick(choices, _KERNELS)]
         kinds = [kind for kind in recipe.element_types if kind.name in element_types]
         if kinds:
             packing.kernel(recipe, pick(choices, kinds), choices)

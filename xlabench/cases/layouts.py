@@ -1,4 +1,4 @@
-"""The same numbers in arrays that lie otherwise in memory, as NumPy has them after a slice, a turn or a file.
+"""The same numbers in arrays that lie otherwise in memory, as NumPy has them after a slice, a transpose or a file.
 
 A program takes any array of its parameter's shape and type.  Those whose elements lie in order, aligned, go to it as
 they are; all others are copied first, by code that no other array comes to.
