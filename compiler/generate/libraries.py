@@ -163,7 +163,8 @@ def _convolution(scope: Scope, _: str, element_type: ElementType) -> Instruction
     )
     direction = pick(choices, _GRADIENTS)
     given, wanted = _ROLES[direction]
-    operands, fields = [scope.parameter(shapes[role]) for role in given], {"conv_result_scale": pick(choices, _ALPHAS)}
+    operands = [scope.parameter(shapes[role]) for role in given]
+    fields: dict[str, Any] = {"conv_result_scale": pick(choices, _ALPHAS)}
     target = f"__cudnn$conv{direction}"
     if direction == "Forward" and chance(choices, _FUSED_PERCENT):
         target, fields["side_input_scale"] = "__cudnn$convBiasActivationForward", pick(choices, _SIDE)

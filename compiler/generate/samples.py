@@ -72,7 +72,6 @@ _FEW_KERNELS = 3
 """Kernels of a module, which takes as long as a dozen small programs."""
 _WEIGHTS_OF_KERNELS: Mapping[str, int] = {
     **dict.fromkeys(KERNELS, 2),
-    **dict.fromkeys(LIBRARIES, 1),
     "product": 8,
     "reduce": 5,
     "convolution": 4,
@@ -82,7 +81,8 @@ _WEIGHTS_OF_KERNELS: Mapping[str, int] = {
     "chain": 1,
 }
 """Those for which there are the most strategies come more often, and what takes many numbers less."""
-_RECIPES = KERNELS | LIBRARIES
+_CALLS_PERCENT = 12
+"""How often all are calls of libraries instead, which some engines refuse."""
 _KERNELS = [name for name, weight in _WEIGHTS_OF_KERNELS.items() for _ in range(weight)]
 _PARAMETERS = (0, 4, 1 << 10)
 """How many values a module takes besides those that its programs begin with: where there are few, constants stand
@@ -147,8 +147,9 @@ def around_kernels(
         The module; None where no kernel is on any of the types.
     """
     packing = Packing(name, _space(choices, element_types, banned, is_large=True), step)
+    known, names = (LIBRARIES, sorted(LIBRARIES)) if chance(choices, _CALLS_PERCENT) else (KERNELS, _KERNELS)
     for _ in range(_FEW_KERNELS):
-        recipe = _RECIPES[pick(choices, _KERNELS)]
+        recipe = known[pick(choices, names)]
         kinds = [kind for kind in recipe.element_types if kind.name in element_types]
         if kinds:
             packing.kernel(recipe, pick(choices, kinds), choices)

@@ -238,7 +238,7 @@ class _Convolution:
 
     def _add(self, meeting: _Meeting, image: Array, weights: Array, output: Array) -> None:
         """Add to the one that is wanted, of a group, what the two others give where they meet."""
-        at = (slice(None), slice(None), *meeting.indices)
+        at: Any = (slice(None), slice(None), *meeting.indices)
         if self.wanted == "output":
             output += np.einsum("bi...,oi->bo...", image[at] * meeting.inside, weights)
         elif self.wanted == "filter":
