@@ -38,6 +38,7 @@ CHOICES: Mapping[str, Mapping[str, Weighted]] = {
     "nvptx": {
         "opt": {"": 50, "0": 50},
         "arch": {"": 80, "sm_80": 20},
+        "atomics": {"": 80, "on": 20},
         "check_races": {"": 80, "on": 20},
     },
 }

@@ -56,8 +56,8 @@ class _OutputDimension:
 
 
 def plans(kernel: Kernel, convolution: Instruction, machine: Machine, threads: int) -> list[Plan]:
-    """Decide how to compute a convolution for calls with up to that many threads: a plan for each phase."""
-    shape = in_words(shape_of(convolution), narrowed(kernel, convolution, machine))
+    """Decide how to compute a convolution that walks, for calls with up to that many threads: a plan for each phase."""
+    shape = _shape_on(machine, kernel, convolution)
     output_dims = _output_dims_of(shape)
     lanes = machine.vector_bits // 8 // shape.size
     if shape.form == "features":
@@ -72,6 +72,15 @@ def plans(kernel: Kernel, convolution: Instruction, machine: Machine, threads: i
     block = draft.block(lanes)
     band = draft.band(block, threads)
     return draft.plans((lanes, vectors, rows), block, band)
+
+
+def walks(kernel: Kernel, convolution: Instruction, machine: Machine) -> bool:
+    """Whether there is any dimension to go along: of single elements one by one there is none."""
+    return bool(_output_dims_of(_shape_on(machine, kernel, convolution)))
+
+
+def _shape_on(machine: Machine, kernel: Kernel, convolution: Instruction) -> Shape:
+    return in_words(shape_of(convolution), narrowed(kernel, convolution, machine))
 
 
 def _outer_items(shape: Shape) -> int:
