@@ -55,6 +55,8 @@ class CompileOptions:
             floats may then differ from run to run.
         share_all: for a CPU: let threads share every kernel that they can, whether that pays or not: so small programs
             show where barriers and the pieces of work belong.
+        backwards: for a CPU: let the thread that calls do all that threads share, the last chunk first: so what chunks
+            must not need of one another is missing every time alike.
         without: for a CPU: features of this machine to do without, by names of `backends.cpu.machines.WITHOUT`.
         check_races: for the simulator: report data races in global memory too, which takes time and memory.
         check_memory: for a CPU: let every array, and the scratch memory, of a call stand in poisoned memory of its own
@@ -87,6 +89,7 @@ class CompileOptions:
     arch: str = ""
     atomics: bool = False
     share_all: bool = False
+    backwards: bool = False
     without: tuple[str, ...] = ()
     check_races: bool = False
     check_memory: bool = False

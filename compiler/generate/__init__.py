@@ -3,13 +3,14 @@
 `choices` is where decisions come from, `scope` the program under construction; a *recipe* adds one instruction of an
 opcode to it, and the recipes stand in families as the op records do.  `table` holds them all and `program`;
 `fragments` plants pieces of other programs, `exhaustive` has all small programs in a fixed order, `samples` any of
-them.  What programs reach when they are compiled is known to whoever is `watching`.
+them, `kernels` what is computed in other ways where it is large.  What programs reach when they are compiled is known
+to whoever is `watching`.
 """
 
 from compiler.generate.choices import Choices, RandomChoices
 from compiler.generate.exhaustive import COMMON, Packing, Small, small_programs, space_of
 from compiler.generate.fragments import is_fragment
-from compiler.generate.samples import sample
+from compiler.generate.samples import around_kernels, sample
 from compiler.generate.scope import Space
 from compiler.generate.table import FAMILIES, PAIRS, RECIPES, program
 from compiler.ir.decisions import Decisions, watching
@@ -25,6 +26,7 @@ __all__ = [
     "RandomChoices",
     "Small",
     "Space",
+    "around_kernels",
     "is_fragment",
     "program",
     "sample",

@@ -191,9 +191,9 @@ def _window(scope: Scope, dims: Sequence[int], *, plain: bool = False) -> Window
     return tuple(dimensions)
 
 
-def _running_window(scope: Scope, dims: Sequence[int]) -> Window:
+def _running_window(scope: Scope, dims: Sequence[int], along: int) -> Window:
     """The window of a running combination, as cumulative sums have it: all that comes before in one dimension."""
-    along, before = scope.choices.integer(0, len(dims) - 1), chance(scope.choices, 60)
+    before = chance(scope.choices, 60)
     rest = max(0, dims[along] - 1)
     whole = WindowDimension(rest + 1, pad_low=rest if before else 0, pad_high=0 if before else rest)
     return tuple(whole if d == along else WindowDimension(1) for d in range(len(dims)))
@@ -202,7 +202,8 @@ def _running_window(scope: Scope, dims: Sequence[int]) -> Window:
 def _reduce_window(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
     value = scope.array(element_type, least_rank=1, size=scope.at_most(2048))
     dims_of = value.array.dims
-    window = _running_window(scope, dims_of) if chance(scope.choices, 20) else _window(scope, dims_of)
+    is_running, along = chance(scope.choices, 20), scope.choices.integer(0, len(dims_of) - 1)
+    window = _running_window(scope, dims_of, along) if is_running else _window(scope, dims_of)
     dims = [output_size(n, dimension) for n, dimension in zip(value.array.dims, window, strict=True)]
     if not scope.fits(dims) or min(dims) < 0:
         return None
@@ -214,12 +215,13 @@ def _reduce_window(scope: Scope, opcode: str, element_type: ElementType) -> Inst
     return scope.build(opcode, [value, init], to_apply=combiner(scope, combining, element_type), window=window)
 
 
-def running(scope: Scope, value: Instruction) -> Instruction:
-    """A running combination of a value, as long as the value is."""
+def running(scope: Scope, value: Instruction, along: int | None = None) -> Instruction:
+    """A running combination of a value, as long as the value is, along a dimension, or any."""
     kind = value.array.element_type
+    along = scope.choices.integer(0, value.array.rank - 1) if along is None else along
     combining = pick(scope.choices, combiners(kind))
     operands = [value, identity_constant(scope, combining, kind)]
-    window = _running_window(scope, value.array.dims)
+    window = _running_window(scope, value.array.dims, along)
     return scope.build("reduce-window", operands, to_apply=combiner(scope, combining, kind), window=window)
 
 

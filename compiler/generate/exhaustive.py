@@ -13,6 +13,7 @@ from functools import cache
 from itertools import product
 
 from compiler.generate.choices import Choices
+from compiler.generate.recipe import Recipe
 from compiler.generate.scope import Program, Scope, Space
 from compiler.generate.table import RECIPES
 from compiler.ir.module import Computation, Instruction, Module
@@ -128,6 +129,14 @@ class Packing:
             made = self._drawn(opcode, element_type, choices)
             element_type = made.array.element_type if made else element_type
         unused = [v for v in self._scope.values if v not in given and not v.users and v.opcode != "parameter"]
+        self._results += [*self._scope.kept, *unused]
+
+    def kernel(self, recipe: Recipe, element_type: ElementType, choices: Choices) -> None:
+        """Put in what a recipe makes of arrays that it brings along, and give all that is not used there."""
+        self._scope.values, self._scope.kept = [], []
+        self._scope.program.choices, self._scope.program.spent = choices, 0
+        recipe.draw(self._scope, "", element_type)
+        unused = [v for v in self._scope.values if not v.users and v.opcode != "parameter"]
         self._results += [*self._scope.kept, *unused]
 
     def asked(self, small: Small) -> list[tuple[int, int]]:

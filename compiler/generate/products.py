@@ -47,7 +47,7 @@ def _dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | 
     rhs = scope.like(ArrayShape(element_type, tuple(sizes)))
     position_of = {key: index for index, key in enumerate(placed)}
     columns = [free[number] for label, number in placed if label == "f"]
-    result = ArrayShape(_sum_type(scope, element_type), (*(dims[d] for d in batch), *kept, *columns))
+    result = ArrayShape(sum_type(scope, element_type), (*(dims[d] for d in batch), *kept, *columns))
     return scope.build(
         opcode,
         [lhs, rhs],
@@ -59,7 +59,7 @@ def _dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | 
     )
 
 
-def _sum_type(scope: Scope, element_type: ElementType) -> ElementType:
+def sum_type(scope: Scope, element_type: ElementType, wider_percent: int = 30) -> ElementType:
     """The type that a sum is asked for in: at times a wider one than a narrow type, or that of its real part.
 
     Narrow integers that are summed in wider ones have instructions, and kernels, of their own.
@@ -69,7 +69,7 @@ def _sum_type(scope: Scope, element_type: ElementType) -> ElementType:
         component = F64 if element_type is C128 else F32
         return component if chance(scope.choices, 10) and component.name in known else element_type
     wide = F32 if element_type.is_float else S32
-    is_wider = element_type.bits < wide.bits and chance(scope.choices, 30)
+    is_wider = element_type.bits < wide.bits and chance(scope.choices, wider_percent)
     return wide if is_wider and wide.name in known else element_type
 
 

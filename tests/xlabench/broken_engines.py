@@ -8,7 +8,7 @@ import numpy as np
 
 import compiler
 from xlabench.fuzzing import generate
-from xlabench.fuzzing.generate import Case
+from xlabench.fuzzing.case import Case
 
 REVERSING = 3
 _SPOILT_BY = set()
@@ -20,6 +20,7 @@ class Broken:
     def __init__(self, spec):
         self.spec = spec
         self.calls = []
+        self.is_whole = True
 
     def compile(self, module):
         module = compiler.parse(module) if isinstance(module, str) else module
@@ -53,6 +54,7 @@ class Broken:
             raise RuntimeError("too much at once")
 
     def run(self, module, inputs):
+        self.is_whole = all(array.flags.c_contiguous for array in inputs)
         if self.spec.startswith("cpu") and module.name == "fuzz_0":  # it writes where it must not
             if "check_memory=on" in self.spec:
                 os.abort()
@@ -76,6 +78,8 @@ class Broken:
         return self.remembered(results)
 
     def remembered(self, results):
+        if self.spec == "takes-views-for-zeros" and not self.is_whole:
+            return [np.zeros_like(result) for result in results]
         self.calls.append(results)
         if self.spec == "writes-on" and len(self.calls) > 1:
             self.calls[0][0][...] = 7

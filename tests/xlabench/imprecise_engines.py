@@ -8,7 +8,7 @@ import numpy as np
 
 import compiler
 from xlabench import engines
-from xlabench.fuzzing.generate import Case
+from xlabench.fuzzing.case import Case
 from xlabench.judging.liberties import without_denormals
 
 IMPRECISE = "ENTRY main { x = f64[64] parameter(0) a = f64[64] abs(x) ROOT y = f64[64] log-plus-one(a) }"

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from compiler import CompilerError, ExecutableInfo, InputError, UnsupportedError
 from xlabench.cases.inputs import aligned
+from xlabench.cases.layouts import Layout
 from xlabench.engines.spec import Array, Engine, EngineModule, Program, arrays_of, normal_form, read_options, split_spec
 from xlabench.errors import BenchError, CompileFailure, RunFailure, Undecidable, did_you_mean
 from xlabench.judging.liberties import LIBERTIES
@@ -143,26 +144,28 @@ class Called:
     seconds: float
 
 
-def call(program: Program, inputs: Sequence[Array]) -> Called:
-    """Run a program on copies of inputs, which stay what they are whatever it does."""
-    given = [aligned(array) for array in inputs]
+def call(program: Program, inputs: Sequence[Array], laid_out: Layout = aligned) -> Called:
+    """Run a program on copies of inputs, which stay what they are whatever it does; `laid_out` makes the copies."""
+    given = [laid_out(array) for array in inputs]
+    before = [array.tobytes() for array in given]
     begin = time.perf_counter()
     results = arrays_of(program(*given))
     seconds = time.perf_counter() - begin
-    pairs = enumerate(zip(inputs, given, strict=True))
-    return Called(results, tuple(n for n, (old, new) in pairs if old.tobytes() != new.tobytes()), seconds)
+    pairs = enumerate(zip(before, given, strict=True))
+    return Called(results, tuple(n for n, (old, new) in pairs if old != new.tobytes()), seconds)
 
 
-def execute(engine: Engine, program: Program, inputs: Sequence[Array]) -> Called:
+def execute(engine: Engine, program: Program, inputs: Sequence[Array], laid_out: Layout = aligned) -> Called:
     """Run a program on inputs that are known to fit.
 
     Args:
         engine: what runs it.
         program: what the engine has compiled.
         inputs: an array for each parameter.
+        laid_out: makes what it is given of each.
     """
     try:
-        return call(program, inputs)
+        return call(program, inputs, laid_out)
     except UnsupportedError:
         raise
     except CompilerError as error:

@@ -12,6 +12,7 @@ OPTIONS: Mapping[str, Option] = {
     **COMMON_OPTIONS,
     "threads": THREADS,
     "share_all": SWITCH,
+    "backwards": SWITCH,
     "without": NAMES,
     "check_memory": SWITCH,
     "check_bounds": SWITCH,

@@ -26,6 +26,8 @@ from xlabench.engines.spec import split_spec
 BLOCK, ALONE_EVERY = 20, 6
 SIMULATED_EVERY, DEAR_SIMULATED_EVERY = 6, 24
 """In one of how many blocks a simulator is asked, and in one of how many about what it takes seconds for."""
+KERNELS_SIMULATED_EVERY = 2
+"""In one of how many it is asked about kernels that are cut into tiles and chunks, of which little else runs any."""
 OTHER_SPEC_EVERY = 3
 """In one of how many blocks an engine is asked by another of its specs than the first."""
 

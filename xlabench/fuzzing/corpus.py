@@ -22,7 +22,7 @@ from compiler.generate import RandomChoices
 from xlabench.cases import inputs, programs
 from xlabench.cases.suite import ENDINGS, known_suites, load_suite
 from xlabench.errors import BenchError
-from xlabench.fuzzing.generate import Case
+from xlabench.fuzzing.case import Case
 
 PER_PROGRAM = 20
 """How many numbers in a row belong to one program."""

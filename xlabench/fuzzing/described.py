@@ -11,7 +11,7 @@ import numpy as np
 
 import compiler
 from xlabench.fuzzing import telling
-from xlabench.fuzzing.generate import Case
+from xlabench.fuzzing.case import Case
 from xlabench.fuzzing.telling import Told
 
 _ASKED_EVERY = 48  # one run of the reference for each instruction, and what comes of it is counted only

@@ -29,7 +29,7 @@ from xlabench.engines import Engine, build, is_foreign
 from xlabench.errors import verdict_of
 from xlabench.fuzzing import blocks, described, generate, packs, patients, seed_order
 from xlabench.fuzzing.asking import FINE, Answer, Asking, Baseline, call_numbers_on, phase_of, timed
-from xlabench.fuzzing.generate import Case
+from xlabench.fuzzing.case import Case
 from xlabench.fuzzing.own_failures import kept_in
 from xlabench.fuzzing.packs import Expected
 from xlabench.fuzzing.reached import Keeper, keys_of
@@ -144,6 +144,8 @@ class _Work:
         if not self.is_endless:
             return self.specs
         every = blocks.DEAR_SIMULATED_EVERY if packs.is_dear(case) else blocks.SIMULATED_EVERY
+        if case.is_apart:
+            every = blocks.KERNELS_SIMULATED_EVERY
         if seed_order.is_seed(case.number) and seed_order.is_first(case.number):
             every = 1  # a third of the seeds is there for what simulators run
         return blocks.asked(self.specs, case.number, simulated_every=every)

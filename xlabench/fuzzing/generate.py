@@ -11,9 +11,9 @@ several kinds of values (`xlabench.fuzzing.values`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,10 +22,10 @@ from compiler.generate import COMMON, FAMILIES, PAIRS, RandomChoices, Space
 from compiler.ops import Trait, having
 from xlabench.cases.inputs import DTYPES
 from xlabench.fuzzing import blocks, seed_order, variants, variation
+from xlabench.fuzzing.case import Case
 from xlabench.fuzzing.reached import Corpus
 from xlabench.fuzzing.values import make_inputs, several
 from xlabench.fuzzing.variation import is_determined, is_valid
-from xlabench.judging.tolerance import Array
 
 _OPCODES = frozenset(opcode for opcode, _ in PAIRS)
 _TYPES = frozenset(element_type for _, element_type in PAIRS) & frozenset(DTYPES)
@@ -65,6 +65,8 @@ alone."""
 _OTHER_CALLS = 5
 """With how many kinds of values a program is called beside the first; fewer would leave out most of the kinds."""
 _CALLS_OF_SAMPLE = 8
+_KERNELS_PERCENT = 40
+"""How often samples are of a few kernels, on arrays that are cut and shared."""
 _NO_CORPUS = Corpus()
 _COMMON_WEIGHT = 3
 _NEWEST_PERCENTS, _IN_CHAINS = (20, 35, 50, 70), (60, 75, 90)
@@ -78,66 +80,6 @@ class Profile:
 
     space: Space
     special_percent: int
-
-
-class Call(NamedTuple):
-    """What a program is called with, and the kind of the values; of the first call that is not said."""
-
-    kind: str
-    inputs: list[Array]
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One program with its inputs.
-
-    Attributes:
-        inputs: those that it is called with first.
-        original: the module that means the same, of one that was made by changes to another.
-        changes: the kinds of the changes.
-        note: what a reader is told of how it was made.
-        others: further inputs, by the kinds of their values.
-        options: what engines are to compile it with, by their names, unless their specs say it themselves.
-        members: the numbers of the programs that are packed in it, of one that is a pack (`xlabench.fuzzing.packs`).
-        ops: of a graph that it was lowered from, the ops.
-    """
-
-    number: int
-    module: Any
-    inputs: list[Array]
-    original: Any = None
-    changes: tuple[str, ...] = ()
-    note: str = ""
-    others: Mapping[str, list[Array]] = field(default_factory=dict)
-    options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    members: tuple[int, ...] = ()
-    ops: tuple[str, ...] = ()
-
-    @property
-    def label(self) -> str:
-        """The number, or those of what is packed in it."""
-        return "+".join(map(str, self.members or (self.number,)))
-
-    @property
-    def calls(self) -> list[Call]:
-        """All inputs in their order."""
-        return [Call("", self.inputs), *(Call(kind, inputs) for kind, inputs in self.others.items())]
-
-    def call(self, number: int) -> Call:
-        """The call of a number, or the last of fewer."""
-        return self.calls[min(number, len(self.calls) - 1)]
-
-    def on(self, spec: str) -> str:
-        """The variant of an engine that it is for."""
-        return variants.varied(spec, self.options)
-
-    def given(self, kind: str) -> list[Array]:
-        """The inputs of a kind, or the first ones."""
-        return self.others[kind] if kind else self.inputs
-
-    def noted(self, kind: str) -> str:
-        """What a reader is told of a call with values of a kind."""
-        return "; ".join(filter(None, [self.note, kind and f"inputs of the kind {kind}"]))
 
 
 PROFILES: Mapping[str, Profile] = {
@@ -176,7 +118,10 @@ def draw_case(profile: Profile, seed: int, number: int, *, varied: bool = True, 
     rng = np.random.default_rng([seed, number])
     options = _options(seed, number) if varied else {}
     case = _of_seed(profile, rng, number) or _sampled(profile, rng, number)
-    return replace(case or _of_choices(profile, rng, seed, number, corpus), options=options)
+    case = case or _of_choices(profile, rng, seed, number, corpus)
+    if case.is_apart and varied:
+        options = variants.draw(np.random.default_rng([seed, number, _VARIANT]))
+    return replace(case, options=options)
 
 
 def _of_seed(profile: Profile, rng: np.random.Generator, number: int) -> Case | None:
@@ -192,13 +137,18 @@ def _sampled(profile: Profile, rng: np.random.Generator, number: int) -> Case | 
     """Small programs side by side; None of a number whose turn is another's, or where they come to nothing."""
     if not seed_order.is_sample(number):
         return None
-    space = profile.space
+    space, name = profile.space, f"fuzz_{number}"
     choices, seldom = RandomChoices(int(rng.integers(1 << 62))), sorted(_SELDOM_TYPES - space.element_types)
-    module = compiler.generate.sample(choices, f"fuzz_{number}", sorted(space.element_types), space.banned, seldom)
+    types, is_apart = sorted(space.element_types), bool(rng.integers(100) < _KERNELS_PERCENT)
+    if is_apart:
+        module = compiler.generate.around_kernels(choices, name, types, space.banned)
+    else:
+        module = compiler.generate.sample(choices, name, types, space.banned, seldom)
     if module is None or not (is_valid(module) and is_determined(module)) or _is_banned(module, space):
         return None
-    made, others = make_inputs(module, rng, "tame"), several(module, rng, _CALLS_OF_SAMPLE)
-    return Case(number, module, made, note="small programs side by side", others=others)
+    count, note = (_OTHER_CALLS, "a few kernels") if is_apart else (_CALLS_OF_SAMPLE, "small programs side by side")
+    made, others = make_inputs(module, rng, "tame"), several(module, rng, count)
+    return Case(number, module, made, note=note, others=others, is_apart=is_apart)
 
 
 def _of_choices(profile: Profile, rng: np.random.Generator, seed: int, number: int, corpus: Corpus) -> Case:

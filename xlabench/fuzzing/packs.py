@@ -16,7 +16,8 @@ from typing import Any
 import compiler
 from compiler.ops import Trait, having
 from xlabench.fuzzing import blocks
-from xlabench.fuzzing.generate import Case, is_of_routines
+from xlabench.fuzzing.case import Case
+from xlabench.fuzzing.generate import is_of_routines
 from xlabench.judging.tolerance import Array
 
 MOST_ELEMENTS = 1 << 16
@@ -34,6 +35,8 @@ def is_fit(case: Case, *, is_foreign: bool = False) -> bool:
     Foreign engines often refuse some opcodes when nearly all of a compilation is done, and with it the whole pack.
     """
     module = case.module
+    if case.is_apart:
+        return False
     if is_foreign and not _REFUSED.isdisjoint(instruction.opcode for instruction in module.instructions()):
         return False
     if case.original is not None or compiler.device_count(module) > 1 or not compiler.generate.is_fragment(module):

@@ -16,9 +16,9 @@ import numpy as np
 import compiler
 from compiler.generate import PAIRS, RandomChoices, Space
 from xlabench.cases.inputs import DTYPES
-from xlabench.fuzzing.generate import Case
+from xlabench.fuzzing.case import Case
 from xlabench.fuzzing.values import KINDS, make_inputs
-from xlabench.judging import self_check
+from xlabench.judging import library_calls, self_check
 
 OPERATIONS, OPERATIONS_EVERY, CASES_EVERY, ROUTINES_EVERY = 4, 5, 23, 7
 """How many the judge is asked about with one of how many cases, about one of how many cases itself, and with one of how
@@ -65,11 +65,14 @@ def _drawn(number: int, opcode: str, kind: str) -> Any:
 
 
 def examine(case: Case) -> None:
-    """Try the judge on a case, and on operations whose turn it is.
+    """Try the judge on a case, and on operations whose turn it is; and the reference on calls of libraries for GPUs.
 
     Raises:
         JudgeError: it is wrong about one.
+        LibraryError: the reference is.
     """
+    if compiler.device_count(case.module) == 1:
+        library_calls.check(case.module, case.inputs)
     for module, inputs, is_tame in _patients(case):
         self_check.check(module, inputs, np.random.default_rng(case.number), is_tame=is_tame)
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from compiler.generate import Packing, Small, small_programs, space_of
 from xlabench.fuzzing import variants
-from xlabench.fuzzing.generate import PROFILES, Case
+from xlabench.fuzzing.case import Case
+from xlabench.fuzzing.generate import PROFILES
 from xlabench.fuzzing.values import make_inputs, several
 
 NAME = "exhaustive"

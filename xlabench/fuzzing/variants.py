@@ -1,7 +1,8 @@
 """Options of engines as part of what is drawn: each program is compiled in a variant of its own.
 
 Memory and races are watched in a share of the programs: between guard pages in poisoned arenas, with every access
-compared with its array, with races in global memory told of, and on threads that share every kernel however small.
+compared with its array, with races in global memory told of, and on threads that share every kernel however small,
+or with the chunks of each phase done one by one, the last one first.
 
 With every pass on, a later one hides what an earlier one does wrong; a processor with every feature runs one kernel of
 several.  What a spec says stays as it is said: `cpu:opt=0` is compiled without optimisation, `cpu` at any level.  The
@@ -30,12 +31,14 @@ CHOICES: Mapping[str, Mapping[str, Weighted]] = {
         "opt": {"0": 88, "1": 3, "2": 3, "3": 6},
         "without": {"": 76, "fma": 8, "avx2": 8, "avx512": 8},
         "share_all": {"": 70, "on": 30},
+        "backwards": {"": 60, "on": 40},
         "check_memory": {"": 92, "on": 8},
         "check_bounds": {"": 97, "on": 3},
     },
     "nvptx": {
         "opt": {"": 50, "0": 50},
         "arch": {"": 80, "sm_80": 20},
+        "atomics": {"": 80, "on": 20},
         "check_races": {"": 80, "on": 20},
     },
 }

@@ -30,10 +30,10 @@ from xlabench.fuzzing import findings, packs
 from xlabench.fuzzing.asking import kind_in
 from xlabench.fuzzing.attribution import attribute_crash
 from xlabench.fuzzing.blocks import Todo
+from xlabench.fuzzing.case import Case
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.findings import CaseFailure
 from xlabench.fuzzing.fuzz_jobs import drawer_of
-from xlabench.fuzzing.generate import Case
 from xlabench.fuzzing.own_failures import OwnFailure, attempt, bug_in, kept_in
 from xlabench.fuzzing.reached import names_in
 from xlabench.nursery import Nursery

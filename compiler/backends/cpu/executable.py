@@ -153,6 +153,8 @@ class CpuExecutable:
             self.call = functools.partial(guarded.call, self._entry.snapshot(), watched=options.check_bounds)
         if options.share_all:
             self.call = functools.partial(_eagerly, self.call)
+        if options.backwards:
+            self.call = functools.partial(_backwards, self.call)
         if callbacks:
             self.call = functools.partial(_with_callbacks, self.call, callbacks)
         if not has_bytes(self._call_bytes):
@@ -243,6 +245,12 @@ class CpuExecutable:
 def _eagerly(call: Callable[..., list[Array]], *inputs: object) -> list[Array]:
     """A call that leaves to other threads whatever they can do of it."""
     with threads.pool().eager():
+        return call(*inputs)
+
+
+def _backwards(call: Callable[..., list[Array]], *inputs: object) -> list[Array]:
+    """A call that does the chunks of each phase one by one, the last one first."""
+    with threads.pool().backwards():
         return call(*inputs)
 
 

@@ -4,8 +4,8 @@ import numpy as np
 
 import compiler
 from compiler.generate import Decisions
+from xlabench.fuzzing.case import Case
 from xlabench.fuzzing.described import made_of, shares, tellingly, told
-from xlabench.fuzzing.generate import Case
 from xlabench.fuzzing.telling import Told
 
 TEXT = """ENTRY e { x = f32[2] parameter(0)  y = f32[2] parameter(1)  zero = f32[] constant(0)

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xlabench.fuzzing import asking, findings, fuzz_jobs, generate, worker_pool
+from xlabench.cases.layouts import LAYOUTS
+from xlabench.fuzzing import asking, findings, fuzz_jobs, worker_pool
+from xlabench.fuzzing.case import Case
 
 HERE = Path(__file__).resolve().parents[1]
 
@@ -112,7 +114,25 @@ def test_results_are_held_while_other_calls_run_and_the_first_call_is_made_again
     assert (failure.verdict, said in failure.message) == (verdict, True)
 
 
+def test_the_first_call_is_made_again_on_arrays_that_lie_otherwise(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(HERE)
+    arguments = {
+        "factory": "broken_engines:engine",
+        "engines": ["takes-views-for-zeros"],
+        "drawing": {"drawer": "broken_engines:draw_with_two_kinds_of_inputs"},
+        "folder": str(tmp_path),
+        "numbers": list(range(len(LAYOUTS))),
+    }
+    fuzz_jobs.batch(arguments, lambda _stage: None)
+    said = {failure.number: (failure.verdict, failure.message) for failure in findings.left_in(tmp_path)}
+    assert said == {
+        number: ("wrong", f"answers otherwise where its arrays are {name}")
+        for number, name in enumerate(LAYOUTS)
+        if name in ("strided", "backwards")
+    }
+
+
 def test_a_simulator_is_called_less_often_than_a_processor():
-    case = generate.Case(0, None, [], others={"special": [], "equal": [], "ties": []})
+    case = Case(0, None, [], others={"special": [], "equal": [], "ties": []})
     engines = ("cpu", "xla", "nvptx", "nvptx:sim", "reference")
     assert [len(asking.call_numbers_on(spec, case)) for spec in engines] == [4, 4, 4, 1, 1]

@@ -36,4 +36,7 @@ def test_a_seed_comes_as_it_is_and_then_as_another_program():
 
 def test_half_of_what_is_drawn_between_seeds_are_small_programs():
     drawn = [draw_case(PROFILES["ratchet"], 5, number) for number in range(0, 64, DRAWN_EVERY)]
-    assert sum(case.note == "small programs side by side" for case in drawn) == len(drawn) // 2
+    notes = [case.note for case in drawn]
+    assert sum(notes.count(one) for one in ("small programs side by side", "a few kernels")) == len(drawn) // 2
+    assert [case.is_apart for case in drawn] == [note == "a few kernels" for note in notes]
+    assert True in [case.is_apart for case in drawn]

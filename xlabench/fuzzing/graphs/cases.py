@@ -17,7 +17,7 @@ from compiler.tf import CompilerError, Graph, Node, PartialShape
 from xlabench.engines import OF_GRAPHS, nested
 from xlabench.engines.spec import split_spec
 from xlabench.fuzzing import variants
-from xlabench.fuzzing.generate import Case
+from xlabench.fuzzing.case import Case
 from xlabench.fuzzing.graphs import drawing, operands
 from xlabench.fuzzing.graphs.drawing import PLAIN, TYPES, Drawer, Fed
 from xlabench.fuzzing.graphs.operands import Generator

@@ -39,7 +39,7 @@
 @busy = internal global %line zeroinitializer, align 128       ; whether a program has the team
 @home = internal global %line { i32 -1, [124 x i8] zeroinitializer }, align 128  ; the core that it was called on
 @stopping = internal global i32 0, align 128
-@eager = global i32 0                         ; whether the caller leaves to workers all chunks but the first, of as many as there may be
+@eager = global i32 0                         ; 1: the caller leaves to workers all chunks but the first, of as many as there may be; 2: it does them all, the last one first
 
 @capacity = global i64 0, align 128           ; threads that have been asked for, but for the caller
 @workers = global i64 0                       ; workers there are
@@ -210,6 +210,20 @@ done:
   ret void
 }
 
+; The same from the last one on: what a chunk sees of one before it, it then sees every time.
+define internal void @backwards(ptr %code, ptr %parameters, ptr %results, ptr %arena, ptr %context, i64 %chunks) nounwind {
+entry:
+  br label %iteration
+iteration:
+  %left = phi i64 [ %chunks, %entry ], [ %chunk, %iteration ]
+  %chunk = sub i64 %left, 1
+  call void %code(ptr %parameters, ptr %results, ptr %arena, ptr %context, i64 %chunk, i64 %chunks)
+  %more = icmp ne i64 %chunk, 0
+  br i1 %more, label %iteration, label %done
+done:
+  ret void
+}
+
 define internal i1 @is_resting() nounwind {
 entry:
   %until = load atomic i64, ptr @rest_until monotonic, align 8
@@ -296,6 +310,12 @@ define internal void @share(ptr %code, ptr %parameters, ptr %results, ptr %arena
                             i64 %work) nounwind {
 entry:
   %eager = load i32, ptr @eager
+  %in_reverse = icmp eq i32 %eager, 2
+  br i1 %in_reverse, label %from_the_last, label %begin
+from_the_last:
+  call void @backwards(ptr %code, ptr %parameters, ptr %results, ptr %arena, ptr %context, i64 %most)
+  ret void
+begin:
   %waits = icmp ne i32 %eager, 0
   %held_up = load i64, ptr @held_up
   %uneven = icmp ne i64 %held_up, 0
@@ -399,11 +419,13 @@ define void @run(ptr %program, ptr %parameters, ptr %results, ptr %arena, i64 %t
 entry:
   %workers = load atomic i64, ptr @workers monotonic, align 8
   %no_others = icmp eq i64 %workers, 0
+  %eager = load i32, ptr @eager
+  %in_reverse = icmp eq i32 %eager, 2
+  %lacks_others = select i1 %in_reverse, i1 false, i1 %no_others
   %single = icmp ule i64 %threads, 1
-  %plain = or i1 %no_others, %single
+  %plain = or i1 %lacks_others, %single
   br i1 %plain, label %alone, label %rested
 rested:
-  %eager = load i32, ptr @eager
   %always = icmp ne i32 %eager, 0
   br i1 %always, label %try, label %ask
 ask:

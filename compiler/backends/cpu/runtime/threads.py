@@ -19,7 +19,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -51,6 +51,8 @@ long as workers wait; and the longest rest, which else is so many times what was
 of a phase the caller has waited where threads count as held up, one by so much; how many phases are cut finely then;
 and two slices of time, beyond which a phase that may be cut finely makes no team rest."""
 
+_EAGERLY, _BACKWARDS = 1, 2
+"""Ways to share chunks out, as `threads.ll` knows them."""
 _MOST_BALANCE_NS = 50_000
 """What is held in favour of sharing, at most, from phases in which it paid."""
 
@@ -160,14 +162,25 @@ class Pool:
             self.ensure(threads)
         _RUN_TYPE(self.run_address)(program, parameters, results, arena, threads, work)
 
-    @contextmanager
-    def eager(self) -> Iterator[None]:
+    def eager(self) -> AbstractContextManager[None]:
         """Within it callers do the first of as many chunks of a phase as may be, and wait for workers to do the others.
 
         So what threads do to each other shows, however little they have to do.  It holds for all callers.
         """
+        return self._sharing(_EAGERLY)
+
+    def backwards(self) -> AbstractContextManager[None]:
+        """Within it callers do as many chunks of a phase as may be alone, the last one first.
+
+        So a chunk that needs what another does in the same phase lacks it every time.  It holds for all callers.
+        """
+        return self._sharing(_BACKWARDS)
+
+    @contextmanager
+    def _sharing(self, how: int) -> Iterator[None]:
+        """Within it chunks are done in that way, or as they already are where that asks for more."""
         eager = ctypes.c_int32.from_address(self._library.address("eager"))
-        before, eager.value = eager.value, 1
+        before, eager.value = eager.value, max(eager.value, how)
         try:
             yield
         finally:

@@ -55,7 +55,15 @@ def test_a_profile_has_a_time_for_every_kernel_within_that_of_the_call(executabl
     assert all(time.duration_ns >= 0 for time in times)
 
 
-@pytest.mark.parametrize("options", [{"check_memory": True}, {"check_bounds": True}, {"share_all": True, "threads": 2}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"check_memory": True},
+        {"check_bounds": True},
+        {"share_all": True, "threads": 2},
+        {"share_all": True, "threads": 3, "backwards": True},
+    ],
+)
 def test_a_call_with_checks_gives_the_same_bits(executable, options):
     checked = compiler.compile(TEXT, backend="cpu", options=replace(PLAIN, **options))
     for got, expected in zip(checked(X), executable(X), strict=True):

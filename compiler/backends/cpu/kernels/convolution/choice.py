@@ -50,8 +50,8 @@ class _OutputDimension:
 
 
 def plans(kernel: Kernel, convolution: Instruction, machine: Machine, threads: int) -> list[Plan]:
-    """How to compute a `kernel`'s `convolution` on a `machine` by up to `threads` threads: a plan for each phase."""
-    shape = in_words(shape_of(convolution), narrowed(kernel, convolution, machine))
+    """How to compute a `kernel`'s `convolution` that walks on a `machine` by up to `threads` threads: a plan for each phase."""
+    shape = _shape_on(machine, kernel, convolution)
     output_dims = _output_dims_of(shape)
     lanes = machine.vector_bits // 8 // shape.size
     if shape.form == "features":
@@ -66,6 +66,15 @@ def plans(kernel: Kernel, convolution: Instruction, machine: Machine, threads: i
     block = draft.block(lanes)
     band = draft.band(block, threads)
     return draft.plans(TileSize(lanes, vectors, rows), block, band)
+
+
+def walks(kernel: Kernel, convolution: Instruction, machine: Machine) -> bool:
+    """Whether there is any dimension to go along: of single elements one by one there is none."""
+    return bool(_output_dims_of(_shape_on(machine, kernel, convolution)))
+
+
+def _shape_on(machine: Machine, kernel: Kernel, convolution: Instruction) -> Shape:
+    return in_words(shape_of(convolution), narrowed(kernel, convolution, machine))
 
 
 def _outer_items(shape: Shape) -> int:

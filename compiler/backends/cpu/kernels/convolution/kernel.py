@@ -53,6 +53,8 @@ def _as(form: Form) -> Callable[[ConvolutionGiven], Plan | Declined]:
     """The plan of a form, if the convolution has it."""
 
     def decide(given: ConvolutionGiven) -> Plan | Declined:
+        if not choice.walks(given.kernel, given.convolution, given.machine):
+            return Declined("there is no dimension to go along with windows")
         first = given.plans[0]
         if first.shape.form != form:
             return Declined(f"vectors of {first.shape.form} are filled better")

@@ -59,6 +59,13 @@ def number_of_chunks(build: Builder, arguments: list[Value]) -> None:
     build.store(count, build.gep("i64", cells, chunk))
 
 
+def when_done(build: Builder, arguments: list[Value]) -> None:
+    """Each chunk's cell is how many were done before it; behind all is how many were."""
+    cells, _, _, _, chunk, count = arguments
+    done = build.emit("i64", f"atomicrmw add {build.gep('i64', cells, count)}, i64 1 seq_cst")
+    build.store(done, build.gep("i64", cells, chunk))
+
+
 def last_late(build: Builder, arguments: list[Value]) -> None:
     """The last chunk says that it has begun and goes on for long; the others end when it has, or after as long."""
     cell, (chunk, count) = arguments[0], arguments[-2:]
@@ -85,11 +92,12 @@ def library() -> llvm.Library:
         emit_program(module, f"rounds{count}", [new_cells, keep_cells], count, times=ROUNDS)
     emit_program(module, "meet", [meet], 2)
     emit_program(module, "counted", [number_of_chunks], 2, most=4, work=LONG)
+    emit_program(module, "ordered", [when_done], 2, most=4, work=LONG)
     emit_program(module, "uneven", [last_late], 2, most=4, work=LONG)
     target = llvm.Target.host()
     return llvm.Library(
         llvm.parse(str(module), target, 1),
-        [*(f"rounds{count}" for count in COUNTS), "meet", "counted", "uneven"],
+        [*(f"rounds{count}" for count in COUNTS), "meet", "counted", "ordered", "uneven"],
         target,
         1,
     )
@@ -138,6 +146,14 @@ def test_no_phase_begins_before_the_last_has_ended(pool: threads.Pool, library: 
 def test_eager_callers_share_every_phase(pool: threads.Pool, library: llvm.Library, count: int) -> None:
     with pool.eager():
         assert run_rounds(pool, library, count, work=0) == padded(count)
+
+
+def test_chunks_are_done_backwards_by_the_caller_alone(pool: threads.Pool, library: llvm.Library) -> None:
+    with pool.backwards(), pool.eager():
+        assert run_counted(pool, library) == [4, 4, 4, 4]
+        cells = (ctypes.c_int64 * 5)()
+        pool.run(library.address("ordered"), ctypes.addressof(cells), 0, 0, threads=2, work=LONG)
+        assert list(cells) == [3, 2, 1, 0, 4]
 
 
 def run_counted(pool: threads.Pool, library: llvm.Library) -> list[int]:

@@ -257,3 +257,12 @@ ENTRY e {{
     ]
     expected = np.asarray(compiler.interpret(compiler.parse(source), *arguments)[0])
     np.testing.assert_array_equal(run(source, arguments, 2), expected)
+
+
+def test_a_convolution_without_dimensions_to_go_along_says_why_only_a_product_computes_it():
+    text = """ENTRY e { x = f32[3,4] parameter(0) w = f32[5,4] parameter(1)
+      ROOT y = f32[3,5] convolution(x, w), dim_labels=bf_oi->bf }"""
+    (kernel,) = compiler.decide(text).kernels
+    assert kernel.strategy.startswith("matrix product")
+    reasons = {name: reason for name, reason in kernel.others if name.startswith("vectors of")}
+    assert set(reasons.values()) == {"there is no dimension to go along with windows"}

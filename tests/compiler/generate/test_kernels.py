@@ -1,0 +1,121 @@
+"""Kernels are drawn valid, alike for the same choices, and of sizes at which back ends go other ways."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+import compiler
+from compiler.backends import BACKENDS
+from compiler.backends.cpu.kernels import table as cpu
+from compiler.backends.cpu.machine import Machine
+from compiler.backends.cpu.machines import target_for
+from compiler.backends.nvptx.kernels import table as nvptx
+from compiler.backends.nvptx.kernels.grid import Gpu
+from compiler.backends.strategy import Choice
+from compiler.codegen.kernel import kernel_of, scheduled
+from compiler.generate.choices import RandomChoices
+from compiler.generate.kernels import KERNELS
+from compiler.generate.samples import around_kernels
+from compiler.ir.types import TYPES
+from compiler.pipeline import PIPELINES, run
+
+REACHED = {
+    "cpu": {
+        "convolution: vectors of features",
+        "convolution: vectors of lanes",
+        "convolution: vectors of places",
+        "dot: register tiles",
+        "dot: rows streamed",
+        "dot: split sums",
+        "dot: sums along vectors",
+        "fft: passes",
+        "loop: tables in memory",
+        "loop: tables in registers",
+        "loop: transposing tiles",
+        "reduce-window: scan",
+        "reduce-window: scan in blocks",
+        "reduce: columns",
+        "reduce: few columns",
+        "reduce: rows",
+        "row: rows by elements",
+        "row: rows in vectors",
+        "scatter: chunks of updates",
+        "scatter: rows shared",
+        "scatter: windows shared",
+        "sort: merge sort",
+        "sort: network for each line",
+        "sort: network shared by threads",
+        "sort: radix sort",
+        "sort: selection",
+    },
+    "nvptx": {
+        "convolution: tiles",
+        "dot: a warp for each element",
+        "dot: tiles",
+        "loop: transposing tiles",
+        "reduce-window: scan, a block for each line",
+        "reduce-window: scan, a block for each part of a line",
+        "reduce: a block for each result",
+        "reduce: a block for each strip",
+        "reduce: a team for each row",
+        "reduce: a thread for each result",
+        "row: rows in registers",
+        "scatter: elements ask windows",
+        "scatter: elements find their windows",
+        "sort: ranks in several runs",
+        "sort: the first of each part",
+    },
+}
+"""What is reached of each back end."""
+SAMPLES = 110
+DECIDED = {
+    "cpu": lambda kernel: cpu.decide(kernel, Machine.of(target_for("x86_64", "znver4")), 2),
+    "nvptx": lambda kernel: nvptx.KINDS[kernel.kind].decide(kernel, Gpu(90, 227 << 10)),
+}
+
+
+def drawn(count: int) -> Iterator[compiler.Module]:
+    for seed in range(count):
+        module = around_kernels(RandomChoices(seed), "m", ("f32", "bf16", "s8", "s32", "f64", "c64"))
+        assert module is not None
+        compiler.verify(module)
+        yield module
+
+
+def test_kernels_are_the_same_again_and_on_no_type_that_is_not_allowed():
+    texts = [[compiler.to_text(module) for module in drawn(3)] for _ in range(2)]
+    assert texts[0] == texts[1]
+    assert around_kernels(RandomChoices(0), "m", ("token",)) is None
+    assert all(set(recipe.element_types) <= set(TYPES.values()) for recipe in KERNELS.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", REACHED)
+def test_kernels_come_to_strategies_that_small_arrays_do_not_have(backend: str):
+    chosen = list(choices(backend))
+    assert not REACHED[backend] - {f"{kind}: {choice.path}" for kind, choice in chosen}
+    if backend == "cpu":
+        assert_cut([choice.plan.details for _, choice in chosen if choice.strategy == "register tiles"])
+        assert any("chunks" in choice.plan.details for kind, choice in chosen if kind == "reduce")
+
+
+def choices(backend: str) -> Iterator[tuple[str, Choice[Any]]]:
+    for module in drawn(SAMPLES):
+        run(module, PIPELINES[BACKENDS[backend].pipeline], compiler.CompileOptions())
+        for kernel in map(kernel_of, scheduled(module.entry)):
+            if kernel.outputs:
+                yield kernel.kind.value, DECIDED[backend](kernel)
+
+
+def assert_cut(products: list[Mapping[str, Any]]):
+    """Some of the products have a last tile that others are beside, and sums in several blocks, before an epilogue."""
+    cut = set()
+    for details in products:
+        _, rows, columns, depth = details["extent"]
+        height, width = details["tile"]
+        is_deep = depth > details["block"][2]
+        cut |= {"rows"} if rows > height and rows % height else set()
+        cut |= {"columns"} if columns > width and columns % width else set()
+        cut |= {f"depth, {what} packed" for what in details["packed"]} if is_deep else set()
+    assert cut >= {"rows", "columns", "depth, out packed", "depth, rhs packed"}
