@@ -21,8 +21,8 @@ def expand(module: Module, fuel: Fuel, table: Mapping[str, Expand]) -> bool:
     """Replace every instruction that the table has an expansion for; returns whether there was one."""
     changed = False
     for computation in list(module.computations):
-        awaited = control_predecessors(computation)
         found = [instruction for instruction in computation.instructions if instruction.opcode in table]
+        awaited = control_predecessors(computation) if found else set()
         for instruction in found:
             result = table[instruction.opcode](instruction)
             if result is None:
@@ -51,6 +51,8 @@ def simplify_each(module: Module, opcode: str, simplify: Simplify) -> bool:
 
     Returns whether any of them changed.
     """
+    if all(instruction.opcode != opcode for instruction in module.instructions()):
+        return False
     inside = within_fusions(module)
     calls = Counter(callee for i in module.instructions() for callee in i.called_computations())
     changed = False

@@ -95,13 +95,17 @@ class Instruction:
         """The error to raise where `by`, a part of the compiler, cannot handle this instruction."""
         return UnsupportedError(f"{self.opcode} ({self.name})", by, reason)
 
+    @property
+    def is_call(self) -> bool:
+        """Whether any attribute names computations, of whatever opcode; most instructions have none."""
+        return not _COMPUTATION_NAMES.isdisjoint(self.attributes)
+
     def called_computations(self) -> Iterator[Computation]:
         """The computations that attributes name, in a fixed order."""
-        attributes = self.attributes
-        if _COMPUTATION_NAMES.isdisjoint(attributes):
+        if not self.is_call:
             return
         for name in _COMPUTATION_ATTRIBUTES:
-            value = attributes.get(name)
+            value = self.attributes.get(name)
             if value is None:
                 continue
             if isinstance(value, Computation):
