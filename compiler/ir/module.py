@@ -327,6 +327,8 @@ def _copy_into(source: Computation, target: Computation, computations: Mapping[i
 
 def redirect(instruction: Instruction, computations: Mapping[int, Computation]) -> None:
     """Let an instruction call others instead, found by the identity of those that it calls."""
+    if not instruction.is_call:
+        return
     for name in _COMPUTATION_ATTRIBUTES:
         value = instruction.attributes.get(name)
         if isinstance(value, Computation):
