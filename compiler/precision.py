@@ -10,7 +10,7 @@ reduction and no more, takes the type of what is reduced.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from compiler.diagnostics import CompilerError, ShapeError
@@ -142,20 +142,24 @@ def unified(module: Module) -> Module:
     return copy
 
 
-def _float_types(instruction: Instruction) -> Iterator[ElementType]:
-    """The float types in play: operands', result's, and those that called computations take and give."""
+def _float_types(instruction: Instruction) -> list[ElementType]:
+    """The float types in play: operands', result's, and those that called computations take and give; each once."""
     shapes = [operand.shape for operand in instruction.operands]
     if is_stated(instruction):
         shapes.append(instruction.shape)
     for callee in instruction.called_computations():
         shapes += [callee.root.shape, *(parameter.shape for parameter in callee.parameters)]
+    types: dict[ElementType, None] = {}
     for shape in shapes:
-        yield from (leaf.element_type for leaf in leaves(shape) if leaf.element_type.is_float)
+        if isinstance(shape, ArrayShape):  # nearly always
+            types[shape.element_type] = None
+        else:
+            types |= dict.fromkeys(leaf.element_type for leaf in leaves(shape))
+    return [type_ for type_ in types if type_.is_float]
 
 
 def _looks_mixed(instruction: Instruction) -> bool:
-    types = set(_float_types(instruction))
-    return len(types) > 1 or (instruction.opcode in _REDUCING and _is_foreign(instruction))
+    return len(_float_types(instruction)) > 1 or (instruction.opcode in _REDUCING and _is_foreign(instruction))
 
 
 def _is_foreign(instruction: Instruction) -> bool:
@@ -184,7 +188,7 @@ def _widened(shape: Shape, element_type: ElementType) -> Shape:
 
 
 def _unify(instruction: Instruction, op: Op) -> Computation:
-    types = list(_float_types(instruction))
+    types = _float_types(instruction)
     if instruction.opcode in _REDUCING and _is_foreign(instruction):
         return _reduced_apart(instruction, op)
     if not types:

@@ -23,14 +23,14 @@ def has_effect(instruction: Instruction) -> bool:
     """Whether an instruction must stay although nothing uses it."""
     if instruction.opcode == "parameter" or _acts(instruction):
         return True
-    return any(_acts(i) for i in _of_callees(instruction))
+    return instruction.is_call and any(map(_acts, _of_callees(instruction)))
 
 
 def is_repeatable(instruction: Instruction) -> bool:
     """Whether an instruction does nothing but compute, and computes the same each time."""
     if not _computes(instruction):
         return False
-    return all(_computes(i) for i in _of_callees(instruction))
+    return not instruction.is_call or all(map(_computes, _of_callees(instruction)))
 
 
 def control_predecessors(computation: Computation) -> set[Instruction]:

@@ -18,7 +18,10 @@ from compiler.analysis.updates import is_elementwise, is_update_in_place
 from compiler.ir.graph import reachable
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
-from compiler.ops import OPS
+from compiler.ops import Trait, having
+
+_BY_ELEMENT = MOVES | SELECTS | having(Trait.ELEMENTWISE)
+"""Opcodes of which a kernel may compute any single element."""
 
 _WIDEST_CONCATENATE = 8
 """Operands up to which a concatenation joins a loop: each is a choice for every element (chosen, not measured)."""
@@ -91,8 +94,7 @@ def is_fusible(instruction: Instruction) -> bool:
         return instruction.array.size == 1
     if is_update_in_place(instruction):
         return False
-    op = OPS.get(instruction.opcode)
-    return instruction.opcode in MOVES | SELECTS or (op is not None and op.elementwise)
+    return instruction.opcode in _BY_ELEMENT
 
 
 def kind_of(instruction: Instruction) -> FusionGroupKind | None:

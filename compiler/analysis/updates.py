@@ -11,13 +11,14 @@ from collections.abc import Collection
 from compiler.analysis.aliasing import origin
 from compiler.ir.graph import reachable
 from compiler.ir.module import Instruction
-from compiler.ops import OPS
+from compiler.ops import Trait, having
+
+_ELEMENTWISE = having(Trait.ELEMENTWISE) - {"constant"}
 
 
 def is_elementwise(instruction: Instruction) -> bool:
     """Whether an instruction computes each element from the operands' elements at the same place."""
-    op = OPS.get(instruction.opcode)
-    return op is not None and op.elementwise and instruction.opcode != "constant"
+    return instruction.opcode in _ELEMENTWISE
 
 
 def is_update_in_place(instruction: Instruction) -> bool:

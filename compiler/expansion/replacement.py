@@ -5,12 +5,12 @@ Back ends rely on expansions, so each is a required rewrite; what only makes a p
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 
 from compiler.analysis.effects import control_predecessors, within_fusions
+from compiler.ir.calls import Calls, calls_of
 from compiler.ir.control import is_ordered, stand_in
-from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
 
 Expand = Callable[[Instruction], Instruction | None]
@@ -27,8 +27,8 @@ def expand(module: Module, fuel: Fuel, table: Mapping[str, Expand]) -> bool:
     """
     changed = False
     for computation in list(module.computations):
-        awaited = control_predecessors(computation)
         found = [instruction for instruction in computation.instructions if instruction.opcode in table]
+        awaited = control_predecessors(computation) if found else set()
         for instruction in found:
             result = table[instruction.opcode](instruction)
             if result is None:
@@ -46,8 +46,6 @@ def expand(module: Module, fuel: Fuel, table: Mapping[str, Expand]) -> bool:
     return changed
 
 
-Calls = Counter[Computation]
-"""How many instructions call each computation of a module."""
 Simplify = Callable[[Instruction, Calls, set[Instruction]], bool]
 """Makes an instruction simpler, given calls and what control dependencies name; returns whether it did anything."""
 
@@ -62,8 +60,10 @@ def simplify_each(module: Module, opcode: str, simplify: Simplify) -> bool:
         opcode: of the instructions.
         simplify: given an instruction, how often computations are called and what is awaited, whether it changed.
     """
+    if all(instruction.opcode != opcode for instruction in module.instructions()):
+        return False
     inside = within_fusions(module)
-    calls = Counter(callee for i in module.instructions() for callee in i.called_computations())
+    calls = calls_of(module)
     changed = False
     for computation in [c for c in module.computations if c not in inside]:
         found = [i for i in computation.instructions if i.opcode == opcode]

@@ -1,11 +1,21 @@
-"""Which computations run because others do: those that they call, directly or not."""
+"""Which computations run because others do: those that they call, directly or not, and how many call each."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from compiler.ir.graph import reachable
-from compiler.ir.module import Computation
+from compiler.ir.module import Computation, Module
+
+Calls = Counter[Computation]
+"""How many instructions call each computation of a module."""
+
+
+def calls_of(module: Module) -> Calls:
+    """The calls of a module."""
+    return Counter(chain.from_iterable(computation.called_computations() for computation in module.computations))
 
 
 def reached(starts: Iterable[Computation]) -> Iterator[Computation]:

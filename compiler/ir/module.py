@@ -95,13 +95,17 @@ class Instruction:
         """The error to raise where `by`, a part of the compiler, cannot handle this instruction."""
         return UnsupportedError(f"{self.opcode} ({self.name})", by, reason)
 
+    @property
+    def is_call(self) -> bool:
+        """Whether any attribute names computations, of whatever opcode; most instructions have none."""
+        return not _COMPUTATION_NAMES.isdisjoint(self.attributes)
+
     def called_computations(self) -> Iterator[Computation]:
         """The computations that attributes name, in a fixed order."""
-        attributes = self.attributes
-        if _COMPUTATION_NAMES.isdisjoint(attributes):
+        if not self.is_call:
             return
         for name in _COMPUTATION_ATTRIBUTES:
-            value = attributes.get(name)
+            value = self.attributes.get(name)
             if value is None:
                 continue
             if isinstance(value, Computation):
@@ -329,6 +333,8 @@ def _copy_into(source: Computation, target: Computation, computations: Mapping[i
 
 def redirect(instruction: Instruction, computations: Mapping[int, Computation]) -> None:
     """Let an instruction call others instead, found by the identity of those that it calls."""
+    if not instruction.is_call:
+        return
     for name in _COMPUTATION_ATTRIBUTES:
         value = instruction.attributes.get(name)
         if isinstance(value, Computation):

@@ -110,12 +110,12 @@ def apply_rules(rules: Mapping[str, Sequence[Rule]], module: Module, fuel: Fuel)
     changed = False
     for computation in module.computations:
         is_rewritten = False
-        for instruction in list(computation.instructions):
+        for instruction in [i for i in computation.instructions if i.opcode in rules]:
             if fuel.is_spent:
                 break
             if not (instruction.users or instruction.is_root):
                 continue
-            for rule in rules.get(instruction.opcode, ()):
+            for rule in rules[instruction.opcode]:
                 try:
                     simpler = rule(instruction)
                 except Exception:

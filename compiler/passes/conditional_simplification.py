@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.expansion.expression import known_element
-from compiler.expansion.replacement import Calls, simplify_each
+from compiler.expansion.replacement import simplify_each
+from compiler.ir.calls import Calls
 from compiler.ir.module import Instruction, Module, inline
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import TupleShape

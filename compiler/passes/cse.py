@@ -2,6 +2,8 @@
 
 Same means the same opcode, shape, operands and attributes, notes such as metadata apart; called computations count as
 the same when their bodies are, instruction by instruction.  Random numbers and effects are never merged.
+
+Most instructions are the only one of their opcode on their operands: no more is asked about these.
 """
 
 from __future__ import annotations
@@ -20,16 +22,21 @@ def run(module: Module, fuel: Fuel) -> bool:
     for computation in module.computations:
         if computation is not module.entry:
             numbering.body(computation)  # as it is before anything in it is merged
+        earliest: dict[tuple[str, tuple[Instruction, ...]], Instruction] = {}
         known: dict[tuple[int, tuple[Instruction, ...]], Instruction] = {}
         awaited = control_predecessors(computation)
         dead: list[Instruction] = []
         for instruction in computation.instructions:
-            if instruction in awaited or not _mergeable(instruction):
+            operands = instruction.operands
+            other = earliest.setdefault((instruction.opcode, operands), instruction)
+            if other is instruction:
                 continue
-            key = numbering.operation(instruction), instruction.operands
-            first = known.setdefault(key, instruction)
-            if first is not instruction and fuel.replace("merge with equal", instruction, first):
-                dead.append(instruction)
+            for one in (other, instruction):
+                if one in awaited or not _mergeable(one):
+                    continue
+                first = known.setdefault((numbering.operation(one), operands), one)
+                if first is not one and fuel.replace("merge with equal", one, first):
+                    dead.append(one)
         if dead:
             computation.remove(dead)
             changed = True

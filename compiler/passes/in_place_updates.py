@@ -25,7 +25,7 @@ def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
     bodies = {i.attributes["body"] for i in module.instructions() if i.opcode == "while"} - within_fusions(module)
     changed = False
-    for computation in [module.entry, *bodies]:
+    for computation in [module.entry, *(c for c in module.computations if c in bodies)]:
         for instruction in list(computation.instructions):
             operand = _target(instruction)
             if operand is None or not _owns(operand, computation, bodies):

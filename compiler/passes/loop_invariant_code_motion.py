@@ -19,7 +19,6 @@ A product of a slice of such a piece, another one in every iteration, is a slice
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 
 from compiler.analysis.effects import control_predecessors, is_repeatable, within_fusions
@@ -28,7 +27,7 @@ from compiler.analysis.trip_count import known_trip_count
 from compiler.analysis.updates import is_elementwise
 from compiler.expansion import sliced_products
 from compiler.expansion.loop_state import LoopState, is_piece
-from compiler.ir.calls import reached
+from compiler.ir.calls import calls_of, reached
 from compiler.ir.control import is_ordered
 from compiler.ir.graph import reachable
 from compiler.ir.module import Computation, Instruction, Module
@@ -54,7 +53,7 @@ _MOST_STEPS = 8
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
     inside = within_fusions(module)
-    calls = Counter(callee for i in module.instructions() for callee in i.called_computations())
+    calls = calls_of(module)
     changed = False
     for computation in [c for c in module.computations if c not in inside]:
         loops = [i for i in computation.instructions if i.opcode == "while"]

@@ -22,7 +22,8 @@ import numpy as np
 from compiler.analysis.effects import control_predecessors, has_effect
 from compiler.analysis.trip_count import known_trip_count, step_of
 from compiler.expansion.loop_state import LoopState, flatten, is_piece, may_be_flattened
-from compiler.expansion.replacement import Calls, simplify_each
+from compiler.expansion.replacement import simplify_each
+from compiler.ir.calls import Calls
 from compiler.ir.control import is_ordered
 from compiler.ir.literal import Literal
 from compiler.ir.module import Computation, Instruction, Module, computed_from, inline

@@ -29,6 +29,8 @@ def _order(computation: Computation) -> list[Instruction]:
     done: set[Instruction] = set(parameters)
     order = list(parameters)
     for start in (computation.root, *computation.instructions):
+        if start in done:
+            continue
         stack = [(start, iter(_needs(start)))]
         while stack:
             instruction, pending = stack[-1]

@@ -19,7 +19,7 @@ import numpy as np
 
 from xlabench.judging import excuses
 from xlabench.judging.bounds import Basis, basis_of
-from xlabench.judging.differ import Agreement, Comparison, compare
+from xlabench.judging.differ import Agreement, Comparison, compare, is_open_to_bounds
 from xlabench.judging.excuses import Answer, Question
 from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
 from xlabench.judging.wrongness import kind_of
@@ -145,10 +145,11 @@ def judged(expected: Sequence[Array], actual: Sequence[Array], standard: Standar
         standard: what they are held to.
         reference: is asked for bounds, and for other runs.
     """
-    comparison = compare(expected, actual, policy=standard.policy)
-    if standard.by_bounds and comparison.is_open_to_bounds:
+    if standard.by_bounds and is_open_to_bounds(expected, actual):
         basis = _under(standard.liberties, reference.basis(expected))
         comparison = compare(expected, actual, policy=_policy(basis, standard), basis=basis)
+    else:
+        comparison = compare(expected, actual, policy=standard.policy)
     wrong = tuple(result.index for result in comparison.results if result.agreement is Agreement.WRONG)
     verdict, message = str(comparison.agreement), described(comparison, expected, actual)
     if not standard.is_ours or not _is_in_want(comparison):

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """An SSA value, a global or a literal: its LLVM type and its spelling."""
 
     type: str

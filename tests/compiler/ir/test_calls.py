@@ -1,7 +1,7 @@
-"""Computations that run because others do are found once each, however they are reached."""
+"""Computations that run because others do are found once each, however they are reached; calls are counted."""
 
 import compiler
-from compiler.ir.calls import reached
+from compiler.ir.calls import calls_of, reached
 
 TEXT = """
 leaf { p = f32[] parameter(0)  ROOT n = f32[] negate(p) }
@@ -18,3 +18,7 @@ def test_each_is_reached_once_and_what_nobody_calls_is_not():
 
 def test_from_nothing_nothing_is_reached():
     assert list(reached([])) == []
+
+
+def test_every_call_counts():
+    assert {c.name: n for c, n in calls_of(compiler.parse(TEXT)).items()} == {"leaf": 2, "left": 1, "right": 1}

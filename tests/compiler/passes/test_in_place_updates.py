@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import compiler
+from compiler.ir.rewrite import Fuel
+from compiler.passes import in_place_updates
 
 HEAD = "HloModule m\n"
 LOOP = """cond {{
@@ -103,3 +105,37 @@ def test_a_loop_that_fills_an_array_writes_only_the_update():
 
     assert "output_to_operand_aliasing={{}:" in text
     assert " copy(" not in text
+
+
+STATE = "(s32[], f32[8,4])"
+FILLING = """cond_{name} {{
+  s = {state} parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(8)
+  ROOT p = pred[] compare(i, n), direction=LT
+}}
+{name} {{
+  s = {state} parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[8,4] get-tuple-element(s), index=1
+  row = f32[1,4] constant({{{{1,2,3,4}}}})
+  one = s32[] constant(1)
+  zero = s32[] constant(0)
+  u = f32[8,4] dynamic-update-slice(x, row, i, zero)
+  j = s32[] add(i, one)
+  ROOT o = {state} tuple(j, u)
+}}
+"""
+
+
+def test_updates_come_in_the_order_of_the_module():
+    """Else the number of a rewrite, by which a guilty one is found, would be another in the next process."""
+    names = [f"loop{number}" for number in range(9)]
+    loops = "".join(FILLING.format(name=name, state=STATE) for name in names)
+    calls = "".join(f"  {name}.w = {STATE} while(s), condition=cond_{name}, body={name}\n" for name in names)
+    root = f"  ROOT r = ({', '.join([STATE] * 9)}) tuple({', '.join(f'{name}.w' for name in names)})\n"
+    module, fuel = compiler.parse(f"{HEAD}{loops}ENTRY e {{\n  s = {STATE} parameter(0)\n{calls}{root}}}"), Fuel()
+
+    in_place_updates.run(module, fuel)
+
+    assert [rewrite.where.partition("/")[0] for rewrite in fuel.rewrites] == names
