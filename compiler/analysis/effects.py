@@ -53,5 +53,6 @@ def _computes(instruction: Instruction) -> bool:
 
 def _of_callees(instruction: Instruction) -> Iterator[Instruction]:
     """The instructions of all computations that an instruction calls, directly or not."""
-    for computation in reached(instruction.called_computations()):
+    called = tuple(instruction.called_computations())
+    for computation in reached(called) if called else ():
         yield from computation.instructions

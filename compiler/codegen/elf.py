@@ -6,6 +6,7 @@ nowhere but in the object file.  Only what 64-bit little-endian ELF has is read,
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -52,8 +53,9 @@ class _Symbol:
     size: int
 
 
+@functools.lru_cache(maxsize=64)
 def names(code: bytes) -> Names:
-    """The names in an object file."""
+    """The names in an object file; who makes one asks as soon as it is there, who links it asks again."""
     sections = _sections(code)
     table = next((section for section in sections if section.kind == _SYMBOLS), None)
     if table is None:

@@ -158,6 +158,7 @@ class Lane:
         first: the counter in the first lane.
         mask: the lanes that count, as a vector of i1; None where all do.
         paired: whether the even values of the counter come first, then the odd ones.
+        is_alone: whether only the first lane is known to count.
     """
 
     variable: Variable
@@ -165,6 +166,7 @@ class Lane:
     width: int
     mask: Value | None = None
     paired: bool = False
+    is_alone: bool = False
 
     def start(self, index: Index) -> Index | None:
         """The index in the first lane where it grows as the counter does, None where it does not."""

@@ -215,17 +215,21 @@ def coordinates(emission: Emission, index: Index, dims: Sequence[int]) -> tuple[
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The part of a loop that is run: from `start` to `stop`, i64 values that are known to be multiples of `unit`."""
+    """The part of a loop that is run: from `start` to `stop`, i64 values that are known to be multiples of `unit`.
+
+    `length` is how many iterations that is, where it is known although the values are not.
+    """
 
     start: Value
     stop: Value
     unit: int = 1
+    length: int = 0
 
     @property
     def nonempty(self) -> bool:
         """Whether it is known to hold an iteration."""
         start, stop = self.start.literal, self.stop.literal
-        return start is not None and stop is not None and start < stop
+        return self.length > 0 or (start is not None and stop is not None and start < stop)
 
 
 def all_of(count: int) -> Range:
@@ -311,6 +315,11 @@ def share(builder: Builder, count: int, thread: Value, threads: Value, *, align:
         align: multiples at which shares end.
     """
     blocks = -(-count // align)
+    each, left = divmod(count, align * threads.literal) if threads.literal else (0, 1)
+    if not left:
+        length = each * align
+        start = builder.mul(thread, integer(length))
+        return Range(start, builder.add(start, integer(length)), length, length)
 
     def cut(number: Value) -> Value:
         position = builder.binary("udiv", builder.mul(integer(blocks), number), threads)

@@ -282,8 +282,15 @@ class Builder:
         runs at least once and saves the guard, `scalar` that there is nothing in it worth being vectorised.  After the
         `with` block, `loop.results` holds the carried values as they are behind the loop.
         """
+        trip_count = _trip_count(start, stop, step)
+        if trip_count == 1:
+            loop = Loop(start, list(carried))
+            yield loop
+            loop.results = loop._next or loop.carried  # noqa: SLF001
+            return
         body, done = self.new_label(name), self.new_label(f"{name}.end")
         before = self._block
+        nonempty = nonempty or trip_count > 0
         if not nonempty:
             self.branch_if(self.compare("slt", start, stop), body, done)
         else:
@@ -306,7 +313,7 @@ class Builder:
         lines = self._lines[slot:]
         vectors = any("<" in line for line in lines)
         acts = any(line.startswith(_EFFECT) for line in lines)
-        trip_count, most = _trip_count(start, stop, step), _MOST_VECTOR_LINES if vectors else _MOST_LINES
+        most = _MOST_VECTOR_LINES if vectors else _MOST_LINES
         if self._loops > inner or scalar or vectors or acts:
             self.function.scalar_loops -= 1
         fits = trip_count * len(lines) <= most
@@ -369,9 +376,9 @@ class Builder:
 
 
 def _trip_count(start: Value, stop: Value, step: int) -> int:
-    """How often a loop runs, 0 if that is not known."""
+    """How often a loop runs, 0 if that is not known, and none if there is nothing to run."""
     first, last = start.literal, stop.literal
-    return 0 if first is None or last is None else -(-(last - first) // step)
+    return 0 if first is None or last is None else max(0, -(-(last - first) // step))
 
 
 def _is_division(line: str) -> bool:

@@ -82,6 +82,11 @@ def test_a_range_is_known_to_hold_something_or_it_is_not():
     assert not share(Builder(Module().function("f", "void", [])), 9, Value("i64", "%t"), integer(2)).nonempty
 
 
+def test_equal_shares_are_known_to_be_as_long_as_they_are():
+    equal = share(Builder(Module().function("f", "void", [])), 96, Value("i64", "%t"), integer(2), align=16)
+    assert (equal.length, equal.unit, equal.nonempty) == (48, 48, True)
+
+
 def test_the_outermost_loop_with_enough_iterations_is_shared():
     assert split_level((2, 64, 1000)) == 1
     assert split_level((2, 5, 3)) == 1

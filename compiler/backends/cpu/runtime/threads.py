@@ -95,7 +95,8 @@ def emit_share(module: llvm_ir.Module) -> str:
     if not module.has_function("share"):
         names = ("team", "phase", "parameters", "results", "arena", "context")
         parameters = [*(("ptr", name) for name in names), *(("i64", name) for name in ("chunks", "most", "work"))]
-        function = module.function("share", "void", parameters, linkage="internal")
+        function = module.function("share", "void", parameters, linkage="internal", attributes="noinline nounwind")
+        function.cold, function.routine = True, "share"
         team, phase, *given, chunks, most, work = function.arguments
         build = llvm_ir.Builder(function)
         is_alone = build.compare("eq", team, llvm_ir.Value("ptr", "null"))

@@ -6,6 +6,7 @@ anywhere and its steps are several nested loops: neither patches nor, often, wei
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,10 @@ from compiler.backends.cpu.kernels.gemm.micro import load_lanes, multiply_add, s
 from compiler.backends.cpu.kernels.gemm.product import InVectors, VnniOperands
 from compiler.backends.cpu.kernels.gemm.vnni import multiply_add_words
 from compiler.codegen.llvm_ir import I1, PTR, Builder, Module, Value, integer, keep_rolled, vector_type, zero
+
+_JOINED, _SHORT = 2, 16
+"""Loops that are one where the inner is at most so long: the sums pass from one to the other by a phi each, which take
+LLVM as long as the products (chosen)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,24 +73,34 @@ def emit(module: Module, name: str, tile: Tile) -> Value:
 
 
 def _walk(b: Builder, tile: Tile, steps: Sequence[Step], at: tuple[Value, Value], totals: list[Value]) -> list[Value]:
-    """The loops over the steps, one inside the other."""
+    """The loops over the steps, one inside the other; the last two are one where the inner is short."""
     if not steps:
         return _multiply(b, tile, at, totals)
-    first, *rest = steps
+    joins = len(steps) == _JOINED and steps[-1].count <= _SHORT
+    own = steps if joins else steps[:1]
     with b.loop(
         integer(0),
-        integer(first.count),
+        integer(math.prod(step.count for step in own)),
         carried=totals,
         name="step",
         nonempty=True,
         metadata=keep_rolled(b.module),
     ) as loop:
-        here = (
-            b.gep(tile.factor, at[0], b.mul(loop.index, integer(first.patch))),
-            b.gep(tile.factor, at[1], b.mul(loop.index, integer(first.weight))),
-        )
-        loop.carry(*_walk(b, tile, rest, here, loop.carried))
+        offsets = [_offset(b, loop.index, own, [getattr(step, of) for step in own]) for of in ("patch", "weight")]
+        here = b.gep(tile.factor, at[0], offsets[0]), b.gep(tile.factor, at[1], offsets[1])
+        loop.carry(*_walk(b, tile, steps[len(own) :], here, loop.carried))
     return loop.results
+
+
+def _offset(b: Builder, number: Value, steps: Sequence[Step], strides: Sequence[int]) -> Value:
+    """Where the factors of a step lie: of two loops in one the outer one's counter is a quotient."""
+    *outer, inner = strides
+    offset = b.mul(number, integer(inner))
+    for stride in outer:
+        count = steps[-1].count
+        jump = b.mul(b.binary("udiv", number, integer(count)), integer(stride - count * inner))
+        offset = b.add(offset, jump)
+    return offset
 
 
 def _multiply(b: Builder, tile: Tile, at: tuple[Value, Value], totals: list[Value]) -> list[Value]:

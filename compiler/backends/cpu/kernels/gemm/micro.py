@@ -1,12 +1,16 @@
 """The innermost loop of a matrix product: one register tile over a block of k.
 
 Each variant is a function of its own, shared by every place that needs it and never inlined, because LLVM's time goes
-where the vector instructions are.  All strides are constants, so that an address is one register and an offset.
+where the vector instructions are.  Strides are constants, so that an address is one register and an offset.  Where a
+tile has few rows these have registers of their own, and what they lie apart is told: such a tile is the same in most
+programs, a routine that a process compiles once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, InVectors, VnniOperands
@@ -28,6 +32,16 @@ from compiler.codegen.llvm_ir import (
 )
 
 _ATTRIBUTES = "noinline nounwind"
+
+_LONG = 64
+"""Steps that outweigh computing where a tile's rows lie (chosen)."""
+_OWN_REGISTERS = 8
+"""Rows whose addresses leave registers to what else a tile's loop needs (chosen)."""
+
+
+def may_be_told(rows: int, depth: int) -> bool:
+    """Whether register tiles of so many rows and steps lose nothing by being told what rows lie apart."""
+    return rows <= _OWN_REGISTERS and depth >= _LONG
 
 
 def multiply_add(b: Builder, left: Value, right: Value, total: Value) -> Value:
@@ -88,6 +102,7 @@ class Tile(InVectors):
     say whether the lanes behind the end may not be touched in the right factor and in the result.  With `words`,
     factors are words; sums start from minus what lies one step before the right factor where words were flipped.
     With `addend_row`, the distance of its rows, elements of another array are added to the sums that are stored.
+    One that `may_be_told` what rows lie apart loses nothing by it.
     """
 
     type: str
@@ -104,11 +119,26 @@ class Tile(InVectors):
     words: VnniOperands | None = None
     corrected: bool = False
     addend_row: int | None = None
+    may_be_told: bool = False
 
     @property
     def vector(self) -> str:
         """The type of one of them."""
         return vector_type(self.type, self.lanes)
+
+    @property
+    def routine(self) -> str:
+        """Its name where it is told how far rows lie apart and so is the same in other programs, else empty."""
+        adds, is_partial = self.addend_row is not None, self.partial_load or self.columns % self.lanes
+        if not self.may_be_told or self.words or adds or is_partial or self.lhs_step != 1:
+            return ""
+        form = ".accumulates" if self.accumulates else ""
+        return f"gemm.tile.{self.type}x{self.lanes}.{self.rows}x{self.columns}.{self.rhs_step}{form}"
+
+    @property
+    def told(self) -> list[Value]:
+        """How far rows lie apart in the left factor and in the result, if it is told that."""
+        return [integer(self.lhs_row), integer(self.out_row)] if self.routine else []
 
 
 def _mask(inside: int, lanes: int) -> Value:
@@ -119,46 +149,52 @@ def _mask(inside: int, lanes: int) -> Value:
 def micro_kernel(module: Module, name: str, tile: Tile) -> Value:
     """`void NAME(ptr lhs, ptr rhs, ptr out, i64 depth, i1 accumulate)`: one register tile over `depth` >= 1 steps.
 
-    With `accumulate` (only in tiles that were made for it) the sums start from what `out` holds.  A tile with an addend
-    takes a pointer to that behind, which may be `out` itself.
+    With `accumulate` (only in tiles that were made for it) the sums start from what `out` holds.  Behind that come what
+    the tile is `told`, and a pointer to the addend, if it has one, which may be `out` itself.
 
     Args:
         module: where it is defined.
         name: of the function.
         tile: its sizes, and how operands and sums lie.
     """
-    adds = tile.addend_row is not None
+    adds, told = tile.addend_row is not None, bool(tile.routine)
     parameters = [
         *((f"{PTR} noalias readonly", "lhs"), (f"{PTR} noalias readonly", "rhs")),
         *((PTR if adds else f"{PTR} noalias", "out"), (I64, "depth"), (I1, "accumulate")),
+        *([(I64, "lhs_row"), (I64, "out_row")] if told else []),
+        *([(f"{PTR} readonly", "addend")] if adds else []),
     ]
-    if adds:
-        parameters.append((f"{PTR} readonly", "addend"))
     function = module.function(name, "void", parameters, linkage="internal", attributes=_ATTRIBUTES)
-    lhs, rhs, out, depth, accumulate, *addends = function.arguments
+    function.routine = tile.routine
+    lhs, rhs, out, depth, accumulate, *others = function.arguments
     b = Builder(function)
-    totals = _corrected(b, tile, rhs, _initial(b, tile, out, accumulate))
+    apart, addends = (others[:2], others[2:]) if told else ([integer(tile.lhs_row), integer(tile.out_row)], others)
+    lefts = _rows(b, tile.factor, lhs, tile.rows, apart[0])
+    outs = partial(_rows, b, tile.type, out, tile.rows, apart[1])
+    totals = _corrected(b, tile, rhs, _initial(b, tile, outs, accumulate))
     with b.loop(integer(0), depth, carried=totals, name="depth", nonempty=True, metadata=keep_rolled(module)) as loop:
-        left = b.gep(tile.factor, lhs, b.mul(loop.index, integer(tile.lhs_step)))
+        step = b.mul(loop.index, integer(tile.lhs_step))
+        here = {base: b.gep(tile.factor, base, step) for base in dict.fromkeys(row.base for row in lefts)}
         right = b.gep(tile.factor, rhs, b.mul(loop.index, integer(tile.rhs_step)))
         factors = [
-            _load(b, tile, tile.factor, _Vector(right, 0, v), masked=tile.partial_load) for v in range(tile.vectors)
+            _load(b, tile, tile.factor, _Vector(_Row(right, 0), v), masked=tile.partial_load)
+            for v in range(tile.vectors)
         ]
         sums: list[Value] = []
-        for row in range(tile.rows):
-            element = b.load(tile.factor, b.gep(tile.factor, left, integer(row * tile.lhs_row)))
+        for row, at in enumerate(lefts):
+            element = b.load(tile.factor, b.gep(tile.factor, here[at.base], integer(at.offset)))
             spread = b.broadcast(element, tile.lanes)
             held = loop.carried[row * tile.vectors : (row + 1) * tile.vectors]
             sums += [_step(b, tile, spread, factor, total) for factor, total in zip(factors, held, strict=True)]
         loop.carry(*sums)
+    rows = outs()
     for position, total in enumerate(loop.results):
         row, vector = divmod(position, tile.vectors)
         for addend in addends:
-            other = _load(
-                b, tile, tile.type, _Vector(addend, row * (tile.addend_row or 0), vector), masked=tile.partial_store
-            )
+            beside = _Row(addend, row * (tile.addend_row or 0))
+            other = _load(b, tile, tile.type, _Vector(beside, vector), masked=tile.partial_store)
             total = b.binary("fadd" if tile.type in FLOAT_TYPES else "add", total, other)
-        _store(b, tile, out, row, vector, total)
+        _store(b, tile, _Vector(rows[row], vector), total)
     b.ret()
     return Value(PTR, f"@{name}")
 
@@ -172,11 +208,12 @@ def _step(b: Builder, tile: Tile, left: Value, right: Value, total: Value) -> Va
 def _corrected(b: Builder, tile: Tile, rhs: Value, totals: list[Value]) -> list[Value]:
     if not tile.corrected:
         return totals
-    taken = [_load(b, tile, I32, _Vector(rhs, -tile.rhs_step, vector), masked=False) for vector in range(tile.vectors)]
+    before = _Row(rhs, -tile.rhs_step)
+    taken = [_load(b, tile, I32, _Vector(before, vector), masked=False) for vector in range(tile.vectors)]
     return [b.binary("sub", total, taken[number % tile.vectors]) for number, total in enumerate(totals)]
 
 
-def _initial(b: Builder, tile: Tile, out: Value, accumulate: Value) -> list[Value]:
+def _initial(b: Builder, tile: Tile, outs: Callable[[], list[_Row]], accumulate: Value) -> list[Value]:
     count = tile.rows * tile.vectors
     if not tile.accumulates:
         return [zero(tile.vector)] * count
@@ -184,8 +221,8 @@ def _initial(b: Builder, tile: Tile, out: Value, accumulate: Value) -> list[Valu
     b.branch_if(accumulate, resume, start)
     b.begin(resume)
     loaded = [
-        _load(b, tile, tile.type, _Vector(out, row * tile.out_row, vector), masked=tile.partial_store)
-        for row in range(tile.rows)
+        _load(b, tile, tile.type, _Vector(row, vector), masked=tile.partial_store)
+        for row in outs()
         for vector in range(tile.vectors)
     ]
     b.branch(start)
@@ -193,24 +230,36 @@ def _initial(b: Builder, tile: Tile, out: Value, accumulate: Value) -> list[Valu
     return [b.phi(tile.vector, [(value, resume), (zero(tile.vector), entry)]) for value in loaded]
 
 
-class _Vector(NamedTuple):
-    """A vector of a row: where the array begins, elements from there to the row, and the vector's number in it."""
+class _Row(NamedTuple):
+    """A row: a pointer, and elements from there to its first."""
 
     base: Value
     offset: int
+
+
+def _rows(b: Builder, type_: str, base: Value, count: int, apart: Value) -> list[_Row]:
+    """Rows of elements of a type that lie so far apart: each from a pointer of its own where that is not known."""
+    if apart.literal is not None:
+        return [_Row(base, number * apart.literal) for number in range(count)]
+    return [_Row(b.gep(type_, base, b.mul(apart, integer(number))), 0) for number in range(count)]
+
+
+class _Vector(NamedTuple):
+    """A vector of a row, and its number in it."""
+
+    row: _Row
     number: int
 
 
 def _load(b: Builder, tile: Tile, type_: str, where: _Vector, *, masked: bool) -> Value:
-    base, offset, vector = where
-    first = vector * tile.lanes
-    address = b.gep(type_, base, integer(offset + first))
+    first = where.number * tile.lanes
+    address = b.gep(type_, where.row.base, integer(where.row.offset + first))
     return load_lanes(b, type_, address, tile.lanes, tile.columns - first if masked else tile.lanes)
 
 
-def _store(b: Builder, tile: Tile, out: Value, row: int, vector: int, value: Value) -> None:
-    first = vector * tile.lanes
-    address = b.gep(tile.type, out, integer(row * tile.out_row + first))
+def _store(b: Builder, tile: Tile, where: _Vector, value: Value) -> None:
+    first = where.number * tile.lanes
+    address = b.gep(tile.type, where.row.base, integer(where.row.offset + first))
     store_lanes(b, value, address, tile.lanes, tile.columns - first if tile.partial_store else tile.lanes)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.gemm.dot import dot_scratch
-from compiler.backends.cpu.kernels.gemm.micro import Tile, micro_kernel
+from compiler.backends.cpu.kernels.gemm.micro import Tile, may_be_told, micro_kernel
 from compiler.backends.cpu.kernels.gemm.pack import Packer, Panels, Rows, Steps
 from compiler.backends.cpu.kernels.gemm.plan import Plan
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Array
@@ -326,7 +326,8 @@ class TileNest:
         resumes = b.compare("sgt", steps.start, integer(0)) if plan.depth_blocks > 1 else Value(I1, "false")
         addend = plan.gemm.addend if plan.out_direct else None
         addends = self._addend_address(addend, block.batch, row, column) if addend else []
-        b.call(callee.name, "void", [left, right, out, steps.count, resumes, *addends])
+        told = self._register_tile(plan.rows, columns).told
+        b.call(callee.name, "void", [left, right, out, steps.count, resumes, *told, *addends])
 
     def _addend_address(self, array: Array, batch: Value, row: Value, column: Value) -> list[Value]:
         """Where the register tile in these panels lies in an array, as an argument."""
@@ -334,10 +335,11 @@ class TileNest:
         return [self.b.gep(self.type, array.base(self.b, batch), offset)]
 
     def _kernel(self, rows: int, columns: int) -> Value:
-        name = f"{self.name}.tile.{rows}x{columns}"
+        tile = self._register_tile(rows, columns)
+        name = tile.routine or f"{self.name}.tile.{rows}x{columns}"
         if self.b.module.has_function(name):
             return Value(PTR, f"@{name}")
-        return micro_kernel(self.b.module, name, self._register_tile(rows, columns))
+        return micro_kernel(self.b.module, name, tile)
 
     def _register_tile(self, rows: int, columns: int) -> Tile:
         plan, gemm = self.plan, self.plan.gemm
@@ -359,6 +361,7 @@ class TileNest:
             words=gemm.words,
             corrected=self.right.head > 0,
             addend_row=gemm.addend.row if gemm.addend and plan.out_direct else None,
+            may_be_told=may_be_told(plan.rows, plan.depth),
         )
 
     def _store(self, block: _Block) -> None:

@@ -5,7 +5,7 @@ is shared, so each packs what it needs.  Threads form a grid over (batch and row
 that leaves the least to do for the thread that has most, packing included: a thread of a square product on four threads
 packs half of either factor, not one of them whole.  Where the chunks of two threads meet within cache lines of the
 result, one in each of its rows, these lines travel back and forth between the threads, which counts too.  The
-arithmetic is a function of its own, one in a module: code for divisions is long.
+arithmetic is a routine, the same in every program: code for divisions is long.
 """
 
 from __future__ import annotations
@@ -94,6 +94,7 @@ def _grid(module: Module) -> str:
     function = module.function(
         _GRID, _BOUNDS, [(I64, name) for name in names], linkage="internal", attributes="noinline optnone nounwind"
     )
+    function.routine = _GRID
     thread, threads, rows, columns, row_cost, column_cost, row_edge, column_edge = function.arguments
     b = Builder(function)
     with b.when(b.compare("eq", threads, integer(1)), "alone"):

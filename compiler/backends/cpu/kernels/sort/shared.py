@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
 from compiler.backends.cpu.kernels.sort.network import Network
@@ -257,7 +256,6 @@ def _walk(emission: Emission, lanes: Lanes | None, loops: Loops, flags: list[Val
             loop.carry(*step([emission.opaque(loop.index, length)], loop.carried))
             emission.leave()
         return loop.results
-    lanes = replace(lanes, whole=chunk.unit % lanes.width == 0)
     none = [integer(0, vector_type(I1, lanes.width)) for _ in flags]
     (found,) = lanes.carry(emission, loops, [none], step)
     return [builder.intrinsic(f"vector.reduce.or.{mangled(flag.type)}", [flag], result=I1) for flag in found]

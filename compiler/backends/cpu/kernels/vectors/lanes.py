@@ -245,12 +245,11 @@ class Lanes:
     def _span(
         self, emission: Emission, chunk: nest.Range, size: int, groups: list[list[Value]], step: Step
     ) -> list[Value]:
-        """The innermost loop: whole vectors for all groups, then what is left, masked, for the first one."""
+        """The innermost loop: whole vectors for all groups, then what may be left, masked, for the first one."""
         builder = _lane_builder(emission)
         block = len(groups) * self.width
-        length = builder.sub(chunk.stop, chunk.start)
-        blocks = whole_blocks(builder, length, block)
-        middle = builder.add(chunk.start, blocks)
+        is_whole = chunk.unit % block == 0
+        blocks = chunk if is_whole else nest.Range(chunk.start, _last_block(builder, chunk, block))
 
         def blockwise(index: Value, carried: list[Value]) -> list[Value]:
             def advance(number: int, group: list[Value]) -> list[Value]:
@@ -261,15 +260,16 @@ class Lanes:
             return [value for values in builder.abreast(bodies) for value in values]
 
         def masked(index: Value, carried: list[Value]) -> list[Value]:
-            lane = self._lane(builder, index, size, self._mask(builder, builder.sub(chunk.stop, index)))
-            return self._within(emission, lane, _after(step, carried))
+            left = builder.sub(chunk.stop, index)
+            lane = self._lane(builder, index, size, self._mask(builder, left))
+            return self._within(emission, replace(lane, is_alone=left.literal == 1), _after(step, carried))
 
         flat = [value for group in groups for value in group]
-        flat = _loop(emission, nest.Range(chunk.start, middle), block, flat, blockwise)
+        flat = _loop(emission, blocks, block, flat, blockwise)
         each = len(groups[0])
-        if self.whole and len(groups) == 1:
+        if is_whole or (self.whole and len(groups) == 1):
             return flat
-        rest = _loop(emission, nest.Range(middle, chunk.stop), self.width, flat[:each], masked)
+        rest = _loop(emission, nest.Range(blocks.stop, chunk.stop), self.width, flat[:each], masked)
         return [*rest, *flat[each:]]
 
     def _lane(self, builder: Builder, first: Value, size: int, mask: Value | None) -> Lane:
@@ -361,6 +361,11 @@ def whole_blocks(builder: Builder, length: Value, block: int) -> Value:
     if length.literal is not None:
         return integer(length.literal // block * block)
     return builder.mul(builder.binary("udiv", length, integer(block)), integer(block))
+
+
+def _last_block(builder: Builder, chunk: nest.Range, block: int) -> Value:
+    """Where the whole blocks of a loop's part end."""
+    return builder.add(chunk.start, whole_blocks(builder, builder.sub(chunk.stop, chunk.start), block))
 
 
 def _after(step: Step, values: list[Value]) -> Callable[[Index], list[Value]]:

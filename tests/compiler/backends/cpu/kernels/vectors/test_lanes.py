@@ -7,6 +7,7 @@ import pytest
 
 import compiler
 from compiler.backends.cpu.kernels.vectors.lanes import Lanes
+from compiler.backends.cpu.runtime import guarded
 from compiler.codegen.llvm import Target
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import TYPES
@@ -248,3 +249,13 @@ def test_halves_of_words_are_taken_in_pairs(rows, length, scale):
     full = Lanes.choose(Target.host().has, [ArrayShape(TYPES["f32"], (1,))], 1 << 20).width
     (decided,) = compiler.decide(module).kernels
     assert decided.details.get("paired", False) == (length >= 2 * full)
+
+
+@pytest.mark.parametrize("at_end", [True, False])
+def test_one_element_that_is_left_over_is_all_that_is_stored(at_end):
+    text = """HloModule m
+below { a = bf16[] parameter(0)  b = bf16[] parameter(1)  ROOT c = pred[] compare(a, b), direction=LT }
+ENTRY e { x = bf16[33] parameter(0)  ROOT s = bf16[33] sort(x), dimensions={0}, to_apply=below }"""
+    given = np.arange(33, 0, -1).astype(TYPES["bf16"].dtype)
+    (found,) = guarded.call(compiler.compile(text)._entry.snapshot(), given, at_end=at_end)
+    assert np.array_equal(found, given[::-1])
