@@ -173,14 +173,14 @@ class _TileKernel:
         self.is_asynchronous = any(slice_.is_asynchronous for slice_ in self.slices)
         self.stages = self._stages(gpu.shared_bytes)
         shared_bytes = self.stages * plan.stage_bytes
-        self.asked_bytes = shared_bytes if shared_bytes > grid.OWN_SHARED_BYTES else 0
+        self.asked_bytes = shared_bytes if shared_bytes + self.tile.own_bytes > grid.OWN_SHARED_BYTES else 0
         self.shared = self._asked(builder) if self.asked_bytes else self._own(builder)
 
     def _stages(self, multiprocessor_bytes: int) -> int:
         """How many slices of each operand shared memory holds: where copies go by themselves, more than two."""
         if not self.is_asynchronous:
             return 2
-        room = grid.OWN_SHARED_BYTES
+        room = grid.OWN_SHARED_BYTES - self.tile.own_bytes
         if self.count >= _MANY_SLICES:
             room = max(room, multiprocessor_bytes // _AT_ONCE - _TAKEN_BYTES)
         return power_of_two(min(_MOST_STAGES, room // self.plan.stage_bytes))

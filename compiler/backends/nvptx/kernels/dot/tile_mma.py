@@ -89,6 +89,11 @@ class TensorTile:
         self._group, self._pair = emission.divide(lane, 4)
         self._quarter = reshape(emission, (lane,), (grid.WARP,), (2, 2, 8))
 
+    @property
+    def own_bytes(self) -> int:
+        """Shared memory that is taken beside the slices: none."""
+        return 0
+
     def start(self) -> list[Value]:
         """The sums before the first slice."""
         return [zero(self.form.result)] * (self.form.results * self._down * self._across)
