@@ -14,7 +14,7 @@ from compiler.codegen.index import Emission, Index, linear
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.signature import arguments
 
-_AHEAD = 8
+_AHEAD = 32
 """Chunks that are loaded together: memory answers after hundreds of cycles."""
 
 
