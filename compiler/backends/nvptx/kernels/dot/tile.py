@@ -35,8 +35,8 @@ _TAKEN_BYTES = 1024
 """Shared memory of each block that is the system's."""
 _MANY_BLOCKS = 128
 """Blocks that keep a GPU busy: each has a multiprocessor to itself."""
-_LOAD = 16.0
-"""What it takes to bring an element into shared memory, in multiply-adds."""
+_LOAD, _LAUNCH = 16.0, 500_000.0
+"""What it takes to bring an element into shared memory, and to put parts of sums together, in multiply-adds."""
 _LONG_BODY = 40
 """Instructions beside the product beyond which large tiles would spill registers."""
 _WIDE_BYTES = 8
@@ -96,11 +96,12 @@ class _Plan:
         return tile_mma.TensorTile(emission, self.form, self.shape, self.layouts)
 
     def cost(self, product: Product) -> float:
-        """What the multiprocessor with the most tiles does for each term, what lies beyond the edges included."""
-        chunks, _ = self.chunks(product)
-        rounds = -(-self.blocks(product) * chunks // _MANY_BLOCKS) / chunks
+        """What the multiprocessor with the most tiles does, edges included, and a second launch, in multiply-adds."""
+        chunks, slices = self.chunks(product)
+        rounds = -(-self.blocks(product) * chunks // _MANY_BLOCKS)
         loads = _LOAD * (1 / self.rows + 1 / self.columns)
-        return rounds * self.rows * self.columns * (self.shape.work + loads)
+        terms = rounds * slices * self.depth * self.rows * self.columns
+        return terms * (self.shape.work + loads) + (_LAUNCH if chunks > 1 else 0.0)
 
 
 def _plans(product: Product, form: mma.Mma | None) -> Iterator[_Plan]:
