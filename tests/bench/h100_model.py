@@ -38,7 +38,9 @@ class Row:
 
 def rows_of(program, text):
     """The rows of the kernels of a program."""
-    decisions = compiler.decide(compiler.parse(text), "nvptx", compiler.CompileOptions(arch="sm_90")).to_json()
+    module = compiler.parse(text)
+    compiler.settle_elided(module, 1)
+    decisions = compiler.decide(module, "nvptx", compiler.CompileOptions(arch="sm_90")).to_json()
     for kernel in decisions["kernels"]:
         launches = [launch for launch in kernel["modelled"].values() if "time_ns" in launch]
         if launches:
