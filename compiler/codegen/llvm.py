@@ -66,6 +66,8 @@ def _present(features: str) -> frozenset[str]:
 def _initialise() -> None:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
+    # A GPU's shared memory has addresses of 32 bits; to compute with more takes two instructions for one.
+    llvm.set_option("compiler", "-nvptx-short-ptr=true")
 
 
 @functools.cache

@@ -178,6 +178,14 @@ def batch_of(kernel: Kernel) -> list[int]:
     return [size for d, size in enumerate(updates(kernel).dims) if d not in window]
 
 
+def batched(kernel: Kernel) -> dict[int, int]:
+    """Dimensions of those in which windows are for one place of the operand's batch each, with its dimension."""
+    attributes = kernel.roots[0].attributes
+    dims = attributes.get("scatter_indices_batching_dims", ()), attributes.get("input_batching_dims", ())
+    vector = attributes["index_vector_dim"]
+    return {of_indices - (of_indices > vector): of_operand for of_indices, of_operand in zip(*dims, strict=True)}
+
+
 def combined(kernel: Kernel, emission: Emission, at: tuple[Index, ...], window: Index) -> Callable[[Value], Value]:
     """What one element of the only operand becomes by the window of that number, if that covers it.
 

@@ -18,14 +18,18 @@ from numpy.typing import NDArray
 
 from compiler.backends.nvptx.simulator.pipes import Cost, cost_of
 from compiler.backends.nvptx.simulator.pressure import uses_of
-from compiler.backends.nvptx.simulator.syntax import Instruction
+from compiler.backends.nvptx.simulator.syntax import Immediate, Instruction
 
 Cycles = NDArray[np.int64]
 
 _ENDS = frozenset({"bra", "brx", "ret", "exit", "call", "bar", "barrier"})
 _MEMORY = frozenset({"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix"})
-_STORED, _LANDED = 0, 1
-"""Rows for what is no register: the last store, and what was copied ahead."""
+_GROUPS = 8
+"""Groups of copies ahead that are told apart: kernels have no more stages."""
+_STORED, *_LANDED = range(_GROUPS + 1)
+"""Rows for what is no register: the last store, and all that was copied ahead so many groups ago or earlier."""
+_OTHERS = _GROUPS + 1
+"""How many these are."""
 _MOST_TIMES = 1 << 12
 """Ways in which a block was entered that are remembered: of 16 warps a few hundred bytes each."""
 
@@ -41,6 +45,7 @@ class _Effects:
         accesses: whether memory adds to its latency.
         stores: whether others may read what it stores.
         copies: whether what it reads lands later, with nobody waiting.
+        commits: whether it closes a group of such copies.
         issues: cycles in which its warp issues nothing else.
     """
 
@@ -50,6 +55,7 @@ class _Effects:
     accesses: bool
     stores: bool
     copies: bool
+    commits: bool
     issues: int
 
 
@@ -101,7 +107,9 @@ class BasicBlock:
             if effects.stores:
                 ready[_STORED] = now
             if effects.copies and latency:
-                ready[_LANDED] = np.maximum(ready[_LANDED], clock + latency)
+                ready[_LANDED[0]] = np.maximum(ready[_LANDED[0]], clock + latency)
+            if effects.commits:
+                ready.update(zip(_LANDED[1:], [ready[row] for row in _LANDED[:-1]], strict=True))
             ready.update((row, now + (effects.cost.latency + latency)) for row in effects.writes)
         return clock, np.array([ready[row] for row in self.writes.tolist()], np.int64).reshape(-1, clock.size)
 
@@ -118,13 +126,13 @@ def basic_blocks(instructions: Sequence[Instruction], starts: Collection[int]) -
     begins = [n for n in range(len(effects)) if n in starts or not n or instructions[n - 1].opcode in _ENDS]
     ends = [*begins[1:], len(effects)] if begins else []
     found = [_block(begin, end, effects[begin:end]) for begin, end in zip(begins, ends, strict=True)]
-    return found, _LANDED + 1 + len(rows)
+    return found, _OTHERS + len(rows)
 
 
 def _block(begin: int, end: int, effects: Sequence[_Effects]) -> BasicBlock:
     reads, writes = dict[int, None](), dict[int, None]()
     for of_one in effects:
-        also = (_LANDED,) if of_one.copies else ()
+        also = _LANDED if of_one.copies or of_one.commits else ()
         reads.update((row, None) for row in (*of_one.reads, *also) if row not in writes)
         writes.update(dict.fromkeys((*of_one.writes, *also, *((_STORED,) if of_one.stores else ()))))
     return BasicBlock(begin, end, effects, np.array(list(reads), np.intp), np.array(list(writes), np.intp))
@@ -135,21 +143,32 @@ def _effects_of(instruction: Instruction, rows: dict[str, int]) -> _Effects:
     opcode, modifiers, cost = instruction.opcode, set(instruction.modifiers), cost_of(instruction)
 
     def row_of(name: str) -> int:
-        return rows.setdefault(name, _LANDED + 1 + len(rows))
+        return rows.setdefault(name, _OTHERS + len(rows))
 
     uses = uses_of(instruction)
     waits = opcode == "cp" and bool({"wait_all", "wait_group"} & modifiers)
+    commits = opcode == "cp" and "commit_group" in modifiers
     loads = opcode in ("ld", "ldmatrix", "atom", "red", "cp") and not {"nc", "param", "const"} & modifiers
-    also = (*((_STORED,) if loads else ()), *((_LANDED,) if waits else ()))
+    also = (*((_STORED,) if loads else ()), *((_LANDED[_allowed(instruction)],) if waits else ()))
     return _Effects(
         reads=(*map(row_of, uses.reads), *also),
         writes=tuple(map(row_of, uses.writes)),
         cost=cost,
         accesses=opcode in _MEMORY,
         stores=opcode in ("st", "atom", "red"),
-        copies=opcode == "cp" and not waits and "commit_group" not in modifiers,
+        copies=opcode == "cp" and not waits and not commits,
+        commits=commits,
         issues=max(1, round(cost.issued)) if cost.issued else 0,
     )
+
+
+def _allowed(instruction: Instruction) -> int:
+    """How many groups of copies, the open one among them, may still be on their way behind a wait."""
+    if "wait_all" in instruction.modifiers:
+        return 0
+    (number,) = instruction.operands
+    assert isinstance(number, Immediate)
+    return min(int(number.value) + 1, _GROUPS - 1)
 
 
 @dataclass(slots=True)

@@ -34,6 +34,8 @@ from compiler.diagnostics import InputError
 
 _MOST_SHARED_BYTES = 227 * 1024
 """Of a block on sm_90: 228 KiB less one that is the system's (CUDA C++ Programming Guide)."""
+_MOST_OWN_SHARED_BYTES = 48 * 1024
+"""Of what a kernel declares: ptxas takes no more, and for the rest the launch has to ask (the same guide)."""
 DEFAULT_STEP_LIMIT = 10_000_000
 """Instructions of a batch: far more than any kernel of the suites takes."""
 DEFAULT_LANES_PER_BATCH = 1 << 16
@@ -162,6 +164,10 @@ class Machine:
         layout = lay_out(program, self._images[id(module)], shared_bytes)
         if layout.shared_bytes > _MOST_SHARED_BYTES:
             raise InputError(f"{layout.shared_bytes} bytes of shared memory; a block has at most {_MOST_SHARED_BYTES}")
+        own_bytes = layout.shared_bytes - shared_bytes
+        if own_bytes > _MOST_OWN_SHARED_BYTES:
+            most = f"at most {_MOST_OWN_SHARED_BYTES} are declared, more are asked for by the launch"
+            raise InputError(f"{kernel_name} declares {own_bytes} bytes of shared memory; {most}")
         parameters = encode_arguments(kernel, arguments)
         block_memory = self._arena.allocate(max(len(parameters), 1))
         block_memory.is_writable = False

@@ -193,7 +193,7 @@ CATALOGUE: dict[str, tuple[Plant, str, str]] = {
     "dot on tensor cores that does not wait": (_no_wait, TENSOR_DOT, "uninitialised"),
     "loop with a guard off by one": (_guard_off_by_one, LOOP, "out-of-bounds"),
     "scatter without order": (_scatter_without_order, SCATTER, "race"),
-    "sort without barriers": (_no_barrier, SORT, "race"),
+    "sort without barriers": (_no_barrier, SORT, "uninitialised"),
     "scan without barriers": (_no_barrier, SCAN, "race"),
     "scan without the second barrier": (_second_barrier_missing, SCAN, "race"),
 }

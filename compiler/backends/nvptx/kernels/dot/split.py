@@ -14,8 +14,8 @@ from compiler.codegen.index import Emission, Index, linear
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.signature import arguments
 
-_AHEAD = 8
-"""Chunks that are loaded together: memory answers after hundreds of cycles."""
+_AHEAD_BYTES = 256
+"""Bytes of chunks that a thread loads together, in 64 registers: memory answers after hundreds of cycles."""
 
 
 def chunks(workers: int, most_workers: int, terms: int, least_terms: int) -> tuple[int, int]:
@@ -60,7 +60,7 @@ def finished(module: Module, product: Product, launch: Launch, count: int) -> tu
     """
     if count == 1:
         return (launch,)
-    stored = element.storage_type(product.type)
+    stored, ahead = element.storage_type(product.type), _AHEAD_BYTES // product.type.size_bytes
 
     def add_up(builder: Builder, number: Value) -> None:
         emission = Emission(builder)
@@ -71,11 +71,11 @@ def finished(module: Module, product: Product, launch: Launch, count: int) -> tu
             return element.load(builder, product.type, builder.gep(stored, first, at))
 
         # Some chunks are on their way together, and are added in order.
-        together = 1 + (count - 1) // _AHEAD * _AHEAD
+        together = 1 + (count - 1) // ahead * ahead
         total = partial(integer(0))
-        with builder.loop(integer(1), integer(together), step=_AHEAD, carried=[total], name="parts") as loop:
+        with builder.loop(integer(1), integer(together), step=ahead, carried=[total], name="parts") as loop:
             total = loop.carried[0]
-            for found in [partial(loop.index, more) for more in range(_AHEAD)]:
+            for found in [partial(loop.index, more) for more in range(ahead)]:
                 total = product.add(builder, total, found)
             loop.carry(total)
         (total,) = loop.results

@@ -34,7 +34,9 @@ _AT_ONCE = 2
 _TAKEN_BYTES = 1024
 """Shared memory of each block that is the system's."""
 _MANY_BLOCKS = 128
-"""Blocks from which on a larger tile keeps a GPU busy too."""
+"""Blocks that keep a GPU busy: each has a multiprocessor to itself."""
+_LOAD, _LAUNCH = 16.0, 500_000.0
+"""What it takes to bring an element into shared memory, and to put parts of sums together, in multiply-adds."""
 _LONG_BODY = 40
 """Instructions beside the product beyond which large tiles would spill registers."""
 _WIDE_BYTES = 8
@@ -49,14 +51,22 @@ Multiplier = tile_mma.TensorTile | tile_plain.PlainTile
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A tile that a product may be made in: `form` and `shape` on tensor cores, None by ordinary arithmetic."""
+    """A tile that a product may be made in: on tensor cores by a form of theirs, else by ordinary arithmetic."""
 
-    rows: int
-    columns: int
+    shape: tile_mma.Shape | tile_plain.Shape
     threads: int
     layouts: tuple[Layout, Layout]
     form: mma.Mma | None = None
-    shape: tile_mma.Shape | None = None
+
+    @property
+    def rows(self) -> int:
+        """Rows of a tile."""
+        return self.shape.rows
+
+    @property
+    def columns(self) -> int:
+        """Columns of a tile."""
+        return self.shape.columns
 
     @property
     def depth(self) -> int:
@@ -80,33 +90,40 @@ class _Plan:
 
     def multiplier(self, emission: Emission, product: Product) -> Multiplier:
         """The arithmetic."""
-        if self.form is not None and self.shape is not None:
-            return tile_mma.TensorTile(emission, self.form, self.shape, self.layouts)
-        return tile_plain.PlainTile(emission, product, self.layouts)
+        if isinstance(self.shape, tile_plain.Shape):
+            return tile_plain.PlainTile(emission, product, self.shape, self.layouts)
+        assert self.form is not None
+        return tile_mma.TensorTile(emission, self.form, self.shape, self.layouts)
+
+    def cost(self, product: Product) -> float:
+        """What the multiprocessor with the most tiles does, edges included, and a second launch, in multiply-adds."""
+        chunks, slices = self.chunks(product)
+        rounds = -(-self.blocks(product) * chunks // _MANY_BLOCKS)
+        loads = _LOAD * (1 / self.rows + 1 / self.columns)
+        terms = rounds * slices * self.depth * self.rows * self.columns
+        return terms * (self.shape.work + loads) + (_LAUNCH if chunks > 1 else 0.0)
 
 
 def _plans(product: Product, form: mma.Mma | None) -> Iterator[_Plan]:
     """What may be chosen, the largest tile first."""
     if form is None:
-        # A square of 8 by 8 sums of two registers each would leave none for anything else.
-        for side in tile_plain.SIDES if product.type.size_bytes < 8 else tile_plain.SIDES[1:]:
-            yield _Plan(side, side, tile_plain.THREADS, tile_plain.layouts(product, side))
+        for plain in tile_plain.shapes(product.type):
+            yield _Plan(plain, tile_plain.THREADS, tile_plain.layouts(product, plain))
         return
     for shape in tile_mma.shapes(form):
-        layouts = tile_mma.layouts(form, product, shape)
-        yield _Plan(shape.rows, shape.columns, shape.threads, layouts, form, shape)
+        yield _Plan(shape, shape.threads, tile_mma.layouts(form, product, shape), form)
 
 
 def _choose(product: Product, form: mma.Mma | None) -> _Plan:
-    """The largest tile of which there are enough to keep a GPU busy, where long sums are made in parts by several.
+    """The tile that keeps the multiprocessors busy for the shortest time; of two that do alike that of fewer parts.
 
-    Smaller ones read more of shared memory for each term than arithmetic takes.
+    Where much is computed beside the product, that is one of the smallest.
     """
-    *plans, smallest = (plan for plan in _plans(product, form) if 2 * plan.stage_bytes <= grid.OWN_SHARED_BYTES)
-    for plan in plans:
-        if plan.blocks(product) * plan.chunks(product)[0] >= _MANY_BLOCKS and not _is_long(product):
-            return plan
-    return smallest
+    plans = [plan for plan in _plans(product, form) if 2 * plan.stage_bytes <= grid.OWN_SHARED_BYTES]
+    if _is_long(product):
+        least = min(plan.rows * plan.columns for plan in plans)
+        plans = [plan for plan in plans if plan.rows * plan.columns == least]
+    return min(plans, key=lambda plan: (plan.cost(product), plan.chunks(product)))
 
 
 def _is_long(product: Product) -> bool:
@@ -173,14 +190,14 @@ class _TileKernel:
         self.is_asynchronous = any(slice_.is_asynchronous for slice_ in self.slices)
         self.stages = self._stages(gpu.shared_bytes)
         shared_bytes = self.stages * plan.stage_bytes
-        self.asked_bytes = shared_bytes if shared_bytes > grid.OWN_SHARED_BYTES else 0
+        self.asked_bytes = shared_bytes if shared_bytes + self.tile.own_bytes > grid.OWN_SHARED_BYTES else 0
         self.shared = self._asked(builder) if self.asked_bytes else self._own(builder)
 
     def _stages(self, multiprocessor_bytes: int) -> int:
         """How many slices of each operand shared memory holds: where copies go by themselves, more than two."""
         if not self.is_asynchronous:
             return 2
-        room = grid.OWN_SHARED_BYTES
+        room = grid.OWN_SHARED_BYTES - self.tile.own_bytes
         if self.count >= _MANY_SLICES:
             room = max(room, multiprocessor_bytes // _AT_ONCE - _TAKEN_BYTES)
         return power_of_two(min(_MOST_STAGES, room // self.plan.stage_bytes))

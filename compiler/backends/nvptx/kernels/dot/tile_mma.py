@@ -29,11 +29,18 @@ class Shape:
     across: int
 
     @property
+    def work(self) -> float:
+        """What a sum takes for each term, in multiply-adds of ordinary arithmetic."""
+        return _WORK
+
+    @property
     def threads(self) -> int:
         """Threads of a block."""
         return self.down * self.across * grid.WARP
 
 
+_WORK = 0.1
+"""Tensor cores multiply some ten times as many as other units do at once, of 16 bits."""
 _SHAPES = (Shape(128, 128, 2, 4), Shape(64, 64, 2, 2), Shape(32, 32, 2, 2))
 _WIDE_SHAPES = (Shape(64, 64, 2, 4), Shape(32, 32, 2, 2))
 _SLICE_BYTES = 64
@@ -88,6 +95,11 @@ class TensorTile:
         self._start = row.times(shape.rows // shape.down), column.times(shape.columns // shape.across)
         self._group, self._pair = emission.divide(lane, 4)
         self._quarter = reshape(emission, (lane,), (grid.WARP,), (2, 2, 8))
+
+    @property
+    def own_bytes(self) -> int:
+        """Shared memory that is taken beside the slices: none."""
+        return 0
 
     def start(self) -> list[Value]:
         """The sums before the first slice."""

@@ -133,7 +133,7 @@ class Slice:
         return (batch, row, depth), conditions
 
     def _copy(self, emission: Emission, at: tuple[Index, Index], start: Position, stage: Value) -> None:
-        """Copy a piece by `cp.async`; one that is not inside reads nothing and is filled with zeros."""
+        """Copy a piece by `cp.async`; one that is not inside reads nothing, wherever its address is, and is zeros."""
         builder, layout = emission.builder, self.layout
         values = elemental_of(self.product.kernel, emission)
         emission.narrow = self.side.divides
@@ -142,8 +142,6 @@ class Slice:
         condition = all_of(builder, [*conditions, *more])
         offset = emission.value(linear(indices, self._source.array.dims))
         emission.narrow = False
-        if condition is not None:
-            offset = builder.select(condition, offset, integer(0))
         leaf = arguments(self.product.kernel).inputs[dict(self.product.kernel.leaves)[self._source]]
         source = builder.cast("addrspacecast", builder.gep(layout.stored, leaf, offset), "ptr addrspace(1)")
         target = builder.gep(layout.stored, stage, emission.value(layout.offset(*at)))

@@ -14,46 +14,19 @@ thread asks for several elements before it combines them.  The order of combinat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import cached_property, reduce
+from collections.abc import Callable
+from functools import cached_property
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.grid import Launch
+from compiler.backends.nvptx.kernels.reduce.emitter import Emitter
 from compiler.backends.nvptx.kernels.strategy import Given, Kind, Launches, Plan, Strategy, planned
-from compiler.backends.nvptx.kernels.teams.team import Strided, Team, shared
-from compiler.backends.nvptx.kernels.teams.tree import Block, power_of_two
 from compiler.backends.strategy import Declined
-from compiler.codegen import nest
-from compiler.codegen.index import Emission, Index, Variable, reshape, whole
-from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.reduction import Reduction
 
 _SHORT = 16
 """Elements of a result: with fewer a thread makes it, if there are as many results at least."""
 _SIDE_BY_SIDE = 16
 """Neighbouring results from which on a strip of columns is read in whole sectors of 32 bytes and more."""
-_WARPS = 8
-"""Warps of a block that share a strip of columns: 256 threads."""
-_STRIP_BLOCKS = 512
-"""Blocks that strips are cut for: about four for each of the 108 to 132 multiprocessors of an A100 or H100."""
-_STRIP_CHUNK = 256
-"""Rows that a chunk of a strip has at least: fewer would not pay for its share of the second launch (estimated)."""
-_LONG = 16384
-"""Elements of a result from which on chunks of it are worth a second launch of 2 us (estimated)."""
-_CHUNK = 4096
-"""Elements of a chunk at least: 16 for each thread of a block."""
-_MOST_CHUNKS = 256
-"""Blocks that chunks of all results are cut for, about two for each multiprocessor."""
-_AT_ONCE = 8
-"""Elements, or pieces of rows, that a thread asks for at once; and what they may take in bytes and in instructions."""
-_AT_ONCE_BYTES = 64
-"""Bytes that a thread has on their way at once: 16 registers."""
-_AT_ONCE_BODY = 32
-"""Instructions of the body for all elements that are on their way at once: the code grows with them."""
-
-Elements = Callable[[Emission, Index], list[Value]]
-"""Emits the values to be combined at a position of the reduction."""
 
 
 class ReduceGiven(Given):
@@ -65,20 +38,20 @@ class ReduceGiven(Given):
         return Reduction(self.kernel)
 
     @cached_property
-    def seen(self) -> _Emitter:
+    def seen(self) -> Emitter:
         """What emits it, to be looked at."""
-        return _Emitter(self.scratch, self.form)
+        return Emitter(self.scratch, self.form)
 
     @property
     def in_strips(self) -> bool:
         """Whether neighbouring results come from neighbouring elements."""
         return not self.form.is_row and self.form.groups[-1].size >= _SIDE_BY_SIDE
 
-    def plan(self, emit: Callable[[_Emitter], Launches], *, chunks: int = 1) -> Plan:
+    def plan(self, emit: Callable[[Emitter], Launches], *, chunks: int = 1) -> Plan:
         """The plan of a form."""
         workspace = sum(self.form.partial_bytes(chunks)) if chunks > 1 else 0
         details = {"results": self.form.kept, "length": self.seen.length, "chunks": chunks}
-        return planned(lambda module: emit(_Emitter(module, self.form)), workspace_bytes=workspace, details=details)
+        return planned(lambda module: emit(Emitter(module, self.form)), workspace_bytes=workspace, details=details)
 
 
 def _nothing(given: ReduceGiven) -> Plan | Declined:
@@ -132,253 +105,3 @@ REDUCE = Kind(
     ReduceGiven,
 )
 """Reduction kernels."""
-
-
-class _Emitter:
-    """Emits the functions of one reduction kernel; `length` is how many elements make one result."""
-
-    def __init__(self, module: Module, form: Reduction) -> None:
-        self.module = module
-        self.form = form
-        self.length = 1
-        for group in form.groups:
-            self.length *= group.size if group.reduced else 1
-        self.team = self._team()
-        self.pieces = self.length // self.team.neighbours
-        """What a row falls into that is read at once."""
-
-    def _team(self) -> Team:
-        """Who reduces a row: of one alone all warps of a block, where a single one would take longer."""
-        widest = max(operand.array.element_type.size_bytes for operand, _ in self.form.accumulators)
-        rows = max(self.length, 1), self.form.kept, widest
-        team = replace(Team.of(*rows), in_order=not self.form.in_any_order)
-        if self.form.kept != 1:
-            return team
-        larger = replace(Team.of(*rows, grid.BLOCK), in_order=team.in_order)
-        return team.for_row_alone(larger, sum(1 for _ in self.form.kernel.body()), 1)
-
-    def thread_per_result(self) -> Launch:
-        """Each thread reduces one result; neighbouring threads read neighbouring elements."""
-        form = self.form
-        threads = min(grid.BLOCK, form.kept)
-        builder = grid.begin(self.module, form.kernel, threads)
-        number = grid.linear_thread(builder, threads)
-        with builder.when(builder.compare("slt", number, integer(form.kept)), "inside"):
-            emission = Emission(builder)
-            kept = emission.opaque(number, form.kept)
-
-            def step(counters: list[Value], carried: list[Value]) -> list[Value]:
-                position = whole(Variable(counters[0], self.length))
-                return form.combine(emission, carried, self._elements(kept)(emission, position))
-
-            result = nest.nested(emission, [nest.all_of(self.length)], form.initial(emission), step)
-            form.finish(emission, kept, result)
-        builder.ret()
-        return Launch(builder.function.name, grid.blocks_for(form.kept, threads), threads)
-
-    def block_chunks(self) -> int:
-        """Into how many chunks each reduction is cut in the block form."""
-        if self.length < _LONG or self.form.kept >= _MOST_CHUNKS:
-            return 1
-        return min(_MOST_CHUNKS // self.form.kept, self.length // _CHUNK)
-
-    def strip_chunks(self) -> int:
-        """Into how many chunks each reduction is cut in the strip form."""
-        strips = -(-self.form.kept // grid.WARP)
-        return max(1, min(_STRIP_BLOCKS // strips, self.length // _STRIP_CHUNK))
-
-    def block_per_strip(self, chunks: int) -> Launch:
-        """Each block reduces one chunk of as many neighbouring results as a warp has lanes."""
-        form = self.form
-        warps = power_of_two(min(_WARPS, self.length // chunks))
-        threads = warps * grid.WARP
-        builder = grid.begin(self.module, form.kernel, threads, "_partial" if chunks > 1 else "")
-        emission = Emission(builder)
-        strips = -(-form.kept // grid.WARP)
-        chunk, strip = emission.divide(emission.opaque(grid.block(builder), strips * chunks), strips)
-        lane = builder.binary("and", grid.thread(builder), integer(grid.WARP - 1))
-        warp = builder.binary("lshr", grid.thread(builder), integer(5))
-        number = builder.add(emission.value(strip.times(grid.WARP)), lane)
-        # Lanes beyond the last result do its work again, and do not store it.
-        kept = emission.opaque(builder.umin(number, integer(form.kept - 1)), form.kept)
-        chunk_range = nest.share(builder, self.length, emission.value(chunk), integer(chunks))
-        values = self._strided(
-            emission,
-            shared(builder, chunk_range, (warp, warps), in_order=self.team.in_order),
-            (self.length, self._at_once(self.length // chunks // warps, 1)),
-            self._elements(kept),
-        )
-        block = Block(form.kernel.name, threads, form.types)
-        values = block.reduce_strips(emission, values, form.combine)
-        is_first = builder.compare("eq", warp, integer(0))
-        with builder.when(builder.binary("and", is_first, builder.compare("slt", number, integer(form.kept))), "first"):
-            emission.enter()
-            if chunks == 1:
-                form.finish(emission, kept, form.combine(emission, form.initial(emission), values))
-            else:
-                form.store_partials(emission, chunk.times(form.kept) + kept, chunks, values)
-            emission.leave()
-        builder.ret()
-        return Launch(builder.function.name, strips * chunks, threads)
-
-    def team_per_result(self) -> Launch:
-        """Each team of threads reduces one result."""
-        form, team = self.form, self.team
-        builder = grid.begin(self.module, form.kernel, team.block)
-        emission = Emission(builder)
-        lane = team.position(emission, form.kept)
-        elements = self._elements(lane.row)
-        pieces = team.pieces(emission, lane.number)
-        total = team.fold(emission, pieces, lambda position: elements(emission, position), form.combine)
-        total = team.reduce(form.kernel.name, emission, (total, form.types), form.combine)
-        self._finish(emission, lane.is_first(builder), lane.row, total)
-        builder.ret()
-        return Launch(builder.function.name, grid.blocks_for(form.kept, team.rows), team.block)
-
-    def block_per_result(self) -> Launch:
-        """Each block reduces one result."""
-        threads = power_of_two(min(grid.BLOCK, self.pieces))
-        builder = grid.begin(self.module, self.form.kernel, threads)
-        emission = Emission(builder)
-        kept = emission.opaque(grid.block(builder), self.form.kept)
-        trip_count = self.pieces // threads
-        result = self._block(emission, nest.all_of(self.pieces), (self.pieces, trip_count), threads, self._piece(kept))
-        self._finish_first(emission, kept, result)
-        builder.ret()
-        return Launch(builder.function.name, self.form.kept, threads)
-
-    def block_per_chunk(self, chunks: int) -> Launch:
-        """Each block reduces one chunk of one result into the workspace."""
-        form = self.form
-        threads = power_of_two(min(grid.BLOCK, self.pieces // chunks))
-        builder = grid.begin(self.module, form.kernel, threads, "_partial")
-        emission = Emission(builder)
-        number = Variable(grid.block(builder), form.kept * chunks)
-        chunk, kept = emission.divide(whole(number), form.kept)
-        chunk_range = nest.share(builder, self.pieces, emission.value(chunk), integer(chunks))
-        trip_count = self.pieces // chunks // threads
-        result = self._block(emission, chunk_range, (self.pieces, trip_count), threads, self._piece(kept))
-        with builder.when(builder.compare("eq", grid.thread(builder), integer(0)), "first"):
-            emission.enter()
-            form.store_partials(emission, whole(number), chunks, result)
-            emission.leave()
-        builder.ret()
-        return Launch(builder.function.name, form.kept * chunks, threads)
-
-    def combine_chunks(self, chunks: int) -> Launch:
-        """Combine the partial results: where results are many a thread each, else a block each."""
-        form = self.form
-        if form.kept >= grid.BLOCK:
-            return grid.for_each(self.module, form.kernel, form.kept, self._combine_alone(chunks), "_combine")
-        threads = power_of_two(chunks)
-        builder = grid.begin(self.module, form.kernel, threads, "_combine")
-        emission = Emission(builder)
-        kept = emission.opaque(grid.block(builder), form.kept)
-
-        def partial(emission: Emission, chunk: Index) -> list[Value]:
-            return form.load_partials(emission, chunk.times(form.kept) + kept, chunks)
-
-        result = self._block(emission, nest.all_of(chunks), (chunks, chunks // threads), threads, partial)
-        self._finish_first(emission, kept, result)
-        builder.ret()
-        return Launch(builder.function.name, form.kept, threads)
-
-    def _combine_alone(self, chunks: int) -> Callable[[Builder, Value], None]:
-        """A thread combines the partial results of one result, which neighbours have beside its own."""
-        form = self.form
-
-        def combine(builder: Builder, number: Value) -> None:
-            emission = Emission(builder)
-            kept = emission.opaque(number, form.kept)
-
-            def partial(emission: Emission, chunk: Index) -> list[Value]:
-                return form.load_partials(emission, chunk.times(form.kept) + kept, chunks)
-
-            positions = Strided(integer(0), integer(chunks), 1)
-            values = self._strided(emission, positions, (chunks, self._at_once(chunks, 1)), partial)
-            form.finish(emission, kept, form.combine(emission, form.initial(emission), values))
-
-        return combine
-
-    # -- pieces -------------------------------------------------------------------------------------------------
-    def _elements(self, kept: Index) -> Elements:
-        """The operands' elements of a result by their position in the reduction."""
-
-        def at(emission: Emission, position: Index) -> list[Value]:
-            form = self.form
-            indices: dict[bool, list[Index]] = {}
-            for reduced, linear, count in ((True, position, self.length), (False, kept, form.kept)):
-                sizes = [group.size for group in form.groups if group.reduced == reduced]
-                indices[reduced] = reshape(emission, (linear,), (count,), sizes)
-            queues = {reduced: iter(found) for reduced, found in indices.items()}
-            return form.elements(emission, [next(queues[group.reduced]) for group in form.groups])
-
-        return at
-
-    def _piece(self, kept: Index) -> Elements:
-        """The combined elements of a piece of a result's row by the piece's number."""
-        elements = self._elements(kept)
-
-        def at(emission: Emission, piece: Index) -> list[Value]:
-            first = piece.times(self.team.neighbours)
-            found = [elements(emission, first.plus(number)) for number in range(self.team.neighbours)]
-            return reduce(lambda left, right: self.form.combine(emission, left, right), found)
-
-        return at
-
-    def _block(
-        self, emission: Emission, chunk: nest.Range, extent: tuple[int, int], threads: int, elements: Elements
-    ) -> list[Value]:
-        """Reduce `chunk` of so many elements, of which each thread has one, or so many, at least; right in thread 0."""
-        builder, (count, trip_count) = emission.builder, extent
-        at_once = self._at_once(trip_count, self.team.neighbours)
-        mine = shared(builder, chunk, (grid.thread(builder), threads), in_order=self.team.in_order)
-        values = self._strided(emission, mine, (count, at_once), elements)
-        return Block(self.form.kernel.name, threads, self.form.types).reduce(emission, values, self.form.combine)
-
-    def _at_once(self, trip_count: int, neighbours: int) -> int:
-        """How many elements, each of so many neighbours, a thread with `trip_count` of them asks for at once."""
-        body = sum(1 for _ in self.form.kernel.body()) * neighbours
-        size = sum(operand.array.element_type.size_bytes for operand, _ in self.form.accumulators) * neighbours
-        return power_of_two(max(1, min(_AT_ONCE, trip_count, _AT_ONCE_BYTES // size, _AT_ONCE_BODY // body)))
-
-    def _strided(
-        self, emission: Emission, positions: Strided, extent: tuple[int, int], elements: Elements
-    ) -> list[Value]:
-        """Combine the elements at a first position and at every so many behind it, some of the extent at once.
-
-        So many there are at least.
-        """
-        builder, (first, stop, step), (count, at_once) = emission.builder, positions, extent
-
-        def several(position: Value, many: int) -> list[Value]:
-            at = [builder.add(position, integer(number * step)) for number in range(many)]
-            found = [elements(emission, emission.opaque(at_, count)) for at_ in at]
-            return reduce(lambda left, right: self.form.combine(emission, left, right), found)
-
-        values = several(first, at_once)
-        following = builder.add(first, integer(at_once * step))
-        for many in dict.fromkeys((at_once, 1)):
-            last = builder.sub(stop, integer((many - 1) * step))
-            carried = [*values, following]
-            with builder.loop(following, last, step=many * step, carried=carried, name="stride") as loop:
-                emission.enter()
-                *before, _ = loop.carried
-                after = self.form.combine(emission, before, several(loop.index, many))
-                loop.carry(*after, builder.add(loop.index, integer(many * step)))
-                emission.leave()
-            *values, following = loop.results
-        return values
-
-    def _finish_first(self, emission: Emission, kept: Index, values: Sequence[Value]) -> None:
-        """Thread 0 adds the initial values and stores the result."""
-        builder = emission.builder
-        self._finish(emission, builder.compare("eq", grid.thread(builder), integer(0)), kept, values)
-
-    def _finish(self, emission: Emission, mine: Value, kept: Index, values: Sequence[Value]) -> None:
-        """Threads whose result it is add the initial values and store it."""
-        with emission.builder.when(mine, "first"):
-            emission.enter()
-            result = self.form.combine(emission, self.form.initial(emission), values)
-            self.form.finish(emission, kept, result)
-            emission.leave()

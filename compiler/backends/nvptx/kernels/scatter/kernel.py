@@ -17,12 +17,13 @@ from functools import cached_property, partial
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import Launch
+from compiler.backends.nvptx.kernels.scatter.search import Beginnings
 from compiler.backends.nvptx.kernels.strategy import NOTHING, Given, Kind, Launches, Plan, Strategy, planned
 from compiler.backends.strategy import Declined
 from compiler.codegen import nest, scattering
-from compiler.codegen.index import Emission, Index, reshape
+from compiler.codegen.index import Emission, Index, linear, reshape
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer
+from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.ir.combiner import binary_opcode
 
@@ -108,28 +109,38 @@ def _copy_and_update(kernel: Kernel, write: scattering.Write | None, module: Mod
 
 def _asks(kernel: Kernel) -> bool:
     """Whether it takes less time to ask all windows for each element than to apply them one after the other."""
-    windows, rank = math.prod(scattering.batch_of(kernel)), scattering.updates(kernel).rank
+    rank, asked = scattering.updates(kernel).rank, _asked(kernel)
+    windows, questions = math.prod(scattering.batch_of(kernel)), math.prod(asked) * kernel.outputs[0].size
     is_ordered = not all(_is_parallel(kernel, d) for d in range(rank))
-    fits = kernel.outputs[0].size <= _MOST_ASKING and windows * kernel.outputs[0].size <= _MOST_ASKED
+    fits = kernel.outputs[0].size <= _MOST_ASKING and questions <= _MOST_ASKED
     return is_ordered and len(kernel.outputs) == 1 and windows >= _MANY_WINDOWS and fits
 
 
+def _asked(kernel: Kernel) -> list[int]:
+    """The sizes of the windows' dimensions, those of the batch aside: an element asks those of its own place there."""
+    fixed = scattering.batched(kernel)
+    return [1 if dimension in fixed else size for dimension, size in enumerate(scattering.batch_of(kernel))]
+
+
 def _gather(module: Module, kernel: Kernel) -> Launch:
-    """Each thread combines one element with all updates that are for it."""
-    shape, windows = kernel.outputs[0], math.prod(scattering.batch_of(kernel))
+    """Each thread combines one element with all updates that are for it, of those of its own batch."""
+    shape, sizes, fixed = kernel.outputs[0], scattering.batch_of(kernel), scattering.batched(kernel)
     operand = kernel.roots[0].operands[0]
+    asked = _asked(kernel)
 
     def ask(builder: Builder, number: Value) -> None:
         emission = Emission(builder)
-        linear = emission.opaque(number, shape.size)
-        at = tuple(nest.coordinates(emission, linear, shape.dims))
+        element = emission.opaque(number, shape.size)
+        at = tuple(nest.coordinates(emission, element, shape.dims))
         start = elemental_of(kernel, emission).value(operand, at)
-        with builder.loop(integer(0), integer(windows), carried=[start], name="window", nonempty=True) as loop:
+        count = math.prod(asked)
+        with builder.loop(integer(0), integer(count), carried=[start], name="window", nonempty=True) as loop:
             emission.enter()
-            window = emission.opaque(loop.index, windows)
+            found = reshape(emission, (emission.opaque(loop.index, count),), (count,), asked)
+            window = linear([at[fixed[d]] if d in fixed else index for d, index in enumerate(found)], sizes)
             loop.carry(scattering.combined(kernel, emission, at, window)(loop.carried[0]))
             emission.leave()
-        store(emission, shape, loop.results[0], arguments(kernel).outputs[0], linear)
+        store(emission, shape, loop.results[0], arguments(kernel).outputs[0], element)
 
     return grid.for_each(module, kernel, shape.size, ask)
 
@@ -143,50 +154,37 @@ def _is_sorted(kernel: Kernel) -> bool:
 
 
 def _find(module: Module, kernel: Kernel) -> Launch:
-    """Each thread finds the windows of one element by bisection, and combines it with these in order."""
+    """Blocks find the windows of their rows, and each thread combines one element with its row's in order."""
     shape, (windows,) = kernel.outputs[0], scattering.batch_of(kernel)
-    operand = kernel.roots[0].operands[0]
-
-    def find(builder: Builder, number: Value) -> None:
-        emission = Emission(builder)
-        linear = emission.opaque(number, shape.size)
-        at = tuple(nest.coordinates(emission, linear, shape.dims))
-        start = elemental_of(kernel, emission).value(operand, at)
-        row = emission.value(at[0])
-        first = _first_from(kernel, emission, row, windows)
-        last = _first_from(kernel, emission, builder.add(row, integer(1)), windows)
-        with builder.loop(first, last, carried=[start], name="window") as loop:
+    inner, builder = math.prod(shape.dims[1:]), grid.begin(module, kernel, grid.BLOCK)
+    emission = Emission(builder)
+    beginnings = Beginnings(emission, f"{kernel.name}.rows", windows, partial(_is_before, kernel, emission, windows))
+    first = builder.binary("udiv", builder.mul(grid.block(builder), integer(grid.BLOCK)), integer(inner))
+    rows = grid.BLOCK // inner if grid.BLOCK % inner == 0 else (grid.BLOCK - 2) // inner + 2
+    beginnings.find(first, rows + 1)
+    number = grid.linear_thread(builder, grid.BLOCK)
+    with builder.when(builder.compare("slt", number, integer(shape.size)), "inside"):
+        element = emission.opaque(number, shape.size)
+        at = tuple(nest.coordinates(emission, element, shape.dims))
+        start = elemental_of(kernel, emission).value(kernel.roots[0].operands[0], at)
+        row = builder.sub(emission.value(at[0]), first)
+        begin, end = beginnings.of(row), beginnings.of(builder.add(row, integer(1)))
+        with builder.loop(begin, end, carried=[start], name="window") as loop:
             emission.enter()
             window = emission.opaque(loop.index, windows)
             loop.carry(scattering.combined(kernel, emission, at, window)(loop.carried[0]))
             emission.leave()
-        store(emission, shape, loop.results[0], arguments(kernel).outputs[0], linear)
+        store(emission, shape, loop.results[0], arguments(kernel).outputs[0], element)
+    builder.ret()
+    return Launch(builder.function.name, grid.blocks_for(shape.size, grid.BLOCK), grid.BLOCK)
 
-    return grid.for_each(module, kernel, shape.size, find)
 
-
-def _first_from(kernel: Kernel, emission: Emission, row: Value, windows: int) -> Value:
-    """The number of the first window of that element of the first dimension or a later one."""
-    builder, steps = emission.builder, integer(windows.bit_length())
-    with builder.loop(integer(0), steps, carried=[integer(0), integer(windows)], name="search", nonempty=True) as loop:
-        low, high = loop.carried
-        middle = builder.binary("lshr", builder.add(low, high), integer(1))
-        is_open = builder.compare("slt", low, high)
-
-        def is_before() -> Value:
-            emission.enter()
-            index = scattering.index_of(kernel, emission, emission.opaque(middle, windows))
-            emission.leave()
-            return builder.compare("slt", index, row)
-
-        before = builder.choose(is_open, is_before, lambda: Value(I1, "false"))
-        loop.carry(
-            builder.select(before, builder.add(middle, integer(1)), low),
-            builder.select(
-                builder.binary("and", is_open, builder.binary("xor", before, Value(I1, "true"))), middle, high
-            ),
-        )
-    return loop.results[0]
+def _is_before(kernel: Kernel, emission: Emission, windows: int, window: Value, row: Value) -> Value:
+    """Whether the window of a number is for an element of the first dimension before a row."""
+    emission.enter()
+    index = scattering.index_of(kernel, emission, emission.opaque(window, windows))
+    emission.leave()
+    return emission.builder.compare("slt", index, row)
 
 
 def _atomic(kernel: Kernel) -> scattering.Write | None:

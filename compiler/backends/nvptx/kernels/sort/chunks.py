@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from compiler.codegen.llvm_ir import Value
 
-SHORT = 2048
-"""Lines up to this length are sorted by one block."""
+SHORT, LONG = 2048, 4096
+"""Lines up to this length are sorted by one block, and by a network in its registers where there are many of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,13 @@ from functools import cached_property
 
 from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.backends.nvptx.kernels.sort import ranks
-from compiler.backends.nvptx.kernels.sort.chunks import SHORT
+from compiler.backends.nvptx.kernels.sort.chunks import LONG, SHORT
 from compiler.backends.nvptx.kernels.sort.sorter import Sorter
 from compiler.backends.nvptx.kernels.strategy import NOTHING, Given, Kind, Plan, Strategy, planned
 from compiler.backends.strategy import Declined
 
+_MANY_LINES = 128
+"""Lines that keep a GPU busy with a block each."""
 _FEW = SHORT // 8
 """So many of a line are few: chunks of which those are kept shrink quickly."""
 
@@ -49,9 +51,11 @@ class SortGiven(Given):
 
 
 def _whole(given: SortGiven) -> Plan | Declined:
-    """The plan of a block for each line."""
-    if given.seen.length > SHORT:
-        return Declined(f"lines have more than {SHORT} elements")
+    """The plan of a block for each line: of a longer one where there are enough to keep a GPU busy."""
+    seen = given.seen
+    most = LONG if seen.has_network and seen.count >= _MANY_LINES * seen.length else SHORT
+    if seen.length > most:
+        return Declined(f"lines have more than {most} elements")
     return given.plan(lambda sorter: (sorter.whole_lines(),), copies=2)
 
 

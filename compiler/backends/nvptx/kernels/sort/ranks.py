@@ -4,6 +4,9 @@ Merges of pairs make each element wait for one bisection a level, and each level
 launches and waiting are all that they take; then it is better to look through some runs side by side.  All bisections
 of an element are under way together, and nothing is compared but keys.  Elements that are equal go by their runs, so
 that the merge is stable.
+
+Where shared memory holds the keys of all those runs, a block brings them there first: what a bisection waits for in
+each step is then a tenth of the way, and what lies behind the end of the line are keys that nothing comes after.
 """
 
 from __future__ import annotations
@@ -11,11 +14,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compiler.codegen.llvm_ir import I32, Builder, Value, integer
+from compiler.backends.nvptx.kernels import grid
+from compiler.codegen.llvm_ir import I32, Builder, Value, integer, vector_type
 
 _FAN_LEVELS = 3
 """Levels of pairs that one launch does at most: bisections that an element has under way, and their registers, double
 with each."""
+SHARED_KEYS = 1 << 13
+"""Keys of some runs that shared memory holds."""
+_WORD = 4
+"""Keys that a thread brings there at once."""
+_AHEAD = 8
+"""Words that a thread has on their way together: memory answers after hundreds of cycles."""
 MOST_ELEMENTS = 1 << 18
 """Elements up to which launches cost more than bisections do (by the model)."""
 
@@ -33,30 +43,41 @@ class Ranks:
     Attributes:
         builder: where code is emitted.
         keys: where the keys lie, unsigned integers of 32 bits.
-        line: where the line begins among them, of 32 bits.
+        start: the position in the line of the first of them, of 32 bits.
         length: of the line.
-        level: of the runs, of 32 bits.
+        level: of the runs.
         fan: of the runs that are merged.
+        is_padded: whether all runs are there as a whole, whatever the length.
     """
 
     builder: Builder
     keys: Value
-    line: Value
+    start: Value
     length: int
-    level: Value
+    level: int
     fan: int
+    is_padded: bool = False
+
+    @property
+    def width(self) -> int:
+        """Elements of a run."""
+        return 1 << self.level
+
+    @property
+    def group(self) -> int:
+        """Elements of all runs that are merged."""
+        return self.width << self.fan
 
     def position(self, position: Value) -> Value:
         """Where the element at a position of the line comes to."""
-        builder, one = self.builder, integer(1, I32)
-        width = builder.binary("shl", one, self.level)
-        group = builder.binary("and", position, builder.sub(integer(0, I32), self._shifted(width, self.fan)))
-        own = builder.binary("lshr", builder.sub(position, group), self.level)
-        offset = builder.binary("and", position, builder.sub(width, one))
+        builder = self.builder
+        group = builder.binary("and", position, integer(-self.group, I32))
+        own = builder.binary("lshr", builder.sub(position, group), integer(self.level, I32))
+        offset = builder.binary("and", position, integer(self.width - 1, I32))
         key = self._key(self._at(position), integer(0, I32))
-        runs = list(self._others(group, own, width))
+        runs = list(self._others(group, own))
         bounds = [self._bound(key, run.is_before) for run in runs]
-        found = self._search(runs, bounds, width)
+        found = self._search(runs, bounds)
         result = builder.add(group, offset)
         for run, count in zip(runs, found, strict=True):
             # Nothing is greater than the greatest key: of a run before, all that is no less goes first, too.
@@ -65,26 +86,27 @@ class Ranks:
             result = builder.add(result, builder.select(run.exists, inside, integer(0, I32)))
         return result
 
-    def _shifted(self, value: Value, by: int) -> Value:
-        return self.builder.binary("shl", value, integer(by, I32))
-
     def _at(self, position: Value) -> Value:
         """The address of the key at a position of the line."""
-        return self.builder.gep(I32, self.keys, self.builder.add(self.line, position))
+        return self.builder.gep(I32, self.keys, self.builder.sub(position, self.start))
 
     def _key(self, keys: Value, number: Value) -> Value:
         return self.builder.load(I32, self.builder.gep(I32, keys, number), align=4)
 
-    def _others(self, group: Value, own: Value, width: Value) -> Iterator[_Run]:
+    def _others(self, group: Value, own: Value) -> Iterator[_Run]:
         """The other runs of an element's group; the line may end before or within them."""
-        builder, length = self.builder, integer(self.length, I32)
+        builder, length, most = self.builder, integer(self.length, I32), (1 << self.fan) - 1
         for step in range(1, 1 << self.fan):
-            number = builder.binary("and", builder.add(own, integer(step, I32)), integer((1 << self.fan) - 1, I32))
-            start = builder.add(group, builder.binary("shl", number, self.level))
+            number = builder.binary("and", builder.add(own, integer(step, I32)), integer(most, I32))
+            start = builder.add(group, builder.binary("shl", number, integer(self.level, I32)))
             exists = builder.compare("slt", start, length)
-            # The element's own run stands for one that is not there.
-            start = builder.select(exists, start, builder.add(group, builder.binary("shl", own, self.level)))
-            size = builder.smin(builder.sub(length, start), width)
+            if not self.is_padded:
+                # The element's own run stands for one that is not there.
+                mine = builder.add(group, builder.binary("shl", own, integer(self.level, I32)))
+                start = builder.select(exists, start, mine)
+            size = integer(self.width, I32)
+            if self.length % self.width:
+                size = builder.smin(builder.sub(length, start), size)
             yield _Run(self._at(start), size, exists, builder.compare("slt", number, own))
 
     def _bound(self, key: Value, is_before: Value) -> Value:
@@ -93,20 +115,23 @@ class Ranks:
         following = builder.intrinsic("umax.i32", [builder.add(key, integer(1, I32)), key])
         return builder.select(is_before, following, key)
 
-    def _search(self, runs: list[_Run], bounds: list[Value], width: Value) -> list[Value]:
+    def _search(self, runs: list[_Run], bounds: list[Value]) -> list[Value]:
         """How many keys of each run are less than its bound, or more than there are where all are.
 
-        The last one stands for those behind it: if that is less, all are.
+        Of a run that ends early the last one stands for those behind it: if that is less, all are.
         """
         builder, one = self.builder, integer(1, I32)
         starts = [integer(0, I32)] * len(runs)
-        steps = builder.add(self.level, one)
+        steps = integer(self.level + 1, I32)
         with builder.loop(integer(0, I32), steps, carried=starts, name="search", nonempty=True) as loop:
-            half = builder.binary("lshr", width, loop.index)
+            # 4, 2, 1 and 1 of 8: all of them, and never one behind.
+            half = builder.binary("lshr", integer(self.width // 2, I32), loop.index)
+            half = builder.intrinsic("umax.i32", [half, one])
             following = []
             for run, bound, low in zip(runs, bounds, loop.carried, strict=True):
                 middle = builder.add(low, half)
-                last = builder.umin(middle, run.length)
+                is_whole = self.is_padded or self.length % self.width == 0
+                last = middle if is_whole else builder.umin(middle, run.length)
                 is_less = builder.compare("ult", self._key(run.keys, builder.sub(last, one)), bound)
                 following.append(builder.select(is_less, middle, low))
             loop.carry(*following)
@@ -121,3 +146,42 @@ class _Run:
     length: Value
     exists: Value
     is_before: Value
+
+
+def bring_keys(builder: Builder, keys: Value, first: Value, shared: Value, form: Bring) -> None:
+    """Bring the keys of a line from a position on to shared memory, and the greatest key for what is behind its end.
+
+    Args:
+        builder: where code is emitted.
+        keys: where those of the line lie.
+        first: the position, a multiple of a word's.
+        shared: where they come to.
+        form: how many there are.
+    """
+    word = _WORD if form.length % _WORD == 0 else 1
+    type_, align = vector_type(I32, word) if word > 1 else I32, word * 4
+    greatest = builder.broadcast(integer(-1, I32), word) if word > 1 else integer(-1, I32)
+    step = form.threads * word
+    together = max(1, min(_AHEAD, form.count // step))
+    mine = builder.mul(grid.thread(builder), integer(word))
+    with builder.loop(integer(0), integer(form.count), step=step * together, name="keys", nonempty=True) as loop:
+        places = [builder.add(builder.add(loop.index, mine), integer(number * step)) for number in range(together)]
+        found = []
+        for place in places:
+            position = builder.add(first, place)
+            inside = builder.compare("slt", position, integer(form.length))
+            # Behind the end the first key is read, and not used: loads without branches are on their way together.
+            address = builder.gep(I32, keys, builder.select(inside, position, integer(0)))
+            found.append(builder.select(inside, builder.load(type_, address, align=align), greatest))
+        for place, value in zip(places, found, strict=True):
+            builder.store(value, builder.gep(I32, shared, place), align=align)
+    grid.barrier(builder)
+
+
+@dataclass(frozen=True, slots=True)
+class Bring:
+    """Keys that a block brings to shared memory: how many, of a line of which length, by how many threads."""
+
+    count: int
+    length: int
+    threads: int

@@ -30,7 +30,10 @@ _CHUNK_LEVELS = 10
 """Merges until a chunk is one run."""
 _CHUNK = 1 << _CHUNK_LEVELS
 """So many elements of a longer line are first sorted by a block: longer chunks leave too few blocks for a GPU."""
-
+_SHORT_CHUNK_LEVELS = 9
+"""The same where one merge of all chunks does: there are few, so they are shorter."""
+_MANY_BLOCKS, _FEW_THREADS = 128, 128
+"""Blocks that keep a GPU busy; threads of a block where there would be fewer."""
 _SINGLE_LEVELS = 3
 """Merges in which each thread makes one element: runs are still too short for several."""
 _TOGETHER = 1 << _SINGLE_LEVELS
@@ -187,39 +190,51 @@ class Sorter:
 
     def by_ranks(self) -> list[Launch]:
         """Blocks sort chunks of all lines, then each launch merges several runs at once, and the last one stores."""
-        launches = [self._sort_chunks(Chunks(self.length, _CHUNK, network=True, keeps_keys=True), "_parts", 0)]
-        fans, level = ranks.fans(self.levels - _CHUNK_LEVELS), _CHUNK_LEVELS
-        emitted: dict[tuple[int, bool], Launch] = {}
+        is_short = self.length <= ranks.SHARED_KEYS
+        level = _SHORT_CHUNK_LEVELS if is_short else _CHUNK_LEVELS
+        fans = [self.levels - level] if is_short else ranks.fans(self.levels - level)
+        launches = [self._sort_chunks(Chunks(self.length, 1 << level, network=True, keeps_keys=True), "_parts", 0)]
         for number, fan in enumerate(fans):
-            form = fan, number == len(fans) - 1
-            if form not in emitted:
-                emitted[form] = self._rank(*form)
-            launches.append(replace(emitted[form], numbers=(level, number % 2)))
+            launches.append(self._rank(level, fan, number % 2, stores=number == len(fans) - 1))
             level += fan
         return launches
 
-    def _rank(self, fan: int, stores: bool) -> Launch:  # noqa: FBT001 - of a form
-        """Merge each 2^fan runs that lie behind each other, to the other half or to the result."""
-
-        def rank_at(builder: Builder, number: Value) -> None:
-            line, position = builder.udivrem(number, integer(self.length))
-            line = builder.mul(line, integer(self.length))
-            half, level = Value(I64, "%half"), builder.cast("trunc", Value(I64, "%level"), I32)
-            keys, begins = self._keys(builder, half), builder.cast("trunc", line, I32)
-            form = ranks.Ranks(builder, keys, begins, self.length, level, fan)
+    def _rank(self, level: int, fan: int, half: int, *, stores: bool) -> Launch:
+        """Merge each 2^fan runs that lie behind each other in a half, to the other half or to the result."""
+        threads = grid.BLOCK if self.count >= _MANY_BLOCKS * grid.BLOCK else _FEW_THREADS
+        builder = grid.begin(self.module, self.kernel, threads, f"_ranks_{level}")
+        of_line = -(-self.length // threads)
+        line, number = builder.udivrem(grid.block(builder), integer(of_line))
+        line, first = builder.mul(line, integer(self.length)), builder.mul(number, integer(threads))
+        form = self._runs(builder, (line, first), (level, fan, half), threads)
+        position = builder.add(first, grid.thread(builder))
+        with builder.when(builder.compare("slt", position, integer(self.length)), "inside"):
             goes_to = builder.cast("zext", form.position(builder.cast("trunc", position, I32)), I64)
-            values, target = self._elements(builder, self._arrays(builder, half), number), builder.add(line, goes_to)
+            arrays, target = self._arrays(builder, integer(half)), builder.add(line, goes_to)
+            values = self._elements(builder, arrays, builder.add(line, position))
             if stores:
                 with builder.when(builder.compare("slt", goes_to, integer(self.results.stored)), "stored"):
                     self._store(builder, target, values)
-                return
-            other = builder.sub(integer(1), half)
-            self._put(builder, self._arrays(builder, other), target, values)
-            self._put_key(builder, other, target, values)
+            else:
+                other = integer(1 - half)
+                self._put(builder, self._arrays(builder, other), target, values)
+                self._put_key(builder, other, target, values)
+        builder.ret()
+        return Launch(builder.function.name, self.count // self.length * of_line, threads)
 
-        numbers = [("level", 0), ("half", 0)]
-        suffix = "_last" if stores else f"_ranks_{fan}"
-        return grid.for_each(self.module, self.kernel, self.count, rank_at, suffix, numbers=numbers)
+    def _runs(
+        self, builder: Builder, at: tuple[Value, Value], merge: tuple[int, int, int], threads: int
+    ) -> ranks.Ranks:
+        """The runs that a block merges elements of: from a line's begin and its first element; level, fan and half."""
+        (line, first), (level, fan, half) = at, merge
+        keys = builder.gep(I32, self._keys(builder, integer(half)), line)
+        form = ranks.Ranks(builder, keys, integer(0, I32), self.length, level, fan)
+        if form.group > ranks.SHARED_KEYS:
+            return form
+        shared = grid.shared_array(builder, f"{self.kernel.name}.keys_{level}", U32, form.group)
+        group = builder.binary("and", first, integer(-form.group))
+        ranks.bring_keys(builder, keys, group, shared, ranks.Bring(form.group, self.length, threads))
+        return replace(form, keys=shared, start=builder.cast("trunc", group, I32), is_padded=True)
 
     def _merges_of_several(self, levels: Sequence[int]) -> list[Launch]:
         """Launches in which each thread makes some elements that lie behind each other."""

@@ -65,3 +65,23 @@ def test_a_block_that_waits_for_nothing_is_looked_up_by_as_many_warps(
         clocks.advance(block, warps, ())
     assert block.reads.size == 0
     assert clocks.now.tolist() == [2, 3, 3, 2]
+
+
+COPY, COMMIT = "cp.async.ca.shared.global [%a], [%b], 4; ", "cp.async.commit_group; "
+
+
+@pytest.mark.parametrize(
+    ("wait", "waits"),
+    [("wait_group 0", True), ("wait_group 1", True), ("wait_group 2", False), ("wait_all", True)],
+)
+@pytest.mark.parametrize("between", ["", "bra A; A: "], ids=["in one block", "in two"])
+def test_copies_are_waited_for_by_the_groups_that_may_not_be_on_their_way(
+    blocks: Callable[..., tuple[list[BasicBlock], int]], wait: str, between: str, *, waits: bool
+) -> None:
+    found, rows = blocks(f"{COPY}{COMMIT}{COPY}{COMMIT}{between}cp.async.{wait}; mov.u32 %x, 1;")
+    clocks = Clocks.of(1, rows)
+    late = iter([300])
+    for block in found:
+        latencies = tuple(next(late, 0) if of_one.copies else 0 for of_one in block.effects if of_one.accesses)
+        clocks.advance(block, slice(None), latencies)
+    assert (clocks.now[0] >= 300) == waits

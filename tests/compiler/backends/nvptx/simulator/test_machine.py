@@ -1,5 +1,7 @@
 """Launches: what they count, what they tell threads, and what they refuse before anything runs."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -54,6 +56,17 @@ def test_wrong_launches_say_what_is_wrong(body_kernel, change, message) -> None:
     call = {"grid": (1, 1, 1), "block": (32, 1, 1), "arguments": [0], **change}
     with pytest.raises(InputError, match=message):
         machine.launch(module, name, **call)
+
+
+@pytest.mark.parametrize(
+    ("own", "asked", "message"),
+    [(49_152, 0, ""), (49_153, 0, "declares 49153 bytes"), (1024, 232_000, "a block has at most"), (1024, 200_000, "")],
+)
+def test_a_kernel_declares_no_more_shared_memory_than_ptxas_takes(own, asked, message) -> None:
+    kernel = f".visible .entry k() {{ .shared .b8 a[{own}]; .reg .b32 %r; mov.u32 %r, a; st.shared.b32 [%r], 1; ret; }}"
+    module, shape = parse_ptx(VERSION + kernel), ((1, 1, 1), (1, 1, 1))
+    with pytest.raises(InputError, match=message) if message else nullcontext():
+        Machine().launch(module, "k", *shape, [], shared_bytes=asked)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ WHOLE = {
     "a convolution of few places": """ENTRY e { x = f32[1,12,12,5] parameter(0)  w = f32[11,11,5,3] parameter(1)
   ROOT r = f32[1,4,4,3] convolution(x, w), window={size=11x11 pad=1_1x1_1}, dim_labels=b01f_01io->b01f }""",
     "tiles of a short sum": dot("f32[33,300]", "f32[300,20]", "f32[33,20]", PLAIN),
-    "tiles enough": dot("f32[320,600]", "f32[600,384]", "f32[320,384]", PLAIN),
+    "tiles enough": dot("f32[1024,600]", "f32[600,512]", "f32[1024,512]", PLAIN),
 }
 
 

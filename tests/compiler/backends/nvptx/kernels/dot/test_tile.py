@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.backends.nvptx.kernels.dot import tile
+from compiler.backends.nvptx.kernels.dot import tile, tile_plain
 from compiler.backends.nvptx.simulator import LaunchOptions
+from compiler.ir.types import TYPES
 
 ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }\n"
 
@@ -20,7 +21,7 @@ def loop(type_: str, dims: str) -> str:
     return f"ENTRY e {{ x = {type_}[{dims}] parameter(0)  ROOT r = {type_}[{dims}] add(x, x) }}"
 
 
-SUMS = {"s8": "s32", "u8": "s32", "f64": "f64", "c64": "c64", "c128": "c128"}
+SUMS = {"s8": "s32", "s32": "s32", "u8": "s32", "f64": "f64", "c64": "c64", "c128": "c128"}
 
 
 def dot(type_: str, m: int, k: int, n: int, *, how: str = "nn", algorithm: str = "") -> str:
@@ -79,7 +80,7 @@ FORMS = {
     "dots of complex numbers go through shared memory": (dot("c64", 64, 64, 64), "cp.async ld.shared bar.sync", ""),
     "dots of f32 go through shared memory in words": (
         dot("f32", 64, 64, 64),
-        "cp.async.ca.shared.global ld.shared.v2 bar.sync fma.rn.f32",
+        "cp.async.ca.shared.global ld.shared.v4 bar.sync fma.rn.f32",
         "mma",
     ),
     "long thin dots are summed by warps": (dot("f32", 2, 256, 3), "shfl.sync", "bar.sync mma"),
@@ -223,6 +224,21 @@ def test_dots_of_complex_numbers_are_right(type_: str, how: str, m: int, k: int,
     check_exactly(dot(type_, m, k, n, how=how), gpu)
 
 
+PLAIN_TILES = [
+    *((shape, "f32", how) for shape in tile_plain.shapes(TYPES["f32"]) for how in ("nn", "tt")),
+    *((shape, type_, "nt") for type_ in ("s32", "c64") for shape in tile_plain.shapes(TYPES[type_])),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shape", "type_", "how"), PLAIN_TILES, ids=str)
+def test_plain_tiles_of_every_shape_are_right(
+    shape: tile_plain.Shape, type_: str, how: str, gpu: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tile_plain, "shapes", lambda _: [shape])
+    check_exactly(dot(type_, shape.rows + 3, 40, shape.columns + 5, how=how), gpu)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("type_", [*TENSOR_TYPES, "f32", "tf32"])
 @pytest.mark.parametrize(("blocks", "slices"), [(1, 1), (1, 8), (4, 8)])
@@ -338,7 +354,7 @@ def test_a_reduction_has_enough_of_memory_on_its_way(
 def test_a_launch_asks_for_the_shared_memory_that_the_target_has(arch: str, stages: int, asked: bool) -> None:  # noqa: FBT001
     options = compiler.CompileOptions(device="sim", arch=arch)
     executable = compiler.compile(dot("f32", 2048, 256, 2048), "nvptx", options)
-    shared_bytes = stages * 2 * 16 * (128 + 4) * 4
+    shared_bytes = stages * (128 * (16 + 4) + 16 * (128 + 4)) * 4
     steps = str(executable.artifacts["thunk_sequence.txt"])
     assert (f"<<<256, 256, {shared_bytes} bytes>>>" in steps, "<<<256, 256>>>" in steps) == (asked, not asked)
     assert {kernel.shared_bytes for kernel in executable.facts.kernels} <= {shared_bytes}
@@ -350,4 +366,4 @@ def test_what_kernels_need_is_recorded(gpu: Any) -> None:
     for kernel in gpu.resources:
         assert (kernel.spill_bytes, kernel.stack_bytes) == (0, 0)
         assert 0 < kernel.registers < 256
-        assert kernel.shared_bytes == 4 * 2 * 16 * (32 + 4) * 4 + 256 * 16 * 4
+        assert kernel.shared_bytes == 4 * (32 * (16 + 4) + 16 * (32 + 4)) * 4 + 256 * 16 * 4

@@ -21,6 +21,11 @@ FORMS = {
         ("update_window_dims={}, inserted_window_dims={1}, scatter_dims_to_operand_dims={1}, index_vector_dim=2, "
          "input_batching_dims={0}, scatter_indices_batching_dims={0}"),
     ),
+    "batches after indices": (
+        "f32[3,7,4]", "s32[2,5,4]", "f32[5,3,4]",
+        ("update_window_dims={1}, inserted_window_dims={1}, scatter_dims_to_operand_dims={1,0}, index_vector_dim=0, "
+         "input_batching_dims={2}, scatter_indices_batching_dims={2}"),
+    ),
     "columns": (
         "f32[4,7]", "s32[5]", "f32[5,4]",
         "update_window_dims={1}, inserted_window_dims={1}, scatter_dims_to_operand_dims={1}, index_vector_dim=1",
@@ -108,3 +113,21 @@ ENTRY e {{ x = {operand} parameter(0)  i = {indices} parameter(1)  u = {updates}
     steps = str(gpu.compile(compiler.to_text(module)).artifacts["thunk_sequence.txt"])
     assert ("sort" in steps) == ("in order" not in name)
     assert "_update" not in steps
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rows", "inner", "windows"), [(5, 64, 33), (40, 3, 1024), (3, 300, 1025), (700, 1, 31), (9, 256, 1), (2, 2, 32)]
+)
+def test_the_windows_of_a_row_are_found_wherever_blocks_begin(rows: int, inner: int, windows: int, gpu: Any) -> None:
+    module = compiler.parse(
+        f"""c {{ a = s32[] parameter(0)  b = s32[] parameter(1)  d = s32[] add(a, a)  ROOT r = s32[] add(d, b) }}
+ENTRY e {{ x = s32[{rows},{inner}] parameter(0)  i = s32[{windows}] parameter(1)
+  u = s32[{windows},{inner}] parameter(2)
+  ROOT r = s32[{rows},{inner}] scatter(x, i, u), update_window_dims={{1}}, inserted_window_dims={{0}},
+    scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, indices_are_sorted=true, to_apply=c }}"""
+    )
+    rng = np.random.default_rng(1)
+    x, u = (rng.integers(-9, 9, module.entry.parameters[n].array.dims).astype(np.int32) for n in (0, 2))
+    i = np.sort(rng.integers(-1, rows + 1, windows).astype(np.int32))
+    assert np.array_equal(gpu(module, x, i, u, global_races=True)[0], compiler.interpret(module, x, i, u)[0])
