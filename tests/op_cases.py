@@ -64,6 +64,7 @@ INTEGERS = [BY_NAME[name] for name in ("int32", "int64", "uint32", "uint64")]
 CALLS = {
     "Merge": op_made.sides,
     "DeviceIndex": op_made.devices,
+    "OptionalGetValue": op_made.optionals,
     "Dequantize": op_made.quantized,
     **op_stores.ROWS,
     "Einsum": rows_of(op_linear_rows.products, [BY_NAME[one] for one in ("float32", "int32", "complex64")]),

@@ -4,7 +4,7 @@ import numpy as np
 from op_case import Case
 from op_values import numbers, specials
 
-from compiler.graph import BY_NAME, AttributeList, Node
+from compiler.graph import BY_NAME, AttributeList, Node, PartialShape
 from compiler.ir.types import PRED
 from compiler.tf2xla import RECORDS
 
@@ -122,3 +122,18 @@ def sides(name):
 def devices(name):
     """The number of a device that is none of these: a program runs on none of those that have kernels."""
     return [Case(f"{name}/{n}", name, {"device_names": AttributeList("s", (b"GPU", b"TPU")[:n])}, []) for n in (1, 2)]
+
+
+def optionals(name):
+    """What is kept of several values, beside nothing that is kept."""
+    types = AttributeList("type", (FLOATS[0], BY_NAME["int32"]))
+    made = (
+        Node("held", "OptionalFromValue", ("in0", "in1"), "", {"Toutput_types": types}),
+        Node("nothing", "OptionalNone"),
+    )
+    stated = {
+        "output_types": types,
+        "output_shapes": AttributeList("shape", (PartialShape((2, 3)), PartialShape(None))),
+    }
+    given = [numbers(FLOATS[0].element_type, 2, 3), np.array([4, 5], np.int32)]
+    return [Case(f"{name}/float32", name, stated, given, 2, before=made, takes=("held",))]

@@ -29,7 +29,7 @@ _REFUSED = (tf.errors.OpError, ValueError, TypeError)
 def main() -> None:
     """Record everything."""
     index, data = [], []
-    calls = [(case.name, case, _compiled if case.is_compiled else _run) for case in cases()]
+    calls = [(case.name, case, results_of) for case in cases()]
     calls += [(f"gradient/{op}", case, _gradients) for op in DIFFERENTIATED if (case := called(op)) is not None]
     for name, case, run in calls:
         results = run(case)
@@ -39,6 +39,11 @@ def main() -> None:
     np.savez_compressed(FOLDER / "results.npz", index=np.frombuffer(json.dumps(index).encode(), np.uint8), data=joined)
     rows = ",\n".join(f'"{name}": {json.dumps(_registered(name), sort_keys=True)}' for name in sorted(RECORDS))
     (FOLDER / "ops.json").write_text(f"{{\n{rows}\n}}\n", encoding="ascii")
+
+
+def results_of(case: Case) -> list[np.ndarray] | None:
+    """The results of a call; None where it is refused."""
+    return _compiled(case) if case.is_compiled else _run(case)
 
 
 def _described(result: np.ndarray | None) -> list[object] | None:
@@ -73,7 +78,7 @@ def _gradients(case: Case) -> list[np.ndarray | None] | None:
 
 
 def _compiled(case: Case) -> list[np.ndarray] | None:
-    """The results of a call that XLA compiles, there being no kernel; None where it is refused."""
+    """The results of a call that XLA compiles, there being no kernel."""
     definition = tf.compat.v1.GraphDef.FromString(to_binary(case.graph()))
     for node in [one for one in definition.node if one.op == "Placeholder"]:
         definition.node.remove(node)  # which XLA refuses, though nobody takes it
@@ -97,7 +102,7 @@ def _compiled(case: Case) -> list[np.ndarray] | None:
 
 
 def _run(case: Case) -> list[np.ndarray] | None:
-    """The results of a call; None where it is refused."""
+    """The results of a call that a kernel runs."""
     definition = tf.compat.v1.GraphDef.FromString(to_binary(case.graph()))
     feeds = case.feeds()
     try:

@@ -30,6 +30,7 @@ _NEVER = """
     SparseApplyProximalAdagrad ResourceSparseApplyAdadelta ResourceSparseApplyAdagradDA ResourceSparseApplyFtrl
     ResourceSparseApplyFtrlV2 ResourceSparseApplyProximalAdagrad ResourceScatterNdMax ResourceScatterNdMin
     ScatterNdAdd ScatterNdMax ScatterNdMin ScatterNdSub ScatterNdUpdate StridedSliceAssign
+    TensorListScatterIntoExistingList TensorListScatterV2 OptionalFromValue OptionalGetValue OptionalNone
 """
 NEVER_COMPILED = frozenset(_NEVER.split())
 """Ops that no cluster holds: `Where`, `Unique` and `NonMaxSuppressionV3`, whose sizes follow from values, by choice."""

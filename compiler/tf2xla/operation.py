@@ -16,7 +16,7 @@ from compiler.ir.module import Computation, Module
 from compiler.ir.types import ElementType
 from compiler.ops.build import constant
 from compiler.tf2xla.signature import Port, Signature
-from compiler.tf2xla.values import Absent, Handle, Store, TensorList, Traced, Value
+from compiler.tf2xla.values import KIND_WORDS, Absent, Handle, Optional, Store, TensorList, Traced, Value
 from compiler.tf2xla.variables import Variables
 
 Array = NDArray[Any]
@@ -155,8 +155,7 @@ class Operation:
 
     def _array(self, name: str, value: Value) -> Expression:
         if not isinstance(value, Expression):
-            kind = "a variable" if isinstance(value, Handle) else "a list of tensors"
-            raise self.invalid(f"its input {name!r} is {kind}, not an array")
+            raise self.invalid(f"its input {name!r} is {KIND_WORDS[type(value)]}, not an array")
         return value
 
     def _valued(self, value: Value, data_type: DataType) -> Value:
@@ -324,9 +323,8 @@ class Operation:
             else:
                 fits = self._element_type(data_type) is getattr(value, "type", None)
             if not fits:
-                found = value.type if isinstance(value, Expression) else _SAID[type(value)]
+                found = value.type if isinstance(value, Expression) else KIND_WORDS[type(value)]
                 raise self.invalid(f"its input {port.name!r} must be {data_type}, and is {found}")
 
 
-_KINDS: dict[str, type] = {"resource": Handle, "variant": TensorList}
-_SAID = {Handle: "a variable", Store: "a TensorArray or a stack", TensorList: "a list of tensors"}
+_KINDS: dict[str, type | tuple[type, ...]] = {"resource": Handle, "variant": (TensorList, Optional)}

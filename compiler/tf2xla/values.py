@@ -83,6 +83,13 @@ class TensorList:
 
 
 @dataclass(frozen=True, slots=True)
+class Optional:
+    """Values that a branch keeps for its gradient; another branch gives none, which is `Absent`."""
+
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Absent:
     """What is not there, because another branch runs: nobody looks at it, whatever it is."""
 
@@ -105,7 +112,17 @@ def same_each(
     return left if np.array_equal(left[0], right[0]) else None
 
 
-Value = Expression | Handle | TensorList | Absent
+Value = Expression | Handle | TensorList | Optional | Absent
+
+
+KIND_WORDS: Mapping[type, str] = {
+    Handle: "a variable",
+    Store: "a TensorArray or a stack",
+    TensorList: "a list of tensors",
+    Optional: "an optional",
+    Absent: "nothing",
+}
+"""What messages call values that are no arrays."""
 
 
 def arrays_in(value: Value) -> list[Expression]:
@@ -115,6 +132,8 @@ def arrays_in(value: Value) -> list[Expression]:
             return [value]
         case TensorList():
             return [*([] if value.buffer is None else [value.buffer]), value.count]
+        case Optional():
+            return arrays_of(value.values)
         case Handle() | Absent():
             return []
 
@@ -127,6 +146,8 @@ def rebuilt(like: Value, arrays: Iterator[Expression]) -> Value:
         case TensorList():
             buffer = None if like.buffer is None else next(arrays)
             return replace(like, buffer=buffer, count=next(arrays))
+        case Optional():
+            return Optional(tuple(rebuilt(one, arrays) for one in like.values))
         case Handle() | Absent():
             return like
 
@@ -168,9 +189,8 @@ def no_handle(value: Value, what: str) -> Expression:
     """A value that must be an array.
 
     Raises:
-        InputError: it is a variable or a list.
+        InputError: it is a variable, a list, or may not be there.
     """
     if not isinstance(value, Expression):
-        kind = "a variable" if isinstance(value, Handle) else "a list of tensors"
-        raise InputError(f"{what}: it is {kind}, not an array")
+        raise InputError(f"{what}: it is {KIND_WORDS[type(value)]}, not an array")
     return value

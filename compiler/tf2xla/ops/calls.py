@@ -65,8 +65,9 @@ def _chosen(
     for traced in made:
         operation.library.variables.push(traced.pushed)
     for branch, traced in zip(branches[1:], made[1:], strict=True):
-        same = checked_same(traced.results, made[0].results)
-        operation.require(same, f"its branches {branches[0].name!r} and {branch.name!r} give different types or sizes")
+        if not checked_same(traced.results, made[0].results):
+            names = f"its branches {branches[0].name!r} and {branch.name!r}"
+            raise operation.unsupported(f"{names} give different types or sizes: which one runs must be a constant")
     state = state_of(operation, inputs, known, carried)
     computations = [traced.computation for traced in made]
     operands = [selector.instruction, *[state] * len(made)]

@@ -108,7 +108,8 @@ def test_a_case_out_of_range_is_the_last(op):
 
 
 def test_branches_of_different_sizes_are_refused():
-    with pytest.raises(compiler.InputError, match="its branches 'same' and 'flat' give different types or sizes"):
+    said = "its branches 'same' and 'flat' give different types or sizes: which one runs must be a constant"
+    with pytest.raises(compiler.UnsupportedError, match=said):
         lower(branching("If", SAME_, FLAT_, sizes=(6,)), {"c": TRUE, "x": X}, ["y"])
 
 

@@ -126,7 +126,7 @@ def test_an_axis_that_is_not_there_is_refused(made, axis, rank):
         (lambda o: o.store("x"), "its input 'x' must be a TensorArray"),
         (lambda o: o.store("x", is_stack=True), "its input 'x' must be a stack"),
         (lambda o: o.tensor_list("x"), "its input 'x' must be a list of tensors"),
-        (lambda o: o["s"], "its input 's' is a variable, not an array"),
+        (lambda o: o["s"], "its input 's' is a TensorArray or a stack, not an array"),
         (lambda o: o.variable("s"), "its input 's' must be a variable"),
         (lambda o: o.store("s", is_stack=True), "its input 's' must be a stack"),
     ],

@@ -215,6 +215,9 @@ NOT_DIFFERENTIATED = {
     **dict.fromkeys(
         (name for name in RECORDS if "TensorList" in name), "lists are there for gradients of loops, and have none"
     ),
+    **dict.fromkeys(
+        (name for name in RECORDS if name.startswith("Optional")), "they are there for gradients of branches"
+    ),
 }
 """What TensorFlow differentiates and this does not."""
 

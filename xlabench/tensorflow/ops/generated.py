@@ -30,6 +30,20 @@ class Argument(NamedTuple):
     default: Any
 
 
+_REDUCTIONS = ("Sum", "Mean", "Prod", "EuclideanNorm", "Max", "Min", "All", "Any")
+_PUBLIC = {
+    **{f"{op}.reduction_indices": "axis" for op in _REDUCTIONS},
+    "ExpandDims.dim": "axis",
+    "Squeeze.squeeze_dims": "axis",
+    "Split.split_dim": "axis",
+    "SplitV.split_dim": "axis",
+    "Select.t": "x",
+    "Select.e": "y",
+    "Where.input": "condition",
+}
+"""What `raw_ops` calls an input or attribute where graphs call it otherwise (TensorFlow, core/api_def/base_api)."""
+
+
 @cache
 def function(name: str) -> Callable[..., Any] | None:
     """The function of a public name, None where no row has it.
@@ -65,7 +79,7 @@ def arguments_of(record: Record, text: str) -> tuple[Argument, ...]:
         if row.name not in inferred
     }
     ordered = sorted({**ports, **stated}.items(), key=lambda pair: pair[1] is not _REQUIRED)
-    return tuple(Argument((name,), name, default) for name, default in ordered)
+    return tuple(Argument((_PUBLIC.get(f"{record.name}.{name}", name),), name, default) for name, default in ordered)
 
 
 def _argument(word: str) -> Argument:

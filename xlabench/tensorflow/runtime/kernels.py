@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,12 @@ from xlabench.tensorflow.runtime.resources import Resources, Variable
 
 Kernel = Callable[[Sequence[Any]], Sequence[Any]]
 Maker = Callable[[Node, Resources], Kernel]
+
+
+class Optional(NamedTuple):
+    """Values that may be there; None where they are not."""
+
+    values: tuple[Any, ...] | None
 
 
 class Dead:
@@ -200,6 +206,13 @@ def _device_index(node: Node, _resources: Resources) -> Kernel:
     return lambda _: (np.int32(own).reshape(()),)
 
 
+def _content(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
+    values: tuple[Any, ...] | None = inputs[0].values
+    if values is None:
+        raise raised(errors.InvalidArgumentError, node, "The given optional does not have a value.")
+    return values
+
+
 KERNELS: Mapping[str, Maker] = {
     "Const": _const,
     "Placeholder": _placeholder,
@@ -211,6 +224,9 @@ KERNELS: Mapping[str, Maker] = {
     "AssignSubVariableOp": _changed(np.subtract),
     "NoOp": _nothing,
     "DeviceIndex": _device_index,
+    "OptionalFromValue": stateless(lambda _, inputs: (Optional(tuple(inputs)),)),
+    "OptionalNone": stateless(lambda _node, _inputs: (Optional(None),)),
+    "OptionalGetValue": stateless(_content),
     "Switch": _switch,
     "Merge": _merge,
     **dict.fromkeys(("Exit", "NextIteration", "LoopCond"), _passed_on),

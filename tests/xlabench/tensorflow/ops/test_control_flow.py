@@ -16,8 +16,10 @@ def p():
 def test_a_branch_gives_what_both_functions_know_of_sizes(p):
     x = tf.placeholder(tf.float32, [None, 3])
     assert tf.cond(p, lambda: x, lambda: x * 2.0).shape.as_list() == [None, 3]
-    with pytest.raises(ValueError, match="give different types or sizes"):
-        tf.cond(p, lambda: tf.zeros([2, 3]), lambda: tf.zeros([2, 4]))
+    apart = tf.cond(p, lambda: tf.zeros([2, 3]), lambda: tf.zeros([2, 4]))
+    assert apart.shape.as_list() == [2, None]
+    with tf.Session() as session:
+        assert [session.run(apart, {p: chosen}).shape for chosen in (True, False)] == [(2, 3), (2, 4)]
     pair = tf.cond(p, lambda: (tf.zeros([]), [tf.zeros([1])]), lambda: (tf.ones([]), [tf.ones([1])]))
     assert isinstance(pair, tuple)
     assert isinstance(pair[1], list)
