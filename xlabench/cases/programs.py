@@ -11,7 +11,8 @@ batch of a model is, follow from the inputs as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,8 +33,7 @@ def read(path: Path, *, module: int | None = None, given: Path | None = None) ->
         module: the number of the module in it, from 1; None where it holds one.
         given: the `.npz` file of the inputs that it is to run on, if there is one.
     """
-    text = read_text(path, given=given)
-    modules = compiler.parse_many(text, str(path))
+    modules = _modules(path, given)
     if module is None and len(modules) > 1:
         raise BenchError(f"{path}: holds {len(modules)} modules; choose one, from --module 1 to {len(modules)}")
     number = 1 if module is None else module
@@ -56,13 +56,38 @@ def encoded(text: str) -> bytes:
 
 def read_text(path: Path, *, given: Path | None = None) -> str:
     """The program as HLO text, whatever form the file has."""
-    try:
-        if is_graph(path):
-            read = import_module("compiler.aot").read_program_of_graph
-            text: str = compiler.to_text(read(path, lambda: _sizes(path, given)))
-            return text
+    if is_graph(path):
+        text: str = compiler.to_text(_of_graph(path, given))
+        return text
+    return _written(path, given)
+
+
+def _modules(path: Path, given: Path | None) -> list[compiler.Module]:
+    """The modules of a file; a graph's weights are not written as text to be read again."""
+    if is_graph(path):
+        return [_of_graph(path, given)]
+    found: list[compiler.Module] = compiler.parse_many(_written(path, given), str(path))
+    return found
+
+
+def _of_graph(path: Path, given: Path | None) -> compiler.Module:
+    with _saying_what_is_bad():
+        module: compiler.Module = import_module("compiler.aot").read_program_of_graph(path, lambda: _sizes(path, given))
+        return module
+
+
+def _written(path: Path, given: Path | None) -> str:
+    with _saying_what_is_bad():
         data = compiler.frontends.read_program(path)
-        return compiler.frontends.hlo_text(data, filename=str(path), shapes=lambda: _shapes(path, given))
+        text: str = compiler.frontends.hlo_text(data, filename=str(path), shapes=lambda: _shapes(path, given))
+        return text
+
+
+@contextmanager
+def _saying_what_is_bad() -> Iterator[None]:
+    """What the compiler cannot read is bad input here, and what it does not support is undecidable."""
+    try:
+        yield
     except compiler.UnsupportedError as error:
         raise Undecidable(str(error)) from error
     except compiler.InputError as error:
