@@ -6,12 +6,13 @@ jaxlib is not installed.  StableHLO may leave sizes open: they follow from the i
 
 A graph of TensorFlow's is a program where it says what is fed and fetched: a SavedModel by its signature, a GraphDef by
 the config of tfcompile's that lies beside it (`NAME.config.pbtxt` beside `NAME.pb`).  Sizes that it leaves open, as the
-batch of a model is, follow from the inputs as well.
+batch of a model is, follow from the inputs as well.  Where sizes follow from values (`tf.where`), those of the inputs
+that decide them are written into the program.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -72,7 +73,7 @@ def _modules(path: Path, given: Path | None) -> list[compiler.Module]:
 
 def _of_graph(path: Path, given: Path | None) -> compiler.Module:
     with _saying_what_is_bad():
-        module: compiler.Module = import_module("compiler.aot").read_program_of_graph(path, lambda: _sizes(path, given))
+        module: compiler.Module = import_module("compiler.aot").read_program_of_graph(path, lambda: _given(path, given))
         return module
 
 
@@ -100,10 +101,10 @@ def is_graph(path: Path) -> bool:
     return (is_named_so or any(path.glob("saved_model.pb*"))) and bool(import_module("compiler.aot").is_graph(path))
 
 
-def _sizes(path: Path, given: Path | None) -> dict[str, tuple[int, ...]] | None:
-    """The sizes of the inputs that a graph is to run on, by their names, where they are known before it is read."""
+def _given(path: Path, given: Path | None) -> Mapping[str, Sequence[int] | inputs.Array] | None:
+    """The inputs that a graph is to run on, by their names, or their sizes, as far as they are known beforehand."""
     if given is not None:
-        return {name: array.shape for name, array in inputs.read_npz(given).items()}
+        return inputs.read_npz(given)
     recipe = inputs.recipe_beside(path)
     return None if recipe is None else {str(n): one.shape for n, one in enumerate(recipe.parameters)}
 
