@@ -189,8 +189,8 @@ def _shape(graph: Graph, feed: Feed) -> ArrayShape:
         sizes = stated.static
     if sizes is None:
         raise InputError(
-            f"feed {feed.endpoint!r} has sizes {feed.shape}: give all of them, in the config or by inputs to run on; "
-            "a program has arrays of fixed size"
+            f"feed {feed.endpoint!r} has sizes {feed.shape}: give all of them, by inputs to run on or in a config, "
+            f"`feed {{ id {{ node_name: {source.node!r} }} shape {{ ... }} }}`; a program has arrays of fixed size"
         )
     stated = node.attributes.get("dtype")
     dtype = feed.type or (stated if isinstance(stated, DataType) else None)
