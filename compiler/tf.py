@@ -44,6 +44,7 @@ from compiler.jit import (
     cluster_of,
     flags_of,
     for_execution,
+    needed,
     optimize,
 )
 from compiler.tf2xla import RECORDS, Record, Resource, Trait, lower
@@ -111,6 +112,7 @@ __all__ = [
     "lower",
     "message_class",
     "meta_graph",
+    "needed",
     "optimize",
     "output_names",
     "output_types",

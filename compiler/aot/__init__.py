@@ -8,7 +8,6 @@ What is linked needs libc and libm, nothing of TensorFlow's.
 
 from compiler.aot.carried import (
     KEY,
-    MOST,
     VALUE,
     Carried,
     carried_by,
@@ -24,7 +23,6 @@ from compiler.aot.tfcompile import tfcompile
 
 __all__ = [
     "KEY",
-    "MOST",
     "VALUE",
     "Carried",
     "Config",

@@ -5,6 +5,10 @@ text: so the graph is an attribute of the module's header, like what other front
 keeps its header; a graph is therefore given back only while the module is still what it was lowered to.
 
 A feed whose value must be a compile-time constant is no parameter: its value is written to its node.
+
+A small graph is compressed.  One with many weights is not: they hardly shrink, and so what a reader unpacks is never
+much more than the text that it was given, however hostile.  Its module is told by the bytes of its weights, since
+decimals of millions of numbers take longer to write than the graph to run.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from compiler.diagnostics import InputError
 from compiler.edit import canonical_text
 from compiler.graph import Graph, Tensor, parse_graph, tensor_of, to_binary, verify
 from compiler.graph.names import endpoint
+from compiler.ir.literal import Literal
 from compiler.ir.module import Module
 from compiler.tf2xla import Lowered, lower, output_count
 
@@ -32,8 +37,10 @@ ATTRIBUTE = "frontend_attributes"
 KEY = "tensorflow_graph"
 VALUE = "_value"
 """The attribute of a node that holds the value that it is fed with, or of a variable the value that it has."""
-MOST = 1 << 24
-"""Bytes of the largest graph that is carried, or read of a module."""
+_MOST_PACKED = 1 << 24
+"""Bytes of the largest graph that is compressed; what is compressed may grow to twice that when it is read."""
+_LONG = 1024
+"""Arrays of more elements than this are told by their bytes."""
 
 _ON_TEXT = "the graph that the program carries"
 
@@ -92,17 +99,16 @@ def with_values(graph: Graph, values: Mapping[str, Array]) -> Graph:
 
 
 def carry(module: Module, carried: Carried) -> None:
-    """Let a module carry its graph; one that would take too much room is left out.
+    """Let a module carry its graph.
 
     Raises:
-        UnsupportedError: the library `protobuf` is not installed.
+        UnsupportedError: the library `protobuf` is not installed, or the graph takes more than the 2 GiB of a message.
     """
     encoded = to_binary(carried.graph)
-    if len(encoded) > MOST:
-        return
     sides = {name: getattr(carried, name) for name in ("feeds", "reads", "fetches", "writes")}
     header = json.dumps({**sides, "of": _digest(module)}, sort_keys=True).encode()
-    text = base64.b64encode(zlib.compress(header + b"\n" + encoded)).decode()
+    data = header + b"\n" + encoded
+    text = base64.b64encode(zlib.compress(data) if len(encoded) <= _MOST_PACKED else data).decode()
     module.attributes[ATTRIBUTE] = (*_others(module), (KEY, text))
 
 
@@ -118,15 +124,11 @@ def carried_by(module: Module) -> Carried | None:
     if text is None:
         return None
     try:
-        unpacking = zlib.decompressobj()
-        data = unpacking.decompress(base64.b64decode(text, validate=True), 2 * MOST)
-        header, _, encoded = data.partition(b"\n")
+        header, _, encoded = _unpacked(base64.b64decode(text, validate=True)).partition(b"\n")
         stated = json.loads(header)
         sides = {name: tuple(map(str, stated[name])) for name in ("feeds", "reads", "fetches", "writes")}
     except (ValueError, KeyError, TypeError, zlib.error, RecursionError) as error:
         raise InputError(f"{_ON_TEXT}: it cannot be read: {error}") from error
-    if unpacking.unconsumed_tail:
-        raise InputError(f"{_ON_TEXT}: it takes more than {2 * MOST} bytes")
     if stated.get("of") != _digest(module):
         return None
     graph = parse_graph(encoded, _ON_TEXT)
@@ -144,9 +146,41 @@ def without_graph(module: Module) -> Module:
     return copy
 
 
+def _unpacked(data: bytes) -> bytes:
+    """What a module carries, whether it was compressed or not: a header begins as no compressed data does."""
+    if data.startswith(b"{"):
+        return data
+    unpacking = zlib.decompressobj()
+    unpacked = unpacking.decompress(data, 2 * _MOST_PACKED)
+    if unpacking.unconsumed_tail:
+        raise InputError(f"{_ON_TEXT}: what is compressed in it grows to more than {2 * _MOST_PACKED:,} bytes")
+    return unpacked
+
+
 def _others(module: Module) -> tuple[tuple[str, str], ...]:
     return tuple(pair for pair in module.attributes.get(ATTRIBUTE, ()) if pair[0] != KEY)
 
 
 def _digest(module: Module) -> str:
-    return hashlib.sha256(canonical_text(without_graph(module)).encode()).hexdigest()
+    """Equal for modules that are equal but for names, notes and layouts."""
+    copy = without_graph(module)
+    weights = hashlib.sha256()
+    for instruction in copy.instructions():
+        literal = instruction.attributes.get("literal")
+        if isinstance(literal, Literal) and _is_long(literal):
+            weights.update(_plain_bytes(literal))
+            instruction.attributes["literal"] = Literal(literal.shape)
+    return hashlib.sha256(canonical_text(copy).encode() + weights.digest()).hexdigest()
+
+
+def _is_long(literal: Literal) -> bool:
+    return literal.array is not None and literal.array.size > _LONG
+
+
+def _plain_bytes(literal: Literal) -> bytes:
+    """The bytes of an array, whose NaNs, of which text keeps not every payload, are all alike."""
+    array = np.array(literal.array)
+    is_nan = array != array  # NaNs, of whatever type
+    if is_nan.any():
+        array[is_nan] = np.nan
+    return array.tobytes()

@@ -84,13 +84,17 @@ class Config:
     variables: Sequence[Variable] = ()
 
     def check(self, context: str) -> None:
-        """See that there is something to compute, that names are C++'s, and that none stands for two things.
+        """See that there is something to compute, and what `check_names` sees.
 
         Raises:
             InputError: it is not so; `context` says where it stands.
         """
         if not self.fetches:
             raise InputError(f"{context}: nothing is fetched: give at least one `fetch {{ id {{ node_name: ... }} }}`")
+        self.check_names(context)
+
+    def check_names(self, context: str) -> None:
+        """See that names are C++'s, and that none stands for two things; raises as `check` does."""
         for what, said in self._said():
             twice = sorted({one for one in said if one and said.count(one) > 1})
             if twice:
@@ -131,7 +135,8 @@ def read_graph_and_config(path: Path, config: Path | None, signature: str) -> tu
 
     Args:
         path: a GraphDef, or a SavedModel.
-        config: what of it is compiled; of a SavedModel it may be None.
+        config: what of it is compiled.  Of a SavedModel it may be None, and one that fetches nothing adds to what the
+            signature says: sizes of its feeds, variables that the caller keeps.
         signature: of a SavedModel, what is compiled where no config says it.
 
     Raises:
@@ -143,7 +148,9 @@ def read_graph_and_config(path: Path, config: Path | None, signature: str) -> tu
         graph = read_graph(path)
         if config is None:
             raise InputError(f"{path}: a graph does not say what is fed and fetched: give --config")
-        return graph, read_config(config)
+        read = read_config(config)
+        read.check(str(config))
+        return graph, read
     model = read_saved_model(path)
     of_signature = config_of_model(model, signature, str(path))
     if config is None:
@@ -151,7 +158,20 @@ def read_graph_and_config(path: Path, config: Path | None, signature: str) -> tu
     read = read_config(config)
     kept = {one.node for one in read.variables}
     constants = [one for one in of_signature.variables if one.node not in kept]
-    return model.graph, replace(read, variables=(*read.variables, *constants))
+    asked = read if read.fetches else replace(of_signature, feeds=_with_sizes(of_signature, read.feeds, str(config)))
+    return model.graph, replace(asked, variables=(*read.variables, *constants))
+
+
+def _with_sizes(of_signature: Config, said: Sequence[Feed], context: str) -> tuple[Feed, ...]:
+    """The feeds of a signature, with what a config says of some."""
+    shapes = {feed.endpoint: feed.shape for feed in said}
+    known = [feed.endpoint for feed in of_signature.feeds]
+    for text in shapes:
+        if text not in known:
+            raise InputError(
+                f"{context}: {text!r} is no feed of the signature; there are: {', '.join(known) or 'none'}"
+            )
+    return tuple(replace(feed, shape=shapes.get(feed.endpoint, feed.shape)) for feed in of_signature.feeds)
 
 
 def config_of_model(model: SavedModel, signature: str, context: str) -> Config:

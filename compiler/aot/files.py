@@ -25,7 +25,7 @@ def parse_config(source: str | bytes, filename: str) -> Config:
         tuple(Fetch(_endpoint(one.id), one.name) for one in read.fetch),
         tuple(Variable(one.node_name, one.name, one.readonly) for one in read.variable),
     )
-    config.check(filename)
+    config.check_names(filename)
     return config
 
 

@@ -1,7 +1,8 @@
 """The program of a graph, by what a config says of it: feeds are its parameters, fetches its results.
 
 Variables that the caller keeps come after either: those that are read are parameters, those that are written results.
-Variables whose values are given are constants of the program.
+Variables whose values are given are constants of the program; so is a feed whose value sizes follow from, as of what
+`tf.where` asks, which must be given for that.
 """
 
 from __future__ import annotations
@@ -9,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.aot.carried import Carried, carry, with_values
+from compiler.aot.carried import ATTRIBUTE, Carried, carry, with_values
 from compiler.aot.config import Config, Feed, Variable, read_graph_and_config
 from compiler.diagnostics import InputError
+from compiler.frontends.exported import NOTE, note
 from compiler.graph import MODEL_FILES, DataType, Graph, PartialShape
 from compiler.graph.names import endpoint
 from compiler.ir.literal import array_literal
@@ -26,6 +29,7 @@ from compiler.ops.build import constant
 from compiler.tf2xla import Lowered, lower
 from compiler.tf2xla.variables import variable_name
 
+Array = NDArray[Any]
 SIGNATURE = "serving_default"
 """The signature of a SavedModel that is meant where none is named: TensorFlow's own name for it."""
 
@@ -49,13 +53,21 @@ class Program:
     kept: Mapping[str, Variable]
 
 
-def program(graph: Graph, config: Config, name: str, *, starts_as_given: bool = False) -> Program:
+def program(
+    graph: Graph,
+    config: Config,
+    name: str,
+    values: Mapping[str, Array] = MappingProxyType({}),
+    *,
+    starts_as_given: bool = False,
+) -> Program:
     """The program of a graph.
 
     Args:
         graph: the graph.
         config: what is fed and fetched, and which variables the caller keeps.
         name: the module's.
+        values: what is fed, by the tensors' places in the graph: used where the program must know it.
         starts_as_given: whether a variable whose value the config has may be written: it begins as that every time, and
             what is written is a result.
 
@@ -64,7 +76,8 @@ def program(graph: Graph, config: Config, name: str, *, starts_as_given: bool = 
         UnsupportedError: a node has no lowering.
     """
     config.check("the config")
-    feeds = {feed.endpoint: _shape(graph, feed) for feed in config.feeds}
+    feeds: dict[str, ArrayShape | Array] = {feed.endpoint: _shape(graph, feed) for feed in config.feeds}
+    feeds |= {text: one for text, one in values.items() if _is_of(one, feeds[text])}
     lowered = lower(graph, feeds, [fetch.endpoint for fetch in config.fetches], name)
     variables = {_variable(graph, one.node): one for one in config.variables}
     fixed = {name: one.value for name, one in variables.items() if one.value is not None}
@@ -81,11 +94,11 @@ def is_graph(path: Path) -> bool:
     return _is_model(path) or name.endswith(".pbtxt") or (name.endswith(".pb") and _config_beside(path).exists())
 
 
-Sizes = Callable[[], Mapping[str, Sequence[int]] | None]
-"""The sizes of the arrays that a program is to run on, in order, by their names; None where nobody has said them."""
+Given = Callable[[], Mapping[str, Sequence[int] | Array] | None]
+"""The arrays that a program is to run on, in order, by their names, or the sizes of each; None where nobody says."""
 
 
-def read_program_of_graph(path: Path, sizes: Sizes = lambda: None) -> Module:
+def read_program_of_graph(path: Path, given: Given = lambda: None) -> Module:
     """The program of a graph in a file, which carries the graph.
 
     Variables of a model begin as the model has them; those that are written are results.
@@ -93,7 +106,7 @@ def read_program_of_graph(path: Path, sizes: Sizes = lambda: None) -> Module:
     Args:
         path: a GraphDef with what is fed and fetched of it beside it, `NAME.config.pbtxt` beside `NAME.pb`; or a
             SavedModel, of which it is the signature `serving_default`.
-        sizes: asked where the graph leaves sizes of feeds open.
+        given: asked where the graph leaves sizes of feeds open, or values must be known.
 
     Raises:
         InputError: something cannot be read or makes no sense.
@@ -103,27 +116,29 @@ def read_program_of_graph(path: Path, sizes: Sizes = lambda: None) -> Module:
     folder = path.parent if path.name in MODEL_FILES else path
     if _is_model(path):
         graph, config = read_graph_and_config(path, None, SIGNATURE)
-        return _carrying(graph, _with_sizes(config, sizes), folder.absolute().name, starts_as_given=True)
+        return _carrying(graph, config, folder.absolute().name, given, starts_as_given=True)
     beside = _config_beside(path)
     if not beside.exists():
         said = f"give {beside.name} beside it, a message tensorflow.tf2xla.Config"
         raise InputError(f"{path}: a graph does not say what is fed and fetched: {said}")
     graph, config = read_graph_and_config(path, beside, SIGNATURE)
-    return _carrying(graph, _with_sizes(config, sizes), path.name.partition(".")[0])
+    return _carrying(graph, config, path.name.partition(".")[0], given)
 
 
-def _with_sizes(config: Config, sizes: Sizes) -> Config:
-    """The config with the sizes that are said where it leaves some open: by the names of feeds, else in order."""
-    if all(feed.shape.static is not None for feed in config.feeds):
-        return config
-    said = sizes()
-    if said is None:
-        return config
+def _by_endpoint(config: Config, given: Given) -> Mapping[str, Sequence[int] | Array]:
+    """What is said of the feeds, by the tensors' places in the graph: by the names of feeds, else in order."""
+    said = given() or {}
     names = [feed.name for feed in config.feeds]
-    given = said if all(name in said for name in names) else dict(zip(names, said.values(), strict=False))
+    found = [said[name] for name in names] if all(name in said for name in names) else list(said.values())
+    return dict(zip((feed.endpoint for feed in config.feeds), found, strict=False))
+
+
+def _with_sizes(config: Config, said: Mapping[str, Sequence[int] | Array]) -> Config:
+    """The config with the sizes that are said where it leaves some open."""
+    sizes = {text: one.shape if isinstance(one, np.ndarray) else tuple(one) for text, one in said.items()}
     feeds = tuple(
-        replace(feed, shape=PartialShape(tuple(given[feed.name])))
-        if feed.name in given and feed.shape.static is None and _fits(feed.shape, given[feed.name])
+        replace(feed, shape=PartialShape(sizes[feed.endpoint]))
+        if feed.endpoint in sizes and feed.shape.static is None and _fits(feed.shape, sizes[feed.endpoint])
         else feed
         for feed in config.feeds
     )
@@ -137,12 +152,19 @@ def _fits(shape: PartialShape, sizes: Sequence[int]) -> bool:
     return len(shape.dims) == len(sizes) and all(a in (None, b) for a, b in zip(shape.dims, sizes, strict=True))
 
 
-def _carrying(graph: Graph, config: Config, name: str, *, starts_as_given: bool = False) -> Module:
-    """The program of a graph, with the graph, and the values of variables that are none of its parameters."""
-    made = program(graph, config, name, starts_as_given=starts_as_given)
-    fixed = {one.node: np.asarray(one.value) for one in config.variables if one.value is not None}
+def _carrying(graph: Graph, config: Config, name: str, given: Given, *, starts_as_given: bool = False) -> Module:
+    """The program of a graph, with the graph, and the values of variables and feeds that are none of its parameters."""
+    said = _by_endpoint(config, given)
+    values = {text: one for text, one in said.items() if isinstance(one, np.ndarray)}
+    config = _with_sizes(config, said)
+    made = program(graph, config, name, values, starts_as_given=starts_as_given)
+    known = {text.partition(":")[0]: one for text, one in values.items() if text not in made.feeds}
+    known |= {one.node: np.asarray(one.value) for one in config.variables if one.value is not None}
     fetches = tuple(fetch.endpoint for fetch in config.fetches)
-    carry(made.module, Carried(with_values(graph, fixed), made.feeds, made.reads, fetches, made.writes))
+    kept = [number for number, feed in enumerate(config.feeds) if feed.endpoint in made.feeds]
+    if left := note(kept, len(config.feeds)):
+        made.module.attributes[ATTRIBUTE] = ((NOTE, left),)
+    carry(made.module, Carried(with_values(graph, known), made.feeds, made.reads, fetches, made.writes))
     return made.module
 
 
@@ -167,8 +189,8 @@ def _shape(graph: Graph, feed: Feed) -> ArrayShape:
         sizes = stated.static
     if sizes is None:
         raise InputError(
-            f"feed {feed.endpoint!r} has sizes {feed.shape}: give all of them, in the config or by inputs to run on; "
-            "a program has arrays of fixed size"
+            f"feed {feed.endpoint!r} has sizes {feed.shape}: give all of them, by inputs to run on or in a config, "
+            f"`feed {{ id {{ node_name: {source.node!r} }} shape {{ ... }} }}`; a program has arrays of fixed size"
         )
     stated = node.attributes.get("dtype")
     dtype = feed.type or (stated if isinstance(stated, DataType) else None)
@@ -177,6 +199,11 @@ def _shape(graph: Graph, feed: Feed) -> ArrayShape:
             f"feed {feed.endpoint!r} is of {dtype or 'no type that the graph says'}: give a type of numbers"
         )
     return ArrayShape(dtype.element_type, sizes)
+
+
+def _is_of(array: Array, shape: ArrayShape | Array) -> bool:
+    """Whether an array has a type and sizes; what has not is refused where it is to be run on."""
+    return isinstance(shape, ArrayShape) and (array.dtype, array.shape) == (shape.element_type.dtype, shape.dims)
 
 
 def _variable(graph: Graph, node: str) -> str:

@@ -11,7 +11,7 @@ length alone is read, the fourth field or in newer files the twenty-third.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -44,15 +44,19 @@ class Exported:
     arguments: int = 0
 
 
-_NOTE = "exported_arguments"
+NOTE = "exported_arguments"
+"""The name of what a program's header says of the arguments of the function that it was made of."""
 _OF = " of "
 
 
 def note_of(exported: Exported) -> str:
     """What a program's header says of the arguments, `0 3 of 5`; "" where all are kept or nothing is known."""
-    if len(exported.kept) == exported.arguments:
-        return ""
-    return f"{' '.join(map(str, exported.kept))}{_OF}{exported.arguments}"
+    return note(exported.kept, exported.arguments)
+
+
+def note(kept: Sequence[int], count: int) -> str:
+    """What a program's header says of the arguments that it takes, of so many; "" where it takes all."""
+    return "" if len(kept) == count else f"{' '.join(map(str, kept))}{_OF}{count}"
 
 
 def arguments_of(attributes: Mapping[str, Any]) -> tuple[tuple[int, ...], int] | None:
@@ -60,7 +64,7 @@ def arguments_of(attributes: Mapping[str, Any]) -> tuple[tuple[int, ...], int] |
 
     None where it is no export, or one that uses all.
     """
-    note = dict(attributes.get("frontend_attributes", ())).get(_NOTE, "")
+    note = dict(attributes.get("frontend_attributes", ())).get(NOTE, "")
     kept, _, count = note.partition(_OF)
     words = kept.split()
     if not count.isdecimal() or not all(word.isdecimal() for word in words):
@@ -76,7 +80,7 @@ def unused_said(attributes: Mapping[str, Any]) -> str:
         return ""
     kept, count = arguments
     used = f"only {', '.join(map(str, kept))} (from 0)" if kept else "none"
-    return f"; of the {count} arguments of the exported function it uses {used}"
+    return f"; of the {count} arguments of its function it uses {used}"
 
 
 def only_kept(inputs: list[_Input], attributes: Mapping[str, Any], taken: int) -> list[_Input]:

@@ -95,7 +95,7 @@ def folded(nodes: Sequence[Node]) -> tuple[list[Node], dict[str, Frame]]:
         _check_inputs(node)
     if not any(is_a(node, kind) for node in nodes for kind in _IN_FRAMES):
         return list(nodes), {}
-    return _Folding(nodes).run()
+    return Frames(nodes).folded()
 
 
 def _check_inputs(node: Node) -> None:
@@ -112,10 +112,16 @@ def inside_loops(nodes: Sequence[Node]) -> set[str]:
     return inner - {node.name for node in left}
 
 
-class _Folding:
-    """Which frame each node is in; the name of none is empty."""
+class Frames:
+    """The frame of a loop that each node runs in, by name; that of an `Enter` is the one which it opens."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
+        """Find the frames of a graph.
+
+        Raises:
+            InputError: nodes take values of several frames, so that nobody knows how often they run, or leave one that
+                they are not in.
+        """
         self._nodes = {node.name: node for node in nodes}
         self._inside: dict[str, str] = {}
         self._outer: dict[str, str] = {}
@@ -124,6 +130,41 @@ class _Folding:
         for node in nodes:
             if is_a(node, "Merge"):
                 self._common(node, node.inputs)
+
+    def name(self, node: str) -> str:
+        """The frame of a node, by its name; empty outside of loops."""
+        return self._inside.get(node, "")
+
+    def path(self, node: str) -> list[str]:
+        """The frame of a node and those around it, the innermost first."""
+        return self._path(self.name(node))
+
+    def folded(self) -> tuple[list[Node], dict[str, Frame]]:
+        """Fold every frame; see `folded`."""
+        names = Names(self._nodes)
+        members: dict[str, list[Node]] = {"": [], **{name: [] for name in self._outer}}
+        for name, frame in self._inside.items():
+            members[frame].append(self._nodes[name])
+        order = sorted(self._outer, key=lambda frame: len(self._path(frame)), reverse=True)
+        stand = {name: names.free(name if is_name(name) else "frame") for name in order}
+        moved: dict[str, str] = {}
+        for name in order:
+            exits = (one for one in members[name] if is_a(one, "Exit"))
+            moved |= {one.name: f"{stand[name]}:{port}" for port, one in enumerate(exits)}
+        frames: dict[str, Frame] = {}
+        for name in order:
+            inner = [with_outputs(node, moved) for node in members[name]]
+            node = _stands_for(stand[name], inner)
+            frames[node.name] = Frame(name, node, inner)
+            members[self._outer[name]].append(node)
+        return [with_outputs(node, moved) for node in members[""]], frames
+
+    def _path(self, frame: str) -> list[str]:
+        path = []
+        while frame:
+            path.append(frame)
+            frame = self._outer[frame]
+        return path
 
     def _frame(self, node: Node) -> str:
         """The frame that a node is in, those before it being known."""
@@ -157,32 +198,6 @@ class _Folding:
         name = source_of(text)
         inside = self._inside[name]
         return self._outer[inside] if is_a(self._nodes[name], "Exit") else inside
-
-    def run(self) -> tuple[list[Node], dict[str, Frame]]:
-        """Fold every frame."""
-        names = Names(self._nodes)
-        members: dict[str, list[Node]] = {"": [], **{name: [] for name in self._outer}}
-        for name, frame in self._inside.items():
-            members[frame].append(self._nodes[name])
-        order = sorted(self._outer, key=self._depth, reverse=True)
-        stand = {name: names.free(name if is_name(name) else "frame") for name in order}
-        moved: dict[str, str] = {}
-        for name in order:
-            exits = (one for one in members[name] if is_a(one, "Exit"))
-            moved |= {one.name: f"{stand[name]}:{port}" for port, one in enumerate(exits)}
-        frames: dict[str, Frame] = {}
-        for name in order:
-            inner = [with_outputs(node, moved) for node in members[name]]
-            node = _stands_for(stand[name], inner)
-            frames[node.name] = Frame(name, node, inner)
-            members[self._outer[name]].append(node)
-        return [with_outputs(node, moved) for node in members[""]], frames
-
-    def _depth(self, frame: str) -> int:
-        depth = 0
-        while frame:
-            depth, frame = depth + 1, self._outer[frame]
-        return depth
 
 
 def _stands_for(name: str, nodes: Sequence[Node]) -> Node:

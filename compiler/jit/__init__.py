@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from compiler.jit.attributes import cluster_of
 from compiler.jit.device_compiler import Compiled, DeviceCompiler, Mode, on_backend, on_reference
-from compiler.jit.execution import Execution, for_execution
+from compiler.jit.execution import Execution, for_execution, needed
 from compiler.jit.flags import Flags, flags_of, parse_flags
 from compiler.jit.inline_functions import inline_functions
 from compiler.jit.mark_for_compilation import Marking
@@ -48,6 +48,7 @@ __all__ = [
     "flags_of",
     "for_execution",
     "inline_functions",
+    "needed",
     "on_backend",
     "on_reference",
     "optimize",

@@ -14,10 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from compiler.diagnostics import InputError
-from compiler.graph import Node
 from compiler.graph.frames import is_a
-from compiler.jit.topology import SINK, Topology
+from compiler.jit.topology import Topology
 
 
 class _Ordered:
@@ -190,11 +188,11 @@ class GraphCycles:
 def cycle_graph(topology: Topology) -> GraphCycles | None:
     """The graph that clusters may be contracted in; None if frames of loops are such that there is none."""
     cycles = GraphCycles(len(topology.nodes))
-    frames = frames_of(topology)
+    frames = topology.frames()
     numbers: dict[str, int] = {}
 
     def frame_node(number: int) -> int:
-        name = frames.name(number)
+        name = frames.name(topology.nodes[number].name)
         if name not in numbers:
             numbers[name] = cycles.new_node()
         return numbers[name]
@@ -210,71 +208,3 @@ def cycle_graph(topology: Topology) -> GraphCycles | None:
             assert enters or leaves, "the graph is verified, so that every cycle goes through a loop's entry"
             return None
     return cycles
-
-
-class Frames:
-    """The frame of a loop that each node runs in, by name; that of an `Enter` is the one which it opens."""
-
-    def __init__(self, count: int) -> None:
-        """Begin with nodes outside of loops."""
-        self._names = [""] * count
-        self._parents: dict[str, str] = {}
-
-    def name(self, number: int) -> str:
-        """The frame of a node, empty outside of loops."""
-        return self._names[number]
-
-    def path(self, number: int) -> list[str]:
-        """The frame of a node and those around it."""
-        return self._path(self._names[number])
-
-    def enter(self, number: int, name: str, around: str) -> None:
-        """A node runs in a frame, which stands in another.
-
-        Args:
-            number: of the node.
-            name: of the frame.
-            around: the name of the frame that it stands in, "" for none.
-        """
-        self._names[number] = name
-        if name and name != around and name not in self._path(around):
-            self._parents.setdefault(name, around)
-
-    def after(self, number: int, *, leaves: bool) -> str:
-        """The frame of what takes a node's outputs, unless it enters another."""
-        name = self._names[number]
-        return self._parents.get(name, "") if leaves else name
-
-    def _path(self, name: str) -> list[str]:
-        path = []
-        while name:
-            path.append(name)
-            name = self._parents.get(name, "")
-        return path
-
-
-def frames_of(topology: Topology) -> Frames:
-    """The frames of a graph.
-
-    Raises:
-        InputError: a node takes from two frames, so that nobody knows how often it runs.
-    """
-    frames = Frames(len(topology.nodes))
-    for number in reversed(topology.post_order()):
-        node = topology.nodes[number]
-        inside: dict[str, str] = {}
-        for edge in topology.inputs[number]:
-            if not topology.is_back_edge(edge) and number != SINK:
-                source = topology.nodes[edge.source]
-                inside[frames.after(edge.source, leaves=is_a(source, "Exit"))] = source.name
-        if len(inside) > 1:
-            said = " and ".join(f"{name!r} is in frame {frame!r}" for frame, name in inside.items())
-            raise InputError(f"node {node.name!r} ({node.op}) has inputs from different frames: {said}")
-        around = next(iter(inside), "")
-        frames.enter(number, _frame_name(node) if is_a(node, "Enter") else around, around)
-    return frames
-
-
-def _frame_name(node: Node) -> str:
-    name = node.attributes.get("frame_name", b"")
-    return name.decode(errors="replace") if isinstance(name, bytes) else str(name)

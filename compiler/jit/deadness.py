@@ -21,7 +21,6 @@ from collections.abc import Iterator, Sequence
 from compiler.diagnostics import InputError
 from compiler.graph import Tensor
 from compiler.graph.frames import is_a
-from compiler.jit.cycles import frames_of
 from compiler.jit.predicates import Kind, Predicate, Predicates
 from compiler.jit.topology import CONTROL, Edge, Topology
 
@@ -40,7 +39,7 @@ class Deadness:
             InputError: a value comes back to a `Merge` in two ways.
         """
         self._topology = topology
-        self._frames = frames_of(topology)
+        self._frames = topology.frames()
         self._formulas = Predicates()
         self._of: dict[tuple[int, int], Predicate] = {}
         self._run()
@@ -53,10 +52,16 @@ class Deadness:
         """Whether some of what a node takes or waits for may be dead while other is not."""
         return len(set(self._inputs(number))) > 1
 
+    def _frame(self, number: int) -> str:
+        return self._frames.name(self._topology.nodes[number].name)
+
+    def _path(self, number: int) -> list[str]:
+        return self._frames.path(self._topology.nodes[number].name)
+
     def _run(self) -> None:
-        frames = self._topology.grouped(lambda number: (self._frames.path(number) or [f"{number}"])[-1])
+        frames = self._topology.grouped(lambda number: (self._path(number) or [f"{number}"])[-1])
         for members in frames.values():
-            inside = bool(self._frames.name(members[0]))
+            inside = bool(self._path(members[0]))
             if not (inside and self._walk(members, together=True)):
                 self._walk(members, together=False)
 
@@ -90,7 +95,7 @@ class Deadness:
                 map(self._topology.is_back_edge, self._topology.inputs[number])
             ):
                 formula = self.of(number)
-                if formula.kind is not Kind.LOOP or found.setdefault(self._frames.name(number), formula) is not formula:
+                if formula.kind is not Kind.LOOP or found.setdefault(self._frame(number), formula) is not formula:
                     return False
         return True
 
@@ -173,7 +178,7 @@ class Deadness:
             raise InputError(f"node {node.name!r} (Merge): a value comes back to it from {names}; from one it may")
         before = self._of.get((number, CONTROL))
         if before is None and back and (back[0].source, CONTROL) not in self._of:
-            like = number if first is None else first.setdefault(self._frames.name(number), number)
+            like = number if first is None else first.setdefault(self._frame(number), number)
             self._set(number, self._formulas.symbol(f"{self._topology.nodes[like].name}:0", is_value=False))
         elif before is None:
             self._set(number, self._formulas.any_of([self._input(edge) for edge in data]))
@@ -181,7 +186,7 @@ class Deadness:
             step = self._step(before, self._input(back[0]))
             if step is not None:
                 start = self._formulas.any_of([self._input(edge) for edge in data if edge is not back[0]])
-                self._set(number, self._formulas.loop(start, step, self._frames.path(number)))
+                self._set(number, self._formulas.loop(start, step, self._path(number)))
 
     def _step(self, symbol: Predicate, back: Predicate) -> Predicate | None:
         """What a formula asks beside a symbol that it asks; None if it does not ask it, or holds it otherwise too."""

@@ -7,7 +7,7 @@ Who waits for a node whose first output is fed waits for nothing more than the f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.diagnostics import InputError
@@ -81,8 +81,8 @@ def for_execution(
     for name in targets:
         graph.node(name)
     nodes = [*nodes, *added, *results]
-    needed = _needed(nodes, [*(one.name for one in results), *targets])
-    kept = [node for node in nodes if node.name in needed or node.op == "_Arg"]
+    names = needed(nodes, [*(one.name for one in results), *targets])
+    kept = [node for node in nodes if node.name in names or node.op == "_Arg"]
     return Execution(replace(graph, nodes=kept), tuple(one.name for one in added), tuple(one.name for one in results))
 
 
@@ -99,15 +99,15 @@ def _endpoint(graph: Graph, text: str, library: Library) -> tuple[Endpoint, Data
     return source, found.base if found else DataType(0)
 
 
-def _needed(nodes: Sequence[Node], wanted: Sequence[str]) -> set[str]:
-    """The nodes that some need, themselves among them."""
+def needed(nodes: Sequence[Node], wanted: Iterable[str]) -> set[str]:
+    """The names of the nodes that some need, by their names, themselves among them."""
     by_name = {node.name: node for node in nodes}
-    needed: set[str] = set()
+    found: set[str] = set()
     stack = list(wanted)
     source: Callable[[str], str] = lambda text: text.removeprefix("^").partition(":")[0]  # noqa: E731
     while stack:
         name = stack.pop()
-        if name not in needed:
-            needed.add(name)
+        if name not in found:
+            found.add(name)
             stack += map(source, by_name[name].inputs)
-    return needed
+    return found

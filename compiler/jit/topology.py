@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from compiler.graph import Graph, Node
-from compiler.graph.frames import is_a
+from compiler.graph.frames import Frames, is_a
 from compiler.graph.names import endpoint
 
 SOURCE, SINK = 0, 1
@@ -81,6 +81,10 @@ class Topology:
                     yield edge
             ends += (edge for edge in self.outputs[number] if edge.target == SINK)
         yield from ends
+
+    def frames(self) -> Frames:
+        """The frames of its loops, by the names of nodes; raises as `Frames` does."""
+        return Frames(self.nodes[SINK + 1 :])
 
     def is_back_edge(self, edge: Edge) -> bool:
         """Whether an edge gives a loop its next value."""

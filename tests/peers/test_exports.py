@@ -73,7 +73,7 @@ def test_an_export_takes_its_sizes_and_its_arguments_from_the_inputs(tmp_path, p
 def test_the_commands_read_it_and_say_what_it_uses(tmp_path, sizes, platforms):
     path = exported(tmp_path / "scaled.bin", sizes=sizes, platforms=platforms)
     np.savez(tmp_path / "in.npz", **ALL)
-    said = "of the 4 arguments of the exported function it uses only 0, 2 (from 0)"
+    said = "of the 4 arguments of its function it uses only 0, 2 (from 0)"
     ours = _command("compiler", "run", path, "--inputs", tmp_path / "in.npz", "-o", tmp_path / "out.npz")
     assert ours.returncode == 0, ours.stderr
     assert (said in ours.stderr) == (sizes == STATED)

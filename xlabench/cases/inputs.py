@@ -182,7 +182,8 @@ def generate(module: Module, seed: int) -> list[Array]:
 def load_npz(path: Path, module: Module) -> list[Array]:
     """Inputs from a file: by the parameters' names if it has them all, else by position.
 
-    Of a function that `jax.export` left arguments out of the file may have those too.
+    Of a function that `jax.export` left arguments out of the file may have those too, and of a graph those whose values
+    are written into its program.
     """
     parameters, named = _taken(module), read_npz(path)
     if all(parameter.name in named for parameter in parameters) and len(named) == len(parameters):

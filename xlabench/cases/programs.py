@@ -6,12 +6,14 @@ jaxlib is not installed.  StableHLO may leave sizes open: they follow from the i
 
 A graph of TensorFlow's is a program where it says what is fed and fetched: a SavedModel by its signature, a GraphDef by
 the config of tfcompile's that lies beside it (`NAME.config.pbtxt` beside `NAME.pb`).  Sizes that it leaves open, as the
-batch of a model is, follow from the inputs as well.
+batch of a model is, follow from the inputs as well.  Where sizes follow from values (`tf.where`), those of the inputs
+that decide them are written into the program.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,8 +34,7 @@ def read(path: Path, *, module: int | None = None, given: Path | None = None) ->
         module: the number of the module in it, from 1; None where it holds one.
         given: the `.npz` file of the inputs that it is to run on, if there is one.
     """
-    text = read_text(path, given=given)
-    modules = compiler.parse_many(text, str(path))
+    modules = _modules(path, given)
     if module is None and len(modules) > 1:
         raise BenchError(f"{path}: holds {len(modules)} modules; choose one, from --module 1 to {len(modules)}")
     number = 1 if module is None else module
@@ -56,13 +57,38 @@ def encoded(text: str) -> bytes:
 
 def read_text(path: Path, *, given: Path | None = None) -> str:
     """The program as HLO text, whatever form the file has."""
-    try:
-        if is_graph(path):
-            read = import_module("compiler.aot").read_program_of_graph
-            text: str = compiler.to_text(read(path, lambda: _sizes(path, given)))
-            return text
+    if is_graph(path):
+        text: str = compiler.to_text(_of_graph(path, given))
+        return text
+    return _written(path, given)
+
+
+def _modules(path: Path, given: Path | None) -> list[compiler.Module]:
+    """The modules of a file; a graph's weights are not written as text to be read again."""
+    if is_graph(path):
+        return [_of_graph(path, given)]
+    found: list[compiler.Module] = compiler.parse_many(_written(path, given), str(path))
+    return found
+
+
+def _of_graph(path: Path, given: Path | None) -> compiler.Module:
+    with _saying_what_is_bad():
+        module: compiler.Module = import_module("compiler.aot").read_program_of_graph(path, lambda: _given(path, given))
+        return module
+
+
+def _written(path: Path, given: Path | None) -> str:
+    with _saying_what_is_bad():
         data = compiler.frontends.read_program(path)
-        return compiler.frontends.hlo_text(data, filename=str(path), shapes=lambda: _shapes(path, given))
+        text: str = compiler.frontends.hlo_text(data, filename=str(path), shapes=lambda: _shapes(path, given))
+        return text
+
+
+@contextmanager
+def _saying_what_is_bad() -> Iterator[None]:
+    """What the compiler cannot read is bad input here, and what it does not support is undecidable."""
+    try:
+        yield
     except compiler.UnsupportedError as error:
         raise Undecidable(str(error)) from error
     except compiler.InputError as error:
@@ -75,10 +101,10 @@ def is_graph(path: Path) -> bool:
     return (is_named_so or any(path.glob("saved_model.pb*"))) and bool(import_module("compiler.aot").is_graph(path))
 
 
-def _sizes(path: Path, given: Path | None) -> dict[str, tuple[int, ...]] | None:
-    """The sizes of the inputs that a graph is to run on, by their names, where they are known before it is read."""
+def _given(path: Path, given: Path | None) -> Mapping[str, Sequence[int] | inputs.Array] | None:
+    """The inputs that a graph is to run on, by their names, or their sizes, as far as they are known beforehand."""
     if given is not None:
-        return {name: array.shape for name, array in inputs.read_npz(given).items()}
+        return inputs.read_npz(given)
     recipe = inputs.recipe_beside(path)
     return None if recipe is None else {str(n): one.shape for n, one in enumerate(recipe.parameters)}
 

@@ -65,7 +65,7 @@ def command(  # noqa: PLR0913 - an argument for each option
 
     A variable that the config lists is the caller's, who gives it and gets it back; one that it does not is an error,
     but of a SavedModel, where it is a constant.  Sizes must be known: where the graph leaves them open the config says
-    them.
+    them.  A config that fetches nothing adds to what the signature of a SavedModel says.
 
     What has no lowering is refused by its op's name (exit code 125).  It needs the package protobuf (the extra
     `graphs`).

@@ -145,7 +145,7 @@ class GraphCase:
         for text in dict.fromkeys(endpoint_at(source_of(text), port_of(text)) for text in taken):
             source = self.graph.node(source_of(text))
             if source.op in VARIABLES or (source.op == "Const" and not source.inputs):
-                made.append(source)
+                made.append(replace(source, inputs=()))  # what it waits for is not there
                 continue
             value = found.get(text, self.values.get(text))
             if value is None:

@@ -61,11 +61,7 @@ class GraphEngine:
         module = compiler.parse(module_or_text) if isinstance(module_or_text, str | bytes) else module_or_text
         carried = aot.carried_by(module)
         if carried is None:
-            most = aot.MOST >> 20
-            reason = (
-                "it runs graphs, and the program carries none, or was changed since it was lowered from one; "
-                f"graphs of more than {most} MiB, values of variables included, are not carried"
-            )
+            reason = "it runs graphs, and the program carries none, or was changed since it was lowered from one"
             raise compiler.UnsupportedError(f"program {module.name}", f"engine {self.spec}", reason)
         return _Runner(self, carried)
 

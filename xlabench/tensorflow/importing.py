@@ -60,9 +60,17 @@ class Finder(MetaPathFinder):
         ours = namespace.ROOT + fullname.removeprefix(_NAME)
         inner = fullname.removeprefix(f"{_NAME}.")
         if inner not in NAMESPACES and not _is_there(ours):
-            said = REFUSED.get(inner.partition(".")[0], "it is not there under `xlabench tf`")
-            raise ModuleNotFoundError(f"No module named {fullname!r}: {said}", name=fullname)
+            raise ModuleNotFoundError(f"No module named {fullname!r}: {_reason(inner)}", name=fullname)
         return ModuleSpec(fullname, _Loader(ours), is_package=True)
+
+
+def _reason(name: str) -> str:
+    """Why there is no module of a name, or none that it is in."""
+    while name:
+        if name in REFUSED:
+            return REFUSED[name]
+        name = name.rpartition(".")[0]
+    return "it is not there under `xlabench tf`"
 
 
 def _is_there(name: str) -> bool:

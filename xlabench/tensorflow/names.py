@@ -49,7 +49,13 @@ ops.functional: map_fn scan foldl foldr
 ops.rnn: nn.dynamic_rnn=dynamic_rnn nn.static_rnn=static_rnn
 ops.rnn_cells: nn.rnn_cell.RNNCell=RNNCell nn.rnn_cell.BasicRNNCell=BasicRNNCell nn.rnn_cell.GRUCell=GRUCell
 ops.rnn_cells: nn.rnn_cell.BasicLSTMCell=BasicLSTMCell nn.rnn_cell.LSTMStateTuple=LSTMStateTuple
-ops.rnn_cells: nn.rnn_cell.MultiRNNCell=MultiRNNCell
+ops.rnn_cells: nn.rnn_cell.MultiRNNCell=MultiRNNCell nn.rnn_cell.LSTMCell=LSTMCell
+ops.rnn_cells: nn.rnn_cell.DropoutWrapper=DropoutWrapper
+ops.rnn_cells: contrib.rnn.RNNCell=RNNCell contrib.rnn.BasicRNNCell=BasicRNNCell contrib.rnn.GRUCell=GRUCell
+ops.rnn_cells: contrib.rnn.BasicLSTMCell=BasicLSTMCell contrib.rnn.LSTMStateTuple=LSTMStateTuple
+ops.rnn_cells: contrib.rnn.MultiRNNCell=MultiRNNCell contrib.rnn.LSTMCell=LSTMCell
+ops.rnn_cells: contrib.rnn.DropoutWrapper=DropoutWrapper
+ops.rnn: contrib.rnn.static_rnn=static_rnn
 ops.state: global_variables local_variables trainable_variables model_variables variables_initializer
 ops.state: global_variables_initializer local_variables_initializer report_uninitialized_variables
 ops.state: is_variable_initialized assign assign_add assign_sub scatter_add get_collection get_collection_ref
@@ -59,6 +65,7 @@ ops.variable_scopes: AUTO_REUSE VariableScope get_variable get_variable_scope va
 ops.initializers: zeros_initializer=Zeros ones_initializer=Ones constant_initializer=Constant
 ops.initializers: random_normal_initializer=RandomNormal random_uniform_initializer=RandomUniform
 ops.initializers: truncated_normal_initializer=TruncatedNormal variance_scaling_initializer=VarianceScaling
+ops.initializers: contrib.layers.xavier_initializer=glorot_uniform
 ops.initializers: glorot_uniform_initializer=glorot_uniform glorot_normal_initializer=glorot_normal
 ops.initializers: initializers.zeros=Zeros initializers.ones=Ones initializers.constant=Constant
 ops.initializers: initializers.random_normal=RandomNormal initializers.random_uniform=RandomUniform
@@ -67,6 +74,8 @@ ops.initializers: initializers.glorot_uniform=glorot_uniform initializers.glorot
 ops.layers: layers.dense=dense layers.conv2d=conv2d layers.max_pooling2d=max_pooling2d layers.flatten=flatten
 ops.layers: layers.average_pooling2d=average_pooling2d layers.dropout=dropout
 ops.layers: layers.batch_normalization=batch_normalization
+training.sequence_losses: contrib.seq2seq.sequence_loss=sequence_loss
+training.sequence_losses: contrib.legacy_seq2seq.sequence_loss_by_example=sequence_loss_by_example
 training.gradients: gradients IndexedSlices
 training.optimizers: train.Optimizer=Optimizer train.GradientDescentOptimizer=GradientDescentOptimizer
 training.optimizers: train.MomentumOptimizer=MomentumOptimizer train.AdamOptimizer=AdamOptimizer
@@ -104,6 +113,10 @@ MODULES = ("app", "compat", "contrib", "errors", "examples", "flags", "gfile", "
 NAMESPACES = (
     *(
         "bitwise",
+        "contrib.layers",
+        "contrib.legacy_seq2seq",
+        "contrib.rnn",
+        "contrib.seq2seq",
         "debugging",
         "dtypes",
         "initializers",
@@ -123,6 +136,7 @@ NAMESPACES = (
 )
 """Names under which others stand."""
 
+_NO_SAMPLERS = "what samples classes is not there; draw them in Python, feed their numbers, and use "
 REFUSED: Mapping[str, str] = {
     "data": "tf.data is not there; feed arrays with feed_dict",
     "keras": "Keras is not there; build the graph with tf.nn",
@@ -139,6 +153,14 @@ REFUSED: Mapping[str, str] = {
     "train.Server": "sessions of other processes are not there; use tf.Session()",
     "train.FtrlOptimizer": "of optimizers there are GradientDescent, Momentum, Adam, RMSProp and Adagrad",
     "train.AdadeltaOptimizer": "of optimizers there are GradientDescent, Momentum, Adam, RMSProp and Adagrad",
+    "nn.nce_loss": f"{_NO_SAMPLERS}tf.nn.sigmoid_cross_entropy_with_logits",
+    "nn.sampled_softmax_loss": f"{_NO_SAMPLERS}tf.nn.sparse_softmax_cross_entropy_with_logits",
+    "contrib.layers.fully_connected": "contrib's layers are not there; use tf.layers.dense",
+    "contrib.learn": "estimators are not there; write the training loop with a session",
+    "contrib.slim": "slim is not there; use tf.layers",
+    "contrib.tensorboard": "projections are not written here; leave them out, tf.summary writes the rest",
+    "contrib.data": "tf.data is not there; feed arrays with feed_dict",
+    "contrib.lookup": "tables are not there; number words in Python and feed the numbers",
     "string_join": "tensors of strings are not computed here",
     "as_string": "tensors of strings are not computed here",
     "SparseTensor": "sparse tensors are not there",

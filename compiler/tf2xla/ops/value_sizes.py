@@ -20,7 +20,10 @@ from compiler.tf2xla.record import Lower, Record, Shapes, Trait, record, table, 
 from compiler.tf2xla.terms import Built
 
 Array = NDArray[Any]
-_REASON = "the sizes of its results depend on the values of its inputs"
+_REASON = (
+    "the sizes of its results depend on the values of its inputs: let these be constants, or run the "
+    "graph on arrays that are given before it is lowered (`xlabench run GRAPH --inputs FILE.npz`)"
+)
 
 
 def _known(operation: Operation, name: str) -> Array:
@@ -103,15 +106,27 @@ def _parted_shapes(node: Built) -> list[PartialShape]:
     return [PartialShape(known)] * count
 
 
-def _of_host(name: str, text: str, lower: Lower, doc: str, shapes: Shapes, constants: tuple[str, ...] = ()) -> Record:
+def _of_host(name: str, text: str, lower: Lower, doc: str, shapes: Shapes, constants: tuple[str, ...]) -> Record:
     """What a host runs where the values are not known: of its sizes little can be told before."""
     return with_shapes(record(name, text, lower, doc, constants, Trait.HOST), shapes)
 
 
 RECORDS = table(
-    _of_host("Where", "input: T -> index: int64; T: {numbers bool} = bool", _where, "Where it is true.", _where_shapes),
     _of_host(
-        "Unique", f"x: T -> y: T, idx: out_idx; T: {{any}}; {_OUT}", _unique, "Its elements once.", _unique_shapes
+        "Where",
+        "input: T -> index: int64; T: {numbers bool} = bool",
+        _where,
+        "Where it is true.",
+        _where_shapes,
+        ("input",),
+    ),
+    _of_host(
+        "Unique",
+        f"x: T -> y: T, idx: out_idx; T: {{any}}; {_OUT}",
+        _unique,
+        "Its elements once.",
+        _unique_shapes,
+        ("x",),
     ),
     _of_host(
         "UniqueV2",
@@ -119,7 +134,7 @@ RECORDS = table(
         _unique,
         "Its slices along an axis once.",
         _sliced_shapes,
-        ("axis",),
+        ("x", "axis"),
     ),
     with_shapes(
         record(

@@ -5,9 +5,12 @@ import pytest
 from graph_nodes import X, node, placeholder
 
 import compiler
+from compiler.aot import carried
 from compiler.aot.carried import ATTRIBUTE, KEY, carried_by, lower_with_graph, with_values, without_graph
 from compiler.diagnostics import InputError
-from compiler.graph import BY_NAME, Graph
+from compiler.graph import BY_NAME, Graph, tensor_of
+from compiler.ir.literal import array_literal
+from compiler.ir.types import F32
 
 FLOAT = BY_NAME["float32"]
 
@@ -29,6 +32,33 @@ def test_a_module_that_was_changed_carries_nothing():
     text = compiler.to_text(lowered())
     assert "negate(" in text
     assert carried_by(compiler.parse(text.replace("negate(", "sign("))) is None
+
+
+def weighted(weights):
+    weight = node("w", "Const", dtype=FLOAT, value=tensor_of(weights))
+    graph = Graph([placeholder("x"), weight, node("y", "AddV2", "x", "w", T=FLOAT)])
+    return lower_with_graph(graph, {"x": X.reshape(-1)[:1]}, ["y"]).module
+
+
+def test_a_large_graph_is_carried_as_it_is(monkeypatch):
+    monkeypatch.setattr(carried, "_MOST_PACKED", 64)
+    module = compiler.parse(compiler.to_text(weighted(np.full(2000, np.nan, np.float32))))
+    assert np.isnan(carried_by(module).graph.node("w").attributes["value"].array()).all()
+
+
+def test_a_module_that_has_other_weights_carries_nothing():
+    weights = np.arange(2000, dtype=np.float32)
+    module = weighted(weights)
+    [constant] = [one for one in module.instructions() if one.opcode == "constant"]
+    constant.attributes["literal"] = array_literal(weights + (weights == 1999), F32)
+    assert carried_by(module) is None
+
+
+def test_what_is_compressed_grows_only_so_far(monkeypatch):
+    module = weighted(np.zeros(20000, np.float32))
+    monkeypatch.setattr(carried, "_MOST_PACKED", 30000)
+    with pytest.raises(InputError, match="grows to more than 60,000 bytes"):
+        carried_by(module)
 
 
 def test_without_its_graph_a_module_is_what_it_was_and_other_notes_stay():

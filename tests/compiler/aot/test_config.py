@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from graphs import FLOAT, write_model
 
 from compiler.diagnostics import InputError
 from compiler.graph import BY_NAME, PartialShape
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 
-from compiler.aot import Config, Feed, Fetch, Variable, parse_config
+from compiler.aot import Config, Feed, Fetch, Variable, parse_config, read_graph_and_config
 from compiler.graph.messages import CLASSES
 
 TEXT = """
@@ -39,7 +42,6 @@ def test_both_forms_are_read() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("feed { id { node_name: 'a' } }", "nothing is fetched"),
         ("fetch { id { nodename: 'a' } }", "<string>:1:"),
         ("fetch { id { node_name: 'a' } } feed { id { node_name: 'b' } } feed { id { node_name: 'b' } }", "'b:0'"),
     ],
@@ -47,3 +49,21 @@ def test_both_forms_are_read() -> None:
 def test_what_makes_no_sense_is_said_with_its_place(text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         parse_config(text)
+
+
+def test_what_fetches_nothing_adds_to_the_signature_of_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "net.config.pbtxt"
+    path.write_text(
+        "feed { id { node_name: 'x' } shape { dim { size: 3 } dim { size: 2 } } } variable { node_name: 'w' }"
+    )
+    model = write_model(tmp_path / "model")
+    _, config = read_graph_and_config(model, path, "serving_default")
+    assert (config.feeds, config.fetches) == ((Feed("x:0", "x", PartialShape((3, 2)), FLOAT),), (Fetch("w:0", "y"),))
+    assert config.variables == (Variable("w"),)
+    path.write_text("feed { id { node_name: 'z' } }")
+    with pytest.raises(InputError, match="'z:0' is no feed of the signature; there are: x:0"):
+        read_graph_and_config(model, path, "serving_default")
+    graph = tmp_path / "net.pbtxt"
+    graph.write_text("node { name: 'z' op: 'Placeholder' }")
+    with pytest.raises(InputError, match="nothing is fetched"):
+        read_graph_and_config(graph, path, "")

@@ -107,10 +107,10 @@ def _noted(note):
 @pytest.mark.parametrize(
     ("note", "inputs", "taken", "said"),
     [
-        ("0 3 of 5", [0, 3], 2, "; of the 5 arguments of the exported function it uses only 0, 3 (from 0)"),
-        (" of 5", [], 0, "; of the 5 arguments of the exported function it uses none"),
-        ("0 3 of 4", [0, 1, 2, 3, 4], 2, "; of the 4 arguments of the exported function it uses only 0, 3 (from 0)"),
-        ("0 3 of 5", [0, 1, 2, 3, 4], 3, "; of the 5 arguments of the exported function it uses only 0, 3 (from 0)"),
+        ("0 3 of 5", [0, 3], 2, "; of the 5 arguments of its function it uses only 0, 3 (from 0)"),
+        (" of 5", [], 0, "; of the 5 arguments of its function it uses none"),
+        ("0 3 of 4", [0, 1, 2, 3, 4], 2, "; of the 4 arguments of its function it uses only 0, 3 (from 0)"),
+        ("0 3 of 5", [0, 1, 2, 3, 4], 3, "; of the 5 arguments of its function it uses only 0, 3 (from 0)"),
         *((note, [0, 1, 2, 3, 4], 2, "") for note in ("", "0 3", "0 x of 5", "0 3 of x", "0 9 of 5", "-1 3 of 5")),
     ],
 )

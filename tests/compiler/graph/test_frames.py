@@ -4,7 +4,7 @@ import pytest
 
 from compiler.diagnostics import InputError
 from compiler.graph import Node
-from compiler.graph.frames import FRAME, folded, in_order, inside_loops, is_a, with_outputs
+from compiler.graph.frames import FRAME, Frames, folded, in_order, inside_loops, is_a, with_outputs
 
 
 def nodes(text):
@@ -63,6 +63,16 @@ def test_a_loop_takes_what_leaves_one_that_is_made_later():
     outer, frames = folded(nodes(text))
     assert {one.name: one.inputs for one in outer} == {"a": (), "f": ("g:0",), "g": ("a",), "z": ("f:0",)}
     assert frames["f"].node.inputs == ("g:0",)
+
+
+def test_a_node_is_in_the_frame_of_what_it_takes_and_an_enter_in_the_one_that_it_opens():
+    frames, inner = Frames(nodes(LOOP)), ["f/inner", "f"]
+    found = {name: frames.path(name) for name in ("a", "e", "s", "e2", "s2", "x2", "n", "x", "y", "unheard")}
+    assert found == {
+        "a": [], "e": ["f"], "s": ["f"], "e2": inner, "s2": inner, "x2": inner, "n": ["f"], "x": ["f"], "y": [],
+        "unheard": []
+    }  # fmt: skip
+    assert frames.name("s2") == "f/inner"
 
 
 def test_what_is_inside_of_loops_is_all_but_what_leaves_them():

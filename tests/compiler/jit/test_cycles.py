@@ -5,8 +5,7 @@ import random
 import pytest
 from cluster_graphs import graph_of
 
-from compiler.diagnostics import InputError
-from compiler.jit.cycles import GraphCycles, cycle_graph, frames_of
+from compiler.jit.cycles import GraphCycles, cycle_graph
 from compiler.jit.topology import Topology
 
 
@@ -74,19 +73,6 @@ def test_a_loop_is_one_node_for_those_around_it():
     cycles, number = cycle_graph(topology), topology.number
     assert cycles is not None
     assert cycles.contract_edge(number["c"], number["d"]) is None, "d waits for c through the loop"
-    frames = frames_of(topology)
-    found = {name: frames.path(number[name]) for name in ("c", "latch", "inner", "back", "next", "exit", "d")}
-    inner = ["inner", "outer"]
-    assert found == {
-        "c": [], "latch": ["outer"], "inner": inner, "back": inner, "next": ["outer"], "exit": ["outer"], "d": []
-    }  # fmt: skip
-
-
-def test_a_node_is_in_one_frame():
-    with pytest.raises(
-        InputError, match=r"'d' \(AddV2\) has inputs from different frames: 'c' is in frame '' and 'latch'"
-    ):
-        frames_of(Topology(graph_of(LOOP.replace("AddV2(c, exit)", "AddV2(c, latch)"))))
 
 
 def test_loops_that_take_from_each_other_have_no_graph_of_cycles():

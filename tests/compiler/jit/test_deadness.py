@@ -249,7 +249,7 @@ def test_a_value_that_is_no_recurrence_is_a_symbol():
     )
     assert str(deadness.of(number["m"])) == "m:0"
     with pytest.raises(InputError, match="comes back to it from"):
-        _deadness([*lines[:1], "m = Merge(e, back, o)", lines[2], "o = NextIteration(s1)"])
+        _deadness([*lines[:1], "m = Merge(e, back, o)", lines[2], "o = NextIteration(m)"])
 
 
 def test_formulas_that_stand_deep_in_each_other_stay_comparable():

@@ -69,3 +69,8 @@ def test_what_one_reaches_is_found_once():
     topology = Topology(graph_of(DIAMOND))
     forwards = topology.reached(topology.number["x"], lambda one: [edge.target for edge in topology.outputs[one]])
     assert sorted(named(topology, forwards)) == ["_SINK", "a", "b", "s", "x"]
+
+
+def test_frames_are_those_of_the_nodes_names():
+    frames = Topology(graph_of(LOOP)).frames()
+    assert [frames.name(name) for name in ("e", "m", "x", "_SINK")] == ["loop", "loop", "", ""]

@@ -70,6 +70,12 @@ def test_a_part_stands_alone_on_the_values_that_it_gets():
     assert case().subgraph(["z"], {"a": X}) is None
 
 
+def test_a_variable_in_a_part_waits_for_nothing_outside_of_it():
+    graph = graph_of("r = ReadVariableOp(v)\nv = VarHandleOp(^x)\nx = Placeholder()")
+    part = GraphCase(graph, {"x": X}, ("r",), {}).subgraph(["r"], {})
+    assert {node.name: node.inputs for node in part.graph.nodes} == {"v": (), "r": ("v",)}
+
+
 def test_what_runs_on_one_side_only_may_be_dead():
     text = (
         "s = Switch(x, p)\np = Placeholder() {dtype=bool}\nx = Placeholder()\na = Abs(s)\nm = Merge(a, s:1)\nb = Neg(m)"

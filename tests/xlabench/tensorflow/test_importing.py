@@ -30,7 +30,14 @@ def test_a_module_is_ours_under_both_names():
 
 
 @pytest.mark.usefixtures("installed")
-@pytest.mark.parametrize(("name", "said"), [("keras", "Keras is not there"), ("lite", "it is not there under")])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("keras", "Keras is not there"),
+        ("contrib.tensorboard.plugins", "projections are not written"),
+        ("lite", "it is not there under"),
+    ],
+)
 def test_what_is_not_there_is_said_with_what_to_do(name, said):
     with pytest.raises(ModuleNotFoundError, match=said):
         importlib.import_module(f"tensorflow.{name}")

@@ -11,7 +11,7 @@ from xlabench.tensorflow.names import MODULES, NAMESPACES, REFUSED, modules_of_n
 def test_a_name_is_in_its_module(public):
     module, name = modules_of_names()[public]
     assert hasattr(import_module(f"xlabench.tensorflow.{module}"), name)
-    assert "." not in public or public.partition(".")[0] in NAMESPACES
+    assert "." not in public or public.rpartition(".")[0] in NAMESPACES
 
 
 def test_no_name_means_two_things():

@@ -6,10 +6,12 @@ loops let it make them before they begin, since a variable that is made in an it
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from xlabench.tensorflow.errors import NotHereError
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.structures import flattened, packed
@@ -17,6 +19,7 @@ from xlabench.tensorflow.framework.tensor import Tensor
 from xlabench.tensorflow.framework.variables import Variable
 from xlabench.tensorflow.ops import initializers, nn
 from xlabench.tensorflow.ops.arrays import concat, split, zeros
+from xlabench.tensorflow.ops.random import dropout
 from xlabench.tensorflow.ops.variable_scopes import get_variable, variable_scope
 
 Activation = Callable[[Any], Tensor]
@@ -40,6 +43,7 @@ class RNNCell(ABC):
     """A cell: `output, state = cell(inputs, state)`."""
 
     _word = "rnn_cell"
+    _initializer: Any = None  # of its matrices; the scope's where there is none
 
     def __init__(self, name: str | None = None, reuse: bool | None = None) -> None:
         self._name = name or self._word
@@ -90,7 +94,7 @@ class RNNCell(ABC):
 
     def _weights(self, name: str, shape: Sequence[int], dtype: Any, start: Any = None) -> tuple[Variable, Variable]:
         """A matrix, and what is added to each row of the product."""
-        kernel = get_variable(f"{name}kernel", list(shape), dtype)
+        kernel = get_variable(f"{name}kernel", list(shape), dtype, self._initializer)
         return kernel, get_variable(f"{name}bias", [shape[1]], dtype, start or initializers.Zeros())
 
 
@@ -197,6 +201,100 @@ class BasicLSTMCell(_Units):
         after = memory * _sigmoid(kept + self._forget_bias) + _sigmoid(taken) * self._activation(candidate)
         made = self._activation(after) * _sigmoid(shown)
         return made, LSTMStateTuple(after, made) if self._is_tuple else concat([after, made], 1)
+
+
+class LSTMCell(BasicLSTMCell):
+    """The same as `BasicLSTMCell`, with an initializer of its own for the matrix."""
+
+    _word = "lstm_cell"
+
+    def __init__(
+        self,
+        num_units: int,
+        use_peepholes: bool = False,
+        cell_clip: Any = None,
+        initializer: Any = None,
+        **options: Any,
+    ) -> None:
+        """Take the options of `BasicLSTMCell` besides.
+
+        Raises:
+            NotHereError: its gates are to see the memory, or it is to be cut or projected.
+        """
+        asked = [word for word in ("num_proj", "proj_clip") if options.pop(word, None) is not None]
+        asked += ["use_peepholes"] * use_peepholes + ["cell_clip"] * (cell_clip is not None)
+        if asked:
+            raise NotHereError(f"tf.nn.rnn_cell.LSTMCell({asked[0]}=...): not there; write the cell as an RNNCell")
+        super().__init__(num_units, **options)
+        self._initializer = initializer
+
+
+class DropoutWrapper(RNNCell):
+    """A cell of whose inputs, outputs and state a share becomes 0 each time; of an LSTM's state what it gave last."""
+
+    def __init__(
+        self,
+        cell: RNNCell,
+        input_keep_prob: Any = 1.0,
+        output_keep_prob: Any = 1.0,
+        state_keep_prob: Any = 1.0,
+        **options: Any,
+    ) -> None:
+        """Take `seed` besides.
+
+        Raises:
+            NotHereError: what is dropped is to be the same at all times.
+        """
+        super().__init__()
+        if options.get("variational_recurrent"):
+            raise NotHereError("tf.nn.rnn_cell.DropoutWrapper(variational_recurrent=True): not there; leave it out")
+        self._cell = cell
+        self._seed = options.get("seed")
+        self._kept = {"input": input_keep_prob, "output": output_keep_prob, "state": state_keep_prob}
+
+    @property
+    def state_size(self) -> Any:
+        """That of the cell."""
+        return self._cell.state_size
+
+    @property
+    def output_size(self) -> int:
+        """That of the cell."""
+        return self._cell.output_size
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """That of the cell."""
+        return self._cell.zero_state(batch_size, dtype)
+
+    def build(self, inputs_shape: Any) -> None:
+        """It has no variables of its own."""
+
+    def made_for(self, inputs: Tensor) -> None:
+        """Let the cell have its variables, under its own name."""
+        self._cell.made_for(inputs)
+
+    def call(self, inputs: Tensor, state: Any) -> tuple[Any, Any]:
+        """One time."""
+        made, after = self._cell(self._dropped(inputs, "input"), state)
+        return self._dropped(made, "output"), self._dropped_state(after)
+
+    def _dropped_state(self, state: Any) -> Any:
+        if isinstance(state, LSTMStateTuple):
+            return LSTMStateTuple(state.c, self._dropped(state.h, "state", 1))
+        return packed(state, [self._dropped(one, "state", number) for number, one in enumerate(flattened(state))])
+
+    def _dropped(self, value: Any, what: str, number: int = 0) -> Any:
+        kept = self._kept[what]
+        if isinstance(kept, int | float) and kept >= 1:
+            return value
+        return dropout(value, keep_prob=kept, seed=self._seed_of(f"{what}_{number}"))
+
+    def _seed_of(self, salt: str) -> int | None:
+        """TensorFlow's seed of one of its draws, which differ."""
+        if self._seed is None:
+            return None
+        digest = hashlib.md5(f"{self._seed}{salt}".encode(), usedforsecurity=False).hexdigest()
+        return int(digest[:8], 16) & 0x7FFFFFFF
 
 
 class MultiRNNCell(RNNCell):

@@ -9,7 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from compiler.tf import Function, FunctionReference, Graph, Node, PlaceholderName, output_names
+from compiler.tf import (
+    RECORDS,
+    Function,
+    FunctionReference,
+    Graph,
+    Node,
+    PlaceholderName,
+    Trait,
+    needed,
+    output_names,
+)
 from xlabench.tensorflow.runtime import executor, plan
 from xlabench.tensorflow.runtime.kernels import Kernel
 from xlabench.tensorflow.runtime.placement import assign_devices
@@ -29,6 +39,8 @@ class FunctionBody(NamedTuple):
 
 def body_of(function: Function, reference: FunctionReference, library: Mapping[str, Function]) -> FunctionBody:
     """A function as a graph, with an `_Arg` for each argument and a `_Retval` for each result.
+
+    As in TensorFlow, what no result needs is left out, but what has effects: an op may be there that cannot run.
 
     Args:
         function: what is called.
@@ -61,8 +73,16 @@ def body_of(function: Function, reference: FunctionReference, library: Mapping[s
         Node(_free(f"_retval_{one.name}", taken), "_Retval", (spelled(function.returns[one.name]),))
         for one in function.outputs
     ]
-    graph = Graph([*entries, *nodes, *exits], list(library.values()))
+    runs = [node.name for node in nodes if node.name in function.control_returns.values() or _has_effect(node)]
+    names = needed([*entries, *nodes, *exits], [*runs, *(one.name for one in exits)])
+    graph = Graph([*entries, *(node for node in nodes if node.name in names), *exits], list(library.values()))
     return FunctionBody(graph, [one.name for one in entries], [one.name for one in exits])
+
+
+def _has_effect(node: Node) -> bool:
+    """Whether a node does more than give values, as far as it is known."""
+    record = RECORDS.get(node.op)
+    return record is None or Trait.STATEFUL in record.traits
 
 
 def _free(name: str, taken: set[str]) -> str:

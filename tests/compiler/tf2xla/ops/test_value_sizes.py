@@ -6,6 +6,8 @@ from graph_nodes import BOOL, FLOAT, INT, const, node, placeholder, run
 
 import compiler
 from compiler.graph import BY_NAME, Graph
+from compiler.ir.shape import ArrayShape
+from compiler.ir.types import F32
 from compiler.tf2xla import lower
 
 NUMBERS = [3, 1, 3, 2, 1]
@@ -36,4 +38,13 @@ def test_no_two_of_what_is_no_number_are_the_same():
 def test_what_is_not_known_is_refused(op):
     graph = Graph([placeholder("x"), node("y", op, "x", T=FLOAT)])
     with pytest.raises(compiler.UnsupportedError, match=rf"op {op} \(node 'y'\) .*the sizes of its results depend"):
-        lower(graph, {"x": np.zeros(3, np.float32)}, ["y"])
+        lower(graph, {"x": ArrayShape(F32, (3,))}, ["y"])
+
+
+def test_a_feed_of_which_they_are_is_known_where_its_value_is_given():
+    graph = Graph(
+        [placeholder("x"), placeholder("z"), node("y", "Where", "x", T=FLOAT), node("w", "Neg", "z", T=FLOAT)]
+    )
+    lowered = lower(graph, {"x": np.array([0, 1, 2], np.float32), "z": ArrayShape(F32, (3,))}, ["y", "w"])
+    assert lowered.inputs == ("z",)
+    np.testing.assert_array_equal(run(lowered, np.zeros(3, np.float32))[0], [[1], [2]])

@@ -68,6 +68,27 @@ def test_cells_upon_each_other_have_scopes_of_their_numbers():
     assert (made.shape, [one.shape for one in after]) == ((2, 2), [(2, 4), (2, 2)])
 
 
+def test_a_memory_with_its_own_initializer_is_the_basic_one():
+    state = cells.LSTMStateTuple(tf.constant(S), tf.constant(S * 2))
+    made, _, held = ran(cells.LSTMCell(2, initializer=tf.constant_initializer(0.25), forget_bias=0.0), state)
+    assert (held["lstm_cell/kernel"] == 0.25).all()
+    gate = 0.25 * np.concatenate([X, S * 2], 1).sum(1, keepdims=True)
+    memory = sigmoid(gate) * (S + np.tanh(gate))
+    np.testing.assert_allclose(made, np.tanh(memory) * sigmoid(gate), rtol=1e-5)
+    with pytest.raises(NotImplementedError, match="use_peepholes"):
+        cells.LSTMCell(2, use_peepholes=True)
+
+
+def test_dropping_leaves_variables_their_names_and_an_lstm_its_memory():
+    cell = tf.contrib.rnn.DropoutWrapper(cells.BasicLSTMCell(2), 1.0, 1e-6, 1e-6, seed=3)
+    made, after, held = ran(cell, cells.LSTMStateTuple(tf.constant(S), tf.constant(S)))
+    assert {name.partition("/")[0] for name in held} == {"basic_lstm_cell"}
+    assert not made.any()
+    assert not after.h.any()
+    assert after.c.all()
+    assert ran(cells.DropoutWrapper(cells.BasicRNNCell(2)), tf.constant(S))[0].all()
+
+
 def test_what_makes_no_sense_is_refused():
     with pytest.raises(ValueError, match="at least one cell"):
         cells.MultiRNNCell([])

@@ -74,6 +74,16 @@ def test_outputs_are_numbered_as_the_op_gives_them():
     assert next(one for one in graph.nodes if one.name == exits[0]).inputs == ("s:2",)
 
 
+def test_what_no_result_needs_runs_only_if_it_has_effects():
+    spare = [
+        node("spare", "Neg", "a", T=FLOAT),
+        node("said", "Print", "a", "a", T=FLOAT, U=AttributeList("type", (FLOAT,))),
+    ]
+    made = function("f", {"a": FLOAT}, {"b": FLOAT}, [*spare, node("n", "Neg", "a", T=FLOAT)], {"b": "n:y:0"})
+    graph, _, _ = body_of(made, FunctionReference("f"), {})
+    assert [one.name for one in graph.nodes if not one.name.startswith("_")] == ["said", "n"]
+
+
 def test_names_that_are_taken_are_left_alone():
     made = function("f", {"a": FLOAT}, {"b": FLOAT}, [node("_arg_a", "Neg", "a", T=FLOAT)], {"b": "_arg_a:y:0"})
     graph, entries, _ = body_of(made, FunctionReference("f"), {})
