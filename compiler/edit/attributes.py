@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from compiler.edit.draft import Draft, Edited, InstructionId, is_static_array
+from compiler.edit.draft import Draft, Edited, InstructionId
 from compiler.edit.shapes import infer_all
 from compiler.ir.attributes import NOTES, PaddingDimension, SliceDimension, Window, WindowDimension
 from compiler.ir.module import Instruction, Module
-from compiler.ir.shape import without_layout
+from compiler.ir.shape import is_static_array, without_layout
 from compiler.text.printer import to_text
 
 _NO_MEANING = NOTES | {"operand_precision", "algorithm", "result_accuracy", "indices_are_sorted", "unique_indices"}
