@@ -1,4 +1,4 @@
-"""What an object file lacks: the symbols that it refers to and does not define, and the functions that refer to them.
+"""What an object file lacks: symbols that it refers to and does not define, the functions that do, and who provides them.
 
 LLVM calls functions of its own accord where a machine has no instruction, conversions of halves for one, and says so
 nowhere but in the object file.  Only what 64-bit little-endian ELF has is read, which is what all our CPUs' code is.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -24,6 +24,10 @@ _LOCAL = 0
 """`STB_LOCAL`, the binding of a symbol that no other file sees (System V ABI)."""
 _OF_THE_LINKER = frozenset({"_GLOBAL_OFFSET_TABLE_"})
 """What linkers define themselves."""
+
+
+class UndefinedSymbolError(RuntimeError):
+    """Generated code refers to a symbol that nothing defines: a bug in emission."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +101,18 @@ def _at(symbols: list[_Symbol], section: int, offset: int) -> set[str]:
     """The function at a place in a section."""
     within = (s.name for s in symbols if s.is_function and s.section == section and 0 <= offset - s.start < s.size)
     return set(islice(within, 1))
+
+
+def check_symbols(objects: Sequence[bytes], provided: Callable[[str], bool]) -> None:
+    """Raise an UndefinedSymbolError where object files refer to what neither they define nor is provided."""
+    found = [names(code) for code in objects]
+    defined = frozenset[str]().union(*(of.defined for of in found))
+    lacking = {
+        symbol: users
+        for of in found
+        for symbol, users in of.undefined.items()
+        if symbol not in defined and not provided(symbol)
+    }
+    if lacking:
+        uses = "; ".join(f"{symbol}, asked for by {' and '.join(users) or 'data'}" for symbol, users in lacking.items())
+        raise UndefinedSymbolError(f"code was generated that cannot be linked, since nothing defines {uses}")

@@ -329,25 +329,6 @@ def _without_strength_reduction() -> Iterator[None]:
                 llvm.set_option("compiler", "-disable-lsr=false")
 
 
-def check_symbols(objects: Sequence[bytes], provided: Callable[[str], bool]) -> None:
-    """Raise an UndefinedSymbolError where object files refer to what neither they define nor is provided."""
-    found = [elf.names(code) for code in objects]
-    defined = frozenset[str]().union(*(names.defined for names in found))
-    lacking = {
-        symbol: users
-        for names in found
-        for symbol, users in names.undefined.items()
-        if symbol not in defined and not provided(symbol)
-    }
-    if lacking:
-        uses = "; ".join(f"{symbol}, asked for by {' and '.join(users) or 'data'}" for symbol, users in lacking.items())
-        raise UndefinedSymbolError(f"code was generated that cannot be linked, since nothing defines {uses}")
-
-
-class UndefinedSymbolError(RuntimeError):
-    """Generated code refers to a symbol that nothing defines: a bug in emission."""
-
-
 _PROCESS = ctypes.CDLL(None)
 
 
@@ -370,7 +351,7 @@ class Library:
         builder = llvm.JITLibraryBuilder()
         if isinstance(module, Sequence):
             # LLVM would say so on standard error, and of the library only that it cannot be made.
-            check_symbols(module, lambda symbol: symbol in imports or hasattr(_PROCESS, symbol))
+            elf.check_symbols(module, lambda symbol: symbol in imports or hasattr(_PROCESS, symbol))
             for code in module:
                 builder.add_object_img(code)
         else:

@@ -231,6 +231,13 @@ class Range:
         start, stop = self.start.literal, self.stop.literal
         return self.length > 0 or (start is not None and stop is not None and start < stop)
 
+    def whole_until(self, builder: Builder, block: int) -> Value:
+        """Where the last of its whole blocks of `block` iterations ends; `builder` emits what is not known."""
+        length = builder.sub(self.stop, self.start)
+        if length.literal is not None:
+            return builder.add(self.start, integer(length.literal // block * block))
+        return builder.add(self.start, builder.mul(builder.binary("udiv", length, integer(block)), integer(block)))
+
 
 def all_of(count: int) -> Range:
     """Every iteration."""

@@ -130,12 +130,9 @@ class Instruction:
             self.parent.root = other
 
     def clone(self, operands: Sequence[Instruction], *, shape: Shape | None = None, name: str = "") -> Instruction:
-        """The same operation on other operands, belonging to no computation yet; attributes are copied.
+        """The same operation on other `operands`, with a `shape` and a `name` of its own if none is given.
 
-        Args:
-            operands: in place of its own.
-            shape: in place of its own.
-            name: in place of its own.
+        It belongs to no computation yet; attributes are copied.
         """
         return Instruction(self.opcode, shape or self.shape, operands, dict(self.attributes), name=name or self.name)
 

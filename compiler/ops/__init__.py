@@ -27,6 +27,7 @@ from compiler.ops import (
     transcendental,
     window,
 )
+from compiler.ops.transcendental import share_steps
 
 _FAMILIES = (
     arithmetic,
@@ -77,4 +78,4 @@ def narrowing(traits: Trait, opcodes: str) -> frozenset[str]:
     return names
 
 
-__all__ = ["OPS", "Trait", "having", "narrowing"]
+__all__ = ["OPS", "Trait", "having", "narrowing", "share_steps"]

@@ -223,3 +223,20 @@ def _with_accuracy(row: Row) -> Row:
 
 
 OPS: dict[str, Op] = {row.opcode: _with_accuracy(row).op() for row in _ROWS}
+
+_SHARING = tuple(
+    frozenset(names.split())
+    for names in (
+        "exponential exponential-minus-one tanh logistic sinh cosh erf power",
+        "log log-plus-one asinh acosh atanh power",
+        "sine cosine tan",
+        "asin acos",
+        "sqrt rsqrt",
+    )
+)
+"""Functions that are made of the same steps: a bug in one of these shows in all of them."""
+
+
+def share_steps(opcode: str, other: str) -> bool:
+    """Whether two opcodes are one function, or made of the same steps, so that one bug may show in both."""
+    return opcode == other or any({opcode, other} <= sharing for sharing in _SHARING)

@@ -102,14 +102,14 @@ def _steps(cause: str) -> set[str]:
 def _overlap(known: str, cause: str) -> bool:
     """Whether two causes have an opcode, or what it is made of, in common, or one is about none in particular."""
     is_general = any(_stage(one) == "program" or _steps(one) <= {"any elementwise"} for one in (known, cause))
-    return is_general or any(compiler.share_steps(*pair) for pair in product(_steps(known), _steps(cause)))
+    return is_general or any(compiler.ops.share_steps(*pair) for pair in product(_steps(known), _steps(cause)))
 
 
 def same_cause(known: str, cause: str) -> bool:
     """Whether a blame names what another one does, or that and more of a kernel; in kernels, what shares its code."""
     stage = _stage(known)
     if stage == "kernel" == _stage(cause):
-        return all(any(compiler.share_steps(one, other) for other in _steps(cause)) for one in _steps(known))
+        return all(any(compiler.ops.share_steps(one, other) for other in _steps(cause)) for one in _steps(known))
     if stage == "reference" == _stage(cause):
         return _steps(known) <= _steps(cause)
     return stage != "engine" and known == cause

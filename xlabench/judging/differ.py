@@ -190,14 +190,7 @@ def tolerated(expected: Array, policy: TolerancePolicy) -> Bounds:
 
 
 def elements_beyond(expected: Array, actual: Array, policy: TolerancePolicy, bounds: Bounds | None) -> Mask:
-    """Which elements of a result are wrong by its bounds, or where there are none, by the policy; none is granted.
-
-    Args:
-        expected: the reference's result.
-        actual: the engine's.
-        policy: holds where there are no bounds.
-        bounds: of the result.
-    """
+    """Which elements of `actual` are wrong: by `bounds`, or without, as `expected` by a `policy`; none is granted."""
     with np.errstate(all="ignore"):
         if bounds is not None:
             return ~bounds.allows(actual) & ~bitwise_equal(expected, actual)

@@ -18,7 +18,7 @@ from compiler.backends.cpu import c_names, program
 from compiler.backends.cpu.image import arrays, leaf
 from compiler.backends.cpu.machine import Machine
 from compiler.backends.cpu.runtime.arguments import Leaf
-from compiler.codegen import compile_units, llvm
+from compiler.codegen import compile_units, elf, llvm
 from compiler.codegen.libcalls import C_LIBRARY
 from compiler.ir.meanings import given
 from compiler.ir.module import Module
@@ -203,7 +203,7 @@ def compile_ahead(module: Module, target: llvm.Target, opt: int, *, name: str) -
     # What the program calls so itself, a kernel perhaps, has to give way.
     text = re.sub(rf"@{symbol}(?![\w.$-])", f"@{symbol}.inside", hidden).replace(f"@{_ENTRY}(", f"@{symbol}(")
     (code,) = llvm.compile_all([llvm.Source(text, unit.has_loops)], target, opt, threads=1)
-    llvm.check_symbols([code], C_LIBRARY.__contains__)
+    elf.check_symbols([code], C_LIBRARY.__contains__)
     words = facts.words()
     return {
         f"{symbol}.o": code,

@@ -7,6 +7,7 @@ import functools
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 import numpy as np
 
@@ -148,17 +149,8 @@ class CpuExecutable:
             keep=(self._library, callbacks),
             release_gil=image.releases_lock,
         )
-        self.call: Callable[..., list[Array]] = self._entry.call
-        if options.check_memory or options.check_bounds:
-            self.call = functools.partial(guarded.call, self._entry.snapshot(), watched=options.check_bounds)
-        if options.share_all:
-            self.call = functools.partial(_eagerly, self.call)
-        if options.backwards:
-            self.call = functools.partial(_backwards, self.call)
-        if callbacks:
-            self.call = functools.partial(_with_callbacks, self.call, callbacks)
-        if not has_bytes(self._call_bytes):
-            self.call = self._refuse
+        fits = has_bytes(self._call_bytes)
+        self.call = _as_asked(self._entry, options, callbacks) if fits else self._refuse
 
     @property
     def _call_bytes(self) -> int:
@@ -242,15 +234,23 @@ class CpuExecutable:
         return llvm.Library(code, (program.PROFILE, program.TIMELINE), self._target, self._opt, imports=kernels)
 
 
-def _eagerly(call: Callable[..., list[Array]], *inputs: object) -> list[Array]:
-    """A call that leaves to other threads whatever they can do of it."""
-    with threads.pool().eager():
-        return call(*inputs)
+def _as_asked(entry: Entry, options: CompileOptions, callbacks: Sequence[Callback]) -> Callable[..., list[Array]]:
+    """An entry's call, watched, shared and in the order that options ask for; what callbacks raise, it raises."""
+    call: Callable[..., list[Array]] = entry.call
+    if options.check_memory or options.check_bounds:
+        call = functools.partial(guarded.call, entry.snapshot(), watched=options.check_bounds)
+    if options.share_all:
+        call = functools.partial(_within, lambda: threads.pool().eager(), call)
+    if options.backwards:
+        call = functools.partial(_within, lambda: threads.pool().backwards(), call)
+    return functools.partial(_with_callbacks, call, callbacks) if callbacks else call
 
 
-def _backwards(call: Callable[..., list[Array]], *inputs: object) -> list[Array]:
-    """A call that does the chunks of each phase one by one, the last one first."""
-    with threads.pool().backwards():
+def _within(
+    manner: Callable[[], AbstractContextManager[None]], call: Callable[..., list[Array]], *inputs: object
+) -> list[Array]:
+    """A call whose phases are shared out in a manner of the pool of the process that calls."""
+    with manner():
         return call(*inputs)
 
 

@@ -219,9 +219,8 @@ class Builder:
     def prefetch(self, element: str, pointer: Value, index: Value) -> None:
         """Ask for an `element`, at an `index` from `pointer` on, to be brought near; it need not exist."""
         address = self.emit(pointer.type, f"getelementptr {element}, {pointer}, {index}")
-        near = [integer(option, I32) for option in (0, 3, 1)]
         callee = self.module.declare("llvm.prefetch.p0", "void", ["ptr", I32, I32, I32])
-        self.call(callee, "void", [address, *near])
+        self.call(callee, "void", [address, *(integer(option, I32) for option in (0, 3, 1))])
 
     def copy_bytes(self, source: Value, target: Value, count: Value) -> None:
         """Copy `count` bytes from `source` to `target`, which do not overlap."""
@@ -313,10 +312,9 @@ class Builder:
         lines = self._lines[slot:]
         vectors = any("<" in line for line in lines)
         acts = any(line.startswith(_EFFECT) for line in lines)
-        most = _MOST_VECTOR_LINES if vectors else _MOST_LINES
         if self._loops > inner or scalar or vectors or acts:
             self.function.scalar_loops -= 1
-        fits = trip_count * len(lines) <= most
+        fits = trip_count * len(lines) <= (_MOST_VECTOR_LINES if vectors else _MOST_LINES)
         self.branch_if(again, body, done, metadata or _unrolling(self.module, trip_count, lines, fits=fits))
         self.begin(done)
         if nonempty:

@@ -33,7 +33,6 @@ __all__ = [
     "has_fast_path",
     "needs_slow_path",
     "remainder",
-    "share_steps",
 ]
 
 
@@ -77,23 +76,6 @@ FUNCTIONS = {
     "power": MathFunction(power.power, 2, 1.0, 1.0),
 }
 """Every function by its opcode."""
-
-_FAMILIES = tuple(
-    frozenset(names.split())
-    for names in (
-        "exponential exponential-minus-one tanh logistic sinh cosh erf power",
-        "log log-plus-one asinh acosh atanh power",
-        "sine cosine tan",
-        "asin acos",
-        "sqrt rsqrt",
-    )
-)
-"""Functions that are made of the same steps: a bug in one of these shows in all of them."""
-
-
-def share_steps(name: str, other: str) -> bool:
-    """Whether two opcodes are one function, or made of the same steps, so that one bug may show in both."""
-    return name == other or any({name, other} <= family for family in _FAMILIES)
 
 
 def fast_limit(name: str, type_: str) -> float | None:

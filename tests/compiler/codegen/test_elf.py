@@ -36,7 +36,7 @@ def test_other_files_are_refused() -> None:
 def test_what_lacks_a_symbol_is_not_linked(capfd: pytest.CaptureFixture[str]) -> None:
     host = llvm.Target.host()
     code = llvm.compile_all([llvm.Source(TEXT, has_loops=False)], host, 0, threads=1)
-    with pytest.raises(llvm.UndefinedSymbolError, match=r"nobody\.has\.it, asked for by first and third"):
+    with pytest.raises(elf.UndefinedSymbolError, match=r"nobody\.has\.it, asked for by first and third"):
         llvm.Library(code, ["third"], host, 0)
     assert capfd.readouterr().err == ""
     llvm.Library(code, ["third"], host, 0, imports={"nobody.has.it": 1})

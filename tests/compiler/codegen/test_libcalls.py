@@ -46,7 +46,7 @@ def objects(module: Module, target: llvm.Target, opt: int) -> list[bytes]:
 
 
 def check(module: Module, target: llvm.Target, opt: int) -> None:
-    llvm.check_symbols(objects(module, target, opt), libcalls.C_LIBRARY.__contains__)
+    elf.check_symbols(objects(module, target, opt), libcalls.C_LIBRARY.__contains__)
 
 
 def cells() -> list[object]:

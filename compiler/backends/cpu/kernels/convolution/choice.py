@@ -13,6 +13,7 @@ from compiler.backends.cpu.kernels.convolution.plan import (
     Shape,
     Source,
     Step,
+    TileSize,
     Walk,
     in_words,
     shape_of,
@@ -31,8 +32,7 @@ _COLLISION = 2048
 _BANDS_PER_THREAD = 2
 """Bands for each thread, so that one that comes late leaves half of its share to others."""
 _FEWEST_STEPS = 64
-"""Multiply-adds of a register tile beside which storing it is little: a store takes some 2 cycles a vector, so 3 %
-(chosen)."""
+"""Multiply-adds of a register tile beside which storing it, some 2 cycles a vector, is little: 3 % (chosen)."""
 _LOAD_CYCLES = 0.05
 """Cycles for a load of a vector that a tile repeats, beside an FMA."""
 _MOST_VECTORS = 4
@@ -178,14 +178,6 @@ def _boxes(counts: list[int], most: int) -> tuple[int, ...]:
     return tuple(boxes)
 
 
-class TileSize(NamedTuple):
-    """Lanes of a vector, and the vectors and rows that registers hold of a result."""
-
-    lanes: int
-    vectors: int
-    rows: int
-
-
 @dataclass(frozen=True, slots=True)
 class _Draft:
     """What is decided before blocks and bands are."""
@@ -299,9 +291,8 @@ class _Draft:
         if shape.labels.kernel_output_feature != rhs.rank - 1:
             return False
         pitch = rhs.dims[-1] * shape.size
-        return panels == 1 or (
-            rhs.size * shape.size <= _CACHED_SHARE * self.machine.l2_bytes and pitch % _COLLISION != 0
-        )
+        is_cached = rhs.size * shape.size <= _CACHED_SHARE * self.machine.l2_bytes
+        return panels == 1 or (is_cached and pitch % _COLLISION != 0)
 
     def plans(self, tile: TileSize, block: int, band: int) -> list[Plan]:
         """Everything, phase by phase.

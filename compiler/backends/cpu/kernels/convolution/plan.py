@@ -33,6 +33,14 @@ _LANES = 16
 """Lanes of a vector, where forms are compared."""
 
 
+class TileSize(NamedTuple):
+    """Lanes of a vector, and the vectors and rows that registers hold of a result."""
+
+    lanes: int
+    vectors: int
+    rows: int
+
+
 @dataclass(frozen=True, slots=True)
 class Walk:
     """A dimension of positions in a kernel: its dimension of the result, size, strides in the copy and the result.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.reduce.reduction_nest import Finish, ReductionNest, Walk
-from compiler.backends.cpu.kernels.vectors.lanes import LINE, Lanes, Loops, whole_blocks
+from compiler.backends.cpu.kernels.vectors.lanes import LINE, Lanes, Loops
 from compiler.codegen import access, element, nest
 from compiler.codegen.index import Emission, Index, Variable, whole
 from compiler.codegen.llvm_ir import Value, integer
@@ -114,9 +114,7 @@ class _Columns:
             return step
 
         def walk(around: list[Value], _: list[Value]) -> list[Value]:
-            builder = emission.builder
-            length = builder.sub(last.stop, last.start)
-            middle = builder.add(last.start, whole_blocks(builder, length, _UNROLL))
+            middle = last.whole_until(emission.builder, _UNROLL)
             for start, stop, iterations in ((last.start, middle, _UNROLL), (middle, last.stop, 1)):
                 self._iterations(nest.Range(start, stop), iterations, around, steps(iterations))
             return []

@@ -249,7 +249,7 @@ class Lanes:
         builder = _lane_builder(emission)
         block = len(groups) * self.width
         is_whole = chunk.unit % block == 0
-        blocks = chunk if is_whole else nest.Range(chunk.start, _last_block(builder, chunk, block))
+        blocks = chunk if is_whole else nest.Range(chunk.start, chunk.whole_until(builder, block))
 
         def blockwise(index: Value, carried: list[Value]) -> list[Value]:
             def advance(number: int, group: list[Value]) -> list[Value]:
@@ -354,18 +354,6 @@ def _weight(computed: Iterable[Instruction]) -> float:
 def _lane_builder(emission: Emission) -> LaneBuilder:
     assert isinstance(emission.builder, LaneBuilder)
     return emission.builder
-
-
-def whole_blocks(builder: Builder, length: Value, block: int) -> Value:
-    """The largest multiple of `block` that is no more than `length`, by `builder`."""
-    if length.literal is not None:
-        return integer(length.literal // block * block)
-    return builder.mul(builder.binary("udiv", length, integer(block)), integer(block))
-
-
-def _last_block(builder: Builder, chunk: nest.Range, block: int) -> Value:
-    """Where the whole blocks of a loop's part end."""
-    return builder.add(chunk.start, whole_blocks(builder, builder.sub(chunk.stop, chunk.start), block))
 
 
 def _after(step: Step, values: list[Value]) -> Callable[[Index], list[Value]]:
