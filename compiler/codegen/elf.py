@@ -1,4 +1,4 @@
-"""What an object file lacks: symbols that it refers to and does not define, the functions that do, and who provides them.
+"""What an object file lacks: symbols that it refers to and does not define, and the functions that refer to them.
 
 LLVM calls functions of its own accord where a machine has no instruction, conversions of halves for one, and says so
 nowhere but in the object file.  Only what 64-bit little-endian ELF has is read, which is what all our CPUs' code is.
