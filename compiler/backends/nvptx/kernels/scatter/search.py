@@ -61,17 +61,17 @@ class Beginnings:
         return self._emission.builder.gep(I32, self._array, number)
 
     def _by_warp(self, row: Value) -> Value:
-        """How many windows are for rows before one: lanes look at the last of parts that become ever shorter."""
+        """How many windows are for rows before one: lanes look at the last of pieces that become ever shorter."""
         builder, end = self._emission.builder, integer(self._windows)
         steps = max(1, math.ceil(math.log(max(self._windows, 2), grid.WARP) - 1e-9))
         lane = builder.binary("and", grid.thread(builder), integer(grid.WARP - 1))
         size, low = integer(grid.WARP ** (steps - 1)), integer(0)
         with builder.loop(integer(0), integer(steps), carried=[low, size], name="search", nonempty=True) as loop:
             low, size = loop.carried
-            part = builder.add(low, builder.mul(lane, size))
-            last = builder.sub(builder.smin(builder.add(part, size), end), integer(1))
+            piece = builder.add(low, builder.mul(lane, size))
+            last = builder.sub(builder.smin(builder.add(piece, size), end), integer(1))
             before = builder.choose(
-                builder.compare("slt", part, end), lambda: self._is_before(last, row), lambda: Value(I1, "false")
+                builder.compare("slt", piece, end), lambda: self._is_before(last, row), lambda: Value(I1, "false")
             )
             low = builder.add(low, builder.mul(_lanes_where(builder, before), size))
             loop.carry(low, builder.binary("lshr", size, integer(grid.WARP.bit_length() - 1)))

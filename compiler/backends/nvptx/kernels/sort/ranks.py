@@ -165,16 +165,16 @@ def bring_keys(builder: Builder, keys: Value, first: Value, shared: Value, form:
     together = max(1, min(_AHEAD, form.count // step))
     mine = builder.mul(grid.thread(builder), integer(word))
     with builder.loop(integer(0), integer(form.count), step=step * together, name="keys", nonempty=True) as loop:
-        places = [builder.add(builder.add(loop.index, mine), integer(number * step)) for number in range(together)]
+        indices = [builder.add(builder.add(loop.index, mine), integer(number * step)) for number in range(together)]
         found = []
-        for place in places:
-            position = builder.add(first, place)
+        for index in indices:
+            position = builder.add(first, index)
             inside = builder.compare("slt", position, integer(form.length))
             # Behind the end the first key is read, and not used: loads without branches are on their way together.
             address = builder.gep(I32, keys, builder.select(inside, position, integer(0)))
             found.append(builder.select(inside, builder.load(type_, address, align=align), greatest))
-        for place, value in zip(places, found, strict=True):
-            builder.store(value, builder.gep(I32, shared, place), align=align)
+        for index, value in zip(indices, found, strict=True):
+            builder.store(value, builder.gep(I32, shared, index), align=align)
     grid.barrier(builder)
 
 
