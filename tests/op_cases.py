@@ -4,6 +4,7 @@ A record of one number or two is called on every pair of special values; others 
 record without any is a failure of the tests.
 """
 
+import op_fused_rows
 import op_image_rows
 import op_linear_rows
 import op_made
@@ -161,6 +162,7 @@ CALLS = {
         for family in (op_placed_rows, op_image_rows, op_linear_rows, op_space_rows, op_matrix_rows, op_special_rows)
         for name, rows in family.ROWS.items()
     },
+    **{name: rows_of(rows, FLOATS[:1]) for name, rows in op_fused_rows.ROWS.items()},
     "ImageProjectiveTransformV3": rows_of(op_space_rows.projected, attribute="dtype"),
     "ListDiff": rows_of(op_special_rows.ROWS["ListDiff"], [BY_NAME["int32"], BY_NAME["int64"], FLOATS[0]]),
     "SparseMatMul": rows_of(op_special_rows.ROWS["SparseMatMul"], attribute="Ta"),

@@ -31,6 +31,7 @@ _NEVER = """
     ResourceSparseApplyFtrlV2 ResourceSparseApplyProximalAdagrad ResourceScatterNdMax ResourceScatterNdMin
     ScatterNdAdd ScatterNdMax ScatterNdMin ScatterNdSub ScatterNdUpdate StridedSliceAssign
     TensorListScatterIntoExistingList TensorListScatterV2 OptionalFromValue OptionalGetValue OptionalNone
+    _FusedMatMul
 """
 NEVER_COMPILED = frozenset(_NEVER.split())
 """Ops that no cluster holds: `Where`, `Unique` and `NonMaxSuppressionV3`, whose sizes follow from values, by choice."""
@@ -43,6 +44,7 @@ _FLOATS = "bfloat16 float16 float32 float64"
 _WITHOUT = {
     "T": {
         "MatMul": _UNSIGNED,
+        "_FusedConv2D": "float16 float32 float64",
         "Cumsum Cumprod": f"int8 int16 {_UNSIGNED} {_COMPLEX}",
         "TopKV2": "uint16",
         "ListDiff": f"{_NARROW} uint32 uint64 {_FLOATS} {_COMPLEX}",

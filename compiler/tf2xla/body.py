@@ -14,6 +14,7 @@ from compiler.tf2xla.functionalize_cond import ABSENT
 from compiler.tf2xla.operation import Library, Operation
 from compiler.tf2xla.ops import RECORDS
 from compiler.tf2xla.record import Record, Trait
+from compiler.tf2xla.refused import why_not
 from compiler.tf2xla.values import Absent, Value
 
 
@@ -182,7 +183,7 @@ class Body:
         """A node whose op is a function of the library."""
         if not self._lowering.is_function(node.op):
             what = f"op {node.op} ({self._where}node {node.name!r})"
-            raise UnsupportedError(what, "the lowering to HLO", "no record has it" + did_you_mean(node.op, RECORDS))
+            raise UnsupportedError(what, "the lowering to HLO", why_not(node.op))
         caller = Operation(
             node, RECORDS["PartitionedCall"].signature, (), self._computation, self._lowering, checked=False
         )

@@ -32,6 +32,7 @@ from compiler.tf2xla.matching import attribute_of, matched
 from compiler.tf2xla.naming import Names
 from compiler.tf2xla.ops import RECORDS
 from compiler.tf2xla.record import Trait
+from compiler.tf2xla.refused import why_not
 from compiler.tf2xla.signature import Port, Signature
 from compiler.tf2xla.terms import Built, Given, Output
 
@@ -157,7 +158,7 @@ class Builder:
             return record.signature
         called = next((one for one in self.graph.functions if one.name == op), None)
         if called is None:
-            raise UnsupportedError(f"op {op}", "the builder of graphs", "no record has it" + did_you_mean(op, RECORDS))
+            raise UnsupportedError(f"op {op}", "the builder of graphs", why_not(op))
         return signature_of(called)
 
     def _built(self, node: Node, signature: Signature, takes: Mapping[str, Sequence[Output]]) -> Built:

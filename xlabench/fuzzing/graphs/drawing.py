@@ -39,7 +39,7 @@ def _is_plain(record: Record) -> bool:
     attributes = record.signature.attributes.values()
     return (
         record.name not in _BY_THEMSELVES
-        and not record.name.startswith("Xla")  # attributes of these are messages, and functions
+        and not record.name.startswith(("Xla", "_"))  # messages and functions; names that no user's node may have
         and not record.traits & _NOT_DRAWN
         and kinds.isdisjoint({"resource", "variant", "string"})
         and not any(port.is_reference or port.is_list for port in ports)

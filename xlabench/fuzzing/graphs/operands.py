@@ -25,6 +25,7 @@ SHAPES: Mapping[str, str] = {
     "BatchMatMulV3": "bmk bkn",
     "BiasAdd": "bmc c",
     "BiasAddV1": "mc c",
+    "Conv": "bhwc yxco",
     "Conv2D": "bhwc yxco",
     "DepthwiseConv2dNative": "bhwc yxco",
     "MaxPool": "bhwc",

@@ -1,0 +1,51 @@
+"""Why ops of TensorFlow's have no record, and what to do instead: a graph that holds one is refused with these words.
+
+What is in no row is an op that nobody has asked for yet, or one that is misspelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+
+from compiler.diagnostics import did_you_mean
+from compiler.tf2xla.ops import RECORDS
+
+_HOST = "feed what it gives"
+_REASONS = {
+    "SymbolicGradient": "it is differentiated by whoever runs it: ask for the gradients when the graph is made",
+    "Uniform[DQR]*uantize* UniformQuantized* XlaDequantize": (
+        "uniform quantization has no lowering: quantize by QuantizeAndDequantizeV4, or take floats by Dequantize"
+    ),
+    "QuantizeV2 Quantized* Requantize*": (
+        "kernels on whole numbers of few bits have no lowering: quantize by QuantizeAndDequantizeV4"
+    ),
+    "StatelessParameterizedTruncatedNormal ParameterizedTruncatedNormal StochasticCastToInt *RandomGamma "
+    "*RandomGammaV? *RandomPoisson *RandomPoissonV2 StatelessRandomBinomial StatelessShuffle": (
+        "its kernel draws in an order that no program repeats: feed the numbers, or draw uniform or normal ones"
+    ),
+    "XlaSetDynamicDimensionSize UniqueWithCounts* *ToDenseSetOperation RaggedTensorTo* RaggedRange": (
+        "the sizes of its results depend on the values of its inputs: pad to sizes that are known"
+    ),
+    "XlaReduceScatter": "no program has it: reduce by XlaAllReduce, and slice",
+    "XlaSend XlaRecv XlaHostCompute* _XlaSend* _XlaRecv*": f"it exchanges arrays with a host that runs beside: {_HOST}",
+    "XlaCustomCallV2": "its versions are those of other compilers: call by XlaCustomCall",
+    "_Send _Recv _HostSend _HostRecv": "the graph was cut for several devices: give it as it was before it was run",
+    "*HashTable* LookupTable* InitializeTable*": f"a table of keys is no array: look up on the host, and {_HOST}",
+    "*Queue* *Iterator* *Dataset* *Reader*": f"it reads what programs are given: {_HOST}",
+    "String* AsString Decode* Encode* *Regex* *Substr": f"HLO has no strings: {_HOST}",
+    "SparseSegment*": "take rows by GatherV2, and sum them by SegmentSumV2 or UnsortedSegmentSum",
+    "Sparse* DeserializeSparse*": "arrays are dense: make them so by ScatterNd, or SparseToDense",
+    "Eig Lu MatrixSquareRoot MatrixLogarithm BandedTriangularSolve": (
+        f"no back end decomposes matrices in this way: compute it on the host, and {_HOST}"
+    ),
+    "TPU* *TPUEmbedding* ConfigureDistributedTPU": "it is there for TPUs: give the graph as it is before it is placed",
+}
+REASONS: Mapping[str, str] = {pattern: said for patterns, said in _REASONS.items() for pattern in patterns.split()}
+"""Words for the ops whose names fit a pattern, the first that fits."""
+
+
+def why_not(op: str) -> str:
+    """Why no record has an op."""
+    said = next((said for pattern, said in REASONS.items() if fnmatchcase(op, pattern)), "")
+    return f"no record has it: {said}" if said else "no record has it" + did_you_mean(op, RECORDS)
