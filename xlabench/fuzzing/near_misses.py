@@ -28,7 +28,7 @@ Rng = np.random.Generator
 Site = tuple[Instruction, str]
 """An instruction, and the name of one of its attributes."""
 _NUMBERS = "literal"
-_RUN = having(Trait.CONTROL | Trait.CALLS | Trait.ASYNC) | {"fusion", "map"}
+_RUN = having(Trait.CONTROL | Trait.CALLS | Trait.ASYNC) | {"map"}
 """What runs a computation once, or on each element, or one after the other."""
 _COMBINING = having(Trait.COMBINES)
 _PLAIN = {op.opcode: op.operands for op in OPS.values() if op.elementwise and op.evaluate and not op.required}
