@@ -14,7 +14,6 @@ from compiler import edit, frontends, generate, mutation, ops
 from compiler.backends.cpu import limits
 from compiler.backends.executable import Executable, ExecutableInfo
 from compiler.codegen.llvm import version as llvm_version
-from compiler.codegen.math import share_steps
 from compiler.custom_calls import load_custom_calls, register_custom_call
 from compiler.devices import Host, interpret_devices
 from compiler.diagnostics import CompilerError, InputError, ParseError, UnsupportedError, VerifyError
@@ -90,7 +89,6 @@ __all__ = [
     "ptx",
     "register_custom_call",
     "settle_elided",
-    "share_steps",
     "tf",
     "times_given",
     "to_text",

@@ -8,11 +8,10 @@ fail on both (`may_be_shared`).  A kernel's opcodes share code too: what a logar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-import compiler
 from xlabench.diagnosis.probe import FAILURES
 from xlabench.engines import is_foreign
 from xlabench.engines.spec import split_spec
@@ -20,6 +19,23 @@ from xlabench.fuzzing.signature import NUMERIC
 
 _BEHIND = frozenset({"kernel", "program"})
 """The stages behind the passes."""
+
+_STEPS: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(
+        ["exponential", "exponential-minus-one", "tanh", "logistic", "sinh", "cosh", "erf"], frozenset({"exp"})
+    ),
+    **dict.fromkeys(["log", "log-plus-one", "asinh", "acosh", "atanh"], frozenset({"ln"})),
+    **dict.fromkeys(["sine", "cosine", "tan"], frozenset({"circle"})),
+    **dict.fromkeys(["asin", "acos"], frozenset({"arc"})),
+    **dict.fromkeys(["sqrt", "rsqrt"], frozenset({"root"})),
+    "power": frozenset({"exp", "ln"}),
+}
+"""What our code for functions is made of, where several share it: a bug in one of these shows in all."""
+
+
+def share_steps(name: str, other: str) -> bool:
+    """Whether two opcodes are one, or made of the same steps, so that one bug may show in both."""
+    return name == other or not _STEPS.get(name, frozenset()).isdisjoint(_STEPS.get(other, ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +118,14 @@ def _steps(cause: str) -> set[str]:
 def _overlap(known: str, cause: str) -> bool:
     """Whether two causes have an opcode, or what it is made of, in common, or one is about none in particular."""
     is_general = any(_stage(one) == "program" or _steps(one) <= {"any elementwise"} for one in (known, cause))
-    return is_general or any(compiler.share_steps(*pair) for pair in product(_steps(known), _steps(cause)))
+    return is_general or any(share_steps(*pair) for pair in product(_steps(known), _steps(cause)))
 
 
 def same_cause(known: str, cause: str) -> bool:
     """Whether a blame names what another one does, or that and more of a kernel; in kernels, what shares its code."""
     stage = _stage(known)
     if stage == "kernel" == _stage(cause):
-        return all(any(compiler.share_steps(one, other) for other in _steps(cause)) for one in _steps(known))
+        return all(any(share_steps(one, other) for other in _steps(cause)) for one in _steps(known))
     if stage == "reference" == _stage(cause):
         return _steps(known) <= _steps(cause)
     return stage != "engine" and known == cause

@@ -33,7 +33,6 @@ __all__ = [
     "has_fast_path",
     "needs_slow_path",
     "remainder",
-    "share_steps",
 ]
 
 
@@ -42,8 +41,7 @@ class MathFunction:
     """A function by its emitter, which takes and gives terms, and the largest error of its results in ULP.
 
     `fast` holds magnitudes, by LLVM's type, below which the argument of a cheaper form must be; the form's results are
-    the same, and the emitter's argument of that name asks for it.  `steps` are those that it shares with others: a bug
-    in one shows in all of these.
+    the same, and the emitter's argument of that name asks for it.
     """
 
     emitter: Callable[..., Term]
@@ -51,42 +49,33 @@ class MathFunction:
     ulp_f32: float
     ulp_f64: float
     fast: Mapping[str, float] = field(default_factory=dict)
-    steps: frozenset[str] = frozenset()
 
-
-_EXP, _LOG, _CIRCLE, _ARC, _ROOT = (frozenset({step}) for step in ("exp", "log", "circle", "arc", "root"))
 
 FUNCTIONS = {
-    "exponential": MathFunction(exp_log.exponential, 1, 1.0, 1.0, steps=_EXP),
-    "exponential-minus-one": MathFunction(exp_log.exponential_minus_one, 1, 2.0, 2.0, steps=_EXP),
-    "log": MathFunction(exp_log.log, 1, 1.0, 1.0, steps=_LOG),
-    "log-plus-one": MathFunction(exp_log.log_plus_one, 1, 2.0, 2.0, steps=_LOG),
-    "tanh": MathFunction(hyperbolic.tanh, 1, 2.0, 2.0, steps=_EXP),
-    "logistic": MathFunction(hyperbolic.logistic, 1, 2.0, 2.0, steps=_EXP),
-    "sinh": MathFunction(hyperbolic.sinh, 1, 2.0, 2.0, steps=_EXP),
-    "cosh": MathFunction(hyperbolic.cosh, 1, 2.0, 2.0, steps=_EXP),
-    "asinh": MathFunction(hyperbolic.asinh, 1, 2.0, 2.0, steps=_LOG),
-    "acosh": MathFunction(hyperbolic.acosh, 1, 2.5, 2.0, steps=_LOG),
-    "atanh": MathFunction(hyperbolic.atanh, 1, 2.0, 2.0, steps=_LOG),
-    "sine": MathFunction(trig.sine, 1, 2.0, 1.0, trig.FAST, steps=_CIRCLE),
-    "cosine": MathFunction(trig.cosine, 1, 2.0, 1.0, trig.FAST, steps=_CIRCLE),
-    "tan": MathFunction(trig.tan, 1, 1.0, 2.0, {"double": trig.FAST["double"]}, steps=_CIRCLE),
-    "asin": MathFunction(inverse_trig.asin, 1, 2.0, 2.0, steps=_ARC),
-    "acos": MathFunction(inverse_trig.acos, 1, 2.0, 2.0, steps=_ARC),
+    "exponential": MathFunction(exp_log.exponential, 1, 1.0, 1.0),
+    "exponential-minus-one": MathFunction(exp_log.exponential_minus_one, 1, 2.0, 2.0),
+    "log": MathFunction(exp_log.log, 1, 1.0, 1.0),
+    "log-plus-one": MathFunction(exp_log.log_plus_one, 1, 2.0, 2.0),
+    "tanh": MathFunction(hyperbolic.tanh, 1, 2.0, 2.0),
+    "logistic": MathFunction(hyperbolic.logistic, 1, 2.0, 2.0),
+    "sinh": MathFunction(hyperbolic.sinh, 1, 2.0, 2.0),
+    "cosh": MathFunction(hyperbolic.cosh, 1, 2.0, 2.0),
+    "asinh": MathFunction(hyperbolic.asinh, 1, 2.0, 2.0),
+    "acosh": MathFunction(hyperbolic.acosh, 1, 2.5, 2.0),
+    "atanh": MathFunction(hyperbolic.atanh, 1, 2.0, 2.0),
+    "sine": MathFunction(trig.sine, 1, 2.0, 1.0, trig.FAST),
+    "cosine": MathFunction(trig.cosine, 1, 2.0, 1.0, trig.FAST),
+    "tan": MathFunction(trig.tan, 1, 1.0, 2.0, {"double": trig.FAST["double"]}),
+    "asin": MathFunction(inverse_trig.asin, 1, 2.0, 2.0),
+    "acos": MathFunction(inverse_trig.acos, 1, 2.0, 2.0),
     "atan2": MathFunction(inverse_trig.atan2, 2, 2.0, 2.0),
-    "erf": MathFunction(special.erf, 1, 2.0, 2.0, steps=_EXP),
-    "sqrt": MathFunction(power.sqrt, 1, 0.5, 0.5, steps=_ROOT),
-    "rsqrt": MathFunction(power.rsqrt, 1, 1.5, 1.5, steps=_ROOT),
+    "erf": MathFunction(special.erf, 1, 2.0, 2.0),
+    "sqrt": MathFunction(power.sqrt, 1, 0.5, 0.5),
+    "rsqrt": MathFunction(power.rsqrt, 1, 1.5, 1.5),
     "cbrt": MathFunction(power.cbrt, 1, 1.0, 1.0),
-    "power": MathFunction(power.power, 2, 1.0, 1.0, steps=_EXP | _LOG),
+    "power": MathFunction(power.power, 2, 1.0, 1.0),
 }
 """Every function by its opcode."""
-
-
-def share_steps(name: str, other: str) -> bool:
-    """Whether two opcodes are one function, or made of the same steps, so that one bug may show in both."""
-    steps = [FUNCTIONS[one].steps if one in FUNCTIONS else frozenset[str]() for one in (name, other)]
-    return name == other or not steps[0].isdisjoint(steps[1])
 
 
 def fast_limit(name: str, type_: str) -> float | None:

@@ -24,6 +24,7 @@ from compiler.codegen import llvm, math
 from compiler.codegen.llvm_ir import I64, PTR, Builder, Module, Value, element_of, integer
 from compiler.codegen.math import term
 from compiler.diagnostics import UnsupportedError
+from xlabench.fuzzing.causes import share_steps
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, on the special values
 NAN, INF = np.nan, np.inf
@@ -379,5 +380,5 @@ def _steps(function):
 def test_functions_that_call_the_same_steps_are_said_to_share_them(name):
     own = _steps(math.FUNCTIONS[name].emitter)
     calling = {other for other, function in math.FUNCTIONS.items() if not own.isdisjoint(_steps(function.emitter))}
-    assert all(math.share_steps(name, other) for other in calling)
-    assert len(calling) > 1 or not any(math.share_steps(name, other) for other in math.FUNCTIONS.keys() - {name})
+    assert all(share_steps(name, other) for other in calling)
+    assert len(calling) > 1 or not any(share_steps(name, other) for other in math.FUNCTIONS.keys() - {name})
