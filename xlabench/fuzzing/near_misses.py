@@ -28,7 +28,7 @@ Rng = np.random.Generator
 Site = tuple[Instruction, str]
 """An instruction, and the name of one of its attributes."""
 _NUMBERS = "literal"
-_RUN = having(Trait.CONTROL | Trait.CALLS | Trait.ASYNC) | {"fusion", "map"}
+_RUN = having(Trait.CONTROL | Trait.CALLS | Trait.ASYNC) | {"map"}
 """What runs a computation once, or on each element, or one after the other."""
 _COMBINING = having(Trait.COMBINES)
 _PLAIN = {op.opcode: op.operands for op in OPS.values() if op.elementwise and op.evaluate and not op.required}
@@ -146,8 +146,8 @@ def _renumbered(literal: Any, rng: Rng) -> Any:
     if literal.array is None or not literal.array.size:
         return literal
     flat = np.array(literal.array).reshape(-1)
-    place = int(rng.integers(flat.size))
-    flat[place] = number_near(rng, flat[place], DTYPES[literal.shape.element_type.name])
+    index = int(rng.integers(flat.size))
+    flat[index] = number_near(rng, flat[index], DTYPES[literal.shape.element_type.name])
     return replace(literal, array=flat.reshape(literal.array.shape))
 
 
@@ -196,17 +196,17 @@ def other_opcode(module: Module, rng: Rng) -> Module | None:
 
 def other_operand(module: Module, rng: Rng) -> Module | None:
     """An instruction takes another value of the same shape in the place of one of its operands, or two exchanged."""
-    places = [(i, k) for i in _changeable(module) for k in range(len(i.operands)) if not _is_initial(i.operands[k])]
-    for _ in range(_TRIES if places else 0):
-        instruction, place = places[int(rng.integers(len(places)))]
-        operands, old = list(instruction.operands), instruction.operands[place]
+    positions = [(i, k) for i in _changeable(module) for k in range(len(i.operands)) if not _is_initial(i.operands[k])]
+    for _ in range(_TRIES if positions else 0):
+        instruction, position = positions[int(rng.integers(len(positions)))]
+        operands, old = list(instruction.operands), instruction.operands[position]
         before = _before(instruction)
         others = [value for value in before if value.shape == old.shape and value is not old]
         if not others:
             continue
-        operands[place] = _one(rng, others)
-        if rng.integers(2) and operands[place] in instruction.operands:
-            operands[instruction.operands.index(operands[place])] = old
+        operands[position] = _one(rng, others)
+        if rng.integers(2) and operands[position] in instruction.operands:
+            operands[instruction.operands.index(operands[position])] = old
         return _operation(module, instruction, instruction.opcode, operands)
     return None
 

@@ -16,6 +16,7 @@ import numpy as np
 import compiler
 from compiler.generate import RandomChoices
 from compiler.ops import Trait, having, narrowing
+from xlabench.cases.index_ranges import unchecked_indices
 from xlabench.fuzzing import near_misses
 from xlabench.fuzzing.values import make_inputs
 
@@ -50,13 +51,17 @@ class _EndlessError(Exception):
 def varied(module: Module, rng: Rng) -> Module:
     """A program with up to a few changes, of which those are left out that make it invalid.
 
-    What a custom call means, and sizes known at run time only, nobody checks beforehand: they stay as they are.
+    What a custom call means, and sizes known at run time only, nobody checks beforehand: they stay as they are, and
+    what no implementation checks of a sparse matrix is still given as it must be.
     """
+    unchecked = unchecked_indices(module)
     is_open = any(_is_open(instruction) for instruction in module.instructions())
     changes = [CHANGES[name] for name in (_ALWAYS_RIGHT if is_open else CHANGES)]
     for _ in range(int(rng.integers(_MOST, endpoint=True))):
         changed = changes[int(rng.integers(len(changes)))](module, rng)
-        if changed is not None and is_valid(changed) and has_meaning(changed, rng):
+        if changed is None or unchecked_indices(changed) != unchecked:
+            continue
+        if is_valid(changed) and has_meaning(changed, rng):
             module = changed
     return module
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import compiler
+from xlabench.cases.index_ranges import unchecked_indices
 from xlabench.fuzzing import variation
 from xlabench.fuzzing.reached import known, seeds
 
@@ -26,6 +27,14 @@ def test_what_is_varied_is_valid():
     rng = np.random.default_rng(2)
     for seed in seeds()[::3]:
         compiler.verify(variation.varied(seed, rng))
+
+
+def test_what_nobody_checks_of_a_sparse_matrix_stays_as_it_must_be():
+    rng = np.random.default_rng(3)
+    sparse = next(seed for seed in seeds() if unchecked_indices(seed))
+    made = [variation.varied(sparse, rng) for _ in range(20)]
+    assert {str(unchecked_indices(one)) for one in made} == {str(unchecked_indices(sparse))}
+    assert len(set(map(compiler.to_text, made))) > 1
 
 
 def test_seeds_may_be_planted_and_what_they_reach_is_known():
