@@ -24,6 +24,7 @@ from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import BF16, F16, PRED, S32, TYPES, ElementType
 from compiler.ir.windows import output_size
+from compiler.ops import OPS, Trait, having
 
 Range = tuple[int, int]
 Regime = tuple[Range, ...]
@@ -97,8 +98,8 @@ _FEATURES: Sequence[Regime] = (
 """Features of convolutions that come in and go out of each group, groups, and how long spatial dimensions are."""
 _CHAINED: Regime = ((262_150, 280_000),)
 """As many numbers as a table of all numbers of 16 bits is worth for."""
-_CHAIN = ("tanh", "exponential", "logistic", "sine", "log-plus-one")
-"""Functions that take long enough to be looked up."""
+_CHAIN = tuple(opcode for opcode in sorted(having(Trait.APPROXIMATE)) if OPS[opcode].operands[0] == 1)
+"""Functions of one number that take long enough to be looked up."""
 
 
 def _size(choices: Choices, within: Range) -> int:
