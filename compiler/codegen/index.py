@@ -179,6 +179,8 @@ class Lane:
         if len(mine) != 1 or not mine[0][0].is_whole:
             return None
         others = tuple(term for term in index.terms if term[0].variable is not self.variable)
+        if any(digit.variable.value.type[0] == "<" for digit, _ in others):  # a quotient of the counter, in lanes too
+            return None
         return whole(self.first).times(mine[0][1]) + Index(others, index.constant), mine[0][1]
 
 

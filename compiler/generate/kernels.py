@@ -24,6 +24,7 @@ from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import BF16, F16, PRED, S32, TYPES, ElementType
 from compiler.ir.windows import output_size
+from compiler.ops import OPS, Trait, having
 
 Range = tuple[int, int]
 Regime = tuple[Range, ...]
@@ -88,6 +89,8 @@ _UPDATED: Sequence[Regime] = (
     ((3, 20), (129, 600), (3, 30)),
 )
 """Rows and columns that updates go to, and how many there are: more than elements, of short rows and of long ones."""
+_LINE_PERCENT = 30
+"""How often rows lie in one line, where they may begin anywhere and overlap."""
 _ROWS: Sequence[Regime] = (((3, 40), (2, 15)), ((3, 60), (17, 300)), ((1, 5), (600, 3000)), ((2, 4), (3, 9), (20, 120)))
 """Rows, shorter than a vector or many vectors long."""
 _FEATURES: Sequence[Regime] = (
@@ -97,8 +100,8 @@ _FEATURES: Sequence[Regime] = (
 """Features of convolutions that come in and go out of each group, groups, and how long spatial dimensions are."""
 _CHAINED: Regime = ((262_150, 280_000),)
 """As many numbers as a table of all numbers of 16 bits is worth for."""
-_CHAIN = ("tanh", "exponential", "logistic", "sine", "log-plus-one")
-"""Functions that take long enough to be looked up."""
+_CHAIN = tuple(opcode for opcode in sorted(having(Trait.APPROXIMATE)) if OPS[opcode].operands[0] == 1)
+"""Functions of one number that take long enough to be looked up."""
 
 
 def _size(choices: Choices, within: Range) -> int:
@@ -292,17 +295,18 @@ def _looked_up(scope: Scope, element_type: ElementType) -> Instruction:
 def _updated(scope: Scope, element_type: ElementType) -> Instruction:
     """Rows to which many updates go, several to one of them."""
     rows, width, count = _sizes(scope, _UPDATED)
-    is_flat = width == 1
+    is_flat, is_line = width == 1, width > 1 and chance(scope.choices, _LINE_PERCENT)
+    dims = (rows,) if is_flat else (rows + width,) if is_line else (rows, width)
     opcode = pick(scope.choices, combiners(element_type))
     return scope.build(
         "scatter",
         [
-            _read(scope, element_type, (rows,) if is_flat else (rows, width)),
+            _read(scope, element_type, dims),
             scope.parameter(ArrayShape(pick(scope.choices, _INDICES), (count, 1))),
             _read(scope, element_type, (count,) if is_flat else (count, width)),
         ],
         update_window_dims=() if is_flat else (1,),
-        inserted_window_dims=(0,),
+        inserted_window_dims=() if is_line else (0,),
         scatter_dims_to_operand_dims=(0,),
         index_vector_dim=1,
         to_apply=combiner(scope, opcode, element_type),

@@ -140,3 +140,10 @@ def test_rows_of_what_is_in_no_cache_are_summed_alike_by_all_threads(length):
 
     assert one.tobytes() == two.tobytes()
     assert np.allclose(one, x.sum(axis=1, dtype=np.float64), atol=1e-4)
+
+
+def test_columns_of_a_slice_whose_rows_are_found_by_division_are_read_one_by_one():
+    text = f"""{reducer("add", "f32")}
+    ENTRY e {{ x = f32[8,67,83] parameter(0)  s = f32[5,64,80] slice(x), slice={{[1:6],[1:65],[1:81]}}
+      z = f32[] constant(0)  ROOT r = f32[64,80] reduce(s, z), dimensions={{0}}, to_apply=f }}"""
+    check(text, [np.round(values("f32", (8, 67, 83)))])
