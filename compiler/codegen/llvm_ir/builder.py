@@ -284,17 +284,16 @@ class Builder:
         """
         trip_count = _trip_count(start, stop, step)
         if trip_count == 1:
-            loop = Loop(start, list(carried))
-            yield loop
-            loop.results = loop._next or loop.carried  # noqa: SLF001
+            yield (once := Loop(start, list(carried)))
+            once.results = once._next or once.carried  # noqa: SLF001
             return
         body, done = self.new_label(name), self.new_label(f"{name}.end")
         before = self._block
         nonempty = nonempty or trip_count > 0
-        if not nonempty:
-            self.branch_if(self.compare("slt", start, stop), body, done)
-        else:
+        if nonempty:
             self.branch(body)
+        else:
+            self.branch_if(self.compare("slt", start, stop), body, done)
         self.begin(body)
         slot, inner = len(self._lines), self._loops
         index = self._reserve(start.type)
@@ -313,10 +312,9 @@ class Builder:
         lines = self._lines[slot:]
         vectors = any("<" in line for line in lines)
         acts = any(line.startswith(_EFFECT) for line in lines)
-        most = _MOST_VECTOR_LINES if vectors else _MOST_LINES
         if self._loops > inner or scalar or vectors or acts:
             self.function.scalar_loops -= 1
-        fits = trip_count * len(lines) <= most
+        fits = trip_count * len(lines) <= (_MOST_VECTOR_LINES if vectors else _MOST_LINES)
         self.branch_if(again, body, done, metadata or _unrolling(self.module, trip_count, lines, fits=fits))
         self.begin(done)
         if nonempty:

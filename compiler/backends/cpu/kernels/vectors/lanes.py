@@ -248,8 +248,10 @@ class Lanes:
         """The innermost loop: whole vectors for all groups, then what may be left, masked, for the first one."""
         builder = _lane_builder(emission)
         block = len(groups) * self.width
-        is_whole = chunk.unit % block == 0
-        blocks = chunk if is_whole else nest.Range(chunk.start, _last_block(builder, chunk, block))
+        blocks, is_whole = chunk, chunk.unit % block == 0
+        if not is_whole:
+            length = whole_blocks(builder, builder.sub(chunk.stop, chunk.start), block)
+            blocks = nest.Range(chunk.start, builder.add(chunk.start, length))
 
         def blockwise(index: Value, carried: list[Value]) -> list[Value]:
             def advance(number: int, group: list[Value]) -> list[Value]:
@@ -260,8 +262,7 @@ class Lanes:
             return [value for values in builder.abreast(bodies) for value in values]
 
         def masked(index: Value, carried: list[Value]) -> list[Value]:
-            left = builder.sub(chunk.stop, index)
-            lane = self._lane(builder, index, size, self._mask(builder, left))
+            lane = self._lane(builder, index, size, self._mask(builder, left := builder.sub(chunk.stop, index)))
             return self._within(emission, replace(lane, is_alone=left.literal == 1), _after(step, carried))
 
         flat = [value for group in groups for value in group]
@@ -361,11 +362,6 @@ def whole_blocks(builder: Builder, length: Value, block: int) -> Value:
     if length.literal is not None:
         return integer(length.literal // block * block)
     return builder.mul(builder.binary("udiv", length, integer(block)), integer(block))
-
-
-def _last_block(builder: Builder, chunk: nest.Range, block: int) -> Value:
-    """Where the whole blocks of a loop's part end."""
-    return builder.add(chunk.start, whole_blocks(builder, builder.sub(chunk.stop, chunk.start), block))
 
 
 def _after(step: Step, values: list[Value]) -> Callable[[Index], list[Value]]:
