@@ -191,9 +191,6 @@ def compile_all(sources: Sequence[Source], target: Target, opt: int, *, threads:
         return share_out(compile_one, sources, threads=threads)
 
 
-_INLINED = "alwaysinline"
-"""What a text says that has functions to be inlined: without, level 0 has no pass to run."""
-
 _MOST_ROUTINES = 1024  # kept compiled in a process, some kilobytes each (chosen)
 _ROUTINES: dict[tuple[Source, Target, int], bytes] = {}
 """The object files of routines, some kilobytes each."""
@@ -231,7 +228,7 @@ def _optimised(source: Source, target: Target, opt: int, machine: llvm.TargetMac
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)
         level = opt if source.has_loops else 0
-        if level or _INLINED in text:
+        if level or "alwaysinline" in text:  # level 0 has no other pass
             _run_passes(module, machine, level)
         if _LIMITS:
             _OF_LIMITED.setdefault(source, str(module))

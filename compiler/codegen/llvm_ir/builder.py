@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ _MOST_LINES = 256
 _MOST_VECTOR_LINES = 1024
 """Instructions up to which all iterations of a loop are written out; scalar ones may still become vectors as a loop."""
 
-_DIVISIONS = ("sdiv", "udiv", "srem", "urem")
+_DIVISION = re.compile(r" [su](?:div|rem) .*, %[^,]*$")  # of integers by what is not known
 
 _FEW_ITERATIONS = 16
 """Loops of at most that many iterations, known beforehand, may be unrolled altogether."""
@@ -283,18 +284,13 @@ class Builder:
         """
         trip_count = _trip_count(start, stop, step)
         if trip_count == 1:
-            loop = Loop(start, list(carried))
-            yield loop
-            loop.results = loop._next or loop.carried  # noqa: SLF001
+            yield (once := Loop(start, list(carried)))
+            once.results = once._next or once.carried  # noqa: SLF001
             return
         body, done = self.new_label(name), self.new_label(f"{name}.end")
         before = self._block
         nonempty = nonempty or trip_count > 0
-        if not nonempty:
-            self.branch_if(self.compare("slt", start, stop), body, done)
-        else:
-            self.branch(body)
-        self.begin(body)
+        self._enter(start, stop, (body, done), nonempty=nonempty)
         slot, inner = len(self._lines), self._loops
         index = self._reserve(start.type)
         phis = [self._reserve(value.type) for value in carried]
@@ -324,6 +320,14 @@ class Builder:
                 self.emit(first.type, f"phi {first.type} [ {first.name}, %{before} ], [ {later.name}, %{latch} ]")
                 for first, later in zip(carried, carried_next, strict=True)
             ]
+
+    def _enter(self, start: Value, stop: Value, labels: tuple[str, str], *, nonempty: bool) -> None:
+        """Begin the first block of a loop; where it may be empty, the other follows at once."""
+        if nonempty:
+            self.branch(labels[0])
+        else:
+            self.branch_if(self.compare("slt", start, stop), *labels)
+        self.begin(labels[0])
 
     @contextmanager
     def when(self, condition: Value, name: str = "then") -> Iterator[None]:
@@ -379,11 +383,6 @@ def _trip_count(start: Value, stop: Value, step: int) -> int:
     return 0 if first is None or last is None else max(0, -(-(last - first) // step))
 
 
-def _is_division(line: str) -> bool:
-    """Whether an instruction divides integers by what is not known."""
-    return any(f" {name} " in line for name in _DIVISIONS) and line.rpartition(", ")[2].startswith("%")
-
-
 def _unrolling(module: Module, trip_count: int, lines: Sequence[str], *, fits: bool) -> str:
     """Metadata that keeps LLVM from unrolling a loop, unless its iterations are few and known, or asks for it.
 
@@ -395,6 +394,6 @@ def _unrolling(module: Module, trip_count: int, lines: Sequence[str], *, fits: b
     if not module.unrolls:
         return ""
     if not fits:
-        return keep_rolled(module, scalar=True) if any(map(_is_division, lines)) else ""
+        return keep_rolled(module, scalar=True) if any(map(_DIVISION.search, lines)) else ""
     whole = module.metadata('!{!"llvm.loop.unroll.full"}')
     return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {whole}}}')}"

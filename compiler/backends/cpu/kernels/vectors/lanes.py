@@ -260,8 +260,7 @@ class Lanes:
             return [value for values in builder.abreast(bodies) for value in values]
 
         def masked(index: Value, carried: list[Value]) -> list[Value]:
-            left = builder.sub(chunk.stop, index)
-            lane = self._lane(builder, index, size, self._mask(builder, left))
+            lane = self._lane(builder, index, size, self._mask(builder, left := builder.sub(chunk.stop, index)))
             return self._within(emission, replace(lane, is_alone=left.literal == 1), _after(step, carried))
 
         flat = [value for group in groups for value in group]
