@@ -3,7 +3,8 @@
 A signature is the cluster's name, the types and sizes of what it takes, the *values* of what must be a compile-time
 constant, and which variables it takes, with what they hold.  Whether an executable is made at all says `profiler`, if
 the cluster may run op by op too; and a cluster that something has no lowering of runs op by op for ever.  Where it must
-be compiled (`Mode.STRICT`), the error is raised.
+be compiled (`Mode.STRICT`), the error is raised.  With `--tf_xla_async_compilation` what may run op by op does so while
+a thread compiles it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import enum
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,6 +36,8 @@ Run = Callable[..., Sequence[Array]]
 """A compiled module: takes its parameters, gives the leaves of its result."""
 Build = Callable[[Module], Run]
 """Compiles a module."""
+_AT_ONCE = 10
+"""Compilations beside the run that go on at once (TensorFlow, async_compilation)."""
 Argument = Array | Resource
 """What a cluster is given: an array, or a variable with what it holds."""
 
@@ -95,9 +99,10 @@ class Compiled:
 
 @dataclass(slots=True)
 class _Entry:
-    """A signature: how often it was asked for, and what came of it."""
+    """A signature: how often it was asked for, what compiles it beside the run, and what came of it."""
 
     requests: int = 0
+    pending: Future[Compiled] | None = None
     compiled: Compiled | None = None
     error: Exception | None = None
 
@@ -138,6 +143,7 @@ class DeviceCompiler:
         self._flags = flags
         self._entries: dict[tuple[object, ...], _Entry] = {}
         self._clusters: dict[str, _Cluster] = {}
+        self._beside = ThreadPoolExecutor(_AT_ONCE)  # has no threads before there is work
         self.add_functions(graph)
 
     def add_functions(self, graph: Graph) -> None:
@@ -193,7 +199,8 @@ class DeviceCompiler:
         if mode is Mode.LAZY and not cluster.statistics.pays(entry.requests):
             return None
         try:
-            entry.compiled = self._compiled(reference, cluster, arguments, variables)
+            feeds = [_feed(argument, is_known=number in cluster.known) for number, argument in enumerate(arguments)]
+            entry.compiled = self._made(entry, mode, lambda: self._compiled(reference, cluster, feeds, variables))
         except UnsupportedError as error:
             if mode is Mode.STRICT:
                 raise
@@ -203,6 +210,13 @@ class DeviceCompiler:
             entry.error = error
             raise
         return entry.compiled
+
+    def _made(self, entry: _Entry, mode: Mode, work: Callable[[], Compiled]) -> Compiled | None:
+        """What comes of compiling, None while it goes on beside the run."""
+        if mode is Mode.STRICT or not self._flags.async_compilation:
+            return work()
+        entry.pending = entry.pending or self._beside.submit(work)
+        return entry.pending.result() if entry.pending.done() else None
 
     def _cluster(self, name: str) -> _Cluster:
         if name not in self._clusters:
@@ -234,11 +248,10 @@ class DeviceCompiler:
         self,
         reference: FunctionReference,
         cluster: _Cluster,
-        arguments: Sequence[Argument],
+        feeds: Sequence[ArrayShape | Resource | Array],
         variables: Mapping[str, ArrayShape] | None,
     ) -> Compiled:
         start = time.perf_counter_ns()
-        feeds = [_feed(argument, is_known=number in cluster.known) for number, argument in enumerate(arguments)]
         lowered = lower_function(self._graph(), reference.name, feeds, variables)
         self._graphs.draw(lowered.module)
         run = self.build(lowered.module)
@@ -254,9 +267,11 @@ def _keys(attributes: Mapping[str, Attribute]) -> list[tuple[str, str]]:
 
 
 def _feed(argument: Argument, *, is_known: bool) -> ArrayShape | Resource | Array:
-    """What the lowering is given of an argument."""
-    if isinstance(argument, Resource) or is_known:
+    """What the lowering is given of an argument; whose memory may be another's when it is compiled beside the run."""
+    if isinstance(argument, Resource):
         return argument
+    if is_known:
+        return argument.copy()
     element_type = of_dtype(argument.dtype)
     if element_type is None:
         raise UnsupportedError(f"an argument of {argument.dtype}", "the lowering to HLO", "HLO has no such type")

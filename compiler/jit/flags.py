@@ -49,6 +49,7 @@ class Flags:
         print_cluster_outputs: print what clusters give.
         check_cluster_input_numerics, check_cluster_output_numerics: end at infinities and NaNs there.
         always_defer_compilation: never compile what may run op by op.
+        async_compilation: compile beside the run what may run op by op, and run it so until that is done.
         enable_xla_devices: whether the devices XLA_CPU and XLA_GPU are there.
         generate_hlo_graph: a pattern: draw the HLO modules whose names match it.
         hlo_graph_path: the folder for these drawings.
@@ -71,6 +72,7 @@ class Flags:
     check_cluster_input_numerics: bool = False
     check_cluster_output_numerics: bool = False
     always_defer_compilation: bool = False
+    async_compilation: bool = False
     enable_xla_devices: bool = True
     generate_hlo_graph: str = ""
     hlo_graph_path: str = ""
@@ -191,6 +193,7 @@ _OWN: Mapping[str, _Reader] = {
             "check_cluster_input_numerics",
             "check_cluster_output_numerics",
             "always_defer_compilation",
+            "async_compilation",
             "enable_xla_devices",
         ),
         _flag,
@@ -207,7 +210,6 @@ _ABOUT = {
         persistent_cache_directory persistent_cache_device_types persistent_cache_prefix persistent_cache_read_only
         disable_strict_signature_checks
     """,
-    "compilation beside the run": "async_compilation",
     "devices that compile op by op": "compile_on_demand use_device_api_for_compile_on_demand",
     "how TensorFlow's runtime holds devices": """
         use_device_api use_device_api_for_auto_jit use_device_api_for_xla_launch enable_device_api_for_gpu

@@ -16,6 +16,7 @@ framework.shapes: TensorShape Dimension
 framework.dtypes: DType as_dtype dtypes.as_dtype=as_dtype
 framework.variables: Variable
 framework.convert: constant convert_to_tensor
+framework.operators: abs=absolute math.abs=absolute
 framework.scopes: name_scope op_scope device control_dependencies colocate_with
 session: Session InteractiveSession get_default_session
 config: ConfigProto GPUOptions OptimizerOptions GraphOptions RunOptions RunMetadata

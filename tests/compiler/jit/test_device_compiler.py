@@ -1,5 +1,7 @@
 """Executables of clusters: what is in a signature, when it pays to compile, and what runs op by op for ever."""
 
+import threading
+
 import numpy as np
 import pytest
 from cluster_graphs import FLOAT, INT, graph_of, node_of
@@ -73,6 +75,24 @@ def test_strict_compilation_does_not_wait():
     compiled = [compiler.compile(F, [_of(size)], Mode.STRICT) for size in (3, 4, 3)]
     assert [one.is_new for one in compiled] == [True, True, False]
     assert builds.count == 2
+
+
+def test_what_is_compiled_beside_the_run_runs_op_by_op_until_it_is_done():
+    may_end, graph = threading.Event(), graph_of("x = NoOp()", CLUSTER, WILD)
+
+    def build(module):
+        assert may_end.wait(60)
+        return on_reference()(module)
+
+    compiler = DeviceCompiler(graph, build, parse_flags("--tf_xla_async_compilation"))
+    assert [compiler.compile(F, [_of(3)]) for _ in range(3)] == [None] * 3
+    assert compiler.compile("wild", [_of(3)]) is None
+    may_end.set()
+    assert compiler.compile(F, [_of(4)], Mode.STRICT).is_new
+    compiler._beside.shutdown()
+    assert compiler.compile("wild", [_of(3)]) is None
+    assert compiler.unsupported("wild") is not None
+    np.testing.assert_array_equal(compiler.compile(F, [_of(3)])([_of(3)])[0][0], -_of(3))
 
 
 @pytest.mark.parametrize(

@@ -98,10 +98,21 @@ def _right(op: str, name: str) -> Callable[[Any, Any], Any]:
 def _only(op: str) -> Callable[[Any], Any]:
     def operator(self: Any) -> Any:
         x = convert_to_tensor(self)
+        if op == "Abs":
+            return absolute(x)
         chosen = op if op != "LogicalNot" or x.dtype.is_bool else _ON_INTEGERS[op]
         return apply(chosen, [x], {}).outputs[0]
 
     return operator
+
+
+def absolute(x: Any, name: str | None = None) -> Tensor:
+    """How far numbers are from 0."""
+    value = convert_to_tensor(x, name="x")
+    if not value.dtype.is_complex:
+        return apply("Abs", [value], {}, name or "Abs").outputs[0]
+    kind = "float64" if value.dtype.base_dtype == as_dtype("complex128") else "float32"
+    return apply("ComplexAbs", [value], {"Tout": as_dtype(kind)}, name or "Abs").outputs[0]
 
 
 def sliced(self: Any, key: Any) -> Tensor:

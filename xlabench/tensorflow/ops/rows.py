@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 ROWS = """
-abs math.abs = Abs
 acos math.acos = Acos
 acosh math.acosh = Acosh
 add math.add = AddV2:Add

@@ -47,6 +47,12 @@ def test_on_integers_logic_is_on_bits_and_quotients_are_floats():
     assert run(~p).tolist() == [False, True]
 
 
+@pytest.mark.parametrize(("kind", "real"), [("complex64", "float32"), ("complex128", "float64"), ("int32", "int32")])
+def test_the_distance_from_zero_is_real(kind, real):
+    x = tf.constant([-5, 2], kind)
+    assert ([one.dtype for one in (abs(x), tf.abs(x))], tf.abs(x).op.name) == ([tf.as_dtype(real)] * 2, "Abs_2")
+
+
 PARTS = {
     "row": np.s_[1],
     "negative": np.s_[-1, 0],
