@@ -181,13 +181,19 @@ _OR, _AND = np.logical_or, np.logical_and
 _COMBINES = Trait.COMMUTATIVE | Trait.ASSOCIATIVE
 
 _ROWS = (
-    Row("add", 2, "Sum.", kinds(pred=_OR, integer=np.add, real=np.add, complex_=np.add), traits=_COMBINES | Trait.IEEE),
+    Row(
+        "add",
+        2,
+        "Sum.",
+        kinds(pred=_OR, integer=np.add, real=np.add, complex_=np.add),
+        traits=_COMBINES | Trait.IEEE | Trait.SIGNED_ZEROS,
+    ),
     Row(
         "subtract",
         2,
         "Difference.",
         kinds(pred=np.logical_xor, integer=np.subtract, real=np.subtract, complex_=np.subtract),
-        traits=Trait.IEEE,
+        traits=Trait.IEEE | Trait.SIGNED_ZEROS,
     ),
     Row(
         "multiply",

@@ -147,7 +147,7 @@ _ROWS = (
         "Square root.",
         kinds(real=np.sqrt, complex_=np.sqrt),
         precise=True,
-        traits=Trait.EXPENSIVE | Trait.IEEE,
+        traits=_ROOT,
     ),
     Row("rsqrt", 1, "1 / sqrt(x).", kinds(real=_rsqrt, complex_=_rsqrt_complex), precise=True, traits=_FUNCTION),
     Row(

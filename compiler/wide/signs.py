@@ -1,9 +1,9 @@
 """Whether the sign of a zero is part of a result, or up to an implementation.
 
-A sum of exact numbers is exact, but the sign of its zero hangs on what was left out on the way: x + 0 is x to a
-compiler, and the initial value of a reduction may be added or not.  The larger of 0 and -0 may be either.  What only
-moves, chooses, negates, multiplies or divides has zeros of one sign, as long as all that it is made of has.  This is
-asked of the program and not of its values, so that it costs nothing: a result that one sum leads to is left open.
+The initial value of a reduction may be added or not, and its elements in any pairs: of exact numbers the sum is exact,
+the sign of its zero is not.  The larger of 0 and -0 may be either.  What only moves, chooses, negates, adds, multiplies
+or divides has zeros of one sign, as long as all that it is made of has: x + 0 is not x, but for XLA, which takes that
+liberty.  This is asked of the program and not of its values, so that it costs nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from compiler.ops import Trait, having
 
 _KEEPS = having(Trait.SIGNED_ZEROS | Trait.MOVES | Trait.SELECTS | Trait.GENERATES | Trait.TUPLES | Trait.VIEW)
 """Their zeros have the signs that those of their operands give them, if they do not read bits as another type."""
+_ARITHMETIC = having(Trait.IEEE) & _KEEPS
+"""Of complex numbers each part of theirs is a sum of several."""
 
 
 def are_known(module: Module) -> list[bool]:
@@ -38,7 +40,7 @@ def _is_known(instruction: Instruction, known: dict[Instruction, bool]) -> bool:
         return True
     if opcode == "abs":  # whatever sign a zero had
         return True
-    if opcode in ("multiply", "divide") and not _is_plain(instruction):
+    if opcode in _ARITHMETIC and not _is_plain(instruction):
         return False
     return opcode in _KEEPS and not opcode.startswith("bitcast") and all(map(known.__getitem__, instruction.operands))
 
@@ -47,12 +49,12 @@ def _has_signs(shape: Shape) -> bool:
     return any(leaf.element_type.is_float or leaf.element_type.is_complex for leaf in leaves(shape))
 
 
-def _is_plain(product: Instruction) -> bool:
-    """Whether a product or quotient is one of real numbers, none of which is a predicate to a compiler that looks.
+def _is_plain(computed: Instruction) -> bool:
+    """Whether a sum, product or quotient is one of real numbers, none of which is a predicate to a compiler that looks.
 
     Each part of a complex one is a sum; and a product with a predicate is a choice, between the other factor and 0.
     """
-    return product.array.element_type.is_float and not any(map(_was_predicate, product.operands))
+    return computed.array.element_type.is_float and not any(map(_was_predicate, computed.operands))
 
 
 def _was_predicate(value: Instruction) -> bool:

@@ -8,6 +8,7 @@ gives the reference's own element it says nothing, and neither does what happens
 | excuse                                                   | whose                          |
 |----------------------------------------------------------|--------------------------------|
 | zeros for denormal numbers (`liberties`)                 | engines with that liberty      |
+| zeros that are not added, so that -0 stays               | engines with that liberty      |
 | initial values, taken for identities                      | engines with that liberty      |
 | the bits of a NaN that have no meaning                   | engines with that liberty      |
 | another order of a reduction (`orders`)                  | all                            |
@@ -105,6 +106,7 @@ def _excuses(question: Question, wrong: Sequence[Mask]) -> Iterator[tuple[str, l
 
 
 _WORDS = {
+    "added-zeros": "zeros that were not added",
     "denormals": "zeros for denormal numbers",
     "initial-values": "initial values taken for identities",
     "order": "another order of a reduction",

@@ -1,5 +1,6 @@
 """The reference as engines compute that take liberties: on purpose, whatever a program says, or as all of them may.
 
+- `added-zeros`: XLA takes x + 0 and x - 0 for x, also where x is a zero of the other sign.
 - `denormals`: XLA:CPU sets a processor's mode by which denormal numbers, operands as well as results, are zeros.
 - `initial-values`: XLA takes those of reductions for identities (`xlabench.judging.initial_values`).
 - `order`: every engine may combine the elements of a reduction in other pairs (`xlabench.judging.orders`).
@@ -77,6 +78,22 @@ def without_denormals(value: Any) -> Any:
     return kept.astype(components.dtype).view(array.dtype).reshape(array.shape)
 
 
+def _without_added_zeros(instruction: Instruction, evaluate: Evaluate, rng: np.random.Generator) -> Evaluate:
+    if instruction.opcode not in ("add", "subtract"):
+        return evaluate
+    # Of two zeros it is drawn which one is left out.
+    is_first = instruction.opcode == "add" and rng.random() < _SHARE
+
+    def kept(operands: Sequence[Any]) -> Any:
+        value = np.asarray(evaluate(operands))
+        if not is_inexact(value.dtype):
+            return value
+        left, right = operands[::-1] if is_first else operands
+        return np.where(np.asarray(right) == 0, left, value).astype(value.dtype)
+
+    return kept
+
+
 def _without_payloads(_: Instruction, evaluate: Evaluate, __: np.random.Generator) -> Evaluate:
     return lambda operands: evaluate([without_payloads(operand) for operand in operands])
 
@@ -99,6 +116,7 @@ Take = Callable[[Instruction, Evaluate, np.random.Generator], Evaluate]
 """Makes of the meaning of an instruction the one with a liberty, which may draw."""
 
 LIBERTIES: Mapping[str, Take] = {
+    "added-zeros": _without_added_zeros,
     "denormals": _without_denormals,
     "initial-values": for_identities,
     "payloads": _without_payloads,

@@ -10,7 +10,10 @@ import compiler
 
 _KNOWN = {
     "negate": "ROOT r = T[2] negate(x)",
-    "abs": "s = T[2] add(x, x)  ROOT r = T[2] abs(s)",
+    "abs": "s = T[2] maximum(x, x)  ROOT r = T[2] abs(s)",
+    "add": "z = T[2] constant({0, 0})  ROOT r = T[2] add(x, z)",
+    "subtract": "z = T[2] constant({-0.0, -0.0})  ROOT r = T[2] subtract(x, z)",
+    "after a sum": "s = T[2] add(x, x)  ROOT r = T[2] negate(s)",
     "multiply": "ROOT r = T[2] multiply(x, y)",
     "divide": "ROOT r = T[2] divide(x, y)",
     "moved": "v = T[2] reverse(x), dimensions={0}  ROOT r = T[2,3] broadcast(v), dimensions={0}",
@@ -19,10 +22,10 @@ _KNOWN = {
     "parts": "c = c64[2] complex(f, f)  i = f32[2] imag(c)  ROOT r = T[2] convert(i)",
 }
 _OPEN = {
-    "add": "ROOT r = T[2] add(x, x)",
-    "subtract": "ROOT r = T[2] subtract(x, x)",
-    "after a sum": "s = T[2] add(x, x)  ROOT r = T[2] negate(s)",
     "maximum": "ROOT r = T[2] maximum(x, x)",
+    "after a maximum": "s = T[2] maximum(x, x)  ROOT r = T[2] add(s, s)",
+    "sum with a predicate": """p = pred[2] compare(x, y), direction=GT  q = T[2] convert(p)
+      ROOT r = T[2] add(x, q)""",
     "product with a predicate": """p = pred[2] compare(x, y), direction=GT  q = T[2] convert(p)
       ROOT r = T[2] multiply(x, q)""",
     "reduce": "m = T[2,1] reshape(x)  z = T[] constant(-0.0)  ROOT r = T[2] reduce(m, z), dimensions={1}, to_apply=sum",

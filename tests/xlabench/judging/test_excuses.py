@@ -38,10 +38,13 @@ FLOOR = """ENTRY e { x = f32[4] parameter(0) t = f32[4] constant({3, 3, 3, 3}) p
   ROOT w = s32[4] convert(p) }"""
 ROOT = """ENTRY e { x = f32[4] parameter(0) t = f32[4] constant({3, 3, 3, 3}) p = f32[4] multiply(x, t)
   o = f32[4] constant({1, 1, 1, 1}) d = f32[4] subtract(p, o) ROOT r = f32[4] sqrt(d) }"""
+NOTHING = """ENTRY e { x = f32[4] parameter(0) z = f32[4] constant({0, 0, 0, 0}) s = f32[4] add(x, z)
+  o = f32[4] constant({1, 1, 1, 1}) ROOT r = f32[4] divide(o, s) }"""
 MOVED = "ENTRY e { x = f32[4] parameter(0) ROOT y = f32[4] reverse(x), dimensions={0} }"
 
 THIRDS = np.array([1 / 3, 1 / 3, 1.5, 1.5], np.float32)
 ROOTS = np.array([1 / 3, 1 / 3, 1, 1], np.float32)
+ZEROS = np.array([-0.0, 0.0, 1, 2], np.float32)
 ONES = np.array([[1], [2], [3], [4]], np.float32)
 NANS = np.array([0x7FC00000, 0xFFC00009, 0xFFC00001, 0x3F800000], np.uint32).view(np.float32)
 ORDER = """less { a = f32[] parameter(0) b = f32[] parameter(1) i = s32[] parameter(2) j = s32[] parameter(3)
@@ -60,6 +63,9 @@ ROWS = np.arange(2, 22, dtype=np.float32).reshape(4, 5)
 
 # excuse, program, input, what an engine makes of the right result, how it is judged, the end of the message
 CASES: list[tuple[str, str, Any, Change, dict[str, Any], str]] = [
+    ("added-zeros", NOTHING, ZEROS, lambda y: y * [-1, 1, 1, 1], {}, "zeros that were not added may explain"),
+    ("added-zeros", NOTHING, ZEROS, lambda y: y * [1, -1, 1, 1], {}, ""),
+    ("added-zeros", NOTHING, ZEROS, lambda y: y * [-1, 1, 2, 1], {}, ""),
     ("denormals", UP, DENORMAL, lambda y: y * [0, 1, 1, 1], {}, "zeros for denormal numbers may explain"),
     ("denormals", UP, DENORMAL, lambda y: y * [2, 1, 1, 1], {}, ""),
     ("denormals", UP, DENORMAL, lambda y: y * [0, 2, 1, 1], {}, ""),
