@@ -48,7 +48,7 @@ def numbers_of(scope: Scope, dims: Sequence[int], axis: int) -> Instruction:
         return scope.build("iota", shape=shape, iota_dimension=axis)
     along = scope.choices.integer(0, len(dims) - 1)
     counted = scope.build("iota", shape=shape, iota_dimension=along)
-    is_able = ("reverse", kind.name) not in scope.program.space.banned
+    is_able = scope.program.space.allows("reverse", kind)
     return scope.build("reverse", [counted], dimensions=(along,)) if along == axis and is_able else counted
 
 

@@ -173,7 +173,7 @@ def _runs_what_others_run(i):
 
 
 def _is_dynamic(i):
-    return bool(i.operands) and getattr(i.operands[0].shape, "is_dynamic", False)
+    return any(getattr(operand.shape, "is_dynamic", False) for operand in i.operands)
 
 
 SELDOM = {

@@ -164,8 +164,8 @@ MUTANTS = {
     "cse_order": Mutant(
         Patch(
             "passes.cse:run",
-            "(instruction), instruction.operands",
-            "(instruction), frozenset(instruction.operands)",
+            "operands = instruction.operands",
+            "operands = frozenset(instruction.operands)",
             "",
         ).plant,
         "a = f32[12,10] subtract(x, y)\n b = f32[12,10] subtract(y, x)\n z = f32[12,10] maximum(a, b)",

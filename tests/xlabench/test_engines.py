@@ -95,6 +95,14 @@ def test_xla_agrees_with_the_reference():
     assert [result.shape for result in results] == [X.shape], "tokens are no results"
 
 
+@pytest.mark.parametrize("spec", ["reference", "cpu", "nvptx:sim", "xla"])
+def test_inputs_of_another_byte_order_are_the_numbers_that_they_are(spec):
+    if spec == "xla":
+        pytest.importorskip("jaxlib", reason="jaxlib is not installed")
+    total, _ = engine(spec).compile(PROGRAM)(X.astype(X.dtype.newbyteorder()), Y)
+    np.testing.assert_array_equal(total, X + Y)
+
+
 @pytest.mark.parametrize("spec", ["reference", "nvptx:sim", "xla"])
 @pytest.mark.parametrize(
     "given",
@@ -102,11 +110,10 @@ def test_xla_agrees_with_the_reference():
         [X],
         [X, Y, Y],
         [X, Y.astype(np.int32)],
-        [X.astype(X.dtype.newbyteorder()), Y],
         [X.reshape(2, 2), Y],
         [X, [None] * 4],
     ],
-    ids=["too few", "too many", "type of as many bytes", "byte order", "shape", "no numbers"],
+    ids=["too few", "too many", "type of as many bytes", "shape", "no numbers"],
 )
 def test_inputs_that_do_not_fit_are_refused(spec, given):
     if spec == "xla":

@@ -184,7 +184,7 @@ def _taken(proto: bytes) -> list[tuple[tuple[int, ...], Any]] | None:
 
 def _fitting(inputs: Sequence[Any], taken: list[tuple[tuple[int, ...], Any]] | None) -> list[Array]:
     """The inputs as arrays that fit; XLA counts bytes only, and takes those of another type or order as they are."""
-    arrays = [np.asarray(given) for given in inputs]
+    arrays = [array.astype(array.dtype.newbyteorder("="), copy=False) for array in map(np.asarray, inputs)]
     if taken is None:
         return arrays
     if len(arrays) != len(taken):

@@ -38,10 +38,10 @@ def test_a_node_is_named_by_its_row_or_by_the_caller():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda x: tf.abs(), "missing required argument: 'x'"),
-        (lambda x: tf.abs(x, what=1), "unexpected keyword argument 'what'"),
+        (lambda x: tf.negative(), "missing required argument: 'x'"),
+        (lambda x: tf.negative(x, what=1), "unexpected keyword argument 'what'"),
         (lambda x: tf.expand_dims(x, 0, axis=1), "multiple values for argument 'axis'"),
-        (lambda x: tf.abs(x, "n", 3), "takes 2 positional arguments but 3 were given"),
+        (lambda x: tf.negative(x, "n", 3), "takes 2 positional arguments but 3 were given"),
     ],
 )
 def test_what_python_would_refuse_is_refused(call, message):
