@@ -189,11 +189,12 @@ def _stochastic_convert(instruction: Instruction, values: Sequence[Array], _: Ev
     value, random = values
     if not target.is_integer:
         return convert(value, source, target)
-    # As XLA's evaluator: up by one when the random bits fall below the fraction, in units of the bits' range.
+    # As XLA's evaluator: up by one when the random bits fall below the fraction, in units of the bits' range; both are
+    # compared as integers, since f64 does not tell bits of 64 apart.
     wide = np.abs(widen(value, source, precise=True))
     fraction = wide - np.trunc(wide)
-    threshold = np.trunc(fraction * 2.0**source.bits)
-    up = (fraction != 0) & (random.astype(np.float64) < threshold)
+    threshold = np.where(np.isfinite(fraction), fraction, 0.0) * 2.0**source.bits
+    up = random.astype(np.uint64) < threshold.astype(np.uint64)
     size = np.trunc(wide) + up
     return saturate(np.copysign(size, widen(value, source, precise=True)), target)
 

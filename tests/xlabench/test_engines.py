@@ -95,6 +95,16 @@ def test_xla_agrees_with_the_reference():
     assert [result.shape for result in results] == [X.shape], "tokens are no results"
 
 
+def test_xla_says_nothing_of_results_whose_sizes_are_known_at_run_time_only():
+    pytest.importorskip("jaxlib", reason="jaxlib is not installed")
+    cut = "r = f32[<=4] set-dimension-size(x, n), dimensions={0}"
+    text = f"ENTRY e {{ x = f32[4] parameter(0)  n = s32[] parameter(1)  ROOT {cut} }}"
+    with pytest.raises(Undecidable, match="known at run time only"):
+        engine("xla").compile(text)
+    whole = text.replace("ROOT", "").replace(" }", "  ROOT k = s32[] get-dimension-size(r), dimensions={0} }")
+    assert engine("xla").compile(whole)(X, np.int32(3)) == [3]
+
+
 @pytest.mark.parametrize("spec", ["reference", "cpu", "nvptx:sim", "xla"])
 def test_inputs_of_another_byte_order_are_the_numbers_that_they_are(spec):
     if spec == "xla":

@@ -8,7 +8,7 @@ optimises what they leave.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NoReturn
@@ -74,6 +74,8 @@ class XlaEngine:
             _load_sparse()
         device = _client().local_devices()[0]
         executable, proto = self._loaded(text, options, device)
+        if any(leaf.is_array() and not leaf.is_static() for leaf in _leaves(_program_shape(proto).result_shape())):
+            raise Undecidable(f"{self.spec}: sizes of results are known at run time only, and this client gives bounds")
         sharding = _jax.SingleDeviceSharding(device)
         taken, tokens = _taken(proto), _tokens(text)
 
@@ -169,17 +171,23 @@ def _client() -> Any:
 
 def _taken(proto: bytes) -> list[tuple[tuple[int, ...], Any]] | None:
     """The shapes and types of the inputs; None where XLA cannot say them: of tokens, of sizes known at run time."""
-    pending = list(xla_client.XlaComputation(proto).program_shape().parameter_shapes())
-    taken = []
-    while pending:
-        shape = pending.pop(0)
-        if shape.is_tuple():
-            pending[:0] = shape.tuple_shapes()
-        elif shape.is_array() and shape.is_static():
-            taken.append((tuple(shape.dimensions()), shape.numpy_dtype()))
-        else:
-            return None
-    return taken
+    shapes = [shape for parameter in _program_shape(proto).parameter_shapes() for shape in _leaves(parameter)]
+    if not all(shape.is_array() and shape.is_static() for shape in shapes):
+        return None
+    return [(tuple(shape.dimensions()), shape.numpy_dtype()) for shape in shapes]
+
+
+def _program_shape(proto: bytes) -> Any:
+    return xla_client.XlaComputation(proto).program_shape()
+
+
+def _leaves(shape: Any) -> Iterator[Any]:
+    """A shape of XLA's, or those of the elements of a tuple, in order."""
+    if shape.is_tuple():
+        for element in shape.tuple_shapes():
+            yield from _leaves(element)
+    else:
+        yield shape
 
 
 def _fitting(inputs: Sequence[Any], taken: list[tuple[tuple[int, ...], Any]] | None) -> list[Array]:

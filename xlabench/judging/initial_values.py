@@ -3,8 +3,9 @@
 How often an initial value takes part is the implementation's (StableHLO, `reduce`), so it ought to be the identity, and
 XLA takes it for that.  A single element is left as it was.  A long dimension is reduced in windows, and a running
 reduction goes along in rows, whose totals are reduced the same way: each window and each row begins with the initial
-value, and what a running reduction from the end finds beside the array is the initial value as well.  So where that
-is no identity its number shows, and is computed here.
+value, and what a running reduction from the end finds beside the array is the initial value as well.  Behind a size
+that is known at run time only lie initial values up to its bound.  So where that is no identity its number shows, and
+is computed here.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ def for_identities(instruction: Instruction, evaluate: Evaluate, _: np.random.Ge
     """
     if instruction.opcode == "reduce" and _is_of_one(instruction):
         return lambda operands: _as_they_were(instruction, operands)
+    if instruction.opcode == "reduce" and instruction.operands[0].shape.is_dynamic:
+        return lambda operands: evaluate(_filled(instruction, operands))
     again = _again(instruction)
     more = None if again is None else _more(instruction)
     if again is None or more is None:
@@ -60,6 +63,19 @@ def _as_they_were(instruction: Instruction, operands: Sequence[Any]) -> Any:
     arrays = [np.asarray(operand) for operand in operands[: len(operands) // 2]]
     left = tuple(np.squeeze(array, tuple(instruction.attributes["dimensions"])) for array in arrays)
     return left if hasattr(instruction.shape, "elements") else left[0]
+
+
+def _filled(instruction: Instruction, operands: Sequence[Any]) -> list[Any]:
+    """The operands with initial values behind what is reduced, up to the bounds of its sizes."""
+    half, bounds = len(operands) // 2, instruction.operands[0].shape.dims
+    filled = []
+    for operand, initial in zip(operands[:half], operands[half:], strict=True):
+        array = np.asarray(operand)
+        sizes = [bounds[d] if d in instruction.attributes["dimensions"] else size for d, size in enumerate(array.shape)]
+        whole = np.full(sizes, initial, array.dtype)
+        whole[tuple(map(slice, array.shape))] = array
+        filled.append(whole)
+    return [*filled, *operands[half:]]
 
 
 def _again(instruction: Instruction) -> Callable[..., Array] | None:

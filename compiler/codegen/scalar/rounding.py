@@ -106,8 +106,11 @@ def stochastic_convert(
     size = builder.intrinsic("fabs.f64", [wide])
     whole = builder.intrinsic("trunc.f64", [size])
     fraction = builder.binary("fsub", size, whole)
-    threshold = builder.intrinsic("trunc.f64", [builder.binary("fmul", fraction, floating(2.0**source.bits, "double"))])
-    below = builder.compare("olt", builder.cast("uitofp", random, "double"), threshold)
+    # Bits of 64 are told apart as integers only.  Of infinities and NaN there is no fraction.
+    known = builder.select(builder.compare("ord", fraction, fraction), fraction, floating(0.0, "double"))
+    scaled = builder.binary("fmul", known, floating(2.0**source.bits, "double"))
+    bits = random if random.type == "i64" else builder.cast("zext", random, "i64")
+    below = builder.compare("ult", bits, builder.cast("fptoui", scaled, "i64"))
     up = builder.select(below, floating(1.0, "double"), floating(0.0, "double"))
     rounded = builder.intrinsic("copysign.f64", [builder.binary("fadd", whole, up), wide])
     return element.convert(builder, rounded, F64, target)

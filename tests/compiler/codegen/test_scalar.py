@@ -16,7 +16,7 @@ from compiler.codegen import scalar
 from compiler.codegen.scalar import complex_functions
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.shape import ArrayShape
-from compiler.ir.types import F8E8M0, TYPES, ElementType, Kind
+from compiler.ir.types import F8E8M0, S32, TYPES, ElementType, Kind
 from compiler.ops import OPS
 from compiler.ops.build import build, parameter
 
@@ -275,6 +275,19 @@ def test_stochastic_convert_goes_by_the_random_bits(target: str) -> None:
         lambda c, made: build(c, "stochastic-convert", made, shape=shape), [value, random], [TYPES["f32"], TYPES["u32"]]
     )
     assert_same(*run_both(module, [value, random]), [value, random])
+
+
+@pytest.mark.parametrize(("source", "bits"), [("f16", "u16"), ("bf16", "u16"), ("f32", "u32"), ("f64", "u64")])
+def test_bits_that_are_next_to_a_fraction_are_told_apart(source: str, bits: str) -> None:
+    half = 1 << TYPES[bits].bits - 1
+    value = np.array([3.5, 3.5, -3.5, -3.5], TYPES[source].dtype)
+    random = np.array([half - 1, half, half - 1, half], TYPES[bits].dtype)
+    shape = ArrayShape(S32, value.shape)
+    module = module_of(
+        lambda c, made: build(c, "stochastic-convert", made, shape=shape), [value, random], [TYPES[source], TYPES[bits]]
+    )
+    for result in run_both(module, [value, random]):
+        assert result.tolist() == [4, 3, -4, -3]
 
 
 COMPLEX_OPCODES = sorted({*complex_functions.EXACT, *complex_functions.WIDE, "abs", "real", "imag"})

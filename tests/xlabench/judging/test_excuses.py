@@ -28,6 +28,10 @@ ENTRY e { x = f32[4,1] parameter(0) i = f32[] constant(7)
 TWO = """add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
 ENTRY e { x = f32[2,2] parameter(0) i = f32[] constant(7)
   ROOT y = f32[2] reduce(x, i), dimensions={1}, to_apply=add }"""
+OPEN = """add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+ENTRY e { x = f32[4,3] parameter(0) i = f32[] constant(7) n = s32[] constant(2)
+  o = f32[4,<=3] set-dimension-size(x, n), dimensions={1}
+  ROOT y = f32[4] reduce(o, i), dimensions={1}, to_apply=add }"""
 LONG = """add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
 ENTRY e { x = f32[33,4] parameter(0) i = f32[] constant(7)
   ROOT y = f32[4] reduce(x, i), dimensions={0}, to_apply=add }"""
@@ -89,6 +93,15 @@ CASES: list[tuple[str, str, Any, Change, dict[str, Any], str]] = [
         "initial values taken for identities may",
     ),
     ("initial-values", LONG, np.ones((33, 4), np.float32), lambda y: y + 7, {}, ""),
+    (
+        "initial-values",
+        OPEN,
+        np.ones((4, 3), np.float32),
+        lambda y: y + 7,
+        {},
+        "initial values taken for identities may",
+    ),
+    ("initial-values", OPEN, np.ones((4, 3), np.float32), lambda y: y + 14, {}, ""),
     (
         "both",
         BOTH,
