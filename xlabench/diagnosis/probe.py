@@ -146,22 +146,25 @@ class Prober:
 
     def expected(self, case: Case) -> tuple[Array, ...] | None:
         """What the reference says; None where it says nothing."""
-        return self.expected_of(case.text(), case.inputs)
+        return self.expected_of(case.module, case.inputs)
 
-    def expected_of(self, text: str, inputs: Sequence[Array]) -> tuple[Array, ...] | None:
-        """What the reference says of a program given as text."""
-        _, expected = self._by_reference(text, inputs)
+    def expected_of(self, source: compiler.Module | str, inputs: Sequence[Array]) -> tuple[Array, ...] | None:
+        """What the reference says of a program, which may be a text that nobody has read."""
+        _, expected = self._by_reference(source, inputs)
         return None if expected is None else tuple(expected)
 
     def bug_of_reference(self, case: Case) -> str:
         """The error that the reference breaks down with, and where; "" where it does not: a refusal is none."""
-        outcome, _ = self._by_reference(case.text(), case.inputs)
+        outcome, _ = self._by_reference(case.module, case.inputs)
         kinds = outcome.error.split() if outcome.ending == "raised" else []
         is_refusal = not {"CompilerError", "BenchError"}.isdisjoint(kinds)
         return "" if not kinds or is_refusal else Bug(kinds[0], outcome.output).kind
 
-    def _by_reference(self, text: str, inputs: Sequence[Array]) -> tuple[Outcome, list[Array] | None]:
-        arguments = self._arguments(text, inputs) | {"factory": _REFERENCE_FACTORY, "engine": self.setup.reference}
+    def _by_reference(
+        self, source: compiler.Module | str, inputs: Sequence[Array]
+    ) -> tuple[Outcome, list[Array] | None]:
+        who = {"factory": _REFERENCE_FACTORY, "engine": self.setup.reference}
+        arguments = self._arguments(source, inputs) | who
         return jobs.evaluated(self._reference, arguments, timeout_s=self.setup.timeout_s)
 
     def judge(self, case: Case, *, engine: str = "", expected: tuple[Array, ...] | None = None) -> Judgement:
@@ -312,9 +315,9 @@ class Prober:
     def _who(self, engine: str) -> dict[str, str]:
         return {"factory": self.setup.factory, "engine": engine or self.setup.engine}
 
-    def _arguments(self, module: compiler.Module, inputs: Sequence[Array]) -> dict[str, Any]:
+    def _arguments(self, source: compiler.Module | str, inputs: Sequence[Array]) -> dict[str, Any]:
         paths = {name: self._scratch / name for name in ("program", "inputs", "results")}
-        jobs.write_program(paths["program"], module)
+        jobs.write_program(paths["program"], source)
         jobs.write_arrays(paths["inputs"], inputs)
         return {name: str(path) for name, path in paths.items()}
 
