@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -163,10 +163,16 @@ def bound(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     source, made = _load(arguments)
     on_stage("run")
     basis = bounds.basis_of(module_of(source), made, read_arrays(Path(arguments["expected"])))
-    pairs = [array for one in basis.bounds or () for array in (one.value, one.error)]
+    held, pairs = bounds.packed(basis.bounds or ())
     said, operands = residuals.packed(basis.residuals)
     write_arrays(Path(arguments["results"]), [*pairs, *operands])
-    return {"reason": basis.reason, "rounds": basis.rounds, "pairs": len(pairs), "residuals": said}
+    return {
+        "reason": basis.reason,
+        "rounds": basis.rounds,
+        "held": held,
+        "residuals": said,
+        "flaws": list(basis.flaws.items()),
+    }
 
 
 def excuse(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
@@ -179,10 +185,9 @@ def excuse(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
         TolerancePolicy(**given["policy"]), given["wide"], given["is_ours"], frozenset(given["liberties"])
     )
     on_stage("judge")
-    answer = Here(module_of(source), made).excuse(
-        expected, actual, _basis_of(pairs, rounds=arguments["rounds"]), standard
-    )
-    return asdict(answer)
+    held = bounds.unpacked(arguments["held"], pairs) or None
+    basis = bounds.Basis(held, rounds=arguments["rounds"], flaws=dict(arguments["flaws"]))
+    return asdict(Here(module_of(source), made).excuse(expected, actual, basis, standard))
 
 
 def basis_of(outcome: Outcome, results: Path) -> bounds.Basis:
@@ -192,15 +197,11 @@ def basis_of(outcome: Outcome, results: Path) -> bounds.Basis:
         return bounds.Basis(reason=f"wide mode gave no bounds: {said}")
     if outcome.value["reason"]:
         return bounds.Basis(None, outcome.value["reason"], outcome.value["rounds"])
-    arrays, count = read_arrays(results), outcome.value["pairs"]
-    found = residuals.unpacked(outcome.value["residuals"], arrays[count:])
-    return replace(_basis_of(arrays[:count]), residuals=found)
-
-
-def _basis_of(pairs: Sequence[Array], *, rounds: bool = True) -> bounds.Basis:
-    """Bounds from values and errors by turns; none from nothing."""
-    found = tuple(bounds.Bounds(value, error) for value, error in zip(pairs[::2], pairs[1::2], strict=True))
-    return bounds.Basis(found or None, rounds=rounds)
+    value, arrays = outcome.value, read_arrays(results)
+    count = 2 * sum(value["held"])
+    found = bounds.unpacked(value["held"], arrays[:count]) or None
+    known = residuals.unpacked(value["residuals"], arrays[count:])
+    return bounds.Basis(found, rounds=value["rounds"], residuals=known, flaws=dict(value["flaws"]))
 
 
 @dataclass
@@ -236,10 +237,10 @@ class Watched:
             basis: the bounds, and whence they come.
             standard: tolerances and liberties.
         """
-        pairs = [array for one in basis.bounds or () for array in (one.value, one.error)]
+        held, pairs = bounds.packed(basis.bounds or ())
         arguments: dict[str, Any] = dict(self._files(expected=expected, actual=actual, bounds=pairs))
         arguments["standard"] = asdict(standard) | {"liberties": sorted(standard.liberties)}
-        arguments["rounds"] = basis.rounds
+        arguments |= {"rounds": basis.rounds, "held": held, "flaws": list(basis.flaws.items())}
         outcome = self.worker.run("xlabench.jobs:excuse", arguments, timeout_s=self.timeout_s)
         if outcome.ending != "answered":
             return Answer(trouble=outcome.message or outcome.ending)
