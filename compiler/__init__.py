@@ -34,7 +34,6 @@ from compiler.plan import device_count, times_given
 from compiler.snapshots import Trace, trace
 from compiler.text.parser import parse, parse_many
 from compiler.text.printer import to_text
-from compiler.text.separate import parse_separated, separate_constants
 from compiler.verifier import verify
 from compiler.wide import WideResult
 
@@ -86,11 +85,9 @@ __all__ = [
     "optimize",
     "parse",
     "parse_many",
-    "parse_separated",
     "prepare",
     "ptx",
     "register_custom_call",
-    "separate_constants",
     "settle_elided",
     "tf",
     "times_given",

@@ -152,7 +152,7 @@ def compile(  # noqa: A001  # the name that users of compilers expect
         cache = Cache.open(options.cache, options.cache_bytes)
         text, arrays = (module_or_text, {}) if isinstance(module_or_text, str) else separate_constants(module_or_text)
         relevant = replace(options, cache="", cache_bytes=0, verify_each=False, dump_pass_re="")
-        constants = (part for number, array in arrays.items() for part in (str(number), array.data))
+        constants = (one for number, array in arrays.items() for one in (str(number), array.data))
         key = key_of(backend, repr(relevant), serializer.depends_on(options), text, *constants)
         kept = cache.get(key)
     if kept is not None:

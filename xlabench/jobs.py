@@ -322,7 +322,7 @@ def read_arrays(path: Path) -> list[Array]:
 
 def write_program(path: Path, source: compiler.Module | str) -> None:
     """Write a program for a job: text to the letter, a module as text with its long arrays beside it, as bytes."""
-    text, arrays = (source, {}) if isinstance(source, str) else compiler.separate_constants(source)
+    text, arrays = (source, {}) if isinstance(source, str) else compiler.edit.separate_constants(source)
     path.write_bytes(programs.encoded(text))
     beside = path.with_name(path.name + _CONSTANTS)
     beside.unlink(missing_ok=True)
@@ -337,7 +337,7 @@ def read_program(path: Path) -> compiler.Module | str:
     if not isinstance(source, str) or not beside.exists():
         return source
     numbers, *arrays = read_arrays(beside)
-    return compiler.parse_separated(source, dict(zip(numbers.tolist(), arrays, strict=True)))
+    return compiler.edit.parse_separated(source, dict(zip(numbers.tolist(), arrays, strict=True)))
 
 
 def module_of(source: compiler.Module | str) -> compiler.Module:
