@@ -46,12 +46,13 @@ def folder_of(environment: Mapping[str, str]) -> str:
     return str((home if home.is_absolute() else Path("~/.cache").expanduser()) / "xlabench")
 
 
-def key_of(*texts: str) -> str:
+def key_of(*dependencies: str | memoryview) -> str:
     """The key of a program that depends on these, and on this compiler."""
     digest = hashlib.sha256(_compiler(Path(__file__).parent).encode())
-    for text in texts:
-        data = text.encode("utf-8", "surrogatepass")
-        digest.update(len(data).to_bytes(8, "little") + data)
+    for one in dependencies:
+        data = one.encode("utf-8", "surrogatepass") if isinstance(one, str) else one
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
     return digest.hexdigest()
 
 

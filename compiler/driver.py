@@ -34,6 +34,7 @@ from compiler.pipeline import PASSES, PIPELINES, Observer, ignore, on_one_device
 from compiler.plan import check_addressable, device_count, input_shapes, result_shapes
 from compiler.text.parser import parse
 from compiler.text.printer import to_text
+from compiler.text.separate import parse_separated, separate_constants
 from compiler.verifier import verify
 from compiler.wide import WideResult, interpret_wide
 
@@ -149,12 +150,15 @@ def compile(  # noqa: A001  # the name that users of compilers expect
         return _compile(module_or_text, backend, options, phases)
     with phases.phase("cache"):
         cache = Cache.open(options.cache, options.cache_bytes)
-        text = module_or_text if isinstance(module_or_text, str) else to_text(module_or_text)
+        text, arrays = (module_or_text, {}) if isinstance(module_or_text, str) else separate_constants(module_or_text)
         relevant = replace(options, cache="", cache_bytes=0, verify_each=False, dump_pass_re="")
-        key = key_of(text, backend, repr(relevant), serializer.depends_on(options))
+        constants = (one for number, array in arrays.items() for one in (str(number), array.data))
+        key = key_of(backend, repr(relevant), serializer.depends_on(options), text, *constants)
         kept = cache.get(key)
     if kept is not None:
-        return serializer.restore(kept, lambda: _prepared(text, backend, options), options, phases)
+        return serializer.restore(
+            kept, lambda: _prepared(parse_separated(text, arrays), backend, options), options, phases
+        )
     executable = _compile(module_or_text, backend, options, phases)
     if isinstance(executable, PaddedExecutable) or is_called(executable.module):
         # An image knows nothing of sizes that its callers give, nor of functions in this process.
@@ -269,7 +273,7 @@ def _lower(module: Module, backend: str, options: CompileOptions, phases: Phases
     return module
 
 
-def _prepared(text: str, backend: str, options: CompileOptions) -> Module:
+def _prepared(module: Module, backend: str, options: CompileOptions) -> Module:
     """What the passes make of a program that a cache has kept, when somebody asks."""
     unseen = Phases()
-    return _lower(_read(text, options, unseen), backend, options, unseen)
+    return _lower(_read(module, options, unseen), backend, options, unseen)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -41,6 +41,8 @@ _EVALUATE = "xlabench.jobs:evaluate"
 _REPEAT_BELOW_S = 1.0  # a slower program is not run a second time only to see whether it repeats itself
 _BUSY = 0.25
 _FLAKY_CALLS = 20
+_CONSTANTS = ".constants"
+"""Ends the name of the file beside a program that holds its long arrays, of which the text says only the shapes."""
 _CANARY = "canary "  # before the names of canaries, which no spec of an engine can begin with
 _UNDECIDABLE = frozenset({"UnsupportedError", "Undecidable"})
 ENDINGS: Mapping[str, str] = {"died": "crash", "timeout": "timeout"}
@@ -58,12 +60,12 @@ def evaluate(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     `proven`, and there are no results.
     """
     on_stage("load")
-    text, made = _load(arguments)
+    source, made = _load(arguments)
     on_stage("compile")
     begin = time.perf_counter()
     dump_to = arguments.get("dump_to", "")
     options = {"dump_to": dump_to} if dump_to else {}
-    program = engine_of(arguments["factory"], arguments["engine"], **options).compile(text)
+    program = engine_of(arguments["factory"], arguments["engine"], **options).compile(source)
     compiled = time.perf_counter()
     facts = info_of(program)
     if "kernels" in arguments:
@@ -158,29 +160,34 @@ def bound(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     Behind them is what residuals hold, which the answer describes.
     """
     on_stage("load")
-    text, made = _load(arguments)
+    source, made = _load(arguments)
     on_stage("run")
-    basis = bounds.basis_of(compiler.parse(text), made, read_arrays(Path(arguments["expected"])))
-    pairs = [array for one in basis.bounds or () for array in (one.value, one.error)]
+    basis = bounds.basis_of(module_of(source), made, read_arrays(Path(arguments["expected"])))
+    held, pairs = bounds.packed(basis.bounds or ())
     said, operands = residuals.packed(basis.residuals)
     write_arrays(Path(arguments["results"]), [*pairs, *operands])
-    return {"reason": basis.reason, "rounds": basis.rounds, "pairs": len(pairs), "residuals": said}
+    return {
+        "reason": basis.reason,
+        "rounds": basis.rounds,
+        "held": held,
+        "residuals": said,
+        "flaws": list(basis.flaws.items()),
+    }
 
 
 def excuse(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     """Look for the excuse for what is wrong with an engine's results: `actual`, held against `expected`."""
     on_stage("load")
-    text, made = _load(arguments)
+    source, made = _load(arguments)
     expected, actual, pairs = (read_arrays(Path(arguments[name])) for name in ("expected", "actual", "bounds"))
     given = arguments["standard"]
     standard = Standard(
         TolerancePolicy(**given["policy"]), given["wide"], given["is_ours"], frozenset(given["liberties"])
     )
     on_stage("judge")
-    answer = Here(compiler.parse(text), made).excuse(
-        expected, actual, _basis_of(pairs, rounds=arguments["rounds"]), standard
-    )
-    return asdict(answer)
+    held = bounds.unpacked(arguments["held"], pairs) or None
+    basis = bounds.Basis(held, rounds=arguments["rounds"], flaws=dict(arguments["flaws"]))
+    return asdict(Here(module_of(source), made).excuse(expected, actual, basis, standard))
 
 
 def basis_of(outcome: Outcome, results: Path) -> bounds.Basis:
@@ -190,15 +197,11 @@ def basis_of(outcome: Outcome, results: Path) -> bounds.Basis:
         return bounds.Basis(reason=f"wide mode gave no bounds: {said}")
     if outcome.value["reason"]:
         return bounds.Basis(None, outcome.value["reason"], outcome.value["rounds"])
-    arrays, count = read_arrays(results), outcome.value["pairs"]
-    found = residuals.unpacked(outcome.value["residuals"], arrays[count:])
-    return replace(_basis_of(arrays[:count]), residuals=found)
-
-
-def _basis_of(pairs: Sequence[Array], *, rounds: bool = True) -> bounds.Basis:
-    """Bounds from values and errors by turns; none from nothing."""
-    found = tuple(bounds.Bounds(value, error) for value, error in zip(pairs[::2], pairs[1::2], strict=True))
-    return bounds.Basis(found or None, rounds=rounds)
+    value, arrays = outcome.value, read_arrays(results)
+    count = 2 * sum(value["held"])
+    found = bounds.unpacked(value["held"], arrays[:count]) or None
+    known = residuals.unpacked(value["residuals"], arrays[count:])
+    return bounds.Basis(found, rounds=value["rounds"], residuals=known, flaws=dict(value["flaws"]))
 
 
 @dataclass
@@ -234,10 +237,10 @@ class Watched:
             basis: the bounds, and whence they come.
             standard: tolerances and liberties.
         """
-        pairs = [array for one in basis.bounds or () for array in (one.value, one.error)]
+        held, pairs = bounds.packed(basis.bounds or ())
         arguments: dict[str, Any] = dict(self._files(expected=expected, actual=actual, bounds=pairs))
         arguments["standard"] = asdict(standard) | {"liberties": sorted(standard.liberties)}
-        arguments["rounds"] = basis.rounds
+        arguments |= {"rounds": basis.rounds, "held": held, "flaws": list(basis.flaws.items())}
         outcome = self.worker.run("xlabench.jobs:excuse", arguments, timeout_s=self.timeout_s)
         if outcome.ending != "answered":
             return Answer(trouble=outcome.message or outcome.ending)
@@ -270,11 +273,11 @@ def time_engines(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]
     `canaries`, each with its samples in seconds per call, and `doubts`.
     """
     on_stage("load")
-    text, made = _load(arguments)
+    source, made = _load(arguments)
     engines = {}
     for spec in arguments["engines"]:
         on_stage(f"compile {spec}")
-        engines[spec] = _bind(engine_of(arguments["factory"], spec).compile(text), made)
+        engines[spec] = _bind(engine_of(arguments["factory"], spec).compile(source), made)
     canaries = {f"{_CANARY}{name}": call for name, call in resolve_name(arguments.get("canaries", CANARIES))().items()}
     on_stage("measure")
     busy, own, begin = measure.busy_s(), time.process_time(), time.perf_counter()
@@ -317,9 +320,34 @@ def read_arrays(path: Path) -> list[Array]:
     return arrays
 
 
-def _load(arguments: dict[str, Any]) -> tuple[str, list[Array]]:
-    text = programs.read_text(Path(arguments["program"]))
-    return text, [inputs.aligned(array) for array in read_arrays(Path(arguments["inputs"]))]
+def write_program(path: Path, source: compiler.Module | str) -> None:
+    """Write a program for a job: text to the letter, a module as text with its long arrays beside it, as bytes."""
+    text, arrays = (source, {}) if isinstance(source, str) else compiler.edit.separate_constants(source)
+    path.write_bytes(programs.encoded(text))
+    beside = path.with_name(path.name + _CONSTANTS)
+    beside.unlink(missing_ok=True)
+    if arrays:
+        write_arrays(beside, [np.array(list(arrays), np.int64), *arrays.values()])
+
+
+def read_program(path: Path) -> compiler.Module | str:
+    """What `write_program` wrote, or any other program: text to the letter, or a module where arrays are not text."""
+    source = programs.as_it_stands(path)
+    beside = path.with_name(path.name + _CONSTANTS)
+    if not isinstance(source, str) or not beside.exists():
+        return source
+    numbers, *arrays = read_arrays(beside)
+    return compiler.edit.parse_separated(source, dict(zip(numbers.tolist(), arrays, strict=True)))
+
+
+def module_of(source: compiler.Module | str) -> compiler.Module:
+    """The module that a program is."""
+    return compiler.parse(source) if isinstance(source, str) else source
+
+
+def _load(arguments: dict[str, Any]) -> tuple[compiler.Module | str, list[Array]]:
+    source = read_program(Path(arguments["program"]))
+    return source, [inputs.aligned(array) for array in read_arrays(Path(arguments["inputs"]))]
 
 
 def engine_of(factory: str, spec: str, **options: str) -> Any:

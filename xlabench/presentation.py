@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from xlabench.cases import inputs
+from xlabench.judging.bounds import Basis
 from xlabench.judging.differ import Comparison, ResultDiff
 from xlabench.running import Report
 
@@ -42,15 +43,17 @@ def to_json(file: Path, report: Report) -> dict[str, Any]:
         "ran": judgement.ran or None,
         "elements": comparison.elements if comparison else None,
         "mismatches": comparison.mismatches if comparison else None,
-        "results": [_result_json(result) for result in comparison.results] if comparison else [],
+        "results": [_result_json(result, comparison.basis) for result in comparison.results] if comparison else [],
         "bundle": {"path": str(saved.path), "verified": saved.verified} if saved else None,
         "notes": list(report.notes),
     }
 
 
-def _result_json(result: ResultDiff) -> dict[str, Any]:
-    """Every field, with numbers that JSON does not have as text."""
-    fields = {**asdict(result), "agreement": str(result.agreement), "share": result.share}
+def _result_json(result: ResultDiff, basis: Basis) -> dict[str, Any]:
+    """Every field, with numbers that JSON does not have as text; results that are equal to the bit nothing judges."""
+    judged_by = "tolerance" if basis.of(result.index) is None else "bounds"
+    judged_by = judged_by if result.differing else "bits"
+    fields = {**asdict(result), "agreement": str(result.agreement), "share": result.share, "judged_by": judged_by}
     fields["worst"] = [{**element, "error": _json_float(element["error"])} for element in fields["worst"]]
     return {key: _json_float(value) if isinstance(value, float) else value for key, value in fields.items()}
 

@@ -230,7 +230,7 @@ def judge_watched(
     with tempfile.TemporaryDirectory(prefix="xlabench-run-") as folder:
         scratch = Path(folder)
         files = {name: str(scratch / name) for name in ("program", "inputs", "results")}
-        Path(files["program"]).write_bytes(programs.encoded(case.text()))
+        jobs.write_program(Path(files["program"]), case.spelled or case.module)
         jobs.write_arrays(Path(files["inputs"]), case.arrays)
         arguments = {**files, "factory": factory, "engine": reference}
         outcome, expected = jobs.evaluated(worker, arguments, timeout_s=timeout_s)

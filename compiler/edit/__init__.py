@@ -34,6 +34,7 @@ from compiler.ir.opdef import zeros
 from compiler.ir.shape import ArrayShape, leaves
 from compiler.ir.source_lines import source_of, sources_of
 from compiler.ops.custom_call import options_of, routine_of
+from compiler.text.separate import parse_separated, separate_constants
 
 __all__ = [
     "ArrayShape",
@@ -53,11 +54,13 @@ __all__ = [
     "leaves",
     "named_for_xla",
     "options_of",
+    "parse_separated",
     "plain",
     "reachable",
     "resize",
     "retype",
     "routine_of",
+    "separate_constants",
     "share",
     "simplify_attributes",
     "source_of",

@@ -15,6 +15,8 @@ from compiler.text import nan
 
 Array = NDArray[Any]
 
+_WORD = "U16"
+"""Holds each f32: two signs, nine digits, a point and an exponent of two digits."""
 _LONG = 1024
 """From this many elements on, an array that is zero behind its first one is written as that one, as it is read."""
 
@@ -65,23 +67,24 @@ def _words(flat: Array, element_type: ElementType) -> list[str]:
         return [f"({real}, {imag})" for real, imag in zip(numbers[::2], numbers[1::2], strict=True)]
     if element_type.is_float:
         return _floats(flat, element_type.name)
-    return [str(int(value)) for value in flat.astype(np.uint64 if element_type.name == "u64" else np.int64).tolist()]
+    return list(map(str, flat.astype(np.uint64 if element_type.name == "u64" else np.int64).tolist()))
 
 
 def _floats(flat: Array, name: str) -> list[str]:
     if name == "f64":
         words = [repr(value) for value in flat.tolist()]
     else:
-        single = flat.astype(np.float32)
-        words = [str(value) for value in single.astype("U32").tolist()] if single.size else []
+        words = flat.astype(np.float32).astype(_WORD).tolist() if flat.size else []
     with np.errstate(invalid="ignore"):
         wide = flat.astype(np.float64)
+        whole = np.flatnonzero(wide == np.trunc(wide))
     if name == "f8e8m0fnu":
         # XLA reads anything above its least value, a denormal of f32, as the next one.
         for index in np.flatnonzero(wide == 2.0**-127).tolist():
             words[index] = repr(2.0**-127)
     special = np.flatnonzero(~np.isfinite(wide) | (wide == 0))
-    words = [word.removesuffix(".0") for word in words]
+    for index in whole.tolist():
+        words[index] = words[index].removesuffix(".0")
     for index in special.tolist():
         words[index] = _special(flat[index], float(wide[index]), name)
     return words

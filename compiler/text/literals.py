@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from compiler.text.shapes import read_shape
 Array = NDArray[Any]
 
 _ELIDED = pattern(rf"(\{{{SPACE}\.\.\.{SPACE}\}})")
-_BRACE_OR_COMMENT = re.compile(r"[{}]|/\*(?s:.*?)\*/|//[^\r\n]*+")
+_BRACE_OR_COMMENT = re.compile(r"\{|\}|/\*(?s:.*?)\*/|//[^\r\n]*+")  # as one set of first letters, which is sought fast
 _COMMENT = re.compile(r"/\*(?s:.*?)\*/|//[^\r\n]*+")
 _VALUE = rf"true|false|-?inf|-?nan(?:\(0[xX][0-9a-fA-F]+\))?|{DIGITS}"
 _SCALAR = pattern(rf"({_VALUE})(?![\w.(])")
@@ -32,12 +33,16 @@ _COMPLEX = pattern(rf"\({SPACE}({_VALUE}){SPACE},{SPACE}({_VALUE}){SPACE}\)")
 _TOKEN = re.compile(
     rf"[{{}},]|{SPACE}\({SPACE}({_VALUE}){SPACE},{SPACE}({_VALUE}){SPACE}\)|({_VALUE})(?![\w.(])", re.ASCII
 )
-_NO_INTEGER = re.compile(r"(?<!\S)(?!-?\d{1,18}+(?!\S))\S", re.ASCII)
-_NO_FLOAT = re.compile(rf"(?<!\S)(?!{DIGITS}(?!\S))\S", re.ASCII)
 _INTEGER = re.compile(r"-?\d++", re.ASCII)
 _NAN = re.compile(r"(-?)nan(?:\(0[xX]([0-9a-fA-F]+)\))?")
-_SEPARATORS = str.maketrans("{},()", "     ")
-_KEEP_SKELETON = re.compile(r"[^{},()]++")
+_SEPARATORS = bytes.maketrans(b"{},()", b"     ")
+_NO_SKELETON = bytes(set(range(256)) - set(b"{},()"))
+_BLANKS = b" \t\n\r\f\v"
+_INTEGRAL = b"-0123456789" + _BLANKS
+_DECIMAL = b"+.eE" + _INTEGRAL
+_NO_MINUS = re.compile(rb"-(?!\d)")
+_MOST_DIGITS = 18
+"""Characters of an integer that fits 64 bits whatever they are."""
 
 _LARGEST = 1 << 32
 """Bytes of a literal: 4 GiB; a broadcast of fewer says the same."""
@@ -111,16 +116,16 @@ def _read_dense(scanner: Scanner, shape: ArrayShape) -> Array:
     body = scanner.text[start:end]
     if "/" in body:
         body = _COMMENT.sub(" ", body)
-    values = _convert(body, shape) if _has_skeleton(body, shape) else None
+    values = _convert(body.encode("ascii"), shape) if body.isascii() else None
     if values is None:
         values = _read_tokens(scanner, shape, start, end)
     scanner.pos = end
     return values.reshape(shape.dims)
 
 
-def _has_skeleton(body: str, shape: ArrayShape) -> bool:
+def _has_skeleton(body: bytes, shape: ArrayShape) -> bool:
     """Whether braces, commas and parentheses are just those that the shape demands."""
-    element = "(,)" if shape.element_type.is_complex else ""
+    element = b"(,)" if shape.element_type.is_complex else b""
     length = len(element)
     for size in reversed(shape.dims):
         length = length * size + max(size - 1, 0) + 2
@@ -128,30 +133,68 @@ def _has_skeleton(body: str, shape: ArrayShape) -> bool:
         return False
     skeleton = element
     for size in reversed(shape.dims):
-        skeleton = "{" + ",".join([skeleton] * size) + "}"
-    return _KEEP_SKELETON.sub("", body) == skeleton
+        skeleton = b"{" + b",".join([skeleton] * size) + b"}"
+    return body.translate(None, _NO_SKELETON) == skeleton
 
 
-def _convert(body: str, shape: ArrayShape) -> Array | None:
+def _convert(body: bytes, shape: ArrayShape) -> Array | None:
     """All numbers at once; None if any is unusual or out of range."""
-    numbers = body.translate(_SEPARATORS)
+    if not _has_skeleton(body, shape):
+        return None
     element_type = shape.element_type
+    numbers = body.translate(_SEPARATORS)
     if element_type.is_integer or element_type.kind is Kind.PRED:
         if element_type.kind is Kind.PRED:
-            numbers = numbers.replace("true", "1").replace("false", "0")
-        if _NO_INTEGER.search(numbers):
-            return None
-        integers = np.fromstring(numbers, np.int64, sep=" ")
-        if integers.size != shape.size:
-            return None
-        low, high = _integer_range(element_type)
-        if element_type.is_integer and integers.size and (integers.min() < low or integers.max() > high):
-            return None
-        return integers.astype(element_type.dtype)
-    if _NO_FLOAT.search(numbers):
+            numbers = numbers.replace(b"true", b" 1 ").replace(b"false", b" 0 ")
+        return _integers(numbers, shape)
+    is_signed_behind_e = numbers.count(b"+") == numbers.count(b"e+") + numbers.count(b"E+")
+    if not is_signed_behind_e or numbers.translate(None, _DECIMAL):
         return None
-    floats = np.fromstring(numbers, np.float64, sep=" ")
-    return _narrow(floats, shape) if floats.size == shape.size * (2 if element_type.is_complex else 1) else None
+    floats = _numbers(numbers, np.float64, shape.size * (2 if element_type.is_complex else 1))
+    return None if floats is None else _narrow(floats, shape)
+
+
+def _integers(numbers: bytes, shape: ArrayShape) -> Array | None:
+    """Integers between blanks as the element type; None if any is unusual, long or out of range."""
+    element_type = shape.element_type
+    if numbers.translate(None, _INTEGRAL) or _longest(numbers) > _MOST_DIGITS or _NO_MINUS.search(numbers):
+        return None
+    integers = _numbers(numbers, np.int64, shape.size)
+    if integers is None:
+        return None
+    low, high = _integer_range(element_type)
+    if element_type.is_integer and integers.size and (integers.min() < low or integers.max() > high):
+        return None
+    return integers.astype(element_type.dtype)
+
+
+def _numbers(numbers: bytes, dtype: type[np.generic], count: int) -> Array | None:
+    """As many numbers between blanks; None where there are others, or where a word is not just one number.
+
+    NumPy reads `1-2` as two numbers, and what it cannot read ends what it reads.
+    """
+    if _starts(numbers).size != count:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        try:
+            values = np.fromstring(numbers, dtype, sep=" ")
+        except (DeprecationWarning, ValueError):
+            return None
+    return values if values.size == count else None
+
+
+def _starts(numbers: bytes) -> NDArray[np.intp]:
+    """The indices of the blanks before words."""
+    is_blank = np.frombuffer(numbers, np.uint8) <= ord(" ")
+    return np.flatnonzero(is_blank[:-1] & ~is_blank[1:])
+
+
+def _longest(numbers: bytes) -> int:
+    """The length of the longest word."""
+    is_blank = np.frombuffer(numbers, np.uint8) <= ord(" ")
+    ends = np.flatnonzero(~is_blank[:-1] & is_blank[1:])
+    return int((ends - _starts(numbers)).max(initial=0))
 
 
 def _narrow(floats: Array, shape: ArrayShape) -> Array | None:

@@ -19,6 +19,9 @@ from compiler.cache import _compiler as compiler_of
 from compiler.codegen import llvm
 
 PROGRAM = "ENTRY main { x = f32[300,70] parameter(0)  ROOT y = f32[300,70] tanh(x) }"
+LONG = """ENTRY main { x = f32[2000] parameter(0)
+  c = f32[2000] constant({...})
+  ROOT r = f32[2000] add(x, c) }"""
 LOOP = """
 body { s = (s32[], f32[64]) parameter(0)
   i = s32[] get-tuple-element(s), index=0
@@ -119,6 +122,20 @@ def test_a_module_is_found_by_its_text(options):
     module = compiler.parse(PROGRAM)
     assert not is_warm(compiler.compile(module, options=options))
     assert is_warm(compiler.compile(compiler.to_text(module), options=options))
+
+
+def test_a_module_with_long_constants_is_found_by_their_bytes(options):
+    module = compiler.parse(LONG)
+    modules = [module.clone() for _ in range(2)]
+    for seed, one in enumerate(modules):
+        compiler.settle_elided(one, seed)
+    compiler.compile(modules[0], options=options)
+    assert not is_warm(compiler.compile(modules[1], options=options))
+    kept, x = compiler.compile(modules[1], options=options), np.ones(2000, np.float32)
+    assert is_warm(kept)
+    assert kept(x)[0].tobytes() == compiler.interpret(modules[1], x)[0].tobytes()
+    cold = compiler.compile(modules[1])
+    assert kept.artifacts["cpu_after_optimizations.txt"] == cold.artifacts["cpu_after_optimizations.txt"]
 
 
 def test_another_machine_or_llvm_compiles_anew(options, monkeypatch):

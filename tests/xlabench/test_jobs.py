@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import compiler
 from xlabench import jobs
 from xlabench.worker import Outcome
 
@@ -31,6 +32,17 @@ def test_a_file_that_was_cut_off_is_not_read(tmp_path):
     (tmp_path / "a").write_bytes((tmp_path / "a").read_bytes()[:-1])
     with pytest.raises(ValueError, match=r"buffer|reshape"):
         jobs.read_arrays(tmp_path / "a")
+
+
+def test_long_arrays_of_a_program_travel_as_bytes(tmp_path):
+    module = compiler.parse("ENTRY e { ROOT c = f32[2000] constant({...}) }")
+    compiler.settle_elided(module, 0)
+    jobs.write_program(tmp_path / "program", module)
+    assert "{...}" in (tmp_path / "program").read_text()
+    assert jobs.read_program(tmp_path / "program") == module
+    jobs.write_program(tmp_path / "program", text := compiler.to_text(module))  # to the letter, nothing beside it
+    assert jobs.read_program(tmp_path / "program") == text
+    assert jobs.module_of(text) == module
 
 
 @pytest.mark.parametrize(

@@ -39,9 +39,9 @@ from xlabench.cases import inputs, programs
 from xlabench.engines import build, engine, execute
 from xlabench.engines.spec import split_spec
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
-from xlabench.judging.bounds import Basis, Bounds
+from xlabench.judging.bounds import Basis, Bounds, with_residuals
+from xlabench.judging.differ import tolerated
 from xlabench.judging.judge import judge
-from xlabench.judging.residuals import residuals_of
 from xlabench.judging.tolerance import Array, TolerancePolicy
 from xlabench.worker import Worker
 
@@ -252,7 +252,7 @@ def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
     standard = jobs.standard_of(failure.engine, failure.reference, failure.policy)
     basis = None
     if failure.bounds is not None:
-        basis = Basis(failure.bounds, residuals=residuals_of(module, failure.inputs, failure.expected))
+        basis = with_residuals(Basis(failure.bounds), module, failure.inputs, failure.expected)
     judged = judge(module, failure.inputs, failure.expected, called.results, standard, basis=basis)
     verdict, message = jobs.of_calls(called.changed, flaky, judged.verdict, judged.message)
     return {"verdict": verdict, "message": message}
@@ -298,7 +298,10 @@ def _contents(failure: Failure) -> dict[str, bytes]:
 
 
 def find_bounds(failure: Failure, timeout_s: float) -> tuple[Bounds, ...] | None:
-    """The error bounds of the reference, where it was our own and no tolerance was given; a watched worker is asked."""
+    """The error bounds of the reference, where it was our own and no tolerance was given; a watched worker is asked.
+
+    Of a result that the reference's own bounds do not hold the tolerance is what it brings.
+    """
     elements = sum(array.size for array in failure.expected)
     is_ours = split_spec(failure.reference)[0] == "reference"
     if not is_ours or failure.policy != TolerancePolicy() or not 0 < elements <= _MOST_BOUNDED:
@@ -310,7 +313,10 @@ def find_bounds(failure: Failure, timeout_s: float) -> tuple[Bounds, ...] | None
         jobs.write_arrays(paths["expected"], failure.expected)
         arguments = {name: str(path) for name, path in paths.items()}
         outcome = worker.run("xlabench.jobs:bound", arguments, timeout_s=timeout_s)
-        return jobs.basis_of(outcome, paths["results"]).bounds
+        bounds = jobs.basis_of(outcome, paths["results"]).bounds
+    if bounds is None:
+        return None
+    return tuple(one or tolerated(own, failure.policy) for one, own in zip(bounds, failure.expected, strict=True))
 
 
 def _check(failure: Failure, folder: Path) -> None:

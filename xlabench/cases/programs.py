@@ -57,10 +57,13 @@ def encoded(text: str) -> bytes:
 
 def read_text(path: Path, *, given: Path | None = None) -> str:
     """The program as HLO text, whatever form the file has."""
-    if is_graph(path):
-        text: str = compiler.to_text(_of_graph(path, given))
-        return text
-    return _written(path, given)
+    found = as_it_stands(path, given=given)
+    return found if isinstance(found, str) else compiler.to_text(found)
+
+
+def as_it_stands(path: Path, *, given: Path | None = None) -> compiler.Module | str:
+    """The program as an engine takes it: text to the letter, or the module of a graph, whose weights are never text."""
+    return _of_graph(path, given) if is_graph(path) else _written(path, given)
 
 
 def _modules(path: Path, given: Path | None) -> list[compiler.Module]:

@@ -146,22 +146,25 @@ class Prober:
 
     def expected(self, case: Case) -> tuple[Array, ...] | None:
         """What the reference says; None where it says nothing."""
-        return self.expected_of(case.text(), case.inputs)
+        return self.expected_of(case.module, case.inputs)
 
-    def expected_of(self, text: str, inputs: Sequence[Array]) -> tuple[Array, ...] | None:
-        """What the reference says of a program given as text."""
-        _, expected = self._by_reference(text, inputs)
+    def expected_of(self, source: compiler.Module | str, inputs: Sequence[Array]) -> tuple[Array, ...] | None:
+        """What the reference says of a program, which may be a text that nobody has read."""
+        _, expected = self._by_reference(source, inputs)
         return None if expected is None else tuple(expected)
 
     def bug_of_reference(self, case: Case) -> str:
         """The error that the reference breaks down with, and where; "" where it does not: a refusal is none."""
-        outcome, _ = self._by_reference(case.text(), case.inputs)
+        outcome, _ = self._by_reference(case.module, case.inputs)
         kinds = outcome.error.split() if outcome.ending == "raised" else []
         is_refusal = not {"CompilerError", "BenchError"}.isdisjoint(kinds)
         return "" if not kinds or is_refusal else Bug(kinds[0], outcome.output).kind
 
-    def _by_reference(self, text: str, inputs: Sequence[Array]) -> tuple[Outcome, list[Array] | None]:
-        arguments = self._arguments(text, inputs) | {"factory": _REFERENCE_FACTORY, "engine": self.setup.reference}
+    def _by_reference(
+        self, source: compiler.Module | str, inputs: Sequence[Array]
+    ) -> tuple[Outcome, list[Array] | None]:
+        who = {"factory": _REFERENCE_FACTORY, "engine": self.setup.reference}
+        arguments = self._arguments(source, inputs) | who
         return jobs.evaluated(self._reference, arguments, timeout_s=self.setup.timeout_s)
 
     def judge(self, case: Case, *, engine: str = "", expected: tuple[Array, ...] | None = None) -> Judgement:
@@ -210,7 +213,7 @@ class Prober:
 
     def llvm_text(self, case: Case, limit: int) -> str:
         """LLVM's IR after that many of its passes, made in a process of its own; "" where the engine shows none."""
-        arguments = self._arguments(case.text(), case.inputs)
+        arguments = self._arguments(case.module, case.inputs)
         with self._fresh_process():
             outcome = self._ask(
                 "xlabench.diagnosis.probe:show_llvm",
@@ -245,7 +248,7 @@ class Prober:
 
     def _judged(self, case: Case, expected: Sequence[Array], actual: Sequence[Array]) -> judging.Judgement:
         """The judgement on results, as by all commands."""
-        files = self._arguments(case.text(), case.inputs)
+        files = self._arguments(case.module, case.inputs)
         program, inputs = Path(files["program"]), Path(files["inputs"])
         asked = jobs.Watched(self._reference, program, inputs, self._scratch, self.setup.timeout_s)
         standard = jobs.standard_of(self.setup.engine, self.setup.reference, self.setup.policy)
@@ -253,7 +256,7 @@ class Prober:
 
     def record(self, case: Case) -> Recorded:
         """The values at every place of the program on the reference."""
-        arguments = self._arguments(case.text(), case.inputs)
+        arguments = self._arguments(case.module, case.inputs)
         outcome = self._reference.run(
             "xlabench.diagnosis.probe:record_values", arguments, timeout_s=self.setup.timeout_s
         )
@@ -270,7 +273,7 @@ class Prober:
 
     def graph_values(self, case: Case, endpoints: Sequence[str]) -> dict[str, Array]:
         """What outputs of nodes are in the graph that a program carries, by the reference; dead ones are left out."""
-        arguments = self._arguments(case.text(), case.inputs) | {"places": list(endpoints)}
+        arguments = self._arguments(case.module, case.inputs) | {"places": list(endpoints)}
         job = "xlabench.diagnosis.probe:record_graph"
         outcome = self._reference.run(job, arguments, timeout_s=self.setup.timeout_s)
         if outcome.ending != "answered":
@@ -282,7 +285,7 @@ class Prober:
 
         Fuel is withheld from required rewrites too if that is asked for, by `withhold_required`.
         """
-        arguments = self._arguments(case.text(), ()) | {"withhold_required": withhold_required}
+        arguments = self._arguments(case.module, ()) | {"withhold_required": withhold_required}
         arguments["dumps"] = tempfile.mkdtemp(prefix="passes-", dir=self._scratch)
         outcome = self._ask("xlabench.diagnosis.probe:show_passes", arguments, engine)
         dumped = pass_dumps.read(Path(arguments["dumps"]))
@@ -299,7 +302,7 @@ class Prober:
         return Passes(steps, rewrites, outcome.value["broken_pass"], outcome.value["error"])
 
     def _evaluated(self, case: Case, engine: str) -> tuple[Outcome, list[Array] | None]:
-        arguments = self._arguments(case.text(), case.inputs) | self._who(engine)
+        arguments = self._arguments(case.module, case.inputs) | self._who(engine)
         if not self._llvm_listing:
             return jobs.evaluated(self._subject, arguments, timeout_s=self.setup.timeout_s)
         arguments["listing"] = self._llvm_listing
@@ -312,9 +315,9 @@ class Prober:
     def _who(self, engine: str) -> dict[str, str]:
         return {"factory": self.setup.factory, "engine": engine or self.setup.engine}
 
-    def _arguments(self, text: str, inputs: Sequence[Array]) -> dict[str, Any]:
+    def _arguments(self, source: compiler.Module | str, inputs: Sequence[Array]) -> dict[str, Any]:
         paths = {name: self._scratch / name for name in ("program", "inputs", "results")}
-        paths["program"].write_text(text, encoding="utf-8")
+        jobs.write_program(paths["program"], source)
         jobs.write_arrays(paths["inputs"], inputs)
         return {name: str(path) for name, path in paths.items()}
 
@@ -339,7 +342,7 @@ def record_values(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any
     The answer names the places, and says the numbers of those that ran `again`.
     """
     on_stage("record")
-    module = compiler.parse(Path(arguments["program"]).read_text(encoding="utf-8"))
+    module = jobs.module_of(jobs.read_program(Path(arguments["program"])))
     values = recorded(Case(module, tuple(jobs.read_arrays(Path(arguments["inputs"])))))
     instruction_ids = list(values.first)
     again = [
@@ -356,7 +359,7 @@ def record_values(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any
 def record_graph(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     """A job: run the graph that a program carries op by op and write what outputs of its nodes are, of those alive."""
     on_stage("record")
-    carried = aot.carried_by(compiler.parse(Path(arguments["program"]).read_text(encoding="utf-8")))
+    carried = aot.carried_by(jobs.module_of(jobs.read_program(Path(arguments["program"]))))
     assert carried is not None, "only of graphs that carry one this is asked"
     found = values_of(carried, arguments["places"], jobs.read_arrays(Path(arguments["inputs"])))
     jobs.write_arrays(Path(arguments["results"]), list(found.values()))
@@ -373,8 +376,8 @@ def evaluate_listing_llvm(arguments: dict[str, Any], on_stage: OnStage) -> dict[
 def show_llvm(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     """A job: what LLVM's optimiser makes of a program."""
     on_stage("compile")
-    text = Path(arguments["program"]).read_text(encoding="utf-8")
-    program: Any = jobs.engine_of(arguments["factory"], arguments["engine"]).compile(text)
+    source = jobs.read_program(Path(arguments["program"]))
+    program: Any = jobs.engine_of(arguments["factory"], arguments["engine"]).compile(source)
     return {"text": getattr(program, "artifacts", {}).get("ir-with-opt.ll", "")}
 
 
@@ -382,13 +385,13 @@ def show_passes(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     """A job: the modules between an engine's passes as text, or as files; nothing if the engine does not show them."""
     on_stage("passes")
     subject = jobs.engine_of(arguments["factory"], arguments["engine"])
-    text = Path(arguments["program"]).read_text(encoding="utf-8")
+    source = jobs.read_program(Path(arguments["program"]))
     if hasattr(subject, "dump_passes"):
-        subject.dump_passes(text, arguments["dumps"])
+        subject.dump_passes(source, arguments["dumps"])
     if not hasattr(subject, "trace"):
         return {}
     required = arguments["withhold_required"]
-    trace = subject.trace(text, lambda name: on_stage(f"pass {name}"), withhold_required=required)
+    trace = subject.trace(source, lambda name: on_stage(f"pass {name}"), withhold_required=required)
     return {
         "steps": [[s.number, s.pass_name, s.rewrites, compiler.to_text(s.module)] for s in trace.snapshots],
         "rewrites": [[r.number, r.pass_name, r.rule, r.where] for r in trace.rewrites],

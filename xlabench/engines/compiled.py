@@ -32,15 +32,17 @@ class CompiledEngine:
         """Compile to an executable, which also offers its artifacts."""
         return compiler.compile(module_or_text, backend=self.backend, options=self.options)
 
-    def trace(self, text: str, entering: Callable[[str], None], *, withhold_required: bool = False) -> compiler.Trace:
+    def trace(
+        self, module_or_text: Any, entering: Callable[[str], None], *, withhold_required: bool = False
+    ) -> compiler.Trace:
         """What the passes make of a program before the back end sees it.
 
         Args:
-            text: of the program.
+            module_or_text: the program.
             entering: hears the name of each pass before it runs.
             withhold_required: whether fuel limits required rewrites too.
         """
-        module = compiler.parse(text)
+        module = compiler.parse(module_or_text) if isinstance(module_or_text, str) else module_or_text
         return compiler.trace(module, self.options, entering=entering, withhold_required=withhold_required)
 
 

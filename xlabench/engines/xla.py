@@ -54,13 +54,13 @@ class XlaEngine:
         """Convert, compile and load."""
         return self._compile(module_or_text, self._options())
 
-    def dump_passes(self, text: str, folder: str) -> None:
+    def dump_passes(self, module_or_text: Any, folder: str) -> None:
         """Compile a program, leaving the module after each pass of XLA's in a folder (see `pass_dumps`)."""
         options = self._options()
         debug = options.executable_build_options.debug_options
         debug.xla_dump_to, debug.xla_dump_hlo_pass_re, debug.xla_dump_hlo_as_text = folder, ".*", True
         debug.xla_dump_hlo_as_long_text = True  # the short one leaves constants out
-        self._compile(text, options)
+        self._compile(module_or_text, options)
 
     def _compile(self, module_or_text: Any, options: Any) -> Program:
         is_written = isinstance(module_or_text, str | bytes)

@@ -23,6 +23,7 @@ from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
 from xlabench.fuzzing.case import Call, Case
 from xlabench.jobs import differing, flakiness, same_bytes, standard_of
+from xlabench.judging.bounds import Basis
 from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.judge import judge
 from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
@@ -160,6 +161,8 @@ class Asking:
     call_numbers: Sequence[int]
     raised: str = ""
     """The verdict on what was raised in the way of results."""
+    unsound: Basis | None = None
+    """What results were judged by, where the reference's own break it."""
 
     @property
     def calls(self) -> list[Call]:
@@ -278,6 +281,8 @@ class Asking:
             return Answer("bitwise" if is_equal else "wrong", comparison.describe(), "", actual)
         standard = standard_of(self.subject.spec, "reference", TolerancePolicy())
         judgement = judge(self.case.module, inputs, expected, actual, standard)
+        if judgement.comparison.basis.flaws:
+            self.unsound = judgement.comparison.basis
         return Answer(judgement.verdict, judgement.message, ",".join(map(str, judgement.wrong_results)), actual)
 
 

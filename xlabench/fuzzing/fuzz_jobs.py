@@ -34,6 +34,8 @@ from xlabench.fuzzing.own_failures import kept_in
 from xlabench.fuzzing.packs import Expected
 from xlabench.fuzzing.reached import Keeper, keys_of
 from xlabench.jobs import engine_of, write_arrays
+from xlabench.judging.bounds import Basis
+from xlabench.judging.self_check import require_soundness
 from xlabench.judging.tolerance import Array
 from xlabench.survival import US
 from xlabench.worker import OnStage
@@ -137,6 +139,7 @@ class _Work:
     on_stage: OnStage
     baseline: Baseline = field(default_factory=Baseline)
     spent: dict[str, float] = field(default_factory=dict)
+    unsound: dict[int, Basis] = field(default_factory=dict)
     is_endless: bool = field(default=False, kw_only=True)
     is_examined: bool = field(default=True, kw_only=True)
 
@@ -195,6 +198,8 @@ class _Work:
     def _take(self, asking: Asking, answer: Answer) -> None:
         """Record the verdict on an engine, and keep what it is about where that is bad."""
         case = asking.case
+        if asking.unsound is not None:
+            self.unsound[case.number] = asking.unsound
         verdict = [answer.verdict, answer.message.partition("\n")[0], answer.key]
         self._record(case, {"verdicts": {asking.spec: verdict}})
         if answer.verdict not in FINE:
@@ -207,6 +212,7 @@ class _Work:
         for spec in self._asked(case):
             asking = self._asking(case, spec, expected, decided)
             self._take(asking, asking.answer())
+        self._require_soundness(case)
         if self.is_examined:
             self._examine(case)
             self._describe(case, decided)
@@ -222,6 +228,8 @@ class _Work:
             if of_spec:
                 less = pack if len(of_spec) == len(cases) else pack.of(of_spec)
                 self._ask_pack(less, spec, decided, call_numbers_on(spec, less.case), frozenset())
+        for case in cases:
+            self._require_soundness(case)
         if not self.is_examined:
             return
         self._record(cases[0], {"rules": sorted(decided.rules), "ways": sorted(decided.ways)})
@@ -280,6 +288,13 @@ class _Work:
                 if found.verdict == answer.verdict:
                     pack, asking, answer = less, other, found
         return asking, answer
+
+    def _require_soundness(self, case: Case) -> None:
+        """A failure of our own, once engines have their verdicts: the reference breaks what they were judged by."""
+        basis = self.unsound.pop(case.number, None)
+        if basis is not None:
+            self.on_stage(f"{case.number} {US} judge")
+            require_soundness(basis)
 
     def _examine(self, case: Case) -> None:
         """Try the judge."""

@@ -4,13 +4,15 @@ The reference's wide mode evaluates a program in f64 and carries error bounds al
 differ from the reference's in some bit, and only about programs that are small enough; otherwise there are no bounds
 but a reason, and the tolerance of each element type decides.
 
-The reference itself must lie within the bounds.  Where it does not, they are not to be trusted, and that is the reason.
+The reference itself must lie within the bounds, and satisfy what residuals hold its results to.  Of a result that does
+not, neither is to be trusted: the tolerance decides of that one alone (`Basis.flaws`).  It is a finding about us,
+the reference or what judges it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -51,13 +53,26 @@ class Bounds:
 class Basis:
     """What results are judged by: bounds for each of them, or none and the reason, and whether anything `rounds`.
 
-    Beside bounds there may be `residuals`, by which results are decided that bounds say nothing of.
+    Beside bounds there may be `residuals`, by which results are decided that bounds say nothing of.  `flaws` are the
+    results, by number, of which the reference's own break either; they have no bounds, and no residual decides of them.
     """
 
-    bounds: tuple[Bounds, ...] | None = None
+    bounds: tuple[Bounds | None, ...] | None = None
     reason: str = ""
     rounds: bool = True
     residuals: tuple[Residual, ...] = ()
+    flaws: Mapping[int, str] = field(default_factory=dict)
+
+    def of(self, number: int) -> Bounds | None:
+        """The bounds of a result, if there are any."""
+        return None if self.bounds is None else self.bounds[number]
+
+    def flawed(self, flaws: Mapping[int, str]) -> Basis:
+        """The basis without the bounds of some results, of which the reference's own break a relation."""
+        if self.bounds is None or not flaws:
+            return self
+        kept = tuple(None if number in flaws else one for number, one in enumerate(self.bounds))
+        return replace(self, bounds=kept, flaws={**flaws, **self.flaws})
 
 
 def basis_of(module: Any, inputs: Sequence[Array], expected: Sequence[Array]) -> Basis:
@@ -69,7 +84,8 @@ def basis_of(module: Any, inputs: Sequence[Array], expected: Sequence[Array]) ->
         expected: the reference's results.
     """
     basis = _basis(module, inputs, expected)
-    return basis if basis.bounds is not None else Basis(None, basis.reason, rounds(module))
+    is_by_bounds = basis.bounds is not None and not basis.flaws
+    return basis if is_by_bounds else replace(basis, rounds=rounds(module))
 
 
 def _basis(module: Any, inputs: Sequence[Array], expected: Sequence[Array]) -> Basis:
@@ -86,18 +102,20 @@ def _basis(module: Any, inputs: Sequence[Array], expected: Sequence[Array]) -> B
 
 
 def checked(bounds: Sequence[Bounds], expected: Sequence[Array]) -> Basis:
-    """The bounds, if the reference keeps them."""
-    shapes = [bound.value.shape for bound in bounds]
-    if shapes != [array.shape for array in expected]:
-        return Basis(reason="wide mode gives results of other shapes than the reference")
-    for index, (bound, array) in enumerate(zip(bounds, expected, strict=True)):
-        if not bound.allows(array).all():
-            return Basis(reason=f"the reference's own result {index} lies outside of its bounds")
-    return Basis(tuple(bounds))
+    """The bounds of results, of those that the reference itself keeps."""
+    if len(bounds) != len(expected):
+        return Basis(reason=f"wide mode gives {len(bounds)} results, the reference {len(expected)}")
+    flaws = {}
+    for number, (bound, array) in enumerate(zip(bounds, expected, strict=True)):
+        if bound.value.shape != array.shape:
+            flaws[number] = f"the reference's own result {number} has another shape than its bounds"
+        elif not bound.allows(array).all():
+            flaws[number] = f"the reference's own result {number} lies outside of its bounds"
+    return Basis(tuple(bounds)).flawed(flaws)
 
 
 def with_residuals(basis: Basis, module: Any, inputs: Sequence[Array], expected: Sequence[Array]) -> Basis:
-    """The basis with what else decides results; none where the reference's own do not satisfy it.
+    """The basis with what else decides results, of which nothing does where the reference's own do not satisfy it.
 
     Args:
         basis: bounds of the results.
@@ -108,11 +126,24 @@ def with_residuals(basis: Basis, module: Any, inputs: Sequence[Array], expected:
     if basis.bounds is None:
         return basis
     residuals = residuals_of(module, inputs, expected)
-    for residual in residuals:
-        for number, decided in found(residual, expected).items():
-            if decided.wrong.any():
-                return Basis(reason=f"the reference's own result {number} is not what {residual.routine} gives")
-    return replace(basis, residuals=residuals)
+    flaws = {
+        number: f"the reference's own result {number} is not what {residual.routine} gives"
+        for residual in residuals
+        for number, decided in found(residual, expected).items()
+        if decided.wrong.any()
+    }
+    return replace(basis.flawed(flaws), residuals=residuals)
+
+
+def packed(bounds: Sequence[Bounds | None]) -> tuple[list[bool], list[Array]]:
+    """Bounds as JSON, which says of which results there are any, and arrays, to be sent to another process."""
+    return [one is not None for one in bounds], [array for one in bounds if one for array in (one.value, one.error)]
+
+
+def unpacked(held: Sequence[bool], arrays: Sequence[Array]) -> tuple[Bounds | None, ...]:
+    """The bounds of which `packed` made data and arrays."""
+    left = iter(arrays)
+    return tuple(Bounds(next(left), next(left)) if is_held else None for is_held in held)
 
 
 def _size(shape: Any) -> int:

@@ -94,7 +94,7 @@ class ResultDiff:
 class Comparison:
     """All results of two engines; `problem` is set where they returned different numbers of results.
 
-    `basis` says what differences were judged by: error bounds, or tolerances and the reason why not bounds.
+    `basis` says what differences were judged by: error bounds, or tolerances and the reasons why not bounds.
     """
 
     results: tuple[ResultDiff, ...]
@@ -125,10 +125,12 @@ class Comparison:
         return max((r.max_ulps for r in self.results if r.max_ulps is not None), default=None)
 
     def describe(self) -> str:
-        """The verdict in one sentence, with the reason where there are no error bounds to judge by."""
-        is_bitwise = not self.problem and self.agreement is Agreement.BITWISE
-        reason = "" if is_bitwise or not self.basis.reason else f"; judged by tolerance, since {self.basis.reason}"
-        return self._sentence() + reason
+        """The verdict in one sentence, with the reasons where there are no error bounds to judge by."""
+        if not self.problem and self.agreement is Agreement.BITWISE:
+            return self._sentence()
+        said = [f"judged by tolerance, since {self.basis.reason}"] if self.basis.reason else []
+        said += [f"result {number} is judged by tolerance, since {flaw}" for number, flaw in self.basis.flaws.items()]
+        return "; ".join([self._sentence(), *said])
 
     def _sentence(self) -> str:
         if self.problem:
@@ -139,7 +141,8 @@ class Comparison:
         if self.agreement is Agreement.BITWISE:
             return "all results are equal to the bit"
         if self.agreement is Agreement.WITHIN:
-            return "all results are within " + ("tolerance" if self.basis.bounds is None else "their error bounds")
+            bounds = "their error bounds or tolerance" if self.basis.flaws else "their error bounds"
+            return f"all results are within {'tolerance' if self.basis.bounds is None else bounds}"
         if self.agreement is Agreement.UNDECIDED:
             return f"{self.mismatches:,} of {self.elements:,} elements differ, as rounding before them may explain"
         return f"{self.mismatches:,} of {self.elements:,} elements are wrong"

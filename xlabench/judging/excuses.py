@@ -13,7 +13,7 @@ gives the reference's own element it says nothing, and neither does what happens
 | the bits of a NaN that have no meaning                   | engines with that liberty      |
 | another order of a reduction (`orders`)                  | all                            |
 | several of them                                          | engines with them              |
-| rounding (`perturb`)                                     | all, where no bounds are known |
+| rounding (`perturb`)                                     | all, of results without bounds |
 
 Error bounds need no trial: they follow from the program, element by element.
 """
@@ -46,9 +46,9 @@ _SAFETY = 8
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a program gave, and what it should have; `bounds` are None where tolerances decide.
+    """What a program gave, and what it should have; `bounds`, of all or of one, are None where tolerances decide.
 
-    `rounding` says whether rounding is an excuse: nobody gave a tolerance, and bounds, which contain it, are not known.
+    `rounding` says whether rounding is an excuse of results without bounds, which contain it: nobody gave a tolerance.
     `own` are results that the reference is known to give now; it is asked again where they are not given.
     """
 
@@ -57,16 +57,19 @@ class Question:
     expected: Sequence[Array]
     actual: Sequence[Array]
     policy: TolerancePolicy
-    bounds: Sequence[Bounds] | None
+    bounds: Sequence[Bounds | None] | None
     liberties: frozenset[str]
     rounding: bool
     own: Sequence[Array] | None = None
 
+    def bound_of(self, number: int) -> Bounds | None:
+        """The bounds of a result, if there are any."""
+        return None if self.bounds is None else self.bounds[number]
+
     def wrong(self) -> list[Mask]:
         """Which elements of each result are in want of an excuse."""
-        bounds: Sequence[Bounds | None] = self.bounds or (None,) * len(self.expected)
-        triples = zip(self.expected, self.actual, bounds, strict=True)
-        return [elements_beyond(expected, actual, self.policy, bound) for expected, actual, bound in triples]
+        pairs = enumerate(zip(self.expected, self.actual, strict=True))
+        return [elements_beyond(*pair, self.policy, self.bound_of(number)) for number, pair in pairs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +156,17 @@ def _held_against(question: Question, number: int, trial: Array) -> tuple[Mask, 
         distance, shift = _distance(wanted, given), _distance(reference, wanted)
         tolerated = tolerance.rtol * np.abs(np.nan_to_num(wanted, posinf=0.0, neginf=0.0)) + tolerance.atol
         within = distance <= np.minimum(tolerated, np.max(shift, axis=0))
-        if question.bounds is not None:
-            error = question.bounds[number].error
-            within |= np.isfinite(error) & (distance <= error)
+        if bound := question.bound_of(number):
+            within |= np.isfinite(bound.error) & (distance <= bound.error)
     return departs, np.asarray(within.all(axis=0))
 
 
 def _by_rounding(question: Question, wrong: Sequence[Mask]) -> list[Mask]:
-    """What runs with rounding errors explain: at first small ones, then such as may be the most of an engine's."""
+    """What runs with rounding errors explain: at first small ones, then such as may be the most of an engine's.
+
+    Bounds contain rounding, so of results that have some nothing is explained.
+    """
+    wrong = [mask & (question.bound_of(number) is None) for number, mask in enumerate(wrong)]
     explained = [np.zeros_like(mask) for mask in wrong]
     small: list[list[Array]] = []
     large: list[list[Array]] = []

@@ -98,7 +98,8 @@ class Here:
             basis: the bounds, and whence they come.
             standard: tolerances and liberties.
         """
-        rounding = basis.bounds is None and (standard.by_bounds or standard.policy.discrete_share > 0)
+        is_bounded = basis.bounds is not None and not basis.flaws
+        rounding = not is_bounded and (standard.by_bounds or standard.policy.discrete_share > 0)
         return excuses.answer(
             Question(
                 self.module,
@@ -186,9 +187,11 @@ def _is_in_want(comparison: Comparison) -> bool:
 
 def _granted(comparison: Comparison) -> tuple[int, ...]:
     """The numbers of the results with elements that are not right, but somebody granted a share of such."""
-    if comparison.basis.bounds is not None:
-        return ()
-    return tuple(result.index for result in comparison.results if result.agreement is Agreement.UNDECIDED)
+    return tuple(
+        result.index
+        for result in comparison.results
+        if result.agreement is Agreement.UNDECIDED and comparison.basis.of(result.index) is None
+    )
 
 
 def described(comparison: Comparison, expected: Sequence[Array], actual: Sequence[Array]) -> str:
@@ -202,6 +205,6 @@ def described(comparison: Comparison, expected: Sequence[Array], actual: Sequenc
     bounds = comparison.basis.bounds
     if comparison.agreement is Agreement.WRONG and bounds is not None:
         beside = zip(bounds, expected, actual, strict=True)
-        actual = [np.where(bound.allows(got), want, got) for bound, want, got in beside]
+        actual = [np.where(bound.allows(got), want, got) if bound else got for bound, want, got in beside]
     kind = kind_of(expected, actual) if comparison.agreement is Agreement.WRONG else ""
     return f"{comparison.describe()} ({kind})" if kind else comparison.describe()

@@ -172,8 +172,9 @@ def check(module: Any, inputs: Sequence[Array], rng: np.random.Generator, *, is_
     """
     expected = compiler.interpret(module, *inputs)
     basis = basis_of(module, inputs, expected)
+    require_soundness(basis)
     if basis.bounds is not None:
-        check_sizes(module, inputs, expected, basis.bounds, is_tame=is_tame)
+        check_sizes(module, inputs, expected, [bound for bound in basis.bounds if bound], is_tame=is_tame)
     elif not any(words in basis.reason for words in _UNKNOWN):
         raise JudgeError(basis.reason)
     if not any(array.size for array in expected):
@@ -184,6 +185,16 @@ def check(module: Any, inputs: Sequence[Array], rng: np.random.Generator, *, is_
     patient.ask_about_relations(is_tame=is_tame)
     if is_tame and not leaves_specials_open(module) and not rng.integers(_TRIALS_EVERY):
         patient.ask_about_trials()
+
+
+def require_soundness(basis: Basis) -> None:
+    """Refuse a basis that the reference's own results break: the engines that are judged by it have no part in that.
+
+    Raises:
+        JudgeError: they do.
+    """
+    if basis.flaws:
+        raise JudgeError("; ".join(basis.flaws.values()))
 
 
 def check_sizes(
@@ -262,9 +273,9 @@ class _Patient:
         """What is said of each change, by the bounds where they say anything of the element, and by tolerance."""
         number, at = self._element_position()
         own = self.expected[number].reshape(-1)[at]
-        largest, bounds = _largest(self.expected[number]), self.basis.bounds
-        if bounds is not None and np.isfinite(error := float(bounds[number].error.reshape(-1)[at])):
-            element = Element(own, bounds[number].value.reshape(-1)[at], error, largest)
+        largest, bound = _largest(self.expected[number]), self.basis.of(number)
+        if bound is not None and np.isfinite(error := float(bound.error.reshape(-1)[at])):
+            element = Element(own, bound.value.reshape(-1)[at], error, largest)
             # What must be satisfied may be less than what the bounds allow.
             is_decided = number in decided_by(self.basis.residuals, self.expected, self.expected)
             for name, change in CHANGES.items():
@@ -310,7 +321,8 @@ class _Patient:
         numbers = [number for number, array in enumerate(self.expected) if array.size]
         number = numbers[int(self.rng.integers(len(numbers)))]
         known = np.arange(self.expected[number].size)
-        if self.basis.bounds is not None and np.isfinite(error := self.basis.bounds[number].error.reshape(-1)).any():
+        bound = self.basis.of(number)
+        if bound is not None and np.isfinite(error := bound.error.reshape(-1)).any():
             known = np.flatnonzero(np.isfinite(error))
         return number, int(known[int(self.rng.integers(len(known)))])
 

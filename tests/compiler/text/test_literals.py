@@ -106,6 +106,13 @@ def test_what_xla_reads_as_f64_is_written_exactly(shape: str, text: str) -> None
     assert write_literal(parse_literal(text, parse_shape(shape))) == text
 
 
+@pytest.mark.parametrize("text", ["{1,-}", "{1,--2}", "{1,+2}", "{1,1_0}", "{1,0x10}", "{1,true0}"])
+@pytest.mark.parametrize("shape", ["s32[2]", "f32[2]", "pred[2]"])
+def test_what_is_nearly_a_number_is_none(shape: str, text: str) -> None:
+    with pytest.raises(ParseError, match=r"expected"):
+        parse_literal(text, parse_shape(shape))
+
+
 @pytest.mark.parametrize("text", ["{1, \u0663}", "{1,\u00a02}", "{1,\u20032}", "{1,\x1f2}", "{1,\x852}"])
 @pytest.mark.parametrize("shape", ["s32[2]", "f32[2]", "pred[2]"])
 def test_digits_and_blanks_of_other_scripts_are_none(shape: str, text: str) -> None:

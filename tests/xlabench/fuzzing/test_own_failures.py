@@ -16,10 +16,12 @@ from reports.fuzzing import page
 from xlabench.bundles import bundle
 from xlabench.commands import campaign_options
 from xlabench.errors import BenchError, ExitCode
-from xlabench.fuzzing import asking, campaign, described, findings, fuzz, fuzz_jobs, mutate, worker_pool
+from xlabench.fuzzing import asking, campaign, described, findings, fuzz, fuzz_jobs, mutate, patients, worker_pool
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.corpus import Entry
 from xlabench.fuzzing.fuzz import Generated
+from xlabench.judging import bounds
+from xlabench.judging.bounds import Bounds
 from xlabench.worker import Outcome, Worker
 
 HERE = str(Path(__file__).resolve().parents[1])
@@ -128,6 +130,20 @@ def test_an_exception_in_any_stage_of_a_program_is_a_finding(stage, fault, tmp_p
     again = run(tmp_path / "campaign", engine, count=5)
     assert (again["cases"], again["verdicts"]["xlabench error"]) == (5, 1)
     assert [one for one in again["findings"] if one["verdict"] == "error"] == own
+
+
+def test_a_reference_that_breaks_its_own_bounds_is_a_finding_beside_that_about_the_engine(tmp_path, monkeypatch):
+    engines = pytest.importorskip("broken_engines").Broken
+    checked, given = bounds.checked, engines.remembered
+    monkeypatch.setattr(
+        bounds, "checked", lambda found, own: checked([Bounds(b.value + 1, b.error) for b in found], own)
+    )
+    monkeypatch.setattr(engines, "remembered", lambda *results: [one + 9 for one in given(*results)])
+    monkeypatch.setattr(patients, "examine", lambda _: None)
+    summary = run(tmp_path / "campaign", "right")
+    own = [one["message"] for one in summary["findings"] if one["verdict"] == "error"]
+    assert own == ["JudgeError: the reference's own result 0 lies outside of its bounds"]
+    assert summary["verdicts"]["right wrong"] == summary["verdicts"]["xlabench error"] == 3
 
 
 def test_one_kind_is_one_finding_with_its_cases_on_the_page_and_in_the_exit_code(tmp_path, monkeypatch):
