@@ -31,7 +31,10 @@ _REASONS = {
     "XlaSend XlaRecv XlaHostCompute* _XlaSend* _XlaRecv*": f"it exchanges arrays with a host that runs beside: {_HOST}",
     "XlaCustomCallV2": "its versions are those of other compilers: call by XlaCustomCall",
     "_Send _Recv _HostSend _HostRecv": "the graph was cut for several devices: give it as it was before it was run",
-    "*HashTable* LookupTable* InitializeTable*": f"a table of keys is no array: look up on the host, and {_HOST}",
+    "HashTable Mutable*HashTable* AnonymousHashTable AnonymousMutable* LookupTableFind LookupTableSize "
+    "LookupTableImport LookupTableInsert* LookupTableRemove* LookupTableExport* InitializeTable InitializeTableFrom*": (
+        f"the keys of such a table may change: fill a HashTableV2 with constants, or look up on the host, and {_HOST}"
+    ),
     "*Queue* *Iterator* *Dataset* *Reader*": f"it reads what programs are given: {_HOST}",
     "String* AsString Decode* Encode* *Regex* *Substr": f"HLO has no strings: {_HOST}",
     "SparseSegment*": "take rows by GatherV2, and sum them by SegmentSumV2 or UnsortedSegmentSum",
