@@ -25,12 +25,21 @@ from xlabench.tensorflow.runtime.resources import Resources
 from xlabench.tensorflow.runtime.settings import Device
 from xlabench.tensorflow.runtime.steps import COPY, Plan, Step
 from xlabench.tensorflow.runtime.stores import STORES
+from xlabench.tensorflow.runtime.texts import TEXTS
 from xlabench.tensorflow.runtime.value_sizes import VALUE_SIZES
 
 _VALUES = frozenset({"Const", "VarHandleOp"})
 """Nodes whose value is the same in every run of a session."""
 _IDLE = frozenset({"_Retval", "_Arg"})
-_KERNELS: Mapping[str, Maker] = {**KERNELS, **host.KERNELS, **summaries.KERNELS, **VALUE_SIZES, **STORES, **TABLES}
+_KERNELS: Mapping[str, Maker] = {
+    **KERNELS,
+    **host.KERNELS,
+    **summaries.KERNELS,
+    **VALUE_SIZES,
+    **STORES,
+    **TABLES,
+    **TEXTS,
+}
 FUNCTION = "_Function"
 """The op whose kernel runs a node that is named for a function of the library."""
 _FEEDABLE = frozenset({"Placeholder", "PlaceholderWithDefault"})
