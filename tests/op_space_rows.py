@@ -216,7 +216,37 @@ def projected(element_type):
                 yield stated, [image, transforms, ints(*size), np.array(2, np.float32)]
 
 
+_DILATIONS = (
+    ({"strides": (1, 1), "rates": (1, 1), "padding": "SAME"}, (2, 3, 4, 2), (2, 3)),
+    ({"strides": (2, 1), "rates": (1, 2), "padding": "VALID"}, (1, 5, 6, 1), (2, 2)),
+    ({"strides": (2, 3), "rates": (2, 1), "padding": "SAME"}, (1, 5, 4, 1), (3, 2)),
+)
+
+
+def dilations(*, is_back):
+    """Whole numbers too: of equal sums the first counts."""
+
+    def rows(element_type):
+        for stated, image, kernel in _DILATIONS:
+            attributes = {key: AttributeList("i", (1, *stated[key], 1)) for key in ("strides", "rates")}
+            attributes["padding"] = stated["padding"].encode()
+            x, w = numbers(element_type, *image), numbers(element_type, *kernel, image[-1], seed=1)
+            effective = [(size - 1) * rate + 1 for size, rate in zip(kernel, stated["rates"], strict=True)]
+            is_same = stated["padding"] == "SAME"
+            places = [
+                -(-(size if is_same else size - own + 1) // stride)
+                for size, own, stride in zip(image[1:3], effective, stated["strides"], strict=True)
+            ]
+            g = numbers(element_type, image[0], *places, image[-1], seed=2)
+            yield attributes, [x, w, g] if is_back else [x, w]
+
+    return rows
+
+
 ROWS = {
+    "Dilation2D": dilations(is_back=False),
+    "Dilation2DBackpropInput": dilations(is_back=True),
+    "Dilation2DBackpropFilter": dilations(is_back=True),
     "MaxPoolV2": given_windows(op_image_rows.greatest),
     "MaxPoolGradV2": given_windows(op_image_rows.greatest_back),
     "MaxPoolGradGradV2": given_windows(op_image_rows.greatest_of_gradients),
