@@ -33,7 +33,7 @@ _NEVER = """
     TensorListScatterIntoExistingList TensorListScatterV2 OptionalFromValue OptionalGetValue OptionalNone
     _FusedMatMul
     Dilation2D Dilation2DBackpropFilter Dilation2DBackpropInput NthElement HistogramFixedWidth UnravelIndex
-    GuaranteeConst
+    GuaranteeConst MaxPoolWithArgmax MaxPoolGradWithArgmax
     HashTableV2 LookupTableFindV2 LookupTableSizeV2 LookupTableImportV2 InitializeTableV2
 """
 NEVER_COMPILED = frozenset(_NEVER.split())

@@ -94,6 +94,11 @@ def _normalised(version: str) -> Callable[..., Sequence[Gradient]]:
     return formula
 
 
+def _placed(node: Built, g: Output, _of_places: Gradient) -> Output:
+    among = ("ksize", "strides", "padding", "include_batch_in_index")
+    return _with(node, "MaxPoolGradWithArgmax", node["input"], g, node.outputs[1], among=among)
+
+
 def _dilated(node: Built, g: Output) -> Sequence[Output]:
     among = ("strides", "rates", "padding")
     given = node["input"], node["filter"], g
@@ -108,6 +113,7 @@ def _local(node: Built, g: Output) -> Output:
 
 GRADIENTS: dict[str, Differentiate] = {
     "Dilation2D": _dilated,
+    "MaxPoolWithArgmax": _placed,
     **_convolution("Conv2D"),
     **_convolution("DepthwiseConv2dNative"),
     **_convolution("Conv3D", "V2"),

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from compiler.tf2xla.gradients import GRADIENTS
 from compiler.tf2xla.ops import (
+    argmax_pooling,
     binary,
     blocks,
     boxes,
@@ -81,6 +82,7 @@ _FAMILIES = (
     training,
     convolution,
     pooling,
+    argmax_pooling,
     normalization,
     fused,
     random,

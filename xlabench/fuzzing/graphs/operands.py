@@ -32,6 +32,7 @@ SHAPES: Mapping[str, str] = {
     "MaxPool": "bhwc",
     "AvgPool": "bhwc",
     "MaxPoolV2": "bhwc",
+    "MaxPoolWithArgmax": "bhwc",
     "AdjustHue": "bhw3 ",
     "AdjustSaturation": "bhw3 ",
     "ImageProjectiveTransformV3": "bhwc 18",

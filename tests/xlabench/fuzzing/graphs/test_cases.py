@@ -84,7 +84,7 @@ _BY_GRADIENTS = """
     AvgPoolGrad AvgPool3DGrad Conv2DBackpropFilter Conv2DBackpropInput Conv3DBackpropFilterV2 Conv3DBackpropInputV2
     DepthwiseConv2dNativeBackpropFilter DepthwiseConv2dNativeBackpropInput
     Dilation2DBackpropFilter Dilation2DBackpropInput MaxPool3DGrad MaxPool3DGradGrad
-    MaxPoolGradV2 MaxPoolGradGradV2
+    MaxPoolGradV2 MaxPoolGradGradV2 MaxPoolGradWithArgmax
 """
 BY_GRADIENTS = frozenset(_BY_GRADIENTS.split())
 """What is drawn as the gradient of another op only: its inputs follow from that one's."""
