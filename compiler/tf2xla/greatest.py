@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compiler.expansion.expression import Expression
 from compiler.ir.attributes import PaddingDimension
@@ -55,7 +56,7 @@ def padded(x: Expression, rows: PaddingDimension, columns: PaddingDimension) -> 
     return Expression(build(x.instruction.computation, "pad", operands, padding=(none, rows, columns, none)))
 
 
-def _is_inside(along: Along, number: int) -> np.ndarray:  # type: ignore[type-arg]  # of truth values
+def _is_inside(along: Along, number: int) -> NDArray[np.bool_]:
     places = np.arange(along.output_size) * along.stride + number * along.dilation - along.low
     return (places >= 0) & (places < along.image)
 
