@@ -50,15 +50,15 @@ def cut(along: Along, number: int) -> tuple[int, int, int]:
 
 
 def padded(x: Expression, rows: PaddingDimension, columns: PaddingDimension) -> Expression:
-    """An image with zeros around it, and between its places."""
+    """An image with zeros around it, and between its positions."""
     none = PaddingDimension(0, 0)
     operands = [x.instruction, x.literal(0).instruction]
     return Expression(build(x.instruction.computation, "pad", operands, padding=(none, rows, columns, none)))
 
 
 def _is_inside(along: Along, number: int) -> NDArray[np.bool_]:
-    places = np.arange(along.output_size) * along.stride + number * along.dilation - along.low
-    return (places >= 0) & (places < along.image)
+    positions = np.arange(along.output_size) * along.stride + number * along.dilation - along.low
+    return (positions >= 0) & (positions < along.image)
 
 
 def greatest_of(

@@ -94,7 +94,7 @@ def _normalised(version: str) -> Callable[..., Sequence[Gradient]]:
     return formula
 
 
-def _placed(node: Built, g: Output, _of_places: Gradient) -> Output:
+def _placed(node: Built, g: Output, _of_positions: Gradient) -> Output:
     among = ("ksize", "strides", "padding", "include_batch_in_index")
     return _with(node, "MaxPoolGradWithArgmax", node["input"], g, node.outputs[1], among=among)
 

@@ -21,15 +21,15 @@ def _pooled(operation: Operation) -> list[Expression]:
     found = greatest_of(operation, x, (rows, columns))
     dims = found.values.dims
 
-    def places(axis: int) -> Expression:
+    def positions(axis: int) -> Expression:
         return iota(operation.computation, S64, dims, axis)
 
     element = found.chosen.to(S64)
-    row = places(1) * rows.stride - rows.low + element.apply("divide", columns.size)
-    column = places(2) * columns.stride - columns.low + element.apply("remainder", columns.size)
-    number = (row * x.dims[2] + column) * x.dims[3] + places(3)
+    row = positions(1) * rows.stride - rows.low + element.apply("divide", columns.size)
+    column = positions(2) * columns.stride - columns.low + element.apply("remainder", columns.size)
+    number = (row * x.dims[2] + column) * x.dims[3] + positions(3)
     if operation.attribute("include_batch_in_index"):
-        number = number + places(0) * math.prod(x.dims[1:])
+        number = number + positions(0) * math.prod(x.dims[1:])
     return [found.values, number.to(operation.type("Targmax"))]
 
 
