@@ -26,7 +26,7 @@ BOXES = [
     ("score_threshold", np.array(0, np.float32)),
 ]
 CALLS = {
-    "Where": ([("input", X)], {}, [[[0], [1], [2], [4]]]),
+    "Where": ([("condition", X)], {}, [[[0], [1], [2], [4]]]),
     "Unique": ([("x", X)], {}, [[3, 1, 0], [0, 1, 0, 2, 1]]),
     "UniqueV2": ([("x", X[None]), ("axis", np.array([1]))], {}, [[[3, 1, 0]], [0, 1, 0, 2, 1]]),
     "ListDiff": ([("x", X), ("y", np.array([1, 5], np.int32))], {}, [[3, 3, 0], [0, 2, 3]]),
