@@ -29,6 +29,7 @@ from compiler.graph import (
     write_checkpoint,
 )
 from compiler.graph.frames import FRAME, Frame, folded, in_order, inside_loops, is_a, with_outputs
+from compiler.graph.lookup import TABLE_KEYS, TABLE_VALUES
 from compiler.interpreter import prepare
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import of_dtype as element_type_of
@@ -62,6 +63,8 @@ __all__ = [
     "BY_NAME",
     "FRAME",
     "RECORDS",
+    "TABLE_KEYS",
+    "TABLE_VALUES",
     "Argument",
     "ArrayShape",
     "Attribute",

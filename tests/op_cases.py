@@ -155,6 +155,7 @@ CALLS = {
     },
     **dict.fromkeys(("LowerBound", "UpperBound"), rows_of(op_matrix_rows.among, FLOATS[:1])),
     **{name: rows_of(op_matrix_rows.segments) for name in RECORDS if name.startswith("Segment")},
+    "UnravelIndex": rows_of(op_matrix_rows.numbered, attribute="Tidx"),
     "ToBool": rows_of(op_special_rows.truths),
     "Empty": rows_of(op_rows.empties, attribute="dtype"),
     **{

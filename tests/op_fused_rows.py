@@ -64,5 +64,16 @@ def plain(element_type):
         yield {"strides": strides, "padding": b"SAME", **attributes}, given
 
 
-ROWS = {"_FusedConv2D": convolutions, "_FusedMatMul": products, "_FusedBatchNormEx": batches, "Conv": plain}
+def compositions(element_type):
+    for names in ((b"Tanh", b"Square", b"Neg"), (b"Relu6", b"Exp"), ()):
+        yield {"op_names": AttributeList("s", names)}, [numbers(element_type, 2, 3)]
+
+
+ROWS = {
+    "_FusedConv2D": convolutions,
+    "_FusedMatMul": products,
+    "_FusedBatchNormEx": batches,
+    "Conv": plain,
+    "_UnaryOpsComposition": compositions,
+}
 """Of f32, of which all of them have kernels."""

@@ -162,6 +162,20 @@ def among(element_type):
     yield {}, [values, np.array([[2, 1, 7], [1, 0, 4]]).astype(element_type.dtype)]
 
 
+def histograms(element_type):
+    """Values at the limits, between parts, and outside."""
+    values = np.array([[-1, 0, 1, 2], [4, 5, 9, 3]]).astype(element_type.dtype)
+    for count, low, high in ((5, 0, 5), (3, 1, 4), (1, 0, 1)):
+        limits = np.array([low, high]).astype(element_type.dtype)
+        yield {"dtype": BY_NAME["int64" if count == 3 else "int32"]}, [values, limits, scalar(count)]
+
+
+def numbered(element_type):
+    dims = np.array([2, 3, 4]).astype(element_type.dtype)
+    for indices in ([0, 5, 23, 12], [], 7):
+        yield {}, [np.array(indices).astype(element_type.dtype), dims]
+
+
 def segments(element_type):
     kind = {"Tindices": INT32}
     yield kind, [numbers(element_type, 5, 2), ints(0, 0, 1, 3, 3)]
@@ -184,6 +198,7 @@ ROWS = {
     "Diag": vectors,
     "DiagPart": square,
     "MatrixSetDiag": with_diagonals,
+    "HistogramFixedWidth": histograms,
     "Bincount": counted,
     "DenseBincount": counted_by_rows,
     "Bucketize": bounded,

@@ -173,11 +173,18 @@ def bits(element_type):
         yield {"type": target}, [x[:, :ratio]]
 
 
+def ranked(element_type):
+    for number in (0, 2):
+        for reverse in (False, True):
+            yield {"reverse": reverse}, [numbers(element_type, 2, 3, 5), scalar(number)]
+
+
 ROWS = {
     "ScatterNd": scatters,
     "DynamicStitch": stitches,
     "InvertPermutation": inverses,
     "TopKV2": tops,
+    "NthElement": ranked,
     "InTopKV2": among,
     "InTopK": stated_among,
     "StridedSliceGrad": parts_back,

@@ -4,7 +4,7 @@ import numpy as np
 import op_image_rows
 from op_values import ints, numbers
 
-from compiler.graph import AttributeList
+from compiler.graph import BY_NAME, AttributeList
 
 
 def _stated(strides=(1, 1, 1), padding="SAME", layout="NDHWC", **more):
@@ -216,7 +216,60 @@ def projected(element_type):
                 yield stated, [image, transforms, ints(*size), np.array(2, np.float32)]
 
 
+def placed(*, is_back):
+    """Equal numbers, too, of which the first counts."""
+
+    def rows(element_type):
+        for number, (side, strides, padding) in enumerate((((2, 2), (2, 1), b"SAME"), ((3, 2), (1, 2), b"VALID"))):
+            attributes = {"padding": padding, "include_batch_in_index": number == 0}
+            attributes["Targmax"] = BY_NAME["int32" if number and not is_back else "int64"]  # as there are kernels
+            for key, value in (("ksize", side), ("strides", strides)):
+                attributes[key] = AttributeList("i", (1, *value, 1))
+            x = numbers(element_type, 2, 3, 4, 2)
+            if not is_back:
+                yield attributes, [x]
+                yield attributes, [np.zeros_like(x)]
+                continue
+            g = numbers(element_type, 2, *((1, 2) if number else (2, 4)), 2, seed=1)
+            places = np.arange(g.size).reshape(g.shape) % (x[0].size if number else x.size)
+            yield attributes, [x, g, places]
+
+    return rows
+
+
+_DILATIONS = (
+    ({"strides": (1, 1), "rates": (1, 1), "padding": "SAME"}, (2, 3, 4, 2), (2, 3)),
+    ({"strides": (2, 1), "rates": (1, 2), "padding": "VALID"}, (1, 5, 6, 1), (2, 2)),
+    ({"strides": (2, 3), "rates": (2, 1), "padding": "SAME"}, (1, 5, 4, 1), (3, 2)),
+)
+
+
+def dilations(*, is_back):
+    """Whole numbers too: of equal sums the first counts."""
+
+    def rows(element_type):
+        for stated, image, kernel in _DILATIONS:
+            attributes = {key: AttributeList("i", (1, *stated[key], 1)) for key in ("strides", "rates")}
+            attributes["padding"] = stated["padding"].encode()
+            x, w = numbers(element_type, *image), numbers(element_type, *kernel, image[-1], seed=1)
+            effective = [(size - 1) * rate + 1 for size, rate in zip(kernel, stated["rates"], strict=True)]
+            is_same = stated["padding"] == "SAME"
+            places = [
+                -(-(size if is_same else size - own + 1) // stride)
+                for size, own, stride in zip(image[1:3], effective, stated["strides"], strict=True)
+            ]
+            g = numbers(element_type, image[0], *places, image[-1], seed=2)
+            yield attributes, [x, w, g] if is_back else [x, w]
+
+    return rows
+
+
 ROWS = {
+    "MaxPoolWithArgmax": placed(is_back=False),
+    "MaxPoolGradWithArgmax": placed(is_back=True),
+    "Dilation2D": dilations(is_back=False),
+    "Dilation2DBackpropInput": dilations(is_back=True),
+    "Dilation2DBackpropFilter": dilations(is_back=True),
     "MaxPoolV2": given_windows(op_image_rows.greatest),
     "MaxPoolGradV2": given_windows(op_image_rows.greatest_back),
     "MaxPoolGradGradV2": given_windows(op_image_rows.greatest_of_gradients),

@@ -1,4 +1,4 @@
-"""Calls on what ops keep in for one run: TensorArrays, with those of their gradients, and stacks."""
+"""Calls on what ops keep in: for one run TensorArrays, with those of their gradients, and stacks; tables of keys."""
 
 import numpy as np
 from op_case import Case
@@ -67,4 +67,34 @@ def stores(name):
     ]
 
 
-ROWS = dict.fromkeys(_TAKES, stores)
+def tables(name):
+    """What is in tables that were filled with constants: unsorted ones, the same key twice, none at all."""
+    for key, value, fill in (
+        ("int64", "int64", "LookupTableImportV2"),
+        ("int32", "float32", "InitializeTableV2"),
+        ("int64", "int32", "LookupTableImportV2"),
+    ):
+        kinds = BY_NAME[key], BY_NAME[value]
+        keys = np.array([30, -7, 10, 2**31 - 1, 10], key)
+        values = np.array([3, 5, 1, 8, 1], value)
+        named = ("Tkey", "Tval") if fill == "InitializeTableV2" else ("Tin", "Tout")
+        filled = dict(zip(named, kinds, strict=True))
+        before = (
+            Node("table", "HashTableV2", (), "", {"key_dtype": kinds[0], "value_dtype": kinds[1]}),
+            Node("fill", fill, ("table", "in2", "in3"), "", filled),
+        )
+        wanted = np.array([[10, 30, 11], [-7, -8, 2**31 - 1]], key)
+        is_find = name == "LookupTableFindV2"
+        for label, count in (("some", 5), ("one", 1), ("none", 0)):
+            yield Case(
+                f"{name}/{key}-{value}/{label}",
+                name,
+                {"Tin": kinds[0], "Tout": kinds[1]} if is_find else {},
+                [wanted, np.array(-1, value), keys[:count], values[:count]],
+                known=(2, 3),
+                before=before,
+                takes=("table", "in0", "in1", "^fill") if is_find else ("table", "^fill"),
+            )
+
+
+ROWS = {**dict.fromkeys(_TAKES, stores), **dict.fromkeys(("LookupTableFindV2", "LookupTableSizeV2"), tables)}

@@ -25,6 +25,7 @@ from compiler.graph import (
     read_saved_model,
     require_protobuf,
 )
+from compiler.graph.lookup import with_constant_tables
 
 if TYPE_CHECKING:
     from compiler.graph.savedmodel import SavedModel
@@ -145,21 +146,22 @@ def read_graph_and_config(path: Path, config: Path | None, signature: str) -> tu
         UnsupportedError: the library `protobuf` is not installed, or the checkpoint's form is not read here.
     """
     if not is_saved_model(path):
-        graph = read_graph(path)
+        graph = with_constant_tables(read_graph(path))
         if config is None:
             raise InputError(f"{path}: a graph does not say what is fed and fetched: give --config")
         read = read_config(config)
         read.check(str(config))
         return graph, read
     model = read_saved_model(path)
+    graph = with_constant_tables(model.graph)
     of_signature = config_of_model(model, signature, str(path))
     if config is None:
-        return model.graph, of_signature
+        return graph, of_signature
     read = read_config(config)
     kept = {one.node for one in read.variables}
     constants = [one for one in of_signature.variables if one.node not in kept]
     asked = read if read.fetches else replace(of_signature, feeds=_with_sizes(of_signature, read.feeds, str(config)))
-    return model.graph, replace(asked, variables=(*read.variables, *constants))
+    return graph, replace(asked, variables=(*read.variables, *constants))
 
 
 def _with_sizes(of_signature: Config, said: Sequence[Feed], context: str) -> tuple[Feed, ...]:

@@ -32,6 +32,9 @@ _NEVER = """
     ScatterNdAdd ScatterNdMax ScatterNdMin ScatterNdSub ScatterNdUpdate StridedSliceAssign
     TensorListScatterIntoExistingList TensorListScatterV2 OptionalFromValue OptionalGetValue OptionalNone
     _FusedMatMul
+    Dilation2D Dilation2DBackpropFilter Dilation2DBackpropInput NthElement HistogramFixedWidth UnravelIndex
+    GuaranteeConst MaxPoolWithArgmax MaxPoolGradWithArgmax
+    HashTableV2 LookupTableFindV2 LookupTableSizeV2 LookupTableImportV2 InitializeTableV2
 """
 NEVER_COMPILED = frozenset(_NEVER.split())
 """Ops that no cluster holds: `Where`, `Unique` and `NonMaxSuppressionV3`, whose sizes follow from values, by choice."""

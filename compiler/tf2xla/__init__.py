@@ -16,6 +16,7 @@ import numpy as np
 from compiler.diagnostics import InputError, UnsupportedError
 from compiler.expansion.expression import Expression
 from compiler.graph import AttributeList, FunctionReference, Graph, Node, verify
+from compiler.graph.lookup import with_constant_tables
 from compiler.graph.names import endpoint
 from compiler.ir.literal import array_literal
 from compiler.ir.module import Computation, Module
@@ -112,7 +113,7 @@ def lower(
         UnsupportedError: a node has no lowering.
     """
     verify(graph, output_count, name)
-    whole = graph
+    whole = with_constant_tables(graph)
     graph, wanted = functionalize(whole, fetches, feeds)
     known = must_be_known(graph, wanted)
 

@@ -16,7 +16,7 @@ from compiler.ir.module import Computation, Module
 from compiler.ir.types import ElementType
 from compiler.ops.build import constant
 from compiler.tf2xla.signature import Port, Signature
-from compiler.tf2xla.values import KIND_WORDS, Absent, Handle, Optional, Store, TensorList, Traced, Value
+from compiler.tf2xla.values import KIND_WORDS, Absent, Handle, Optional, Store, Table, TensorList, Traced, Value
 from compiler.tf2xla.variables import Variables
 
 Array = NDArray[Any]
@@ -127,7 +127,7 @@ class Operation:
     def variable(self, name: str) -> Handle:
         """An input that is a variable."""
         value = self._inputs[name][0]
-        if not isinstance(value, Handle) or isinstance(value, Store):
+        if not isinstance(value, Handle) or isinstance(value, Store | Table):
             raise self.invalid(f"its input {name!r} must be a variable")
         return value
 
@@ -136,6 +136,13 @@ class Operation:
         value = self._inputs[name][0]
         if not isinstance(value, Store) or value.is_stack != is_stack:
             raise self.invalid(f"its input {name!r} must be a {'stack' if is_stack else 'TensorArray'}")
+        return value
+
+    def table(self, name: str) -> Table:
+        """An input that is a table of keys."""
+        value = self._inputs[name][0]
+        if not isinstance(value, Table):
+            raise self.invalid(f"its input {name!r} must be a table of keys")
         return value
 
     def tensor_list(self, name: str) -> TensorList:

@@ -29,7 +29,7 @@ class Trait(enum.Flag):
     """Its results follow from the shapes of its inputs alone, so that these need not be constants where it must be."""
 
     CHECK = enum.auto()
-    """It ends a run whose values are not as they must be; compiled programs leave it out."""
+    """It ends a run whose values are not as they must be, or tells of them; compiled programs leave it out."""
     HOST = enum.auto()
     """Only a host can run it: it has no lowering."""
     COLLECTIVE = enum.auto()

@@ -31,7 +31,10 @@ _REASONS = {
     "XlaSend XlaRecv XlaHostCompute* _XlaSend* _XlaRecv*": f"it exchanges arrays with a host that runs beside: {_HOST}",
     "XlaCustomCallV2": "its versions are those of other compilers: call by XlaCustomCall",
     "_Send _Recv _HostSend _HostRecv": "the graph was cut for several devices: give it as it was before it was run",
-    "*HashTable* LookupTable* InitializeTable*": f"a table of keys is no array: look up on the host, and {_HOST}",
+    "HashTable Mutable*HashTable* AnonymousHashTable AnonymousMutable* LookupTableFind LookupTableSize "
+    "LookupTableImport LookupTableInsert* LookupTableRemove* LookupTableExport* InitializeTable InitializeTableFrom*": (
+        f"the keys of such a table may change: fill a HashTableV2 with constants, or look up on the host, and {_HOST}"
+    ),
     "*Queue* *Iterator* *Dataset* *Reader*": f"it reads what programs are given: {_HOST}",
     "String* AsString Decode* Encode* *Regex* *Substr": f"HLO has no strings: {_HOST}",
     "SparseSegment*": "take rows by GatherV2, and sum them by SegmentSumV2 or UnsortedSegmentSum",
@@ -39,6 +42,25 @@ _REASONS = {
     "Eig Lu MatrixSquareRoot MatrixLogarithm BandedTriangularSolve": (
         f"no back end decomposes matrices in this way: compute it on the host, and {_HOST}"
     ),
+    "BesselJ? BesselK? BesselK?e BesselY? Dawsn Expint FresnelCos FresnelSin Spence": (
+        f"no formula for it is here whose errors are bounded: compute it on the host, and {_HOST}"
+    ),
+    "CropAndResize*": "take the parts by StridedSlice, and resize them by ResizeBilinear or ScaleAndTranslate",
+    "ResizeArea": "take means by AvgPool where sizes divide each other, and else ResizeBilinear",
+    "LSTMBlockCell* BlockLSTM* GRUBlockCell*": "write the cell in ops: MatMul, Sigmoid, Tanh and Mul",
+    "CTC* *CandidateSampler FractionalAvgPool* FractionalMaxPool* CombinedNonMaxSuppression": (
+        f"what it does depends on values in ways that no program follows: compute it on the host, and {_HOST}"
+    ),
+    "NonMaxSuppression NonMaxSuppressionV2 NonMaxSuppressionV5 NonMaxSuppressionWithOverlaps": (
+        "choose by NonMaxSuppressionV3, or by NonMaxSuppressionV4, which compiled programs can hold"
+    ),
+    "Timestamp": "a program has no clock: feed the time",
+    "FFTND IFFTND RFFTND IRFFTND": "transform by FFT, FFT2D or FFT3D, and their inverses",
+    "InplaceUpdate InplaceAdd InplaceSub AliasInplace*": "change rows by TensorScatterUpdate or TensorScatterAdd",
+    "_Arg _Retval _ArrayToList _ListToArray _EagerConst _XlaAotOnlyVarHandleOp": (
+        "TensorFlow puts it into graphs that it runs: give the graph as it was before"
+    ),
+    "CollectiveAssignGroupV2": "groups are said by XlaAllReduce itself, in group_assignment",
     "TPU* *TPUEmbedding* ConfigureDistributedTPU": "it is there for TPUs: give the graph as it is before it is placed",
 }
 REASONS: Mapping[str, str] = {pattern: said for patterns, said in _REASONS.items() for pattern in patterns.split()}

@@ -8,7 +8,7 @@ elements are may be said by the first that is put in.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,19 @@ class Store(Handle):
     size: int = 0
     adds: bool = False
     is_stack: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table(Handle):
+    """A table of keys that is a constant; one of a name is like another.
+
+    Attributes:
+        keys: each once, the least first.
+        values: one for each.
+    """
+
+    keys: np.ndarray[Any, Any] = field(kw_only=True)
+    values: np.ndarray[Any, Any] = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,6 +131,7 @@ Value = Expression | Handle | TensorList | Optional | Absent
 KIND_WORDS: Mapping[type, str] = {
     Handle: "a variable",
     Store: "a TensorArray or a stack",
+    Table: "a table of keys",
     TensorList: "a list of tensors",
     Optional: "an optional",
     Absent: "nothing",

@@ -94,12 +94,26 @@ def _normalised(version: str) -> Callable[..., Sequence[Gradient]]:
     return formula
 
 
+def _placed(node: Built, g: Output, _of_positions: Gradient) -> Output:
+    among = ("ksize", "strides", "padding", "include_batch_in_index")
+    return _with(node, "MaxPoolGradWithArgmax", node["input"], g, node.outputs[1], among=among)
+
+
+def _dilated(node: Built, g: Output) -> Sequence[Output]:
+    among = ("strides", "rates", "padding")
+    given = node["input"], node["filter"], g
+    to_image, to_filter = (_with(node, f"Dilation2DBackprop{to}", *given, among=among) for to in ("Input", "Filter"))
+    return to_image, to_filter
+
+
 def _local(node: Built, g: Output) -> Output:
     names = ("depth_radius", "bias", "alpha", "beta")
     return _with(node, "LRNGrad", g, node["input"], node.output, among=names)
 
 
 GRADIENTS: dict[str, Differentiate] = {
+    "Dilation2D": _dilated,
+    "MaxPoolWithArgmax": _placed,
     **_convolution("Conv2D"),
     **_convolution("DepthwiseConv2dNative"),
     **_convolution("Conv3D", "V2"),

@@ -185,6 +185,12 @@ def _greatest(node: Built, g: Output, _of_indices: Gradient) -> Output:
     return _scatter_back(node, node["input"], node["indices"], g)
 
 
+def _of_rank(node: Built, g: Output) -> Output:
+    """In equal parts to the elements that are what was found."""
+    is_found = node["input"].op("Equal", node.output.op("ExpandDims", -1)).op("Cast", DstT=g.type)
+    return is_found * (g.op("ExpandDims", -1) / is_found.op("Sum", [-1], keep_dims=True))
+
+
 def _greatest_along(node: Built, g: Output, _of_indices: Gradient) -> Output:
     rank = rank_of(node, node["input"])
     axis = node.attribute("reduction_dimension") % rank
@@ -236,6 +242,7 @@ GRADIENTS: dict[str, Differentiate] = {
     "DynamicPartition": _parted,
     "ParallelDynamicStitch": _stitched,
     "TopKV2": _greatest,
+    "NthElement": _of_rank,
     "ApproxTopK": _greatest_along,
     "Cumsum": _sums,
     "Cumprod": _products,

@@ -65,6 +65,7 @@ GRADIENTS: dict[str, Differentiate] = {
         (
             *("Const", "StopGradient", "Shape", "ShapeN", "Rank", "Size", "ZerosLike", "OnesLike", "Range", "LinSpace"),
             *("BroadcastGradientArgs", "OneHot", "Assert", "XlaVariadicReduce"),
+            *("HashTableV2", "LookupTableFindV2", "LookupTableSizeV2", "InitializeTableV2"),
         ),
         no_gradient,
     ),

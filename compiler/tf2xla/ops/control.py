@@ -79,6 +79,13 @@ RECORDS = table(
         "A condition that must hold.",
         traits=Trait.STATEFUL | Trait.CHECK,
     ),
+    record(
+        "PrintV2",
+        "input: string -> ; output_stream: string = 'stderr'; end: string = '\n'",
+        _nothing,
+        "A line of text for whoever runs it.",
+        traits=Trait.STATEFUL | Trait.CHECK,
+    ),
     *(
         record(
             name,

@@ -59,6 +59,35 @@ def _bucketize(operation: Operation) -> Expression:
     return below.apply("not").to(S32).sum(len(x.dims))
 
 
+def _histogram(operation: Operation) -> Expression:
+    """How many values are in each of the equal parts of a range; what is outside is in the first, or the last."""
+    values, limits, count = operation["values"], operation["value_range"], operation.integer("nbins")
+    operation.require(limits.dims == (2,), lambda: f"its value_range must be 2 numbers, not {list(limits.dims)}")
+    operation.require(count > 0, f"its nbins {count} must be positive")
+    flat = values.reshape(int(np.prod(values.dims)))
+    low, high = (limits.slice((number, number + 1)).reshape() for number in (0, 1))
+    step = (high - low).to(F64) / float(count)
+    above = (flat.apply("maximum", low.spread(flat.dims, ())) - low.spread(flat.dims, ())).to(F64)
+    number = (above / step.spread(flat.dims, ())).apply("minimum", count - 1).to(S32)
+    kind = operation.type("dtype")
+    ones = operation.full(1, kind, flat.dims)
+    return scattered(operation.full(0, kind, (count,)), number.reshape(*flat.dims, 1), ones, "add")
+
+
+def _unravelled(operation: Operation) -> Expression:
+    """Of numbers of elements of an array their indices, a column for each."""
+    indices, dims = operation["indices"], operation.integers("dims")
+    operation.require(len(indices.dims) < 2, lambda: f"it takes a vector, or one number, not {list(indices.dims)}")
+    operation.require(min(dims, default=1) > 0, lambda: f"an array of {list(dims)} has no elements to number")
+    found = []
+    for size in reversed(dims):
+        found.append(indices.apply("remainder", size).reshape(1, *indices.dims))
+        indices = indices.apply("divide", size)
+    if not found:
+        return operation.full(0, indices.type, (0, *indices.dims))
+    return concatenate(found[::-1], 0)
+
+
 def _placed(direction: str, operation: Operation) -> Expression:
     """Of each row's values how many of its sorted numbers come before them."""
     among, values = operation["sorted_inputs"], operation["values"]
@@ -131,6 +160,20 @@ RECORDS = table(
         "input: T -> output: int32; T: {index float32 float64}; boundaries: list(float)",
         _bucketize,
         "Between which boundaries elements lie.",
+    ),
+    record(
+        "HistogramFixedWidth",
+        f"values: T, value_range: T, nbins: int32 -> out: dtype; {_BINNED}; dtype: {{index}} = int32",
+        _histogram,
+        "How many values are in each of the equal parts of a range.",
+        constants=("nbins",),
+    ),
+    record(
+        "UnravelIndex",
+        "indices: Tidx, dims: Tidx -> output: Tidx; Tidx: {index} = int32",
+        _unravelled,
+        "The indices of elements that are numbered.",
+        constants=("dims",),
     ),
     record("LowerBound", _SORTED, partial(_placed, "LT"), "Where values go before equal ones."),
     record("UpperBound", _SORTED, partial(_placed, "LE"), "Where values go behind equal ones."),

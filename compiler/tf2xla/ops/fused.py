@@ -13,7 +13,7 @@ from dataclasses import replace
 from compiler.expansion.expression import Expression
 from compiler.graph import Attribute, AttributeList
 from compiler.tf2xla.operation import Operation
-from compiler.tf2xla.ops import convolution, normalization, products
+from compiler.tf2xla.ops import convolution, normalization, products, unary
 from compiler.tf2xla.record import Lower, record, table
 from compiler.tf2xla.values import no_handle
 from compiler.tf2xla.windows import layout_of
@@ -112,6 +112,18 @@ def _normalised_batches(operation: Operation) -> Sequence[Expression]:
     return [_activated(operation, operation.attribute("activation_mode"), y), *rest]
 
 
+def _composed(operation: Operation) -> Expression:
+    """Ops of one number, one after the other."""
+    x = operation["x"]
+    for name in (one.decode(errors="replace") for one in operation.attribute("op_names")):
+        row = unary.RECORDS.get(name)
+        if row is None or len(row.signature.attributes) > 1:
+            raise operation.unsupported(f"it composes {name}, which is no op of one number")
+        node = replace(operation.node, op=name, attributes={"T": operation.node.attributes["T"]})
+        x = _alone(row.lower, Operation(node, row.signature, [x], operation.computation, operation.library))
+    return x
+
+
 def _convolved(operation: Operation) -> Expression:
     """A convolution of as many dimensions as its images have, whose leading dimensions are one batch."""
     x = operation["input"]
@@ -138,6 +150,12 @@ def _convolved(operation: Operation) -> Expression:
 _PLANES = {2: ("Conv2D", b"NHWC", b"NCHW"), 3: ("Conv3D", b"NDHWC", b"NCDHW")}
 _THEN = "fused_ops: list(string) = []; epsilon: float = 0.0001; leakyrelu_alpha: float = 0.2"
 RECORDS = table(
+    record(
+        "_UnaryOpsComposition",
+        "x: T -> y: T; T: {float16 float32 float64}; op_names: list(string)",
+        _composed,
+        "Ops of one number, one after the other.",
+    ),
     record(
         "_FusedConv2D",
         "input: T, filter: T, args: TArgs[], host_args: num_host_args*float32 -> output: T; "

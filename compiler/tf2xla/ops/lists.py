@@ -1,7 +1,8 @@
 """Lists of tensors, which gradients of loops keep what each iteration began with in.
 
 A list has a greatest length, which is known, and elements of one type and sizes; where nobody says these sizes, the
-first element that is put in does.
+first element that is put in does.  Only `EmptyTensorList` may say how many there may be; any other list grows with what
+is added, and is one shorter without its last, as long as it is known to be full.
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ def _made(operation: Operation, most: int, count: int, *, grows: bool = False) -
 
 def _empty(operation: Operation) -> TensorList:
     most = int(operation.value("max_num_elements"))
-    return replace(_made(operation, max(most, 0), 0, grows=most < 0), each=())
+    return replace(_made(operation, max(most, 0), 0, grows=most < 0), is_full=most < 0, each=())
 
 
 def _reserved(operation: Operation) -> TensorList:
     count = operation.integer("num_elements")
-    return replace(_made(operation, count, count), is_full=True)
+    return replace(_made(operation, count, count, grows=True), is_full=True)
 
 
 def _buffer(operation: Operation, given: TensorList, dims: tuple[int, ...]) -> Expression:
@@ -109,7 +110,8 @@ def _pushed(operation: Operation) -> TensorList:
     buffer = _buffer(operation, given, item.dims)
     value = operation.library.value(item)
     each = None if value is None or value.size > _SMALL else same_each(given.each, (value,))
-    return replace(given, buffer=put_at(buffer, item, given.count), count=given.count + 1, is_full=False, each=each)
+    is_full = given.grows and given.is_full
+    return replace(given, buffer=put_at(buffer, item, given.count), count=given.count + 1, is_full=is_full, each=each)
 
 
 def _popped(operation: Operation) -> list[Expression | TensorList]:
@@ -117,6 +119,9 @@ def _popped(operation: Operation) -> list[Expression | TensorList]:
     left = given.count - 1
     buffer = _filled(operation, given)
     item = operation.constant(given.each[0], given.type) if given.each else taken_at(buffer, left)
+    if given.grows and given.is_full and given.most:
+        kept = buffer.slice((0, given.most - 1), *((0, size) for size in buffer.dims[1:]))
+        return [replace(given, most=given.most - 1, buffer=kept, count=left), item]
     return [replace(given, buffer=buffer, count=left, is_full=False), item]
 
 
@@ -143,7 +148,7 @@ def _unstacked(operation: Operation) -> TensorList:
     tensor = operation["tensor"]
     operation.require(tensor.dims, "it takes rows, not a scalar")
     most = tensor.dims[0]
-    return TensorList(tensor.type, most, tensor, operation.number(most, S32), is_full=True)
+    return TensorList(tensor.type, most, tensor, operation.number(most, S32), grows=True, is_full=True)
 
 
 def _length(operation: Operation) -> Expression:
@@ -183,7 +188,7 @@ def _of_rows(operation: Operation) -> TensorList:
     most = operation.integer("num_elements")
     if most == -1:
         most = max(operation.integers("indices"), default=-1) + 1
-    made = _made(operation, most, most)
+    made = _made(operation, most, most, grows=True)
     buffer = _buffer(operation, made, rows.dims[1:])
     after = scattered(buffer, numbers.reshape(*numbers.dims, 1), rows, None)
     return replace(made, buffer=after, is_full=True)
@@ -214,6 +219,7 @@ def _split(operation: Operation) -> TensorList:
         count,
         tensor.reshape(count, lengths[0], *tensor.dims[1:]),
         operation.number(count, S32),
+        grows=True,
         is_full=True,
     )
 

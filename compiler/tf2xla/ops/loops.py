@@ -77,7 +77,7 @@ def _with_room(
         if before.buffer is None and after.buffer is not None:
             buffer = operation.full(0, after.type, (before.most, *after.buffer.dims[1:]))
             before, changes = replace(before, buffer=buffer), True
-        if before.is_full and not after.is_full:
+        if before.is_full and not (after.is_full and after.most >= before.most):
             before, changes = replace(before, is_full=False), True
         each = same_each(before.each, after.each)
         if (each is None) != (before.each is None) or (each and not before.each):
@@ -92,7 +92,7 @@ def _with_room(
     count = _iterations(operation, loop, carried, "adds to a list")
     for number, one, more in growth:
         assert isinstance(one, TensorList)
-        begin[number] = replace(grown(one, count * more), grows=False)
+        begin[number] = replace(grown(one, count * more), grows=False, is_full=False)
     return begin
 
 

@@ -24,6 +24,15 @@ def _nearly_greatest(operation: Operation) -> list[Expression]:
     return _first(operation, operation.attribute("k"), S32, axis, is_greatest=operation.attribute("is_max_k"))
 
 
+def _of_rank(operation: Operation) -> Expression:
+    """The element that as many of its row are less than as it is said, or greater."""
+    x, number = operation["input"], operation.integer("n")
+    operation.require(x.dims and 0 <= number < x.dims[-1], lambda: f"rows of {list(x.dims)} have no element {number}")
+    ordered, _ = _first(operation, number + 1, S32, is_greatest=operation.attribute("reverse"))
+    kept = ((0, size) for size in x.dims[:-1])
+    return ordered.slice(*kept, (number, number + 1)).reshape(*x.dims[:-1])
+
+
 def _first(
     operation: Operation, count: int, index_type: ElementType, axis: int = -1, *, is_greatest: bool = True
 ) -> list[Expression]:
@@ -105,6 +114,13 @@ RECORDS = table(
         "T: {bfloat16 float16 float32}",
         _nearly_greatest,
         "The greatest, or the least, along a dimension, nearly all of them.",
+    ),
+    record(
+        "NthElement",
+        "input: T, n: int32 -> values: T; reverse: bool = false; T: {reals}",
+        _of_rank,
+        "The element of each row that comes at a place in its order.",
+        constants=("n",),
     ),
     record(
         "InTopKV2",

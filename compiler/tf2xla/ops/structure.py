@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from compiler.expansion.expression import Expression
 from compiler.graph import PartialShape, Tensor
 from compiler.ir.types import PRED, S32
@@ -94,6 +96,7 @@ RECORDS = table(
     _identity("Identity", "Its input."),
     _identity("StopGradient", "Its input, through which no gradient goes."),
     _identity("Snapshot", "Its input."),
+    replace(_identity("GuaranteeConst", "Its input, which its user promises not to change."), traits=Trait.STATEFUL),
     record("XlaClusterOutput", "input: T -> outputs: T; T: {any}", _passed_on, "What leaves a cluster."),
     record(
         "PreventGradient",

@@ -108,7 +108,7 @@ def run(case, *, is_wide=False):
 
 _NOT_CALLED = """
     NoOp ControlTrigger Assert Variable XlaCustomCall XlaCallModule FakeParam XlaClusterOutput ReadVariableXlaSplitND
-    AssignVariableXlaConcatND
+    AssignVariableXlaConcatND PrintV2
 """
 NOT_CALLED = frozenset(_NOT_CALLED.split())
 """What gives nothing, a variable under its older name, what has a meaning elsewhere, what nobody looks at, and what

@@ -18,18 +18,28 @@ from xlabench.tensorflow.runtime import host, summaries
 from xlabench.tensorflow.runtime.frames import Iteration
 from xlabench.tensorflow.runtime.kernels import KERNELS, Kernel, Maker, raised
 from xlabench.tensorflow.runtime.lists import maker_for
+from xlabench.tensorflow.runtime.lookup import TABLES
 from xlabench.tensorflow.runtime.placement import assign_devices
 from xlabench.tensorflow.runtime.programs import LoweredKernel, output_count
 from xlabench.tensorflow.runtime.resources import Resources
 from xlabench.tensorflow.runtime.settings import Device
 from xlabench.tensorflow.runtime.steps import COPY, Plan, Step
 from xlabench.tensorflow.runtime.stores import STORES
+from xlabench.tensorflow.runtime.texts import TEXTS
 from xlabench.tensorflow.runtime.value_sizes import VALUE_SIZES
 
 _VALUES = frozenset({"Const", "VarHandleOp"})
 """Nodes whose value is the same in every run of a session."""
 _IDLE = frozenset({"_Retval", "_Arg"})
-_KERNELS: Mapping[str, Maker] = {**KERNELS, **host.KERNELS, **summaries.KERNELS, **VALUE_SIZES, **STORES}
+_KERNELS: Mapping[str, Maker] = {
+    **KERNELS,
+    **host.KERNELS,
+    **summaries.KERNELS,
+    **VALUE_SIZES,
+    **STORES,
+    **TABLES,
+    **TEXTS,
+}
 FUNCTION = "_Function"
 """The op whose kernel runs a node that is named for a function of the library."""
 _FEEDABLE = frozenset({"Placeholder", "PlaceholderWithDefault"})

@@ -27,6 +27,26 @@ def summary(value: Any, most: int) -> str:
     return text + ("..." if array.size > limit else "")
 
 
+def ends(value: Any, most: int) -> str:
+    """A tensor by the first and last elements along each dimension, all where `most` is negative: `tf.print`'s."""
+    array = np.asarray(value)
+    return _by_ends(array, array.size if most < 0 else min(most, array.size), 0)
+
+
+def _by_ends(array: Array, count: int, depth: int) -> str:
+    if not array.ndim:
+        word = _word(array.item() if array.dtype == object else array[()])
+        return f'"{word}"' if array.dtype == object else word
+    size, others = len(array), array.ndim - 1
+    between = "\n" * others + " " * (depth + 1) if others else " "
+    shown = [*range(min(count, size)), *range(max(count, size - count), size)]
+    words = [_by_ends(array[number, ...], count, depth + 1) for number in shown]
+    if size <= 2 * count:
+        return f"[{between.join(words)}]"
+    first, last = (between.join(some) for some in (words[:count], words[count:]))
+    return f"[{first}{between}...{between if count else ''}{last}]"
+
+
 def _nested(dims: tuple[int, ...], words: list[str], *, is_outermost: bool) -> tuple[str, list[str]]:
     """A dimension with what is in it, and the words that are left."""
     if not words:

@@ -121,3 +121,48 @@ def test_lists_are_passed_on_added_and_zeros():
     stacked, filled = run(lower(Graph(nodes), {"x": X}, ["y", "filled"]))
     np.testing.assert_array_equal(stacked, 2 * X)
     assert filled.shape == (len(X),)
+
+
+def test_a_full_list_has_room_for_more():
+    """As many as it was made with are no limit; what was taken leaves no row behind."""
+    nodes = [
+        *(placeholder("x"), placeholder("row"), const("any", -1)),
+        node("list", "TensorListFromTensor", "x", "any", **SHAPED),
+        node("more", "TensorListPushBack", "list", "row", **KIND),
+        node("less", "TensorListPopBack", "list", "any", **KIND),
+        node("other", "TensorListPushBack", "less", "row", **KIND),
+        node("longer", "TensorListStack", "more", "any", num_elements=3, **KIND),
+        node("shorter", "TensorListStack", "less", "any", num_elements=1, **KIND),
+        node("same", "TensorListStack", "other", "any", num_elements=2, **KIND),
+    ]
+    row = np.array([7, 8, 9], np.float32)
+    longer, shorter, same, last = run(
+        lower(Graph(nodes), {"x": X, "row": row}, ["longer", "shorter", "same", "less:1"])
+    )
+    np.testing.assert_array_equal(longer, [*X, row])
+    np.testing.assert_array_equal(shorter, X[:1])
+    np.testing.assert_array_equal(same, [X[0], row])
+    np.testing.assert_array_equal(last, X[1])
+
+
+def test_a_loop_adds_to_a_full_list():
+    stacked, count = run(lower(loop(PUSH, made="TensorListReserve"), {"x": X}, ["y", "count"]))
+    np.testing.assert_array_equal(stacked, [*np.zeros((3, *X.shape)), *(POWERS * X)])
+    assert count == 6
+
+
+def test_a_loop_takes_from_a_full_list():
+    """How many it takes is not known, so that no row goes away."""
+    pop = [
+        node("taken", "TensorListPopBack", "list", "all:output:0", **KIND),
+        const("all", -1),
+        node("put", "Identity", "taken:output_handle:0", T=VARIANT),
+    ]
+    graph = loop(pop, made="TensorListReserve")
+    step = graph.functions[0]
+    step.returns["list2"] = "put:output:0"
+    graph.nodes.append(node("again", "TensorListPushBack", "w:3", "x", **KIND))
+    graph.nodes[4] = node("list", "TensorListFromTensor", "rows", "any", **SHAPED)
+    graph.nodes.append(const("rows", np.ones((5, *X.shape)), np.float32))
+    graph.nodes.append(node("left", "TensorListLength", "again"))
+    assert run(lower(graph, {"x": X}, ["count", "left"])) == [2, 3]

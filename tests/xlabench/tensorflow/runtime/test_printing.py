@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from xlabench.tensorflow.runtime.printing import summary
+from xlabench.tensorflow.runtime.printing import ends, summary
 
 F = np.float32
 SEEN = [
@@ -23,3 +23,24 @@ SEEN = [
 @pytest.mark.parametrize(("array", "most", "text"), SEEN, ids=range(len(SEEN)))
 def test_a_tensor_is_written_as_tensorflow_does(array, most, text):
     assert summary(array, most) == text
+
+
+_DOUBLES = np.array([[[1.0]], [[0.5]]])
+BY_ENDS = [
+    (np.array([1, 2.5, 1e9], F), 1, "[1 ... 1e+09]"),
+    (np.arange(9), 3, "[0 1 2 ... 6 7 8]"),
+    (np.arange(12).reshape(3, 4), -1, "[[0 1 2 3]\n [4 5 6 7]\n [8 9 10 11]]"),
+    (np.arange(12).reshape(3, 4), 1, "[[0 ... 3]\n ...\n [8 ... 11]]"),
+    (_DOUBLES, 3, "[[[1]]\n\n [[0.5]]]"),
+    (np.array(1 / 7), 3, "0.14285714285714285"),
+    (np.zeros(0, F), 3, "[]"),
+    (np.zeros((2, 0)), 3, "[\n ...]"),
+    (np.array([b"a", b"b"], object), 3, '["a" "b"]'),
+    (np.array(b"a", object), 3, '"a"'),
+    (np.array([1 + 2j], np.complex64), 3, "[?]"),
+]
+
+
+@pytest.mark.parametrize(("array", "most", "text"), BY_ENDS, ids=range(len(BY_ENDS)))
+def test_a_tensor_is_shown_by_its_ends_as_tensorflow_does(array, most, text):
+    assert ends(array, most) == text
