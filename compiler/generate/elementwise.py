@@ -40,8 +40,8 @@ DOMAINS: Mapping[str, tuple[float, float]] = {
 }
 """Where functions are defined and well conditioned; of binary ones, the domain of the last operand."""
 
-_EXTREMA, _EXTREMUM_PERCENT = ("maximum", "minimum"), 20
-"""How often one of these is beside a comparison of the same two, as where values are cut off and it is told which."""
+_EXTREMUM_PERCENT = 20
+"""How often an extremum is beside a comparison of the same two, as where values are cut off and it is told which."""
 _BOTH_OPERANDS = frozenset({"power"})
 
 _LEAST, _GREATEST, _BITS = "least", "greatest", "bits"
@@ -160,7 +160,7 @@ def _compare(scope: Scope, opcode: str, element_type: ElementType) -> Instructio
     if element_type.is_float and chance(scope.choices, 25):
         attributes["type"] = "TOTALORDER"
     other = scope.like(first.array, beside=first)
-    extremum = pick(scope.choices, _EXTREMA)
+    extremum = pick(scope.choices, ("maximum", "minimum"))
     if scope.program.space.allows(extremum, element_type) and chance(scope.choices, _EXTREMUM_PERCENT):
         scope.give([build(scope.computation, extremum, [first, other])], are_kept=True)
     return scope.build(opcode, [first, other], **attributes)
