@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from compiler.generate.choices import chance, pick
 from compiler.generate.derived import derived
 from compiler.generate.elementwise import takes
 from compiler.generate.scope import Scope
 from compiler.ir.module import Instruction
-from compiler.ir.shape import ArrayShape, Shape, TupleShape
+from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ir.types import ElementType
 from compiler.ops import OPS, Trait, having, narrowing
 
@@ -19,6 +19,8 @@ MOST_INNER = 5
 """Instructions of an inner computation."""
 _DERIVED_PERCENT = 80
 """How often what comes of a computation is made of a value of another shape that was drawn in it."""
+_NESTED_PERCENT = 20
+"""How often some of several values are in a tuple of their own."""
 _GIVEN = having(Trait.STRUCTURAL | Trait.GENERATES) - {"tuple"}
 _MIXED = narrowing(Trait.ELEMENTWISE, "convert select clamp complex stochastic-convert")
 """What has operands of several types, or a result of another: a body of one type has none."""
@@ -77,17 +79,54 @@ def newest(scope: Scope, shape: Shape) -> Instruction:
     return found or scope.fresh(shape)
 
 
-def unpacked(scope: Scope, shape: TupleShape) -> list[Instruction]:
-    """The elements of a computation's one parameter, which is a tuple."""
-    whole = scope.parameter(shape)
-    return [scope.build("get-tuple-element", [whole], index=k) for k in range(len(shape.elements))]
+def shape_of(scope: Scope, values: Sequence[Instruction]) -> Shape:
+    """The shape of an array, or of a tuple of several, some of which now and then are in a tuple of their own.
+
+    Who finds an array by the number of an element has to count the arrays of those before it.
+
+    Args:
+        scope: the source of decisions.
+        values: the arrays.
+    """
+    shapes = [value.array for value in values]
+    if len(shapes) == 1:
+        return shapes[0]
+    if not chance(scope.choices, _NESTED_PERCENT):
+        return TupleShape(tuple(shapes))
+    first = scope.choices.integer(0, len(shapes) - 1)
+    behind = scope.choices.integer(first + 1, len(shapes))
+    return TupleShape((*shapes[:first], TupleShape(tuple(shapes[first:behind])), *shapes[behind:]))
+
+
+def packed(scope: Scope, shape: Shape, values: Iterator[Instruction]) -> Instruction:
+    """Arrays, in order, as one value of a shape."""
+    if not isinstance(shape, TupleShape):
+        return next(values)
+    return scope.build("tuple", [packed(scope, element, values) for element in shape.elements])
+
+
+def unpacked(scope: Scope, shape: Shape) -> list[Instruction]:
+    """The arrays of a computation's one parameter."""
+    return elements(scope, scope.parameter(shape))
 
 
 def elements(scope: Scope, done: Instruction, first: int = 0) -> list[Instruction]:
-    """The arrays that an instruction yields: itself, or the elements of its tuple from a number on."""
-    if not isinstance(done.shape, TupleShape):
-        return [done]
-    return [scope.build("get-tuple-element", [done], index=k) for k in range(first, len(done.shape.elements))]
+    """The arrays that an instruction yields, from a number on."""
+    return [element(scope, done, number) for number in range(first, _width(done.shape))]
+
+
+def element(scope: Scope, whole: Instruction, number: int) -> Instruction:
+    """The array of a number among those of a value, however they are in tuples."""
+    while isinstance(whole.shape, TupleShape):
+        widths = [_width(inner) for inner in whole.shape.elements]
+        index = next(k for k in range(len(widths)) if number < sum(widths[: k + 1]))
+        number -= sum(widths[:index])
+        whole = scope.build("get-tuple-element", [whole], index=index)
+    return whole
+
+
+def _width(shape: Shape) -> int:
+    return len(list(leaves(shape)))
 
 
 def ended(scope: Scope) -> None:

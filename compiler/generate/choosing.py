@@ -20,8 +20,10 @@ from compiler.ops.build import build, parameter
 
 _OTHER_TYPE_PERCENT, _OTHER_NUMBERS_PERCENT, _LEAST_BITS = 30, 30, 8
 """How often numbers are not s32; how often they are not those of the elements; bits of their type at least."""
-_LAST_PERCENT, _UNNUMBERED_PERCENT = 25, 25
-"""How often the last of equal values is chosen; how often it is left to their order which of them is."""
+_LAST_PERCENT, _UNNUMBERED_PERCENT, _MASKED_PERCENT = 25, 25, 30
+"""How often the last of equal values is chosen; how often it is left to their order which of them is, and then by sums
+of both, one times 0."""
+_OPPOSITE = {"GT": "LE", "LE": "GT", "LT": "GE", "GE": "LT"}
 
 
 class Chooser(NamedTuple):
@@ -74,10 +76,26 @@ def chooser(scope: Scope, value: ElementType, number: ElementType, direction: st
         chosen = build(made, "compare", [a, b], direction=direction if is_last else direction.replace("T", "E"))
     else:
         chosen = _by_number(made, (a, i), (b, j), (direction, "GT" if is_last else "LT"))
-    results = [build(made, "select", [chosen, *pair]) for pair in ((a, b), (i, j))]
+    pairs = ((a, b), (i, j))
+    if is_by_order and chance(scope.choices, _MASKED_PERCENT):
+        results = _masked(chosen, pairs)
+    else:
+        results = [build(made, "select", [chosen, *pair]) for pair in pairs]
     made.root = build(made, "tuple", results)
     low, high = integer_bounds(number)
     return Chooser(made, low if is_last or is_by_order else high)
+
+
+def _masked(chosen: Instruction, pairs: Sequence[Sequence[Instruction]]) -> list[Instruction]:
+    """Of each pair of integers the first where a comparison holds, as the sum of both times what it is or is not."""
+    made, direction = chosen.computation, _OPPOSITE[chosen.attributes["direction"]]
+    flags = (chosen, build(made, "compare", chosen.operands, direction=direction))
+    found = []
+    for pair in pairs:
+        terms = [build(made, "multiply", [build(made, "convert", [flag], shape=value.shape), value])
+                 for flag, value in zip(flags, pair, strict=True)]  # fmt: skip
+        found.append(build(made, "add", terms))
+    return found
 
 
 def _by_number(

@@ -13,12 +13,13 @@ from compiler.generate.loops import loop
 from compiler.generate.recipe import NUMBERS, Recipe
 from compiler.generate.scope import Scope
 from compiler.ir.module import Computation, Instruction, computed_from
-from compiler.ir.shape import ArrayShape, TupleShape
+from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ir.types import PRED, S32, ElementType
 from compiler.ops.build import build
 
-_AGAIN_PERCENT, _ONE_BRANCH_PERCENT = 30, 15
-"""How often a computation is called once more; how often all branches are one computation."""
+_AGAIN_PERCENT, _ONE_BRANCH_PERCENT, _SEVERAL_PERCENT = 30, 15, 35
+"""How often a computation is called once more; how often all branches are one computation; how often a branch takes
+several values, and yields several."""
 
 
 def _body(scope: Scope, arguments: list[Instruction]) -> Scope:
@@ -86,28 +87,45 @@ def _conditional(scope: Scope, opcode: str, element_type: ElementType) -> Instru
     is_two_way = chance(scope.choices, 60)
     selector = scope.like(ArrayShape(PRED if is_two_way else S32, ()))
     count = 2 if is_two_way else scope.choices.integer(1, 3)
-    result = scope.array(element_type).array
+    result = bodies.shape_of(scope, _several(scope, scope.array(element_type)))
     branches: list[Computation] = []
     operands: list[Instruction] = []
+    given: list[Instruction] = []
     for _ in range(count):
-        operand = pick(scope.choices, scope.values[::-1])
         is_one = bool(branches) and chance(scope.choices, _ONE_BRANCH_PERCENT)
         if is_one:
-            operand = scope.like(operands[-1].array, beside=operands[-1])
-        branches.append(branches[-1] if is_one else _branch(scope, operand, result))
-        operands.append(operand)
+            given = [scope.like(value.array, beside=value) for value in given]
+        else:
+            given = _several(scope, pick(scope.choices, scope.values[::-1]))
+        shape = operands[-1].shape if is_one else bodies.shape_of(scope, given)
+        operands.append(bodies.packed(scope, shape, iter(given)))
+        branches.append(branches[-1] if is_one else _branch(scope, shape, result))
     if is_two_way:
         first, second = branches
-        return scope.build(opcode, [selector, *operands], true_computation=first, false_computation=second)
-    return scope.build(opcode, [selector, *operands], branch_computations=tuple(branches))
+        named = {"true_computation": first, "false_computation": second}
+        done = scope.build(opcode, [selector, *operands], **named)
+    else:
+        done = scope.build(opcode, [selector, *operands], branch_computations=tuple(branches))
+    return bodies.elements(scope, done)[-1]
 
 
-def _branch(scope: Scope, operand: Instruction, result: ArrayShape) -> Computation:
+def _several(scope: Scope, first: Instruction) -> list[Instruction]:
+    """A value, and now and then others that go along with it."""
+    values = [first]
+    if chance(scope.choices, _SEVERAL_PERCENT):
+        while scope.choices.more(len(values), bodies.MOST_ARGUMENTS):
+            values.append(pick(scope.choices, scope.values[::-1]))
+    return values
+
+
+def _branch(scope: Scope, given: Shape, result: Shape) -> Computation:
     """A computation of a value that yields one of a shape."""
     inner = bodies.inner_of(scope, "branch")
-    inner.parameter(operand.array)
+    bodies.unpacked(inner, given)
     bodies.fill(inner)
-    inner.computation.root = bodies.outcome(inner, result)
+    inner.computation.root = bodies.packed(
+        inner, result, iter([bodies.outcome(inner, leaf) for leaf in leaves(result)])
+    )
     return inner.computation
 
 

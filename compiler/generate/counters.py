@@ -23,7 +23,7 @@ one is none."""
 _USUAL_PERCENT, _UNKNOWN_PERCENT, _END_PERCENT, _MIRRORED_PERCENT = 50, 60, 40, 25
 """How often a counter is the usual one; how often it starts from what nobody knows; how often it ends where its type
 does; how often the bound comes first in the comparison."""
-_WRAPPING_PERCENT, _MEETING_PERCENT, _MEETING = 15, 25, (3, 5)
+_WRAPPING_PERCENT, _MEETING_PERCENT, _MEETING = 15, 50, (3, 5)
 """How often a counter goes beyond the end of its type; how often then until it meets that, by which steps it does."""
 _STEPS, _FARTHEST, _LEAST_BITS = (1, 2, 3, 5), 5, 8
 """What is added each time; how far from 0 a counter starts; and bits of its type at least."""

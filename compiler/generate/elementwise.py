@@ -40,6 +40,8 @@ DOMAINS: Mapping[str, tuple[float, float]] = {
 }
 """Where functions are defined and well conditioned; of binary ones, the domain of the last operand."""
 
+_EXTREMUM_PERCENT = 20
+"""How often an extremum is beside a comparison of the same two, as where values are cut off and it is told which."""
 _BOTH_OPERANDS = frozenset({"power"})
 
 _LEAST, _GREATEST, _BITS = "least", "greatest", "bits"
@@ -157,7 +159,11 @@ def _compare(scope: Scope, opcode: str, element_type: ElementType) -> Instructio
     attributes: dict[str, Any] = {"direction": direction}
     if element_type.is_float and chance(scope.choices, 25):
         attributes["type"] = "TOTALORDER"
-    return scope.build(opcode, [first, scope.like(first.array, beside=first)], **attributes)
+    other = scope.like(first.array, beside=first)
+    extremum = pick(scope.choices, ("maximum", "minimum"))
+    if scope.program.space.allows(extremum, element_type) and chance(scope.choices, _EXTREMUM_PERCENT):
+        scope.give([build(scope.computation, extremum, [first, other])], are_kept=True)
+    return scope.build(opcode, [first, other], **attributes)
 
 
 def _select(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:

@@ -35,6 +35,8 @@ _WHOLE_PERCENT, _WHOLE = 20, 16
 _PLAIN_PERCENT, _TWICE_PERCENT, _SEEN_PERCENT = 50, 15, 15
 """How often what a kernel reads is a parameter as it is; how often both operands are one; how often what the kernel
 yields is a result besides what is made of it."""
+_SEVERAL_PERCENT, _AGAIN_PERCENT = 25, 30
+"""How often rows are reduced over several dimensions; how often what was read is, not what was made of it so far."""
 _BEHIND = (0, 1, 1, 2)
 """How many operations stand behind a kernel."""
 
@@ -240,18 +242,20 @@ def _factor(scope: Scope, element_type: ElementType, sizes: tuple[int, int, int]
 
 
 def _normalised(scope: Scope, element_type: ElementType) -> Instruction:
-    """Rows, each combined with what it is reduced to, once or several times."""
+    """Rows, each combined with what it or the first one is reduced to, several of them perhaps, once or more often."""
     dims = tuple(_sizes(scope, _ROWS))
-    value = _read(scope, element_type, dims)
+    given = value = _read(scope, element_type, dims)
     last = len(dims) - 1
     for _ in range(scope.choices.integer(1, 3)):
         opcode = pick(scope.choices, combiners(element_type)[:3])
         reducer, start = combiner(scope, opcode, element_type), identity_constant(scope, opcode, element_type)
-        reduced = scope.build("reduce", [value, start], to_apply=reducer, dimensions=(last,))
+        first = scope.choices.integer(0, last) if chance(scope.choices, _SEVERAL_PERCENT) else last
+        source, axes = given if chance(scope.choices, _AGAIN_PERCENT) else value, tuple(range(first, last + 1))
+        reduced = scope.build("reduce", [source, start], to_apply=reducer, dimensions=axes)
         if chance(scope.choices, _SEEN_PERCENT):
             scope.kept.append(reduced)
         shape = ArrayShape(element_type, dims)
-        spread = scope.build("broadcast", [reduced], shape=shape, dimensions=tuple(range(last)))
+        spread = scope.build("broadcast", [reduced], shape=shape, dimensions=tuple(range(first)))
         value = scope.build(pick(scope.choices, ("subtract", "add")), [value, spread])
     return value
 

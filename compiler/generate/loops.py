@@ -18,7 +18,7 @@ from compiler.generate.elementwise import spread, takes
 from compiler.generate.recipe import NUMBERS
 from compiler.generate.scope import Scope
 from compiler.ir.module import Computation, Instruction
-from compiler.ir.shape import ArrayShape, TupleShape
+from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.types import PRED, ElementType
 from compiler.ops.build import build, parameter
 
@@ -70,7 +70,8 @@ def loop(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     is_long = is_plain and chance(scope.choices, _MANY_PERCENT)
     counted = counter(scope, _MANY_TRIPS if is_long else 0)
     made = _Loop(counted, carried, _rows(scope, carried[0], counted))
-    state = scope.build("tuple", [counted.start, *carried, *made.rows])
+    pieces = [counted.start, *carried, *made.rows]
+    state = bodies.packed(scope, bodies.shape_of(scope, pieces), iter(pieces))
     bound = _bound(scope, carried[0]) if asks else None
     condition = _condition(scope, made, state.shape, bound)
     body = _body(scope, made, state.shape, is_plain=is_plain, bound=bound)
@@ -113,16 +114,13 @@ def _any(scope: Scope, flags: Instruction) -> Instruction:
     return build(scope.computation, "reduce", [flags, scope.constant(0, PRED)], dimensions=every, to_apply=made)
 
 
-def _condition(scope: Scope, made: _Loop, shape: object, bound: float | None) -> Computation:
-    assert isinstance(shape, TupleShape)
+def _condition(scope: Scope, made: _Loop, shape: Shape, bound: float | None) -> Computation:
     inner = bodies.inner_of(scope, "condition")
-    computation = inner.computation
-    state = parameter(computation, 0, shape)
-    number = build(computation, "get-tuple-element", [state], index=0)
-    goes_on = made.counter.goes_on(inner, number)
+    computation, state = inner.computation, inner.parameter(shape)
+    goes_on = made.counter.goes_on(inner, bodies.element(inner, state, 0))
     if bound is not None:
         is_of_rows = bool(made.rows) and chance(scope.choices, _ROWS_ASKED_PERCENT)
-        value = build(computation, "get-tuple-element", [state], index=made.size + 1 if is_of_rows else 1)
+        value = bodies.element(inner, state, made.size + 1 if is_of_rows else 1)
         goes_on = build(computation, "and", [goes_on, _any(inner, _go_on(inner, value, bound))])
     computation.root = goes_on
     return computation
@@ -166,8 +164,7 @@ def _fill(scope: Scope, rows: Instruction, value: Instruction, at: Sequence[Inst
 
 
 # -- bodies --------------------------------------------------------------------------------------------
-def _body(scope: Scope, made: _Loop, shape: object, *, is_plain: bool, bound: float | None) -> Computation:
-    assert isinstance(shape, TupleShape)
+def _body(scope: Scope, made: _Loop, shape: Shape, *, is_plain: bool, bound: float | None) -> Computation:
     body = bodies.inner_of(scope, "body")
     number, *state = bodies.unpacked(body, shape)
     present, rows = state[: made.size - 1], state[made.size - 1 :]
@@ -185,7 +182,8 @@ def _body(scope: Scope, made: _Loop, shape: object, *, is_plain: bool, bound: fl
         following = _staying(body, following, present, bound)
     if rows:
         rows = [rows[0], _fill(body, rows[1], following[0], at)]
-    body.computation.root = body.build("tuple", [made.counter.following(body, number), *following, *rows])
+    pieces = [made.counter.following(body, number), *following, *rows]
+    body.computation.root = bodies.packed(body, shape, iter(pieces))
     return body.computation
 
 

@@ -25,8 +25,9 @@ _DERIVED_PERCENT = 25
 _PAIRED_PERCENT, _BARE_PERCENT, _ONE_PERCENT = 20, 30, 20
 """How often indices go along with dimensions of what they are into; how often single ones have no dimension of 1; how
 often there is but one of them, which rewrites look for."""
-_OF_SLICE_PERCENT, _CHANGES = 30, sorted(having(Trait.ASSOCIATIVE))
-"""How often an array is updated by what is made of a slice of it, as where something is added to one, and how."""
+_OF_SLICE_PERCENT, _TURNED_PERCENT, _CHANGES = 30, 25, sorted(having(Trait.ASSOCIATIVE))
+"""How often an array is updated by what is made of a slice of it, as where something is added to one; how often that
+is turned round first; and how it is made."""
 _UNEVEN_PERCENT = 40
 """How often padding that is the same at both ends is made uneven."""
 
@@ -222,6 +223,9 @@ def _changed_slice(scope: Scope, value: Instruction, starts: Sequence[Instructio
     sizes, element_type = smaller_dims(scope, value.array.dims), value.array.element_type
     taken = scope.build("dynamic-slice", [value, *others], dynamic_slice_sizes=sizes)
     banned = scope.program.space.banned
+    if ("reverse", element_type.name) not in banned and chance(scope.choices, _TURNED_PERCENT):
+        # Whoever writes the update in place must have read this end of the slice before.
+        taken = scope.build("reverse", [taken], dimensions=tuple(subset(scope.choices, range(len(sizes)), 60)))
     able = [name for name in _CHANGES if element_type in takes(name) and (name, element_type.name) not in banned]
     if not able:
         return taken

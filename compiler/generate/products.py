@@ -17,7 +17,8 @@ _PRODUCTS = tuple(t for t in NUMBERS if t is not PRED and t.bits >= 8)
 _MOST_PRODUCTS, _MOST_OF_LARGE = 1 << 18, 1 << 23
 """Multiply-adds of a product, and of one where large arrays are drawn: the reference does some 10^8 a second."""
 _CROSSWISE_PERCENT, _BATCH_PERCENT, _OTHER_GROUPS_PERCENT = 60, 45, 40
-"""How often cubes have batches, and how often others; how often groups are not of rows."""
+"""How often cubes have batches, and how often others; how often groups are not of rows, and not
+the same for all of a batch."""
 _MOST_ROWS, _MOST_COLUMNS, _LARGER = 9, 5, 8  # of factored matrices, and how many times as many of large ones
 
 
@@ -81,9 +82,10 @@ def _product(sizes: Sequence[int]) -> int:
 
 
 def _ragged_dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
-    """Groups of rows, of terms, or of a batch, which then mean nothing."""
-    lhs = scope.array(element_type, least_rank=2, most_rank=3, size=scope.at_most(2048))
-    *batch, _, depth = lhs.array.dims
+    """Groups of rows, of terms, or of a batch, which then mean nothing; batches in any order, of like groups or not."""
+    lhs = scope.array(element_type, least_rank=2, most_rank=4, size=scope.at_most(2048))
+    depth, order = lhs.array.dims[-1], permutation(scope.choices, lhs.array.rank - 2)
+    batch = [lhs.array.dims[d] for d in order]
     groups, columns, last = scope.choices.integer(1, 4), _size(scope, 17), lhs.array.rank - 1
     ragged = scope.choices.integer(0, last) if chance(scope.choices, _OTHER_GROUPS_PERCENT) else last - 1
     of_rows = ragged == last - 1
@@ -91,9 +93,11 @@ def _ragged_dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruc
     if not scope.fits(dims) or not scope.fits([groups, *batch, lhs.array.dims[-2], columns]):
         return None
     rhs = scope.like(ArrayShape(element_type, tuple(dims)))
-    sizes = scope.like(ArrayShape(S32, (groups,)))
+    is_of_each = ragged >= len(batch) and chance(scope.choices, _OTHER_GROUPS_PERCENT)
+    sizes = scope.like(ArrayShape(S32, (*(lhs.array.dims[: len(batch)] if is_of_each else ()), groups)))
     sizes = scope.build("clamp", [scope.constant(0, S32), sizes, scope.constant(8, S32)])
-    batches = {"lhs_batch_dims": (0,), "rhs_batch_dims": (int(of_rows),)} if batch else {}
+    first = int(of_rows)
+    paired = {"lhs_batch_dims": tuple(order), "rhs_batch_dims": tuple(range(first, first + len(batch)))}
     return scope.build(
         opcode,
         [lhs, rhs, sizes],
@@ -101,7 +105,7 @@ def _ragged_dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruc
         rhs_contracting_dims=(len(dims) - 2,),
         lhs_ragged_dims=(ragged,),
         rhs_group_dims=(0,) if of_rows else (),
-        **batches,
+        **(paired if batch else {}),
     )
 
 

@@ -52,3 +52,9 @@ def test_numbers_are_mostly_those_of_elements_and_else_backwards_or_along_anothe
         found[made.opcode if made.opcode == "reverse" else made.attributes["iota_dimension"]] += 1
     assert found[1] > found["reverse"] > 0
     assert found[0] > 0
+
+
+def test_a_choice_is_now_and_then_a_sum_of_both():
+    made = (chooser(scope_of(seed), S32, S32, "GT").computation for seed in range(80))
+    found = Counter(one.root.operands[0].opcode for one in made)
+    assert found["select"] > found["add"] > 0

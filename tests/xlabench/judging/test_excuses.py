@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import compiler
+from compiler.passes import device_expander
 from xlabench.judging import bounds, excuses
 from xlabench.judging.bounds import Basis
 from xlabench.judging.judge import Standard, judge
@@ -201,3 +202,27 @@ def test_what_cannot_be_tried_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     judgement = _judged(UP, DENORMAL, lambda y: y * [0, 1, 1, 1], {})
     assert judgement.verdict == "wrong"
     assert "no excuse was looked for: module m is not supported by the interpreter" in judgement.message
+
+
+LOOP_OF_DEVICES = """HloModule m, replica_count=2
+cond { p = (f32[4], u32[], u32[]) parameter(0)  i = u32[] get-tuple-element(p), index=1
+  n = u32[] get-tuple-element(p), index=2  ROOT c = pred[] compare(i, n), direction=LT }
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }
+body { p = (f32[4], u32[], u32[]) parameter(0)  v = f32[4] get-tuple-element(p), index=0
+  i = u32[] get-tuple-element(p), index=1  n = u32[] get-tuple-element(p), index=2  h = f32[4] sqrt(v)
+  s = f32[4] all-reduce(h), to_apply=add, replica_groups={{0},{1}}  o = u32[] constant(1)  j = u32[] add(i, o)
+  ROOT t = (f32[4], u32[], u32[]) tuple(s, j, n) }
+ENTRY e { x = f32[4] parameter(0)  n = u32[] replica-id()  z = u32[] constant(0)
+  t = (f32[4], u32[], u32[]) tuple(x, z, n)  w = (f32[4], u32[], u32[]) while(t), condition=cond, body=body
+  ROOT r = f32[4] get-tuple-element(w), index=0 }"""
+
+
+@pytest.mark.slow
+def test_one_program_for_all_devices_does_not_excuse_itself(monkeypatch: pytest.MonkeyPatch):
+    module, inputs = compiler.parse(LOOP_OF_DEVICES), [PLAIN.astype(np.float32), PLAIN.astype(np.float32)]
+    expected = compiler.interpret(module, *inputs)
+    assert judge(module, inputs, expected, compiler.compile(module)(*inputs)).verdict in ("bitwise", "within")
+    monkeypatch.setattr(device_expander, "_select", lambda _, then, __: then)  # a device that has left the loop goes on
+    judgement = judge(module, inputs, expected, compiler.compile(module)(*inputs))
+    assert judgement.verdict == "wrong"
+    assert "for all devices" in judgement.message

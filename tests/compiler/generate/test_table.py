@@ -1,0 +1,80 @@
+"""Forms are drawn that rules look for, or must not take for theirs; whatever is drawn is a valid program."""
+
+from __future__ import annotations
+
+import pytest
+
+import compiler
+from compiler.generate import RandomChoices, Space
+from compiler.generate.kernels import KERNELS
+from compiler.generate.scope import Program, Scope
+from compiler.generate.table import RECIPES, step
+from compiler.ir.module import Computation, Module
+from compiler.ir.shape import TupleShape
+from compiler.ir.types import F32
+
+SPACE = Space(
+    frozenset({"add", "multiply", "maximum", "minimum"}),
+    frozenset({"f32", "s32"}),
+    most_elements=1 << 12,
+    budget=1 << 20,
+)
+MOST_TRIES = 100
+
+
+def is_nested(value):
+    shape = value.shape
+    return isinstance(shape, TupleShape) and any(isinstance(inner, TupleShape) for inner in shape.elements)
+
+
+def is_beside_extremum(compare):
+    users = (user for user in compare.operands[0].users if user.opcode in ("maximum", "minimum"))
+    return any(user.operands == compare.operands for user in users)
+
+
+def is_turned_slice(value, starts):
+    return value.opcode == "reverse" and value.operands[0].operands[1:] == starts
+
+
+def is_of_turned_slice(update):
+    value, starts = update.operands[1], update.operands[2:]
+    return any(is_turned_slice(one, starts) for one in (value, *value.operands))
+
+
+def reduces_otherwise(reduce):
+    others = (user for user in reduce.operands[0].users if user.opcode == "reduce")
+    return any(other.attributes["dimensions"] != reduce.attributes["dimensions"] for other in others)
+
+
+FORMS = {
+    "a comparison beside an extremum of the same two": ("compare", is_beside_extremum),
+    "a slice that is turned round in its own array": ("dynamic-update-slice", is_of_turned_slice),
+    "branches that take tuples of tuples": ("conditional", lambda one: any(map(is_nested, one.operands))),
+    "branches that yield tuples of tuples": ("conditional", is_nested),
+    "a loop whose state has tuples in it": ("while", is_nested),
+    "batches of ragged products in another order": (
+        "ragged-dot",
+        lambda dot: list(dot.attributes.get("lhs_batch_dims", ())) != sorted(dot.attributes.get("lhs_batch_dims", ())),
+    ),
+    "groups of each batch": ("ragged-dot", lambda dot: dot.operands[2].array.rank > 1),
+    "rows that are reduced in two ways": ("reduce", reduces_otherwise),
+}
+OF_KERNELS = {"reduce": "rows"}
+
+
+def drawn(opcode, seed):
+    """The instructions of an opcode in a program of one draw, which is valid."""
+    module = Module("m")
+    module.entry = module.add_computation(Computation("main"))
+    scope = Scope(Program(RandomChoices(seed), SPACE, module, step), module.entry, depth=0)
+    recipe = KERNELS[OF_KERNELS[opcode]] if opcode in OF_KERNELS else RECIPES[opcode]
+    module.entry.root = recipe.draw(scope, opcode, F32) or scope.fresh(scope.array(F32).array)
+    module.sort_computations()
+    compiler.verify(module)
+    return [one for one in module.entry.instructions if one.opcode == opcode]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_that_rules_ask_for_are_drawn(form: str):
+    opcode, is_one = FORMS[form]
+    assert any(is_one(one) for seed in range(MOST_TRIES) for one in drawn(opcode, seed))
