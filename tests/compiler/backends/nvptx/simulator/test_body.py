@@ -45,7 +45,7 @@ def test_operands_are_read_in_every_form(text, operands):
 )
 def test_a_line_read_at_once_and_token_by_token_is_the_same_instruction(text, monkeypatch):
     (quick,) = parsed(text).instructions
-    monkeypatch.setattr(BodyParser, "_plain_instructions", lambda self: False)
+    monkeypatch.setattr(BodyParser, "_plain_statements", lambda self: False)
     (slow,) = parsed(text).instructions
     assert (quick.opcode, quick.modifiers, quick.operands, quick.guard) == (
         slow.opcode, slow.modifiers, slow.operands, slow.guard
