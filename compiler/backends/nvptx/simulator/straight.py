@@ -182,7 +182,7 @@ def _rows(batch: Batch, values: Sequence[Array]) -> Array:
     """The values for the active lanes one after the other."""
     rows = np.empty((len(values), batch.active_count), values[0].dtype)
     for row, value in zip(rows, values, strict=True):
-        row[...] = value if batch.index is None or value.size == 1 else value[batch.index]
+        row[...] = value if batch.index is None or value.size == 1 else value[batch.where]
     return rows.reshape(-1)
 
 
