@@ -50,12 +50,13 @@ class Compute:
 
     def __call__(self, batch: Batch) -> None:
         """Do so for the active lanes."""
-        registers, index = batch.registers, batch.index
+        registers = batch.registers
         values = [registers[slot] for slot in self.sources]
-        if index is None:
+        if batch.index is None:
             registers[self.target] = self.function(*values)
         else:
-            batch.write(self.target, self.function(*[v if v.size == 1 else v[index] for v in values]))
+            where = batch.where
+            batch.write(self.target, self.function(*[v if v.size == 1 else v[where] for v in values]))
 
 
 def in_order(actions: Sequence[Action]) -> Action:
@@ -206,6 +207,8 @@ def decode_set_predicate(operands: Operands) -> Action:
     assert compared is not None
     relate = compared
     sources = [operands.source(operands[1], type_), operands.source(operands[2], type_)]
+    if len(operands) == 3 and isinstance(operands[0], Register):
+        return Compute(relate, operands.target(operands[0], "pred"), sources, instruction.name)
     combine, is_negated = None, False
     if len(operands) > 3:
         slot, is_negated = operands.predicate(operands[3])
