@@ -141,7 +141,8 @@ def optimise(module: llvm.ModuleRef, target: Target, opt: int) -> None:
 
 def assembly(module: llvm.ModuleRef, target: Target, opt: int) -> str:
     """The assembly text of a `module`, or PTX for an NVPTX `target`, at a level `opt` from 0 to 3."""
-    return str(target_machine(target, opt).emit_assembly(module))
+    with _PREPARING_ONCE:
+        return str(target_machine(target, opt).emit_assembly(module))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +188,7 @@ def compile_all(sources: Sequence[Source], target: Target, opt: int, *, threads:
         needed = libcalls.definitions(elf.names(code).undefined)
         return emit(replace(source, text=source.text + needed)) if needed else code
 
-    with _without_strength_reduction():
+    with _WITHOUT_STRENGTH_REDUCTION:
         return share_out(compile_one, sources, threads=threads)
 
 
@@ -211,7 +212,7 @@ def optimised_text(source: Source, target: Target, opt: int) -> str:
 def assembly_text(source: Source, target: Target, opt: int) -> str:
     """The assembly of what `compile_all` makes of a `source` for a `target`, at a level `opt` from 0 to 3."""
     with (
-        _without_strength_reduction(),
+        _WITHOUT_STRENGTH_REDUCTION,
         _machine(target, source.level(opt)) as machine,
         _optimised(source, target, opt, machine) as module,
     ):
@@ -305,25 +306,31 @@ def _machine(target: Target, opt: int) -> Iterator[llvm.TargetMachine]:
 
 
 class _Switch:
-    """LLVM's switches are global to the process: this one is on while anybody here is compiling."""
+    """An option of LLVM's, which are global to the process: it is on while anybody here is within it."""
 
-    lock = threading.Lock()
-    users = 0
+    def __init__(self, option: str, on: str, off: str) -> None:
+        self._option, self._on, self._off = option, on, off
+        self._lock = threading.Lock()
+        self._users = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                llvm.set_option("compiler", f"-{self._option}={self._on}")
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                llvm.set_option("compiler", f"-{self._option}={self._off}")
 
 
-@contextmanager
-def _without_strength_reduction() -> Iterator[None]:
-    with _Switch.lock:
-        _Switch.users += 1
-        if _Switch.users == 1:
-            llvm.set_option("compiler", "-disable-lsr=true")
-    try:
-        yield
-    finally:
-        with _Switch.lock:
-            _Switch.users -= 1
-            if not _Switch.users:
-                llvm.set_option("compiler", "-disable-lsr=false")
+_WITHOUT_STRENGTH_REDUCTION = _Switch("disable-lsr", "true", "false")
+_PREPARING_ONCE = _Switch("cgpp-huge-func", "1", "10000")
+"""Where anything has changed, preparing a function for selection begins anew with all of its blocks, but in functions
+of more blocks than this only with those that are new.  On GPUs that spares a third of code generation; the code has
+been the same."""
 
 
 _PROCESS = ctypes.CDLL(None)

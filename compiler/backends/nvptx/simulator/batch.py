@@ -2,7 +2,8 @@
 
 A register is an array over all lanes, or one of a single element where all lanes hold the same value: addresses of
 parameters and loop counters cost nothing then, and NumPy's broadcasting does the rest.  `index` lists the lanes for
-which the current instruction executes; None means all, and is the fast path without gathers and scatters.
+which the current instruction executes; None means all, and is the fast path without gathers and scatters.  Lanes that
+stand side by side, as those of some of the blocks or those below a bound do, are a slice of a register, `where`.
 
 Divergence follows the minimum-PC rule: of all groups of lanes that stand at different instructions the one furthest
 back runs until it meets the next.  Lanes at a barrier wait outside the groups until their block is complete.
@@ -121,6 +122,14 @@ def _numbered(blocks: int, threads: int) -> tuple[Lanes, Lanes, Lanes, Lanes]:
     return lanes, block, block * -(-threads // 32) + thread // 32, thread & 31
 
 
+def _slice_of(lanes: Lanes) -> Lanes | slice:
+    """Lanes as a slice if each is its neighbour's next."""
+    count = lanes.size
+    if not count or int(lanes[-1]) - int(lanes[0]) != count - 1 or (lanes[1:] - lanes[:-1] != 1).any():
+        return lanes
+    return slice(int(lanes[0]), int(lanes[-1]) + 1)
+
+
 @dataclass(slots=True)
 class Waiting:
     """Lanes at a barrier."""
@@ -163,6 +172,7 @@ class Batch:
         self.shared = LaneMemory("shared", geometry.blocks, shared_bytes)
         self.local = LaneMemory("local", geometry.lanes, local_bytes)
         self.index: Lanes | None = None
+        self._where: tuple[Lanes | None, Lanes | slice] = None, slice(None)
         self.all_lanes, self.block_of_lane, self.warp_of_lane, self.lane_in_warp = _numbered(
             geometry.blocks, geometry.threads
         )
@@ -212,10 +222,20 @@ class Batch:
         """How many lanes execute."""
         return self.lane_count if self.index is None else self.index.size
 
+    @property
+    def where(self) -> Lanes | slice:
+        """The active lanes as an index into registers: a slice where they are neighbours."""
+        index, where = self._where
+        if index is not self.index:
+            index = self.index
+            where = slice(None) if index is None else _slice_of(index)
+            self._where = index, where
+        return where
+
     def read(self, slot: int) -> Array:
-        """A register's value for the active lanes, or one element for all of them."""
+        """A register's value for the active lanes, or one element for all of them; it is not to be written to."""
         value = self.registers[slot]
-        return value if self.index is None or value.size == 1 else value[self.index]
+        return value if self.index is None or value.size == 1 else value[self.where]
 
     def read_full(self, slot: int) -> Array:
         """A register's value for each active lane."""
@@ -231,7 +251,7 @@ class Batch:
         if target.size == 1:
             # What is one number for all lanes may be a constant of the program, and is never written in place.
             target = self.registers[slot] = target.repeat(self.lane_count)
-        target[self.index] = value
+        target[self.where] = value
 
     # --- where lanes stand ---------------------------------------------------------------------------------------
 
@@ -248,8 +268,10 @@ class Batch:
             return None
         self.pc = min(self._groups)
         groups = self._groups.pop(self.pc)
-        lanes = groups[0] if len(groups) == 1 else np.sort(np.concatenate(groups))
-        self.index = None if lanes.size == self.lane_count else lanes
+        if sum(lanes.size for lanes in groups) == self.lane_count:
+            self.index = None
+        else:
+            self.index = groups[0] if len(groups) == 1 else np.sort(np.concatenate(groups))
         return self.pc
 
     def next_group(self, otherwise: int) -> int:

@@ -3,9 +3,9 @@
 A name declared in a nested `{ }` (LLVM opens one around every call) gets a suffix `#n`, which no PTX name can hold,
 so that the same word may be declared again in the next scope.
 
-Nearly all statements that a compiler writes are instructions on registers, numbers and addresses, one a line.  These
-are read a line at a time, and each operand once: in simulations of small programs reading took longer than running.
-Whatever is not of that form, or in error, is read token by token.
+Nearly all statements that a compiler writes are labels, and instructions of a line each.  These are read a line at a
+time by one expression, and each operand once by another: in simulations of small programs reading took longer than
+running.  Whatever is not of that form, or in error, is read token by token.
 """
 
 from __future__ import annotations
@@ -37,12 +37,23 @@ from compiler.diagnostics import ParseError, Span
 _MEMORY = (".local", ".shared", ".param")
 _LINE_DIRECTIVES = (".loc", ".file")
 _PLAIN = re.compile(
-    r"""(?: \s++ | //[^\n]*+ )*+
-        (?P<whole> (?: @ (?P<not> !? ) (?P<guard> %[\w$]+ ) [ \t]+ )?
-        (?P<name> [a-z] (?: ::\w | [\w.] )* ) (?: [ \t]+ (?P<operands> [\w$%.+\-, \[\]]*? ) )? ; )""",
+    r"""(?: \s++ | //[^\n]*+ | \.pragma \s++ "[^"\n]*+" \s*+ ; )*+
+        (?: (?P<label> [A-Za-z_$][\w$]*+ ) : (?! : | (?: \s++ | //[^\n]*+ )*+ \.[bc] )
+          | (?P<whole> (?: (?P<guard> @ !? %[\w$]++ ) [ \t]++ )?
+            (?P<name> [a-z] (?: ::\w | [\w.] )* ) (?: [ \t]++ (?P<operands> [\w$%.+\-, \[\]{}|!]*+ ) )? ; ) )""",
     re.VERBOSE,
 )
-"""An instruction whose operands are registers, numbers, symbols and addresses."""
+"""A label that names no list, or an instruction whose operands are all but lists of a call."""
+_OPERAND = re.compile(
+    r"""(?P<integer> -?(?: 0 | [1-9]\d* ) )
+      | 0[fF] (?P<single> [0-9a-fA-F]{8} ) | 0[dD] (?P<double> [0-9a-fA-F]{16} )
+      | \[ (?P<base> [A-Za-z_$%][\w$]* ) (?: (?: \+ | (?=-) ) (?P<offset> -?(?: 0 | [1-9]\d* ) ) )? \]
+      | (?P<symbol> (?! _$ | WARP_SZ$ ) [A-Za-z_$][\w$]* )""",
+    re.VERBOSE,
+)
+"""A number, an address or a name, as a compiler writes them."""
+_COMMA = re.compile(r",(?![^{}]*\})")
+"""What stands between operands, and not between those of a group."""
 
 
 class BodyParser:
@@ -74,18 +85,24 @@ class BodyParser:
                 if depth:
                     self._scopes.pop()
                     self._known.clear()
-            elif not self._plain_instructions():
+            elif not self._plain_statements():
                 self._statement()
 
-    def _plain_instructions(self) -> bool:
-        """Read instructions in a row as far as they are of the plain form; whether there was one."""
+    def _plain_statements(self) -> bool:
+        """Read statements in a row as far as they are of the plain form; whether there was one."""
         cursor = self.cursor
         begin = end = cursor.token.start
         while found := _PLAIN.match(cursor.text, end):
-            instruction = self._plain(found)
-            if instruction is None:
+            label = found["label"]
+            if label is None:
+                instruction = self._plain(found)
+                if instruction is None:
+                    break
+                self.instructions.append(instruction)
+            elif label not in self.labels:
+                self.labels[label] = len(self.instructions)
+            else:
                 break
-            self.instructions.append(instruction)
             end = found.end()
         if end != begin:
             cursor.pass_over(end)
@@ -93,26 +110,61 @@ class BodyParser:
 
     def _plain(self, found: re.Match[str]) -> Instruction | None:
         """An instruction of the plain form; None where anything in it has to be read token by token."""
-        written = found["operands"]
-        operands = [self._read(text.strip()) for text in written.split(",")] if written else []
-        guard = self._read(found["guard"]) if found["guard"] else None
-        known = tuple(operand for operand in operands if operand is not None)
-        if len(known) < len(operands) or (found["guard"] and not isinstance(guard, Register)):
-            return None
-        opcode, modifiers = _words(found["name"])
+        _, _, before, name, written = found.groups()
+        known: tuple[Operand, ...] = ()
+        if written:
+            operands = [self._read(text.strip()) for text in _split(written)]
+            known = tuple(operand for operand in operands if operand is not None)
+            if len(known) < len(operands):
+                return None
+        guard = None
+        if before:
+            register = self._read(before.lstrip("@!"))
+            if not isinstance(register, Register):
+                return None
+            guard = Guard(register.name, "!" in before)
+        opcode, modifiers = _words(name)
         span = Span(self.cursor.filename, self.cursor.text, found.start("whole"), found.end())
-        guarded = Guard(guard.name, bool(found["not"])) if isinstance(guard, Register) else None
-        return Instruction(opcode, modifiers, known, guarded, span)
+        return Instruction(opcode, modifiers, known, guard, span)
 
     def _read(self, text: str) -> Operand | None:
         """One operand by its text; None where it is none."""
         known = self._known.get(text)
         if known is None:
-            name = self._resolve(text)
-            known = Register(name) if name in self.registers else self._read_by_tokens(text)
+            known = self._read_at_once(text) or self._read_by_tokens(text)
             if known is not None:
                 self._known[text] = known
         return known
+
+    def _read_at_once(self, text: str) -> Operand | None:
+        """An operand of the forms that compilers write."""
+        name = self._resolve(text)
+        if name in self.registers or is_special(name):
+            return Register(name)
+        found = _OPERAND.fullmatch(text)
+        if found is None:
+            return self._read_compound(text)
+        integer, single, double, base, offset, symbol = found.groups()
+        if symbol:
+            return Symbol(name)
+        if base is None:
+            return Immediate(int(integer)) if integer else Immediate(int(single or double, 16), 32 if single else 64)
+        name = self._resolve(base)
+        if name in self.registers:
+            return Address(Register(name), int(offset or 0))
+        return None if base.startswith("%") else Address(Symbol(name), int(offset or 0))
+
+    def _read_compound(self, text: str) -> Operand | None:
+        """An operand of several registers, numbers and names."""
+        if text.startswith("!"):
+            register = self._read(text[1:])
+            return Not(register) if isinstance(register, Register) else None
+        pieces = text[1:-1].split(",") if text[:1] + text[-1:] == "{}" else text.split("|")
+        items = [self._read(piece.strip()) for piece in pieces if piece.strip() not in ("", text)]
+        known = tuple(item for item in items if item is not None)
+        if len(known) < len(pieces):
+            return None
+        return Group(known) if text.startswith("{") else Pair(*known) if len(known) == 2 else None
 
     def _read_by_tokens(self, text: str) -> Operand | None:
         outer = self.cursor
@@ -260,6 +312,11 @@ class BodyParser:
     def _offset(self) -> int:
         self.cursor.accept("+")
         return self.cursor.integer("an offset")
+
+
+def _split(written: str) -> list[str]:
+    """The operands of an instruction, one by one."""
+    return _COMMA.split(written) if "{" in written else written.split(",")
 
 
 @lru_cache(maxsize=1024)

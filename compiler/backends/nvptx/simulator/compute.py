@@ -50,12 +50,13 @@ class Compute:
 
     def __call__(self, batch: Batch) -> None:
         """Do so for the active lanes."""
-        registers, index = batch.registers, batch.index
+        registers = batch.registers
         values = [registers[slot] for slot in self.sources]
-        if index is None:
+        if batch.index is None:
             registers[self.target] = self.function(*values)
         else:
-            batch.write(self.target, self.function(*[v if v.size == 1 else v[index] for v in values]))
+            where = batch.where
+            batch.write(self.target, self.function(*[v if v.size == 1 else v[where] for v in values]))
 
 
 def in_order(actions: Sequence[Action]) -> Action:
@@ -110,7 +111,7 @@ def decode_pure(operands: Operands) -> Action:
     if not is_loose and storage(bits) != storage(TYPE_BITS[operation.result]):
         operands.fail(f"{operands.instruction.name} gives {TYPE_BITS[operation.result]} bits, the register has {bits}")
     # One of the operands of lop3 is part of the function.
-    form = (bits, *(operands.slots.initial[slot].dtype for slot in slots))
+    form = (bits, *(operands.slots.initial[slot].dtype for slot in slots)) if is_loose else bits
     kind = None if operands.instruction.opcode == "lop3" else (operands.instruction.name, form)
     return Compute(resize(function, operation.result, bits), operands.register(target), slots, kind)
 
@@ -200,12 +201,10 @@ def decode_set_predicate(operands: Operands) -> Action:
         operands.unsupported()
     if type_.endswith("x2"):
         return _set_packed_predicates(operands, type_)
-    compared = comparison(instruction, type_)
-    if compared is None:
-        operands.unsupported()
-    assert compared is not None
-    relate = compared
+    relate = _comparison(operands, type_)
     sources = [operands.source(operands[1], type_), operands.source(operands[2], type_)]
+    if len(operands) == 3 and isinstance(operands[0], Register):
+        return Compute(relate, operands.target(operands[0], "pred"), sources, instruction.name)
     combine, is_negated = None, False
     if len(operands) > 3:
         slot, is_negated = operands.predicate(operands[3])
@@ -237,6 +236,15 @@ def decode_set_predicate(operands: Operands) -> Action:
     return act
 
 
+def _comparison(operands: Operands, type_: str) -> RawFunction:
+    """The relation that an instruction asks about."""
+    relate = comparison(operands.instruction, type_)
+    if relate is None:
+        operands.unsupported()
+    assert relate is not None
+    return relate
+
+
 _COMBINE: dict[str, Callable[[Array, Array], Array]] = {
     "and": np.bitwise_and,
     "or": np.bitwise_or,
@@ -246,12 +254,10 @@ _COMBINE: dict[str, Callable[[Array, Array], Array]] = {
 
 def _set_packed_predicates(operands: Operands, type_: str) -> Action:
     """`setp.f16x2 p|q, a, b`: one predicate per half."""
-    compared, pair = comparison(operands.instruction, type_), operands[0]
-    if compared is None or not isinstance(pair, Pair) or len(operands) != 3:
+    relate, pair = _comparison(operands, type_), operands[0]
+    if not isinstance(pair, Pair) or len(operands) != 3:
         operands.unsupported()
-    assert compared is not None
     assert isinstance(pair, Pair)
-    relate = compared
     sources = [operands.source(operands[1], type_), operands.source(operands[2], type_)]
 
     def half(number: int) -> RawFunction:
@@ -267,11 +273,7 @@ def decode_set(operands: Operands) -> Action:
     types = [m for m in operands.instruction.modifiers if m in TYPE_BITS]
     if len(types) != 2 or types[1].endswith("x2") or len(operands) != 3:
         operands.unsupported()
-    compared = comparison(operands.instruction, types[1])
-    if compared is None:
-        operands.unsupported()
-    assert compared is not None
-    relate = compared
+    relate = _comparison(operands, types[1])
     dtype = storage(TYPE_BITS[types[0]])
     true = dtype.type({"f32": 0x3F80_0000, "f16": 0x3C00, "bf16": 0x3F80}.get(types[0], -1 % 2 ** (8 * dtype.itemsize)))
     sources = [operands.source(operands[1], types[1]), operands.source(operands[2], types[1])]

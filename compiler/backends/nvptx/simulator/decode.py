@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from compiler.backends.nvptx.simulator.async_copy import decode_async_copy, decode_copy_access
 from compiler.backends.nvptx.simulator.atomics import decode_atomic
@@ -158,8 +158,8 @@ def _decode_jump_of_call(operands: Operands, end: int) -> Action:
     guard = operands.instruction.guard
     if guard is None:
         return nothing
-    opposite = replace(operands.instruction, guard=Guard(guard.register, not guard.negated))
-    skips = Operands(replace(operands.placed, instruction=opposite), operands.slots, operands.program)
+    opposite = operands.instruction._replace(guard=Guard(guard.register, not guard.negated))
+    skips = Operands(operands.placed._replace(instruction=opposite), operands.slots, operands.program)
     return jump(end, decode_guard(skips))
 
 

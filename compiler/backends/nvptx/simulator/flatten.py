@@ -36,8 +36,7 @@ class Scope:
         return self.bindings.get(name, self.prefix + name)
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """An instruction in the flat program; `jump` is the label that a rewritten `ret` or skipped `call` goes to."""
 
     instruction: Instruction

@@ -323,8 +323,9 @@ class _Launch:
         counts = [0] * len(self.counts)
         for actions, found in ((self.actions, self.counts), (self.together, self.counts_together)):
             for pc, (action, count) in enumerate(zip(actions, found, strict=True)):
-                for at in range(pc, action.end) if isinstance(action, StraightLine | Counted) else (pc,):
-                    counts[at] += count
+                if count:
+                    for at in range(pc, action.end) if isinstance(action, StraightLine | Counted) else (pc,):
+                        counts[at] += count
         self.counts = counts
 
     def _endless(self, batch: Batch) -> Fault:

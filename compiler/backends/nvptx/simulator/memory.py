@@ -107,14 +107,15 @@ class Allocation:
     """Whether every byte is known to be written; spares the check."""
 
 
-_RAMP: NDArray[np.uint64] = np.arange(1 << 12, dtype=np.uint64)
+_RAMPS: dict[int, NDArray[np.uint64]] = {}
 
 
-def _ramp(count: int) -> NDArray[np.uint64]:
-    global _RAMP
-    if _RAMP.size < count:
-        _RAMP = np.arange(max(count, 2 * _RAMP.size), dtype=np.uint64)
-    return _RAMP[:count]
+def _ramp(count: int, size: int) -> NDArray[np.uint64]:
+    """Where accesses of `size` bytes begin that lie one after the other."""
+    ramp = _RAMPS.get(size)
+    if ramp is None or ramp.size < count:
+        ramp = _RAMPS[size] = np.arange(0, size * max(2 * count, 1 << 12), size, dtype=np.uint64)
+    return ramp[:count]
 
 
 def is_consecutive(addresses: Addresses, size: int) -> bool:
@@ -122,7 +123,7 @@ def is_consecutive(addresses: Addresses, size: int) -> bool:
     count = addresses.size
     if int(addresses[-1]) - int(addresses[0]) != (count - 1) * size:
         return False
-    return bool(np.logical_and.reduce(addresses == addresses[0] + _ramp(count) * np.uint64(size)))
+    return bool(np.logical_and.reduce(addresses - _ramp(count, size) == addresses[0]))
 
 
 def check_alignment(addresses: Addresses, size: int) -> None:
@@ -142,6 +143,7 @@ class Arena(Store):
         self._starts: list[int] = []
         self._allocations: list[Allocation] = []
         self._top = self._touched = _GUARD
+        self._known_bounds: tuple[NDArray[np.uint64], NDArray[np.uint64]] | None = None
 
     @property
     def used_bytes(self) -> int:
@@ -165,6 +167,7 @@ class Arena(Store):
         self.valid[start:end] = is_complete
         self._touched = max(self._touched, end)
         allocation = Allocation(GLOBAL_BASE + start, GLOBAL_BASE + end, name, is_complete=is_complete)
+        self._known_bounds = None
         self._starts.append(allocation.start)
         self._allocations.append(allocation)
         return allocation
@@ -174,6 +177,7 @@ class Arena(Store):
         position = bisect_right(self._starts, address) - 1
         if position < 0 or self._starts[position] != address:
             raise ValueError(f"no allocation begins at {address:#x}")
+        self._known_bounds = None
         del self._starts[position], self._allocations[position]
         end = self._allocations[-1].end - GLOBAL_BASE if self._allocations else 0
         self._top = -(-(end + _GUARD) // _ALIGNMENT) * _ALIGNMENT
@@ -195,10 +199,12 @@ class Arena(Store):
             writes: whether they write.
         """
         base = np.uint64(GLOBAL_BASE)
-        if addresses.size > 1 and is_consecutive(addresses, size):
+        if addresses.size == 1 or is_consecutive(addresses, size):
             low, high = int(addresses[0]), int(addresses[-1])
-            check_alignment(addresses[:1], size)
-            index: Index = slice((low - GLOBAL_BASE) // size, (high - GLOBAL_BASE) // size + 1)
+            if low % size:
+                check_alignment(addresses[:1], size)
+            first, last = (low - GLOBAL_BASE) // size, (high - GLOBAL_BASE) // size
+            index: Index = slice(first, last + 1) if addresses.size > 1 else np.array([first])
         else:
             low, high = int(np.minimum.reduce(addresses)), int(np.maximum.reduce(addresses))
             check_alignment(addresses, size)
@@ -209,8 +215,7 @@ class Arena(Store):
         return index, allocation.is_complete
 
     def _check_each(self, addresses: Addresses, size: int, *, writes: bool) -> bool:
-        starts = np.array(self._starts, np.uint64)
-        ends = np.array([a.end for a in self._allocations], np.uint64)
+        starts, ends = self._bounds()
         owner = np.searchsorted(starts, addresses, side="right").astype(np.int64) - 1
         is_outside = owner < 0
         if starts.size:
@@ -218,13 +223,20 @@ class Arena(Store):
         if is_outside.any():
             position = int(np.argmax(is_outside))
             raise Fault("out-of-bounds", self._describe(int(addresses[position]), size), position)
-        if writes:
+        owners = [self._allocations[number] for number in np.bincount(owner).nonzero()[0]]
+        if writes and not all(allocation.is_writable for allocation in owners):
             is_locked = ~np.array([a.is_writable for a in self._allocations])[owner]
-            if is_locked.any():
-                position = int(np.argmax(is_locked))
-                message = f"a write to {int(addresses[position]):#x}, which is constant memory"
-                raise Fault("read-only", message, position)
-        return bool(np.array([a.is_complete for a in self._allocations])[owner].all())
+            position = int(np.argmax(is_locked))
+            message = f"a write to {int(addresses[position]):#x}, which is constant memory"
+            raise Fault("read-only", message, position)
+        return all(allocation.is_complete for allocation in owners)
+
+    def _bounds(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Where allocations begin and end, in ascending order."""
+        if self._known_bounds is None:
+            ends = np.array([allocation.end for allocation in self._allocations], np.uint64)
+            self._known_bounds = np.array(self._starts, np.uint64), ends
+        return self._known_bounds
 
     def _describe(self, address: int, size: int) -> str:
         text = f"{size} bytes at {address:#x} lie outside every allocation"

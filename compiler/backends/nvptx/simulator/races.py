@@ -76,9 +76,11 @@ class _Log:
         self.warp_time: _Lanes = np.zeros(granules, np.int64)
         self.latest = _NEVER
 
-    def record(self, at: _Lanes, access: _Access) -> None:
+    def record(self, at: _Lanes, access: _Access, *, met_by_warp: bool) -> None:
+        """Enter an access at granules; the times of warps are 0 as long as none has met."""
         self.stamp[at] = access.stamp
-        self.warp_time[at] = access.warp_time
+        if met_by_warp:
+            self.warp_time[at] = access.warp_time
         self.latest = max(self.latest, access.latest)
 
 
@@ -164,7 +166,7 @@ class RaceDetector:
         size, access = values.dtype.itemsize * values.shape[1], self._access(lanes)
         self._check(offsets, size, access, "writes")
         at, access = self._granules(offsets, size, access)
-        self._writes.record(at, access)
+        self._writes.record(at, access, met_by_warp=self._met_by_warp)
         winner = self._writes.stamp[at]
         if np.logical_or.reduce(winner != access.stamp):
             self._check_simultaneous(at, winner & _THREAD, values, access)
@@ -211,8 +213,8 @@ class RaceDetector:
             is_new = self._unordered(self._first_reads, at, access)
             if not is_new.all():
                 backwards = np.flatnonzero(~is_new)[::-1]
-                self._first_reads.record(at[backwards], access.pick(backwards))
-            self._last_reads.record(at, access)
+                self._first_reads.record(at[backwards], access.pick(backwards), met_by_warp=self._met_by_warp)
+            self._last_reads.record(at, access, met_by_warp=self._met_by_warp)
         self._forget_reads()
 
     def _forget_reads(self) -> None:

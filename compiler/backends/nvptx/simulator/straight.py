@@ -4,12 +4,15 @@ With few lanes what an instruction costs is the call of NumPy, not the lanes.  S
 or meet, or memory is written, instructions that only compute or load are put in another order: those of one kind that
 do not need each other come together and execute as one, on an array with a row for each.  Where one of them faults,
 the registers are as before and all is executed again in the order of the text, which finds the first culprit.
+
+The other order is looked for when instructions are executed for the second time: much of a text never is, or once, and
+finding it takes as long as executing them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeGuard
 
 import numpy as np
@@ -34,37 +37,49 @@ def _may_move(action: Action) -> TypeGuard[_Member]:
     return isinstance(action, Compute) or (isinstance(action, Load) and not action.is_strong)
 
 
-@dataclass(frozen=True, slots=True)
 class StraightLine:
-    """An action that executes instructions up to `end`.
+    """An action that executes instructions up to `end`, the index of the next one; `members` are in text order."""
 
-    Attributes:
-        end: the place of the next instruction.
-        members: the instructions in the order of the text.
-        actions: what executes them all in another order.
-        replaced: registers whose old values are needed to execute them again.
-    """
+    def __init__(self, end: int, members: Sequence[_Member]) -> None:
+        self.end = end
+        self._members = members
+        self._is_repeated = False
 
-    end: int
-    members: tuple[_Member, ...]
-    actions: tuple[Action, ...]
-    replaced: tuple[int, ...]
+    @cached_property
+    def _actions(self) -> Sequence[Action]:
+        """What executes all of them in another order."""
+        return tuple(_grouped(self._members))
+
+    @cached_property
+    def _replaced(self) -> Sequence[int]:
+        """The registers whose old values are needed to execute them again."""
+        return tuple(_replaced(self._members))
 
     def __call__(self, batch: Batch) -> int:
         """Execute all, and say where the lanes go."""
+        if self._is_repeated:
+            self._execute_together(batch)
+        else:
+            self._is_repeated = True
+            self._execute_each(batch)
+        batch.steps += len(self._members) - 1
+        return self.end
+
+    def _execute_each(self, batch: Batch) -> None:
+        for member in self._members:
+            member(batch)
+            batch.pc += 1
+
+    def _execute_together(self, batch: Batch) -> None:
         registers = batch.registers
-        saved = [registers[slot] if batch.index is None else registers[slot].copy() for slot in self.replaced]
+        saved = [registers[slot] if batch.index is None else registers[slot].copy() for slot in self._replaced]
         try:
-            for action in self.actions:
+            for action in self._actions:
                 action(batch)
         except Fault:
-            for slot, value in zip(self.replaced, saved, strict=True):
+            for slot, value in zip(self._replaced, saved, strict=True):
                 registers[slot] = value
-            for member in self.members:
-                member(batch)
-                batch.pc += 1
-        batch.steps += len(self.members) - 1
-        return self.end
+            self._execute_each(batch)
 
 
 def straightened(actions: Sequence[Action], starts: Collection[int]) -> tuple[Action, ...]:
@@ -76,8 +91,7 @@ def straightened(actions: Sequence[Action], starts: Collection[int]) -> tuple[Ac
         while end < len(actions) and _may_move(actions[end]) and (end == begin or end not in starts):
             end += 1
         if end - begin > 1:
-            members = tuple(filter(_may_move, actions[begin:end]))
-            found[begin] = StraightLine(end, members, tuple(_grouped(members)), tuple(_replaced(members)))
+            found[begin] = StraightLine(end, tuple(filter(_may_move, actions[begin:end])))
         begin = max(end, begin + 1)
     return tuple(found)
 
@@ -168,7 +182,7 @@ def _rows(batch: Batch, values: Sequence[Array]) -> Array:
     """The values for the active lanes one after the other."""
     rows = np.empty((len(values), batch.active_count), values[0].dtype)
     for row, value in zip(rows, values, strict=True):
-        row[...] = value if batch.index is None or value.size == 1 else value[batch.index]
+        row[...] = value if batch.index is None or value.size == 1 else value[batch.where]
     return rows.reshape(-1)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from compiler.diagnostics import Span
 
@@ -96,8 +97,7 @@ class Guard:
     negated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
+class Instruction(NamedTuple):
     """One instruction: `@guard opcode.modifiers operands`."""
 
     opcode: str

@@ -41,11 +41,23 @@ def test_operands_are_read_in_every_form(text, operands):
 
 @pytest.mark.parametrize(
     "text",
-    ["add.u32 %a, %b, 1;", "@%p bra done;", "@!%q st.global.u32 [%a+4], %b;", "bar.sync 0;", "cp.async::x.ca %a, %b;"],
+    [
+        "add.u32 %a, %b, 1;",
+        "@%p bra done;",
+        "@!%q st.global.u32 [%a+4], %b;",
+        "bar.sync 0;",
+        "cp.async::x.ca %a, %b;",
+        "add.f32 %a, 0f3F800000, 0d3FF0000000000000;",
+        "ld.global.v2.u32 {%a, _}, [%b+-8];",
+        "ld.u32 %a, [t-4];",
+        "setp.eq.s32 %p|_, %a, 010;",
+        "selp.b32 %a, %tid.x, WARP_SZ, !%p;",
+        "mov.b64 %c, {%a, 0x7};",
+    ],
 )
 def test_a_line_read_at_once_and_token_by_token_is_the_same_instruction(text, monkeypatch):
     (quick,) = parsed(text).instructions
-    monkeypatch.setattr(BodyParser, "_plain_instructions", lambda self: False)
+    monkeypatch.setattr(BodyParser, "_plain_statements", lambda self: False)
     (slow,) = parsed(text).instructions
     assert (quick.opcode, quick.modifiers, quick.operands, quick.guard) == (
         slow.opcode, slow.modifiers, slow.operands, slow.guard
