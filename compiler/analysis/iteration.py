@@ -197,9 +197,13 @@ def _asks_soundly(form: Iteration) -> bool:
     if alive is not None and not _is_any(alive, dims):
         return False
     varying = depends_on(condition, form.arrays)
-    above = {value for value in varying if not value.array.rank and value is not alive}
+    above = {value for value in varying if _is_scalar(value) and value is not alive}
     rest = [i for i in condition.instructions if i is not alive and i not in above]
     return all(_is_and(i) for i in above) and all(_stays_in_place(i, varying, dims) for i in rest)
+
+
+def _is_scalar(value: Instruction) -> bool:
+    return isinstance(value.shape, ArrayShape) and not value.array.rank
 
 
 def _conjuncts(root: Instruction) -> list[Instruction]:

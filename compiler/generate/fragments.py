@@ -11,6 +11,7 @@ from compiler.generate.choices import chance
 from compiler.generate.derived import derived
 from compiler.generate.scope import Scope
 from compiler.generate.sized import at_its_bounds
+from compiler.ir import csr
 from compiler.ir.control import PREDECESSORS
 from compiler.ir.module import Instruction, Module
 from compiler.ir.shape import ArrayShape, is_static_array, leaves
@@ -26,10 +27,14 @@ _HOST = having(Trait.SIDE_EFFECT | Trait.RANDOM) - {"custom-call"}
 
 
 def is_fragment(module: Module) -> bool:
-    """Whether a program may be planted in others: it takes arrays, and all that it does is in its instructions."""
+    """Whether a program may be planted in others: it takes arrays, and all that it does is in its instructions.
+
+    Nobody checks the indices of sparse matrices, so what finds such in other values makes no program of them.
+    """
     takes_arrays = all(is_static_array(parameter.shape) for parameter in module.entry.parameters)
     has_own_header = bool(module.attributes.keys() - _HEADER)
-    return takes_arrays and not has_own_header and not any(i.opcode in _HOST for i in module.instructions())
+    own = any(i.opcode in _HOST or (i.opcode == "custom-call" and csr.is_product(i)) for i in module.instructions())
+    return takes_arrays and not has_own_header and not own
 
 
 def plant(scope: Scope, fragment: Module) -> Instruction | None:

@@ -13,6 +13,7 @@ from compiler.ir.graph import reachable
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import Array
 from compiler.ir.types import ONE_NAN
+from compiler.wide import signs
 from compiler.wide.numbers import Wide, exact, unknown
 from compiler.wide.rule import Context, Rule
 
@@ -45,6 +46,8 @@ def _sort(instruction: Instruction, operands: Sequence[Wide], context: Context) 
     for key in _keys_in_total_order(comparator):
         of_open_sign = _of_open_sign(context.originals[instruction].operands[key], operands[key])
         is_open = is_open | np.any(of_open_sign, axis=along, keepdims=True)
+        zeros = np.moveaxis(_zeros_of_open_sign(context.originals[instruction].operands[key], rows[key]), -1, along)
+        results = [one if number == key else one.open_at(zeros) for number, one in enumerate(results)]
     results = [result.open_at(is_open) for result in results]
     return tuple(results) if len(results) > 1 else results[0]
 
@@ -145,6 +148,14 @@ def _of_open_sign(source: Instruction, key: Wide) -> Array:
     return np.isnan(key.value)
 
 
+def _zeros_of_open_sign(source: Instruction, rows: Array) -> Array:
+    """Which keys are among several zeros that something may have made of either sign: total order tells those apart."""
+    zeros = np.asarray(rows == 0)
+    if not np.any(np.count_nonzero(zeros, axis=-1) > 1) or signs.is_given(source):
+        return np.zeros(rows.shape, np.bool_)
+    return np.asarray(zeros & (np.count_nonzero(zeros, axis=-1, keepdims=True) > 1))
+
+
 def _by_key(operands: Sequence[Wide], number: int, order: Array, along: int, *, stable: bool) -> list[Wide]:
     sorted_ = [
         Wide(np.take_along_axis(o.value, order, axis=along), np.take_along_axis(o.error, order, axis=along))
@@ -195,8 +206,9 @@ def top(instruction: Instruction, operands: Sequence[Wide], context: Context) ->
     values, indices = context.evaluate(instruction, [operand.value])
     source = context.originals[instruction].operands[0]
     is_open = np.any(_of_open_sign(source, operand), axis=-1, keepdims=True)
+    zeros = (values == 0) & np.any(_zeros_of_open_sign(source, operand.value), axis=-1, keepdims=True)
     if operand.is_exact:
-        return tuple(exact(result).open_at(is_open) for result in (values, indices))
+        return exact(values).open_at(is_open), exact(indices).open_at(is_open | zeros)
     errors = np.take_along_axis(operand.error, indices.astype(np.int64), axis=-1)
     apart = np.abs(operand.value[..., None, :] - values[..., :, None])
     reach = operand.error[..., None, :] + errors[..., :, None]
@@ -206,7 +218,7 @@ def top(instruction: Instruction, operands: Sequence[Wide], context: Context) ->
     farthest = np.max(operand.error, axis=-1, keepdims=True, initial=0.0)
     return (
         Wide(values, np.where(is_open, np.inf, np.broadcast_to(farthest, values.shape))),
-        Wide(indices, np.where(is_open | close, np.inf, 0.0)),
+        Wide(indices, np.where(is_open | close | zeros, np.inf, 0.0)),
     )
 
 

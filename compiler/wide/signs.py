@@ -8,6 +8,7 @@ liberty.  This is asked of the program and not of its values, so that it costs n
 
 from __future__ import annotations
 
+from compiler.ir.graph import dependencies_first
 from compiler.ir.module import Instruction, Module
 from compiler.ir.shape import ArrayShape, Shape, leaves
 from compiler.ir.types import PRED, Kind
@@ -32,6 +33,15 @@ def are_known(module: Module) -> list[bool]:
         for leaf in leaves(result.shape)
         if leaf.element_type.kind is not Kind.OPAQUE
     ]
+
+
+def is_given(instruction: Instruction) -> bool:
+    """Whether the zeros of an instruction have one sign in every implementation, as is known of the entry's only."""
+    known: dict[Instruction, bool] = {}
+    for one in dependencies_first([instruction], lambda node: node.operands):
+        is_inside = one.parent is not None and one.parent.module is not None and one.parent is one.parent.module.entry
+        known[one] = is_inside and _is_known(one, known)
+    return known[instruction]
 
 
 def _is_known(instruction: Instruction, known: dict[Instruction, bool]) -> bool:

@@ -50,6 +50,11 @@ def test_arrays_that_change_are_told_from_scalars_and_from_what_stays():
     assert found.dims == (6,)
 
 
+def test_a_tuple_that_nobody_asks_for_does_not_matter():
+    below = f"t = (f32[6], s32[]) tuple(x, i)  {COUNTED['below']}"
+    assert find(loop(below=below)).arrays == (1,)
+
+
 @pytest.mark.parametrize(
     "changed",
     [

@@ -47,3 +47,25 @@ def test_rows_ordered_by_a_computed_nan_are_undecided_whatever_comes_after_it() 
         given = np.array([[4, -4], [1, 4]], np.float32)
         for result in wide(*lines, end, inputs=(given,), computations=before):
             assert result.undecided.tolist() == is_open
+
+
+def test_which_of_several_zeros_that_may_have_either_sign_is_first_is_undecided() -> None:
+    given = (np.array([[0.0, -0.0, 5], [0.0, 1, 5]], np.float32),)
+    for made, is_open in (("maximum(x, x)", [[True], [False]]), ("copy(x)", [[False]] * 2)):
+        lines = ("x = f32[2,3] parameter(0)", f"y = f32[2,3] {made}")
+        end = "ROOT r = (f32[2,1], s32[2,1]) topk(y), k=1, largest=false"
+        values, numbers = wide(*lines, end, inputs=given)
+        assert not values.undecided.any()
+        assert numbers.undecided.tolist() == is_open
+
+
+def test_what_goes_along_with_such_zeros_is_undecided_and_nothing_else() -> None:
+    before = """before { a = f32[] parameter(0) b = f32[] parameter(1) c = s32[] parameter(2) d = s32[] parameter(3)
+      ROOT l = pred[] compare(a, b), direction=LT, type=TOTALORDER }"""
+    given = (np.array([[5, 0.0, -0.0], [0.0, 1, 5]], np.float32),)
+    for made, is_open in (("maximum(x, x)", [[True, True, False], [False] * 3]), ("copy(x)", [[False] * 3] * 2)):
+        lines = ("x = f32[2,3] parameter(0)", f"y = f32[2,3] {made}", "i = s32[2,3] iota(), iota_dimension=1")
+        end = "ROOT r = (f32[2,3], s32[2,3]) sort(y, i), dimensions={1}, is_stable=true, to_apply=before"
+        keys, numbers = wide(*lines, end, inputs=given, computations=before)
+        assert not keys.undecided.any()
+        assert numbers.undecided.tolist() == is_open

@@ -32,6 +32,7 @@ def test_what_is_varied_is_valid():
 def test_what_nobody_checks_of_a_sparse_matrix_stays_as_it_must_be():
     rng = np.random.default_rng(3)
     sparse = next(seed for seed in seeds() if unchecked_indices(seed))
+    assert not compiler.generate.is_fragment(sparse)
     made = [variation.varied(sparse, rng) for _ in range(20)]
     assert {str(unchecked_indices(one)) for one in made} == {str(unchecked_indices(sparse))}
     assert len(set(map(compiler.to_text, made))) > 1

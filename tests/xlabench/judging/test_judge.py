@@ -194,7 +194,9 @@ def test_any_bits_are_judged_without_a_warning(name):
     assert judge(module, [garbage], expected, [garbage[::-1].copy()]).verdict == "wrong"
 
 
-@pytest.mark.parametrize(("root", "verdict"), [("negate(x)", "wrong"), ("subtract(x, x)", "within")])
+@pytest.mark.parametrize(
+    ("root", "verdict"), [("negate(x)", "wrong"), ("subtract(x, x)", "wrong"), ("maximum(x, x)", "within")]
+)
 def test_the_sign_of_a_zero_counts_where_nobody_may_choose_it(root, verdict):
     module = compiler.parse(f"ENTRY e {{ x = f32[2] parameter(0) ROOT r = f32[2] {root} }}")
     inputs = [np.array([0.0, 3.0], np.float32)]
