@@ -22,7 +22,7 @@ VALUES = np.array([3, 7, 7, 1, 7, 2], np.int32)
 def scope_of(seed):
     module = Module("m")
     module.entry = module.add_computation(Computation("main"))
-    space = Space(frozenset({"reduce"}), frozenset({"s32", "s8"}))
+    space = Space(frozenset({"reduce", "reverse"}), frozenset({"s32", "s8"}))
     return Scope(Program(RandomChoices(seed), space, module, lambda _: None), module.entry, depth=0)
 
 

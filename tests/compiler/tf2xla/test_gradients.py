@@ -34,6 +34,7 @@ SIZED = {"Qr", "Svd"}
 """Ops whose formulas must know how many rows and columns there are."""
 APART = {
     "DynamicStitch/float32/2": "rows that others replace have gradients in TensorFlow, too",
+    **dict.fromkeys(("MaxPool/float64/5", "MaxPool/float32/5"), "TensorFlow has no gradient of windows over channels"),
     "ResourceGather/float32/3": "TensorFlow differentiates no batches of rows",
 }
 STEP, WIDE_STEP = 1e-5, 2.0**-11

@@ -79,7 +79,15 @@ def test_a_bundle_is_verified_in_a_fresh_process_before_it_is_there(tmp_path):
     saved = bundle.save(_failure(), tmp_path / "new" / "bundle")
     assert (saved.verified, saved.message) == (True, "")
     names = sorted(path.name for path in saved.path.iterdir())
-    assert names == ["actual.npz", "expected.npz", "inputs.npz", "manifest.json", "module.hlo", "repro.py"]
+    assert names == [
+        "actual.npz",
+        "bounds.npz",
+        "expected.npz",
+        "inputs.npz",
+        "manifest.json",
+        "module.hlo",
+        "repro.py",
+    ]
     assert [path.name for path in saved.path.parent.iterdir()] == ["bundle"]
 
 
