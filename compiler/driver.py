@@ -86,7 +86,9 @@ def interpret(
     if devices > 1 and not wide and not observed:
         return interpret_flat(module, inputs)
     single = module if devices == 1 else on_one_device(module)
-    return interpret_wide(single, *inputs) if wide else _interpret(single, *inputs, trace=trace, around=around)
+    if wide:
+        return interpret_wide(single, *inputs, is_exchanging=devices > 1)
+    return _interpret(single, *inputs, trace=trace, around=around)
 
 
 def prepare(module: Module) -> Callable[..., list[Array]]:

@@ -71,8 +71,14 @@ class WideResult:
         return np.asarray(same | within | self.undecided)
 
 
-def interpret_wide(module: Module, *inputs: Any) -> list[WideResult]:
-    """Run a module in wide mode; the results are the leaves of the root, in order."""
+def interpret_wide(module: Module, *inputs: Any, is_exchanging: bool = False) -> list[WideResult]:
+    """Run a module in wide mode; the results are the leaves of the root, in order.
+
+    Args:
+        module: a program for one device.
+        inputs: arrays, one for each parameter.
+        is_exchanging: whether it was made of one for several devices, so that its sums may be those of an exchange.
+    """
     module = unified(module)
     arguments = check_inputs(module, inputs)
     check_one_device(module)
@@ -91,7 +97,8 @@ def interpret_wide(module: Module, *inputs: Any) -> list[WideResult]:
             leaf.element_type for leaf in leaves(module.entry.root.shape) if leaf.element_type.kind is not Kind.OPAQUE
         ]
         found: list[Any] = list(flatten(result))
-        kept = zip(found, types, signs.are_known(module), strict=True)
+        known = signs.are_known(module, is_exchanging=is_exchanging)
+        kept = zip(found, types, known, strict=True)
         return [_result(wide, kind, has_signs=has_signs) for wide, kind, has_signs in kept]
 
 

@@ -20,11 +20,17 @@ _ARITHMETIC = having(Trait.IEEE) & _KEEPS
 """Of complex numbers each part of theirs is a sum of several."""
 
 
-def are_known(module: Module) -> list[bool]:
-    """For each leaf of a module's result, in order, whether its zeros have one sign in every implementation."""
+def are_known(module: Module, *, is_exchanging: bool = False) -> list[bool]:
+    """For each leaf of a module's result, in order, whether its zeros have one sign in every implementation.
+
+    Args:
+        module: the program.
+        is_exchanging: whether devices exchanged sums, in any order, in the program that it was made of.
+    """
     known: dict[Instruction, bool] = {}
     for instruction in module.entry.instructions:
-        known[instruction] = _is_known(instruction, known)
+        is_sum = is_exchanging and instruction.opcode in ("add", "subtract") and _has_signs(instruction.shape)
+        known[instruction] = not is_sum and _is_known(instruction, known)
     root = module.entry.root
     results = root.operands if root.opcode == "tuple" else (root,)
     return [

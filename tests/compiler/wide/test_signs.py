@@ -51,3 +51,16 @@ def test_whose_zeros_have_a_sign(entry, element_type, dtype):
 
 def test_types_with_one_zero_have_none():
     assert _allows_the_other_sign("ROOT r = T[2] negate(x)", "f8e5m2fnuz", ml_dtypes.float8_e5m2fnuz)
+
+
+def test_devices_add_up_what_they_exchange_in_any_order_and_from_any_zero():
+    text = """HloModule m, replica_count=2
+    add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }
+    ENTRY e { x = f32[2] parameter(0)  n = f32[2] negate(x)
+      ROOT y = f32[2] all-reduce(n), to_apply=add }"""
+    inputs = [np.zeros(2, np.float32)] * 2
+    module = compiler.parse(text)
+    expected, found = compiler.interpret(module, *inputs), compiler.interpret(module, *inputs, wide=True)
+    for wide, own in zip(found, expected, strict=True):
+        assert wide.allows(own).all()
+        assert wide.allows(-own).all()
