@@ -261,9 +261,8 @@ def gather(
     batch_dims: int = 0,
 ) -> Tensor:
     """Rows of an array by their numbers."""
-    return apply("GatherV2", [params, indices, 0 if axis is None else axis], {"batch_dims": batch_dims}, name).outputs[
-        0
-    ]
+    inputs = [params, indices, batch_dims if axis is None else axis]
+    return apply("GatherV2", inputs, {"batch_dims": batch_dims}, name).outputs[0]
 
 
 def pad(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from xlabench.tensorflow.errors import NotHereError
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
@@ -288,10 +289,27 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
     return list(apply("TopKV2", [input, k], {"sorted": sorted}, name).outputs)
 
 
-def embedding_lookup(params: Any, ids: Any, *_unused: Any, name: str | None = None, **_options: Any) -> Tensor:
-    """Rows of a table."""
-    single = params[0] if isinstance(params, list | tuple) and len(params) == 1 else params
-    return gather(single, ids, name=name or "embedding_lookup")
+def embedding_lookup(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    validate_indices: bool = True,
+    max_norm: Any = None,
+) -> Tensor:
+    """The rows of the table `params`, or of a list of one table, at `ids`, integers of any shape.
+
+    With one table `partition_strategy` changes nothing, nor does `validate_indices`; `max_norm` must be None.
+
+    Raises:
+        NotHereError: there are several tables, or rows are to be clipped.
+    """
+    tables = params if isinstance(params, list | tuple) else [params]
+    if len(tables) != 1:
+        raise NotHereError("tf.nn.embedding_lookup of several tables is not there: concatenate them along axis 0")
+    if max_norm is not None:
+        raise NotHereError("tf.nn.embedding_lookup with max_norm is not there: give the rows to tf.clip_by_norm")
+    return gather(tables[0], ids, name=name or "embedding_lookup")
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:

@@ -154,9 +154,16 @@ huber_loss = _pairwise("huber_loss", _huber)
 _hinge = _pairwise("hinge_loss", lambda labels, found: _op("Relu", 1 - (2 * labels - 1) * found))
 
 
-def hinge_loss(labels: Any, logits: Any, weights: Any = 1.0, scope: str | None = None, **options: Any) -> Tensor:
-    """How far scores of labels 0 and 1 are within the margin."""
-    return _hinge(labels, logits, weights, scope, **options)
+def hinge_loss(
+    labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = _BY_WEIGHTS,
+) -> Tensor:
+    """How far the scores `logits` are within the margin around 0, on the side of their `labels`, which are 0 and 1."""
+    return _hinge(labels, logits, weights, scope, loss_collection, reduction)
 
 
 def sigmoid_cross_entropy(
