@@ -1,4 +1,13 @@
-"""`tf.losses`: how far a model is off, weighted, as one number that is kept in a collection."""
+"""`tf.losses`: how far a model is off, weighted, as one number that is kept in a collection.
+
+Args:
+    weights: what losses are multiplied by: a number, or an array that is broadcast to them; a loss of weight 0 counts
+        for nothing.
+    scope: of the nodes; None for a name of the function.
+    loss_collection: the key of the collection that keeps the loss; None for none.
+    reduction: what becomes of the losses of many examples, a name in `Reduction`.
+    label_smoothing: how far labels are moved towards equal ones, from 0 to 1.
+"""
 
 from __future__ import annotations
 
