@@ -30,7 +30,10 @@ class FlagValues:
         self._is_parsed = False
 
     def define(self, name: str, default: Any, read: Callable[[str], Any]) -> None:
-        """Know a flag."""
+        """Know the flag `--name`, whose value is `default` until `read` has made another of the text on a command line.
+
+        A default that is text is read, too.
+        """
         self._readers[name] = read
         self._values[name] = read(default) if isinstance(default, str) else default
 
@@ -123,7 +126,10 @@ DEFINE_list = _definer(lambda text: [one.strip() for one in text.split(",") if o
 
 
 def DEFINE_enum(name: str, default: Any, enum_values: Sequence[str], help: str | None = None, **_options: Any) -> None:
-    """A flag of one of several words."""
+    """The flag `--name`, one of the words `enum_values`, `default` where it is not given.
+
+    `help`, and what else TensorFlow's flags take (`_options`), changes nothing.
+    """
 
     def read(text: str) -> str:
         if text not in enum_values:

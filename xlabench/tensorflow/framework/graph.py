@@ -240,7 +240,7 @@ class Graph:
         return list(self._operations.values())
 
     def as_graph_element(self, value: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
-        """The tensor or operation that a value is, or names.
+        """The tensor or operation that a value is, or names, as far as `allow_tensor` and `allow_operation` admit one.
 
         Raises:
             KeyError: it is not in the graph.
@@ -265,7 +265,9 @@ class Graph:
         return found
 
     def session_for(self, session: Any, said: str, method: str) -> Any:
-        """The session in which something of the graph runs.
+        """The session in which something of the graph runs: `session`, or the default one where it is None.
+
+        `said` begins the message where there is none, and `method` is the call that would name one.
 
         Raises:
             ValueError: there is none.

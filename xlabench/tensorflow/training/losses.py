@@ -51,7 +51,7 @@ def compute_weighted_loss(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_WEIGHTS,
 ) -> Tensor:
-    """Losses by their weights, and their mean by default over those whose weights are not zero.
+    """An array of `losses` by their weights, and their mean by default over those whose weights are not zero.
 
     Raises:
         ValueError: the reduction is none.
@@ -107,7 +107,10 @@ def get_regularization_losses(scope: str | None = None) -> list[Tensor]:
 def get_total_loss(
     add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
 ) -> Tensor:
-    """The sum of all that were kept."""
+    """The sum of all that were kept, under `scope` where one is given, as a node called `name`.
+
+    What variables cost is among them where `add_regularization_losses` is True.
+    """
     losses = get_losses(scope)
     if add_regularization_losses:
         losses = [*losses, *get_regularization_losses(scope)]
@@ -184,7 +187,7 @@ def sigmoid_cross_entropy(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_WEIGHTS,
 ) -> Tensor:
-    """Cross entropy of probabilities with sigmoid(logits)."""
+    """Cross entropy of the probabilities `multi_class_labels` with sigmoid(`logits`), which have the same shape."""
     with get_default_graph().name_scope(scope or "sigmoid_cross_entropy_loss") as inner:
         scores = convert_to_tensor(logits)
         labels = cast(multi_class_labels, scores.dtype)
@@ -203,7 +206,10 @@ def softmax_cross_entropy(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_WEIGHTS,
 ) -> Tensor:
-    """Cross entropy of distributions, through which no gradient goes, with softmax(logits)."""
+    """Cross entropy of the distributions `onehot_labels`, through which no gradient goes, with softmax(`logits`).
+
+    Both are [batch, classes].
+    """
     with get_default_graph().name_scope(scope or "softmax_cross_entropy_loss") as inner:
         scores = convert_to_tensor(logits)
         labels = cast(onehot_labels, scores.dtype)
@@ -223,7 +229,10 @@ def sparse_softmax_cross_entropy(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_WEIGHTS,
 ) -> Tensor:
-    """Cross entropy of classes by their numbers with softmax(logits)."""
+    """Cross entropy of classes by their numbers, `labels`, with softmax(`logits`).
+
+    Of logits [..., classes] the labels are integers [...] or [..., 1].
+    """
     with get_default_graph().name_scope(scope or "sparse_softmax_cross_entropy_loss") as inner:
         scores, numbers = convert_to_tensor(logits), convert_to_tensor(labels)
         if scores.shape.rank is not None and scores.shape.rank == numbers.shape.rank:
