@@ -12,6 +12,7 @@ Args:
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from xlabench.tensorflow.framework.applying import apply
@@ -120,8 +121,8 @@ def get_total_loss(
 _Formula = Callable[..., Tensor]
 
 
-def _pairwise(name: str, formula: _Formula) -> Callable[..., Tensor]:
-    """A loss of labels and predictions that is a formula of both."""
+def _pairwise(name: str, formula: _Formula, said: str = "") -> Callable[..., Tensor]:
+    """A loss of labels and predictions that is a formula of both, and what is said of it."""
 
     def loss(
         labels: Any,
@@ -130,12 +131,13 @@ def _pairwise(name: str, formula: _Formula) -> Callable[..., Tensor]:
         scope: str | None = None,
         loss_collection: str | None = GraphKeys.LOSSES,
         reduction: str = _BY_WEIGHTS,
-        **options: float,
     ) -> Tensor:
         with get_default_graph().name_scope(scope or name) as inner:
             wanted, found = _floats(labels, "labels"), _floats(predictions, "predictions")
-            return compute_weighted_loss(formula(wanted, found, **options), weights, inner, loss_collection, reduction)
+            return compute_weighted_loss(formula(wanted, found), weights, inner, loss_collection, reduction)
 
+    loss.__name__ = loss.__qualname__ = name
+    loss.__doc__ = f"{said} of `labels` and `predictions`, which have one shape and become float32."
     return loss
 
 
@@ -149,21 +151,53 @@ def _op(name: str, *inputs: Any) -> Tensor:
     return apply(name, [convert_to_tensor(one) for one in inputs], {}).outputs[0]
 
 
-def _log(labels: Tensor, found: Tensor, epsilon: float = 1e-7) -> Tensor:
+def _log(labels: Tensor, found: Tensor, epsilon: float) -> Tensor:
     return -(labels * _op("Log", found + epsilon)) - (1 - labels) * _op("Log", 1 - found + epsilon)
 
 
-def _huber(labels: Tensor, found: Tensor, delta: float = 1.0) -> Tensor:
+def _huber(labels: Tensor, found: Tensor, delta: float) -> Tensor:
     error = _op("Abs", found - labels)
     near = _op("Minimum", error, float(delta))
     return 0.5 * (near * near) + delta * (error - near)
 
 
-mean_squared_error = _pairwise("mean_squared_error", lambda labels, found: _op("SquaredDifference", found, labels))
-absolute_difference = _pairwise("absolute_difference", lambda labels, found: _op("Abs", found - labels))
-log_loss = _pairwise("log_loss", _log)
-huber_loss = _pairwise("huber_loss", _huber)
+mean_squared_error = _pairwise(
+    "mean_squared_error",
+    lambda labels, found: _op("SquaredDifference", found, labels),
+    "The squares of the differences",
+)
+absolute_difference = _pairwise(
+    "absolute_difference", lambda labels, found: _op("Abs", found - labels), "How large the differences are"
+)
 _hinge = _pairwise("hinge_loss", lambda labels, found: _op("Relu", 1 - (2 * labels - 1) * found))
+
+
+def log_loss(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    epsilon: float = 1e-7,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = _BY_WEIGHTS,
+) -> Tensor:
+    """Cross entropy of the probabilities `labels` with `predictions`, to which `epsilon` is added in logarithms."""
+    loss = _pairwise("log_loss", partial(_log, epsilon=epsilon))
+    return loss(labels, predictions, weights, scope, loss_collection, reduction)
+
+
+def huber_loss(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    delta: float = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = _BY_WEIGHTS,
+) -> Tensor:
+    """Half the square of a difference of `labels` and `predictions` up to `delta`, and a straight line beyond."""
+    loss = _pairwise("huber_loss", partial(_huber, delta=delta))
+    return loss(labels, predictions, weights, scope, loss_collection, reduction)
 
 
 def hinge_loss(
