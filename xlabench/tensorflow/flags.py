@@ -114,15 +114,15 @@ def _definer(read: Callable[[str], Any], doc: str) -> Callable[..., None]:
     def define(name: str, default: Any, help: str | None = None, **_options: Any) -> None:
         FLAGS.define(name, default, read)
 
-    define.__doc__ = doc
+    define.__doc__ = f"The flag `--name`, {doc}, `default` where it is not given; `help` changes nothing."
     return define
 
 
-DEFINE_string = _definer(str, "A flag of text.")
-DEFINE_integer = _definer(int, "A flag of a whole number.")
-DEFINE_float = _definer(float, "A flag of a number.")
-DEFINE_boolean = DEFINE_bool = _definer(read_boolean, "A flag that is true or false.")
-DEFINE_list = _definer(lambda text: [one.strip() for one in text.split(",") if one], "A flag of several words.")
+DEFINE_string = _definer(str, "text")
+DEFINE_integer = _definer(int, "a whole number")
+DEFINE_float = _definer(float, "a number")
+DEFINE_boolean = DEFINE_bool = _definer(read_boolean, "which is true or false")
+DEFINE_list = _definer(lambda text: [one.strip() for one in text.split(",") if one], "words between commas")
 
 
 def DEFINE_enum(name: str, default: Any, enum_values: Sequence[str], help: str | None = None, **_options: Any) -> None:

@@ -72,7 +72,7 @@ def constant(
     Args:
         value: a number, text, an array, or lists of them.
         dtype: its type; None for that of the value: of Python's numbers float32, int32 or int64.
-        shape: its sizes; None for those of the value. Of fewer elements the last one stands for those that follow.
+        shape: its sizes; None for those of the value. Where they hold more elements the last of the value is repeated.
         name: of the node.
         verify_shape: whether the value must have these sizes itself.
 
@@ -88,7 +88,7 @@ def constant(
 def tensor_value(value: Any, dtype: Any = None, shape: Any = None, *, is_exact: bool = False) -> TensorValue:
     """A Python value as graphs hold it, of type `dtype` and `shape`, where these are not None.
 
-    Of fewer elements than the shape has the last stands for those that follow, unless sizes must be the value's own
+    Where the shape holds more elements the last is repeated, unless sizes must be those of the value itself
     (`is_exact`).
 
     Raises:

@@ -47,7 +47,7 @@ def _full(value: int, word: str) -> Callable[..., Tensor]:
             return apply("Fill", [shape, constant(element, wanted)], {}, scope).outputs[0]
 
     make.__name__ = make.__qualname__ = word
-    make.__doc__ = f"An array of {word}."
+    make.__doc__ = f"An array of {word} of type `dtype`; `shape` is a list of sizes, or a vector of integers."
     return make
 
 

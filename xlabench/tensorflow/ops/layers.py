@@ -213,7 +213,10 @@ def _pooling(kind: str, function: Callable[..., Tensor]) -> Callable[..., Tensor
             return function(inputs, windows, steps, padding.upper(), data_format=_format_of(data_format))
 
     pooling.__name__ = pooling.__qualname__ = kind
-    pooling.__doc__ = f"A layer that is {function.__name__} of images."
+    pooling.__doc__ = (
+        f"A layer that is `tf.nn.{function.__name__}` of the images `inputs`.\n\n"
+        "`pool_size` and `strides` are in pixels, one number or [height, width]; `padding` is `valid` or `same`."
+    )
     return pooling
 
 

@@ -58,7 +58,10 @@ def _reduction(op: str, public: str) -> Callable[..., Tensor]:
         return reduced
 
     reduce.__name__ = reduce.__qualname__ = public
-    reduce.__doc__ = f"{op} over axes, by default all."
+    reduce.__doc__ = (
+        f"{op} of `input_tensor` over the dimensions `axis` (None: all), which `keepdims` leaves with size 1.\n\n"
+        "`reduction_indices` and `keep_dims` are the older names of both."
+    )
     return reduce
 
 
@@ -97,7 +100,10 @@ def _arg_extreme(op: str) -> Callable[..., Tensor]:
         return apply(op, [input, 0 if axis is None else axis], attributes, name).outputs[0]
 
     find.__name__ = find.__qualname__ = op.lower()
-    find.__doc__ = f"{op} along an axis, by default the first."
+    find.__doc__ = (
+        f"{op} of `input` along the dimension `axis` (None: the first): indices of type `output_type`.\n\n"
+        "`dimension` is the older name of `axis`."
+    )
     return find
 
 

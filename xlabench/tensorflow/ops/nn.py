@@ -35,7 +35,7 @@ def _along(op: str) -> Callable[..., Tensor]:
         return apply("Transpose", [apply(op, [turned], {}).outputs[0], order], {}, name or "transpose").outputs[0]
 
     function.__name__ = function.__qualname__ = {"Softmax": "softmax", "LogSoftmax": "log_softmax"}[op]
-    function.__doc__ = f"{op} along an axis, by default the last."
+    function.__doc__ = f"{op} of `logits` along the dimension `axis` (None: the last), whose older name is `dim`."
     return function
 
 
@@ -248,21 +248,21 @@ def _pool(op: str) -> Callable[..., Tensor]:
         padding: str = "VALID",
         data_format: str = "NHWC",
         name: str | None = None,
-        **other: Any,
+        input: Any = None,
     ) -> Tensor:
-        value = other.pop("input", None) if value is None else value
-        if other:
-            raise TypeError(f"{op} got an unexpected keyword argument {next(iter(other))!r}")
         attributes = {
             "ksize": _spread(ksize, data_format),
             "strides": _spread(strides, data_format),
             "padding": padding,
             "data_format": data_format,
         }
-        return apply(op, [value], attributes, name).outputs[0]
+        return apply(op, [input if value is None else value], attributes, name).outputs[0]
 
     pool.__name__ = pool.__qualname__ = {"MaxPool": "max_pool", "AvgPool": "avg_pool"}[op]
-    pool.__doc__ = f"{op} of images."
+    pool.__doc__ = (
+        f"{op} of the images `value` in windows of `ksize` pixels, `strides` pixels apart, as `conv2d` has these.\n\n"
+        "`padding` is `SAME` or `VALID`, `data_format` the order of dimensions, `input` the newer name of `value`."
+    )
     return pool
 
 

@@ -39,7 +39,7 @@ def sequence_loss(
         average_across_timesteps: whether the result has no dimension for time.
         average_across_batch: whether it has none for the batch.
         softmax_loss_function: a function of `labels` and `logits` that is used instead; None for
-        `tf.nn.sparse_softmax_cross_entropy_with_logits`.
+            `tf.nn.sparse_softmax_cross_entropy_with_logits`.
         name: of the scope of the nodes, None for that of the function.
 
     Raises:
