@@ -120,7 +120,11 @@ def absolute(x: Any, name: str | None = None) -> Tensor:
 
 
 def sliced(self: Any, key: Any) -> Tensor:
-    """`x[key]`, as NumPy has it: numbers, slices, `...` and `newaxis`, tensors among them."""
+    """`x[key]`, as NumPy has it: numbers, slices, `...` and `newaxis`, tensors among them.
+
+    Raises:
+        TypeError: an element of the key is something else.
+    """
     x = convert_to_tensor(self)
     rows: list[tuple[Any, Any, Any]] = []
     masks = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)

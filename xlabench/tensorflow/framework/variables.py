@@ -164,7 +164,11 @@ class Variable(Overloaded):
         return apply("Identity", [found], {}).outputs[0]
 
     def dense_tensor(self, dtype: Any = None, name: str = "") -> Tensor:
-        """What it holds, where a tensor is taken."""
+        """What it holds, where a tensor is taken.
+
+        Raises:
+            ValueError: another type is asked for.
+        """
         if dtype is not None and not as_dtype(dtype).is_compatible_with(self._dtype):
             raise ValueError(
                 f"Incompatible type conversion requested to type '{as_dtype(dtype).name}' for variable of type "

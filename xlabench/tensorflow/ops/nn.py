@@ -109,6 +109,9 @@ def sparse_softmax_cross_entropy_with_logits(
     """Cross entropy of the classes of which `labels`, integers, are the numbers with softmax(`logits`).
 
     `logits` are [..., classes], and `labels` and the result are without that last dimension.
+
+    Raises:
+        ValueError: labels or logits are missing, or of ranks that do not go together.
     """
     _named(_sentinel, labels, logits, "sparse_softmax_cross_entropy_with_logits")
     op = "SparseSoftmaxCrossEntropyWithLogits"

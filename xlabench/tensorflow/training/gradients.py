@@ -56,7 +56,11 @@ class IndexedSlices:
         return IndexedSlicesValue(self.values, self.indices, () if self.dense_shape is None else self.dense_shape)
 
     def dense_tensor(self, dtype: Any = None, name: str = "") -> Tensor:
-        """The array."""
+        """The array.
+
+        Raises:
+            ValueError: its sizes are not known.
+        """
         if self.dense_shape is None:
             raise ValueError("Tensor conversion requested for IndexedSlices without dense_shape")
         rows = self.dense_shape[0]
