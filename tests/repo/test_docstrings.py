@@ -1,4 +1,4 @@
-"""Public functions with three parameters or more name each of them: what it is, with shapes and units.
+"""Public functions with three parameters or more name each of them, with shapes and units; those that raise say so.
 
 What many functions of a module or package take is said once, under `Args:` in the docstring of that; options of
 commands are said in their `help`.
@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -20,6 +21,9 @@ FEWEST = 3
 PACKAGES = ("compiler", "xlabench")
 SHARED = re.compile(r"^    (?! )([\w, ]+): ", re.MULTILINE)
 """An entry of a section `Args:`, which may be about several parameters."""
+
+ERROR = re.compile(r"\b([A-Z]\w*(Error|Fault|Failure|Race)|Fault|[Rr]aise[sd]?|[Rr]efuse[sd]?)\b")
+"""What a docstring says errors with."""
 
 
 def parameters(function: ast.FunctionDef) -> list[str]:
@@ -61,6 +65,15 @@ def shared_by(*modules: ast.Module) -> frozenset[str]:
     return frozenset(name for text in sections for names in SHARED.findall(text) for name in names.split(", "))
 
 
+def raised(node: ast.AST) -> Iterator[str]:
+    """What a function itself raises, other than the errors that are bugs of ours and those that it hands on."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Raise) and isinstance(child.exc, ast.Call):
+            yield ast.unparse(child.exc.func)
+        elif not isinstance(child, ast.FunctionDef | ast.expr):
+            yield from raised(child)
+
+
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
@@ -73,13 +86,27 @@ def packages_of(folder: Path) -> list[ast.Module]:
     return [*packages_of(folder.parent), tree(folder / "__init__.py")]
 
 
-def silent(path: Path) -> Iterator[str]:
-    """What is missing in a module."""
-    module = tree(path)
-    shared = shared_by(module, *packages_of(path.parent))
-    for name, function in public(module):
-        if asked_for(function) and (left := unnamed(function, shared)):
-            yield f"{path.relative_to(ROOT)}: {name} says nothing of {', '.join(left)}"
+class Silence(NamedTuple):
+    """What the docstrings of a package's functions leave out."""
+
+    parameters: list[str]
+    errors: list[str]
+
+
+@cache
+def silence(package: str) -> Silence:
+    found = Silence([], [])
+    for path in sorted((ROOT / package).rglob("*.py")):
+        module = tree(path)
+        shared = shared_by(module, *packages_of(path.parent))
+        for name, function in public(module):
+            where = f"{path.relative_to(ROOT)}: {name}"
+            if asked_for(function) and (left := unnamed(function, shared)):
+                found.parameters.append(f"{where} says nothing of {', '.join(left)}")
+            said = f"{ast.get_docstring(function)} {ast.get_docstring(module)}"
+            if name != "command" and (errors := set(raised(function)) - {"AssertionError"}) and not ERROR.search(said):
+                found.errors.append(f"{where} does not say that it raises {', '.join(sorted(errors))}")
+    return found
 
 
 @pytest.mark.parametrize(
@@ -104,8 +131,20 @@ def test_what_a_module_says_for_its_functions() -> None:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_parameters_are_named(package: str) -> None:
-    found = [line for path in sorted((ROOT / package).rglob("*.py")) for line in silent(path)]
+    found = silence(package).parameters
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_errors_are_said(package: str) -> None:
+    """A module whose functions all raise the same may say it for them; commands end with exit codes."""
+    found = silence(package).errors
+    assert not found, "\n".join(found)
+
+
+def test_what_a_function_raises() -> None:
+    text = "def f(x):\n  if x: raise A(x)\n  def g(): raise B()\n  try: g()\n  except B: raise"
+    assert list(raised(ast.parse(text).body[0])) == ["A"]
 
 
 @pytest.mark.parametrize("package", PACKAGES)
