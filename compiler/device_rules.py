@@ -59,7 +59,11 @@ class Grid:
 
 
 def mode_of(instruction: Instruction) -> str:
-    """What the numbers of a collective's groups are, by the name that XLA gives it."""
+    """What the numbers of a collective's groups are, by the name that XLA gives it.
+
+    Raises:
+        UnsupportedError: the mode is none, or global numbers have no channel.
+    """
     attributes = instruction.attributes
     stated = str(attributes.get("mode", "")).strip('"').lower().removeprefix("k")
     if stated:

@@ -76,6 +76,9 @@ def interpret(
             of such values, and returns the value.
         wide: compute every float in f64 and every complex number in c128, and give with each result bounds of what a
             legal implementation in the program's own types may make of it.
+
+    Raises:
+        InputError: the arguments do not go together, or the inputs do not fit.
     """
     module = module_or_text if isinstance(module_or_text, Module) else _read(module_or_text, DEFAULT_OPTIONS, Phases())
     module = without_library_calls(module)

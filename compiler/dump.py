@@ -56,6 +56,9 @@ class Dump:
             module: what is compiled, which names the files.
             pass_re: passes after which the module is dumped, a regular expression; "" for none.
             forms: of modules, keys of `FORMS`.
+
+        Raises:
+            InputError: the folder cannot be written, or a form is unknown.
         """
         for form in forms:
             if form not in FORMS:
@@ -71,7 +74,11 @@ class Dump:
         return Dump(path, f"module_{max(taken, default=0) + 1:04d}.{name}", pass_re, forms)
 
     def write(self, suffix: str, content: str | bytes) -> None:
-        """Write one file."""
+        """Write one file.
+
+        Raises:
+            InputError: it cannot be written.
+        """
         path = self.folder / f"{self.stem}.{suffix}"
         try:
             path.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -95,7 +102,11 @@ class Dump:
         self.write_module(suffix, step.module)
 
     def finish(self) -> None:
-        """Put this compilation's files into the folder's index, where they may be already."""
+        """Put this compilation's files into the folder's index, where they may be already.
+
+        Raises:
+            InputError: it cannot be written.
+        """
         others = [row for row in _known(self.folder) if not _is_of(row, self.stem)]
         known = [*others, {"module": self.stem, "files": self.files}]
         path = self.folder / _INDEX

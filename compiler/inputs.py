@@ -71,7 +71,11 @@ def _draw(shape: ArrayShape, generator: np.random.Generator) -> Array:
 
 
 def read_npz(path: Path) -> dict[str, Array]:
-    """The arrays of a file by their names, in its order."""
+    """The arrays of a file by their names, in its order.
+
+    Raises:
+        InputError: the file cannot be read, or is not whole.
+    """
     try:
         # Not numpy.load: of a file that is no archive it says that it were pickled, and advises to load it unsafely.
         with path.open("rb") as file, np.lib.npyio.NpzFile(file, allow_pickle=False) as archive:
@@ -91,6 +95,9 @@ def assigned(named: dict[str, Array], module: Module, path: Path) -> list[Array]
         named: arrays by their names in the file.
         module: the program.
         path: of the file, for messages.
+
+    Raises:
+        InputError: there are more arrays, or fewer, than parameters.
     """
     names = [parameter.name for parameter in module.entry.parameters]
     arrays = [named[name] for name in names] if all(name in named for name in names) else list(named.values())

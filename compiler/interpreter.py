@@ -148,7 +148,11 @@ def prepare(module: Module) -> Callable[..., list[Array]]:
 
 
 def evaluate_instruction(instruction: Instruction, values: Sequence[Value]) -> Value:
-    """The value of one instruction on given operands, as constant folding and bisection need it."""
+    """The value of one instruction on given operands, as constant folding and bisection need it.
+
+    Raises:
+        UnsupportedError: the interpreter does not know the opcode.
+    """
     evaluate = OPS[instruction.opcode].evaluate if instruction.opcode in OPS else None
     if evaluate is None:
         raise instruction.unsupported(by="the interpreter")

@@ -243,7 +243,11 @@ def on_one_device(module: Module) -> Module:
 
 
 def stages_of(names: Sequence[str]) -> tuple[Stage, ...]:
-    """A pipeline from a list of passes, or from the name of one pipeline."""
+    """A pipeline from a list of passes, or from the name of one pipeline.
+
+    Raises:
+        InputError: a name is unknown.
+    """
     if len(names) == 1 and names[0] in PIPELINES:
         return PIPELINES[names[0]]
     unknown = [name for name in names if name not in PASSES]

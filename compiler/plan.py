@@ -188,7 +188,11 @@ def interface_bytes(module: Module) -> int:
 
 
 def device_count(module: Module) -> int:
-    """On how many devices a module runs; one by which no device looks beyond itself is a program for one."""
+    """On how many devices a module runs; one by which no device looks beyond itself is a program for one.
+
+    Raises:
+        UnsupportedError: they are more than are run in one process.
+    """
     devices: int = module.attributes.get("replica_count", 1) * module.attributes.get("num_partitions", 1)
     looks = devices > 1 and any(map(looks_beyond, module.instructions()))
     if looks and devices > _MOST_DEVICES:

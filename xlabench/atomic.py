@@ -43,7 +43,11 @@ def require_folder(path: Path) -> None:
 
 
 def new_folder(path: Path) -> Path:
-    """A folder to write into, made if it is not there."""
+    """A folder to write into, made if it is not there.
+
+    Raises:
+        BenchError: it cannot be made.
+    """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -52,7 +56,11 @@ def new_folder(path: Path) -> Path:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Replace the file by one with these bytes; a reader, or a crash, sees the old one or the new one."""
+    """Replace the file by one with these bytes; a reader, or a crash, sees the old one or the new one.
+
+    Raises:
+        BenchError: it cannot be written.
+    """
     try:
         _replace(path, data)
     except OSError as error:

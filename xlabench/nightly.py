@@ -77,7 +77,7 @@ class Config:
 
 
 def begin(records: Records, suite: Suite, config: Config, *, resume: bool) -> int:
-    """The number of a new run, or of the unfinished one to go on with.
+    """The number of a new run, or of the unfinished one to go on with; BenchError where that is another's.
 
     Args:
         records: the database.

@@ -132,7 +132,11 @@ class Begun:
         return self._code
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end."""
+        """Wait for its end.
+
+        Raises:
+            subprocess.TimeoutExpired: it does not end in time.
+        """
         until = None if timeout is None else time.monotonic() + timeout
         while (code := self.poll()) is None:
             if until is not None and time.monotonic() > until:

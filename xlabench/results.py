@@ -267,14 +267,14 @@ class Records:
 
     @classmethod
     def of_folder(cls, folder: Path) -> Self:
-        """Open what a nightly recorded in a folder."""
+        """Open what a nightly recorded in a folder; BenchError where that is nothing."""
         path = folder / DATABASE
         if not path.is_file():
             raise BenchError(f"{folder}: has no {DATABASE}; give the folder of an `xlabench nightly`")
         return cls(path)
 
     def latest_run_id(self) -> int:
-        """The number of the latest run, of which there must be one."""
+        """The number of the latest run; BenchError where there is none."""
         latest = self.latest_run()
         if latest is None:
             raise BenchError(f"{self._path.parent}: no run has been recorded there; start one with `xlabench nightly`")

@@ -111,7 +111,11 @@ def _iterations_are_sound(form: Iteration) -> bool:
 
 
 def iteration_of(loop: Instruction) -> Iteration:
-    """The form of a `while` inside a fusion, which only loop interchange puts there."""
+    """The form of a `while` inside a fusion, which only loop interchange puts there.
+
+    Raises:
+        UnsupportedError: an element of the loop depends on elements of others.
+    """
     found = find(loop)
     if found is None:
         raise UnsupportedError(f"a fusion with the loop {loop.name} inside", "code generation", "its elements depend")

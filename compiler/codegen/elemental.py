@@ -111,7 +111,11 @@ class Elemental:
         return slow is not None
 
     def elements(self, instruction: Instruction, indices: Indices) -> list[Value]:
-        """The elements at `indices` of every array of a tuple of equal dimensions; of an array, its element."""
+        """The elements at `indices` of every array of a tuple of equal dimensions; of an array, its element.
+
+        Raises:
+            UnsupportedError: the instruction is not computed for each element.
+        """
         if not isinstance(instruction.shape, TupleShape):
             return [self.value(instruction, indices)]
         key = instruction, indices, "elements"

@@ -62,7 +62,11 @@ def between_bytes(kernel: Kernel) -> int:
 
 
 def passes(kernel: Kernel) -> list[Pass]:
-    """The last dimension first; for an inverse real transform last, after the others in the workspace."""
+    """The last dimension first; for an inverse real transform last, after the others in the workspace.
+
+    Raises:
+        UnsupportedError: the transform has length 0, or is of a constant.
+    """
     (fft,) = kernel.roots
     if not kernel.inputs:
         raise UnsupportedError("fft of a constant of one element", "code generation", kernel.name)

@@ -63,7 +63,13 @@ class Commands(click.Group):
     """Turns errors of the input, and of the output, into messages and exit codes."""
 
     def main(self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]
-        """Run a command to its end; only here an error becomes an exit code."""
+        """Run a command to its end; only here an error becomes an exit code.
+
+        Args:
+            args: the words behind the program's name, None for those of this process.
+            standalone_mode: whether the process ends with the exit code; without it errors are raised.
+            **extra: what click hands to the command's context.
+        """
         if not standalone_mode:
             return super().main(args, standalone_mode=False, **extra)
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # from `compiler.startup`

@@ -50,6 +50,9 @@ def interpret_devices(
         module: the program.
         inputs: a list for each device.
         hosts: a host for each device, which has the queues of infeed and outfeed.
+
+    Raises:
+        InputError: the lists are not as many as the devices.
     """
     module = unified(module)
     grid = Grid.of(module)
@@ -74,6 +77,9 @@ def interpret_flat(module: Module, inputs: Sequence[Any]) -> list[Array]:
     """Run a program for several devices on the inputs of all in one list, device 0 first, and so the results.
 
     A program of whole arrays takes them once, and gives them once: outside of its regions all devices have the same.
+
+    Raises:
+        InputError: the inputs are not as many for each device.
     """
     size = Grid.of(module).size
     if is_of_wholes(module):

@@ -120,6 +120,9 @@ def permuted(instruction: Instruction, source: Sequence[Any] | None, target: Seq
         instruction: the collective-permute.
         source: the sender's operands, None where there is no sender.
         target: the device's own operands.
+
+    Raises:
+        UnsupportedError: a slice that is sent is not inside of its array.
     """
     if "slice_sizes" not in instruction.attributes:
         if source is None:

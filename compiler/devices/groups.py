@@ -27,7 +27,11 @@ _PAIR = re.compile(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}")
 
 
 def groups(instruction: Instruction, grid: Grid) -> list[Group]:
-    """The groups of a collective, each the devices in the order that the language gives them."""
+    """The groups of a collective, each the devices in the order that the language gives them.
+
+    Raises:
+        UnsupportedError: they are known at run time only, or do not hold the devices.
+    """
     given: DeviceGroups = instruction.attributes.get("replica_groups", ReplicaGroups())
     try:
         listed = given.groups()
@@ -55,6 +59,9 @@ def shard_size(instruction: Instruction, dims: Sequence[int], count: int) -> int
         instruction: the collective.
         dims: of the array.
         count: parts.
+
+    Raises:
+        UnsupportedError: the number of devices does not divide the length of the dimension.
     """
     along: int = instruction.attributes["dimensions"][0]
     size, rest = divmod(dims[along], count)
@@ -83,7 +90,11 @@ def pairs(instruction: Instruction, grid: Grid) -> list[tuple[int, int]]:
 
 
 def transfer_pairs(instruction: Instruction, grid: Grid) -> list[tuple[int, int]]:
-    """Who sends to whom by a send or recv between devices: partitions of each replica where there are several."""
+    """Who sends to whom by a send or recv between devices: partitions of each replica where there are several.
+
+    Raises:
+        UnsupportedError: the pairs are not stated, or make no sense.
+    """
     listed = dict(instruction.attributes.get("frontend_attributes", {})).get(_PAIRS)
     if listed is None:
         reason = f"between devices it needs frontend_attributes={{{_PAIRS}=...}}, which say who sends to whom"

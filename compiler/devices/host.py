@@ -35,7 +35,11 @@ class Host:
     sent: dict[int, list[Array]] = field(default_factory=dict)
 
     def feed(self, instruction: Instruction) -> Value:
-        """The value of an infeed: the next of the queue, and a token."""
+        """The value of an infeed: the next of the queue, and a token.
+
+        Raises:
+            InputError: the queue is empty, or holds other arrays.
+        """
         shape = instruction.shape
         assert isinstance(shape, TupleShape)
         wanted = shape.elements[0]
@@ -89,7 +93,12 @@ class Channels:
                 self.pending.setdefault((channel, target), deque()).append(values[source])
 
     def receive(self, instruction: Instruction, device: int) -> Any:
-        """The value that was sent to a device; zeros where nobody sends to it."""
+        """The value that was sent to a device; zeros where nobody sends to it.
+
+        Raises:
+            InputError: the channel of the host is empty.
+            UnsupportedError: nothing was sent to the device before.
+        """
         channel, shape = instruction.attributes.get("channel_id", 0), instruction.shape
         assert isinstance(shape, TupleShape)
         if instruction.attributes.get("is_host_transfer", False):

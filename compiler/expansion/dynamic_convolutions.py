@@ -143,7 +143,11 @@ def forward(call: Instruction) -> Instruction:
 
 
 def input_gradient(call: Instruction) -> Instruction:
-    """The gradient of the input: its sizes, the gradient of the output, and the filter turned around."""
+    """The gradient of the input: its sizes, the gradient of the output, and the filter turned around.
+
+    Raises:
+        UnsupportedError: the call has other operands.
+    """
     if len(call.operands) != 3:
         raise call.unsupported("it needs the sizes of the input, a gradient and a filter")
     numbers, wanted = numbers_of(call, call.operands[1:]), Expression(call.operands[0]).to(S32)
@@ -160,7 +164,11 @@ def input_gradient(call: Instruction) -> Instruction:
 
 
 def kernel_gradient(call: Instruction) -> Instruction:
-    """The gradient of the filter: the input and the gradient of the output, which is the window."""
+    """The gradient of the filter: the input and the gradient of the output, which is the window.
+
+    Raises:
+        UnsupportedError: a size is known at run time only.
+    """
     numbers = numbers_of(call, call.operands)
     (lhs, given), (rhs, known) = _filled(call.operands[0]), _filled(call.operands[1])
     before = {}

@@ -24,7 +24,11 @@ _ACTIVATIONS = ("kNone", "kSigmoid", "kRelu", "kRelu6", "kReluX", "kTanh", "kBan
 
 
 def numbers_of(call: Instruction, factors: Sequence[Instruction]) -> ConvolutionDimensions:
-    """The dimension numbers of a call that convolves two arrays."""
+    """The dimension numbers of a call that convolves two arrays.
+
+    Raises:
+        UnsupportedError: the call has none, or other operands, or features are split among two dimensions.
+    """
     numbers: ConvolutionDimensions | None = call.attributes.get("dim_labels")
     if numbers is None or len(call.operands) < 2:
         raise call.unsupported("it needs dim_labels and two arrays")
@@ -95,7 +99,11 @@ def forward(call: Instruction) -> Instruction:
 
 
 def biased(call: Instruction) -> Instruction:
-    """A convolution, to which one number for each feature is added and maybe another array, then an activation."""
+    """A convolution, to which one number for each feature is added and maybe another array, then an activation.
+
+    Raises:
+        UnsupportedError: the call has other operands.
+    """
     config, value = config_of(call, _CONFIG), _scaled(call, _product(call))
     if len(call.operands) not in (3, 4):
         raise call.unsupported("it needs an input, a filter, one number for each feature, and maybe what is added")

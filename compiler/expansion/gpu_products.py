@@ -36,7 +36,11 @@ _GELU_CUBIC = 0.044715
 
 
 def config_of(call: Instruction, field: str) -> Config:
-    """A part of a call's `backend_config`, which newer versions of XLA wrap with others and older ones give bare."""
+    """A part of a call's `backend_config`, which newer versions of XLA wrap with others and older ones give bare.
+
+    Raises:
+        UnsupportedError: it is no JSON object.
+    """
     text = str(call.attributes.get("backend_config", ""))
     try:
         whole = json.loads(text) if text.strip() else {}
@@ -56,6 +60,9 @@ def number_in(call: Instruction, config: Config, name: str, default: float | Non
         config: what its backend_config says.
         name: of the number.
         default: where it is left out; None where it must not be.
+
+    Raises:
+        UnsupportedError: it is not there.
     """
     given: Any = config.get(name, default)
     try:
@@ -111,6 +118,9 @@ def product(call: Instruction, config: Config, lhs: Expression, rhs: Expression,
         lhs: the left operand.
         rhs: the right operand.
         to: the type of the sums and of the result.
+
+    Raises:
+        UnsupportedError: they are not there, or no numbers.
     """
     numbers = config.get("dot_dimension_numbers")
     if not isinstance(numbers, dict):
@@ -223,6 +233,9 @@ def scaled_matmul(call: Instruction) -> Instruction:
 
     Behind the factors, and what is added to the product, come the scales of the factors; in older versions of XLA those
     of what is added and of the result too, then the vector; in newer ones the vector, then the scale of the result.
+
+    Raises:
+        UnsupportedError: a scale is missing.
     """
     config, operands = config_of(call, _GEMM), [Expression(operand) for operand in call.operands]
     first = 3 if number_in(call, config, "beta", 0) else 2
@@ -246,7 +259,11 @@ def scaled_matmul(call: Instruction) -> Instruction:
 
 
 def triangular_solve(call: Instruction) -> Instruction:
-    """A triangular solve, with the op's own attributes in JSON."""
+    """A triangular solve, with the op's own attributes in JSON.
+
+    Raises:
+        UnsupportedError: the call has other operands, or attributes that have no meaning.
+    """
     config = config_of(call, "")
     if len(call.operands) != 2:
         raise call.unsupported("it needs a triangular matrix and the right-hand sides")

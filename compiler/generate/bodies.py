@@ -99,7 +99,13 @@ def shape_of(scope: Scope, values: Sequence[Instruction]) -> Shape:
 
 
 def packed(scope: Scope, shape: Shape, values: Iterator[Instruction]) -> Instruction:
-    """Arrays, in order, as one value of a shape."""
+    """Arrays, in order, as one value of a shape.
+
+    Args:
+        scope: where instructions are put.
+        shape: of the value: an array's, or a tuple's, however nested.
+        values: the arrays, of which as many are taken as the shape has.
+    """
     if not isinstance(shape, TupleShape):
         return next(values)
     return scope.build("tuple", [packed(scope, element, values) for element in shape.elements])
@@ -111,12 +117,12 @@ def unpacked(scope: Scope, shape: Shape) -> list[Instruction]:
 
 
 def elements(scope: Scope, done: Instruction, first: int = 0) -> list[Instruction]:
-    """The arrays that an instruction yields, from a number on."""
+    """The arrays that the instruction `done` yields, from the number `first` on; instructions go into `scope`."""
     return [element(scope, done, number) for number in range(first, _width(done.shape))]
 
 
 def element(scope: Scope, whole: Instruction, number: int) -> Instruction:
-    """The array of a number among those of a value, however they are in tuples."""
+    """The array of a `number` among those of `whole`, however they are in tuples; instructions go into `scope`."""
     while isinstance(whole.shape, TupleShape):
         widths = [_width(inner) for inner in whole.shape.elements]
         index = next(k for k in range(len(widths)) if number < sum(widths[: k + 1]))

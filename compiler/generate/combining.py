@@ -216,7 +216,13 @@ def _reduce_window(scope: Scope, opcode: str, element_type: ElementType) -> Inst
 
 
 def running(scope: Scope, value: Instruction, along: int | None = None) -> Instruction:
-    """A running combination of a value, as long as the value is, along a dimension, or any."""
+    """A running combination of a value, as long as the value is, along a dimension.
+
+    Args:
+        scope: where instructions are put, and the source of decisions.
+        value: an array of at least one dimension.
+        along: the number of the dimension, None for any.
+    """
     kind = value.array.element_type
     along = scope.choices.integer(0, value.array.rank - 1) if along is None else along
     combining = pick(scope.choices, combiners(kind))

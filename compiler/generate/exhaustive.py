@@ -132,7 +132,13 @@ class Packing:
         self._results += [*self._scope.kept, *unused]
 
     def kernel(self, recipe: Recipe, element_type: ElementType, choices: Choices) -> None:
-        """Put in what a recipe makes of arrays that it brings along, and give all that is not used there."""
+        """Put in what a recipe makes of arrays that it brings along, and give all that is not used there.
+
+        Args:
+            recipe: draws the instructions.
+            element_type: of the arrays.
+            choices: all its decisions.
+        """
         self._scope.values, self._scope.kept = [], []
         self._scope.program.choices, self._scope.program.spent = choices, 0
         recipe.draw(self._scope, "", element_type)

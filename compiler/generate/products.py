@@ -64,6 +64,11 @@ def sum_type(scope: Scope, element_type: ElementType, wider_percent: int = 30) -
     """The type that a sum is asked for in: at times a wider one than a narrow type, or that of its real part.
 
     Narrow integers that are summed in wider ones have instructions, and kernels, of their own.
+
+    Args:
+        scope: the source of decisions.
+        element_type: that of the factors.
+        wider_percent: of the sums of a narrow type, how many are wider.
     """
     known = scope.program.space.element_types
     if element_type.is_complex:

@@ -35,6 +35,9 @@ def write_saved_model(model: SavedModel, folder: Path, values: Mapping[str, NDAr
         model: graph, signatures and variables.
         folder: where it goes; made if it is not there.
         values: of variables, by their names; of others those that the model has.
+
+    Raises:
+        InputError: the folder is there and not empty, or cannot be written.
     """
     changed = _by_key(model, values)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -102,7 +105,7 @@ def _put_shape(made: Message, shape: PartialShape) -> None:
 
 
 def write_checkpoint(prefix: Path, values: Mapping[str, NDArray[Any]]) -> None:
-    """See `compiler.graph.write_checkpoint`."""
+    """See `compiler.graph.write_checkpoint`; InputError where it cannot be written."""
     try:
         prefix.parent.mkdir(parents=True, exist_ok=True)
         _write_tensors(prefix, (_stored(key, np.asarray(values[key])) for key in sorted(values)))

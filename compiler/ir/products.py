@@ -83,7 +83,11 @@ def dot_shape(lhs: ArrayShape, rhs: ArrayShape, sides: ProductDimensions, elemen
 
 
 def wider_type(lhs: ArrayShape, rhs: ArrayShape) -> ElementType:
-    """The wider of two factors' types, which a product has unless it states another; they must mix."""
+    """The wider of two factors' types, which a product has unless it states another; they must mix.
+
+    Raises:
+        ShapeError: they do not.
+    """
     kinds = {shape.element_type.kind for shape in (lhs, rhs)}
     if Kind.OPAQUE in kinds:
         raise ShapeError(f"{lhs} and {rhs} are not both numbers")

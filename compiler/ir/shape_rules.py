@@ -35,7 +35,11 @@ def stated(instruction: Instruction) -> Shape:
 
 
 def stated_array(instruction: Instruction) -> ArrayShape:
-    """The stated shape, which must be an array's."""
+    """The stated shape, which must be an array's.
+
+    Raises:
+        ShapeError: it is none.
+    """
     shape = stated(instruction)
     if not isinstance(shape, ArrayShape):
         raise ShapeError(f"{instruction.opcode} yields an array, not {shape}")
@@ -43,7 +47,11 @@ def stated_array(instruction: Instruction) -> ArrayShape:
 
 
 def operand(instruction: Instruction, index: int) -> ArrayShape:
-    """The shape of an operand, which must be an array's."""
+    """The shape of an operand, which must be an array's.
+
+    Raises:
+        ShapeError: it is none.
+    """
     shape = instruction.operands[index].shape
     if not isinstance(shape, ArrayShape):
         raise ShapeError(f"operand {index} of {instruction.opcode} must be an array, not {shape}")
@@ -125,6 +133,9 @@ def signature(
         computation: what it calls.
         arguments: the shapes that it is called with.
         result: the shape that is wanted; None for any.
+
+    Raises:
+        ShapeError: it takes or gives others.
     """
     parameters = computation.parameters
     where = f"{computation.name}, called by {instruction.opcode},"

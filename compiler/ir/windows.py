@@ -31,6 +31,9 @@ def pad(value: Array, filler: Any, padding: Sequence[PaddingDimension]) -> Array
         value: an array.
         filler: a scalar of its type.
         padding: for each dimension, at either end and between elements.
+
+    Raises:
+        UnsupportedError: the result does not fit into this machine's memory.
     """
     if all(p == PaddingDimension(0, 0) for p in padding):
         return value

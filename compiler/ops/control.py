@@ -54,7 +54,11 @@ def _while(instruction: Instruction, values: Sequence[Value], evaluator: Evaluat
 
 
 def branches(instruction: Instruction) -> tuple[Computation, ...]:
-    """The computations that a conditional chooses from; of the two-way form the one for false first."""
+    """The computations that a conditional chooses from; of the two-way form the one for false first.
+
+    Raises:
+        ShapeError: it names none, or only one of two.
+    """
     attributes = instruction.attributes
     if "branch_computations" in attributes:
         chosen: tuple[Computation, ...] = attributes["branch_computations"]

@@ -37,7 +37,11 @@ def _constant(instruction: Instruction, _: Sequence[Value], __: Evaluator) -> Va
 
 
 def literal_value(literal: Literal, name: str) -> Value:
-    """The value of a literal at run time."""
+    """The value of a literal at run time.
+
+    Raises:
+        UnsupportedError: the text left the value out.
+    """
     if literal.elements is not None:
         return tuple(literal_value(element, name) for element in literal.elements)
     if literal.array is None:

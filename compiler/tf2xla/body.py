@@ -99,7 +99,11 @@ class Body:
                 self._outputs[name] = self._lowered(self._nodes[name])
 
     def at(self, text: str) -> list[Value]:
-        """What an input names: one tensor, or all of an output that is several where no number is stated."""
+        """What an input names: one tensor, or all of an output that is several where no number is stated.
+
+        Raises:
+            InputError: the node has no such output.
+        """
         source = self._endpoint(text)
         if self._is_given(source):
             values = [one for one in self._given[source.node] if one is not None]

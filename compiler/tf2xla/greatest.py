@@ -50,7 +50,13 @@ def cut(along: Along, number: int) -> tuple[int, int, int]:
 
 
 def padded(x: Expression, rows: PaddingDimension, columns: PaddingDimension) -> Expression:
-    """An image with zeros around it, and between its positions."""
+    """An image with zeros around it, and between its positions.
+
+    Args:
+        x: [batch, rows, columns, channels].
+        rows: how many zeros come before, behind and between rows.
+        columns: the same of columns.
+    """
     none = PaddingDimension(0, 0)
     operands = [x.instruction, x.literal(0).instruction]
     return Expression(build(x.instruction.computation, "pad", operands, padding=(none, rows, columns, none)))

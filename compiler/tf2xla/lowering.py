@@ -131,6 +131,9 @@ class Lowering:
             record: of its op.
             inputs: of the node.
             computation: where instructions are added.
+
+        Raises:
+            InputError: the node makes no sense.
         """
         is_left_out = Trait.CHECK in record.traits and not record.signature.outputs
         operation = Operation(node, record.signature, inputs, computation, self, checked=not is_left_out)

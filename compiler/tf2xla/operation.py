@@ -125,28 +125,44 @@ class Operation:
         return self._inputs[name]
 
     def variable(self, name: str) -> Handle:
-        """An input that is a variable."""
+        """An input that is a variable.
+
+        Raises:
+            InputError: it is none.
+        """
         value = self._inputs[name][0]
         if not isinstance(value, Handle) or isinstance(value, Store | Table):
             raise self.invalid(f"its input {name!r} must be a variable")
         return value
 
     def store(self, name: str, *, is_stack: bool = False) -> Store:
-        """An input that is a TensorArray, or a stack."""
+        """An input that is a TensorArray, or a stack.
+
+        Raises:
+            InputError: it is none.
+        """
         value = self._inputs[name][0]
         if not isinstance(value, Store) or value.is_stack != is_stack:
             raise self.invalid(f"its input {name!r} must be a {'stack' if is_stack else 'TensorArray'}")
         return value
 
     def table(self, name: str) -> Table:
-        """An input that is a table of keys."""
+        """An input that is a table of keys.
+
+        Raises:
+            InputError: it is none.
+        """
         value = self._inputs[name][0]
         if not isinstance(value, Table):
             raise self.invalid(f"its input {name!r} must be a table of keys")
         return value
 
     def tensor_list(self, name: str) -> TensorList:
-        """An input that is a list of tensors."""
+        """An input that is a list of tensors.
+
+        Raises:
+            InputError: it is none.
+        """
         value = self._inputs[name][0]
         if not isinstance(value, TensorList):
             raise self.invalid(f"its input {name!r} must be a list of tensors")
@@ -236,7 +252,11 @@ class Operation:
         return self.values(name)[0]
 
     def values(self, name: str) -> Sequence[Array]:
-        """The values of an input that is several tensors and must be known when the graph is compiled."""
+        """The values of an input that is several tensors and must be known when the graph is compiled.
+
+        Raises:
+            NotConstantError: they are not known.
+        """
         found = []
         for expression in self.list(name):
             value = self.library.value(expression)
@@ -246,7 +266,11 @@ class Operation:
         return found
 
     def integers(self, name: str) -> tuple[int, ...]:
-        """The numbers of an input that must be known: a vector, or a scalar as one number."""
+        """The numbers of an input that must be known: a vector, or a scalar as one number.
+
+        Raises:
+            InputError: it has more dimensions.
+        """
         value = self.value(name)
         if value.ndim > 1:
             raise self.invalid(f"its input {name!r} must be a vector, and has the sizes {list(value.shape)}")

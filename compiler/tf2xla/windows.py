@@ -79,6 +79,9 @@ def numbers_of(operation: Operation, name: str, layout: Layout) -> tuple[int, ..
         operation: the node.
         name: of the attribute, or of the input.
         layout: which dimensions are batch, channels and places.
+
+    Raises:
+        UnsupportedError: they have another.
     """
     stated = operation.attribute(name) if name in operation.signature.attributes else operation.integers(name)
     rank = len(layout.spatial) + 2

@@ -165,6 +165,9 @@ def save(failure: Failure, folder: Path, *, timeout_s: float = 300.0) -> Saved:
         failure: what is kept.
         folder: the folder, or the archive where it ends in .zip.
         timeout_s: seconds for the replay that verifies it.
+
+    Raises:
+        BenchError: the folder cannot be written.
     """
     require_writable(folder)
     try:

@@ -26,6 +26,9 @@ def of_jax(function: Callable[..., Any], arguments: tuple[Any, ...]) -> str:
     """The HLO text that a JAX function lowers to; a function that is not jitted keeps the arguments it does not use.
 
     The arguments settle the sizes that an exported function left open.
+
+    Raises:
+        BenchError: jaxlib cannot convert what it lowers to.
     """
     jitted = function if hasattr(function, "lower") else jax.jit(function, keep_unused=True)
     source = jitted.lower(*arguments).as_text(debug_info=True)

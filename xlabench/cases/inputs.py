@@ -103,7 +103,11 @@ class Recipe:
 
 
 def load_recipe(path: Path) -> Recipe:
-    """Read a recipe; what is wrong with it is said with its place."""
+    """Read a recipe; what is wrong with it is said with its place.
+
+    Raises:
+        BenchError: it is none, or cannot be read.
+    """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -163,7 +167,11 @@ def check(arrays: Sequence[Array], module: Module, *, source: str) -> None:
 
 
 def generate(module: Module, seed: int) -> list[Array]:
-    """Inputs for a program that has no recipe."""
+    """Inputs for a program that has no recipe.
+
+    Raises:
+        Undecidable: they need more memory than this machine has.
+    """
     need = sum(math.prod(dims) * dtype.itemsize for dims, dtype in map(_array_shape, _taken(module)))
     have = memory_bytes()
     if have is not None and need > have:

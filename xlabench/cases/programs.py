@@ -33,6 +33,9 @@ def read(path: Path, *, module: int | None = None, given: Path | None = None) ->
         path: the file.
         module: the number of the module in it, from 1; None where it holds one.
         given: the `.npz` file of the inputs that it is to run on, if there is one.
+
+    Raises:
+        BenchError: it cannot be read, is invalid, or the number is missing or too great.
     """
     modules = _modules(path, given)
     if module is None and len(modules) > 1:

@@ -98,7 +98,11 @@ def known_suites() -> dict[str, Path]:
 
 
 def load_suite(name_or_path: str) -> Suite:
-    """A suite of the project by its name, or any folder by its path."""
+    """A suite of the project by its name, or any folder by its path.
+
+    Raises:
+        BenchError: there is none, or it cannot be read.
+    """
     folder = known_suites().get(name_or_path, Path(name_or_path))
     try:
         return _from_folder(name_or_path, folder)

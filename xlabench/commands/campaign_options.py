@@ -61,7 +61,11 @@ def engine_specs(given: Sequence[str]) -> tuple[str, ...]:
 
 
 def seconds(text: str) -> float:
-    """A time with a unit."""
+    """A time with a unit (`90s`, `10m`, `8h`) in seconds.
+
+    Raises:
+        BenchError: it is none.
+    """
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text)
     if match is None:
         raise BenchError(f"--budget {text!r} is not a time; give one such as 90s, 10m or 8h")

@@ -53,7 +53,11 @@ def _shard(text: str) -> tuple[int, int]:
 )
 @engines_option(ENGINES)
 @click.option(
-    "--profile", type=click.Choice([*PROFILES, small.NAME, graphs.NAME]), default="ratchet", show_default=True
+    "--profile",
+    type=click.Choice([*PROFILES, small.NAME, graphs.NAME]),
+    default="ratchet",
+    show_default=True,
+    help="What programs are drawn, as said above.",
 )
 @click.option(
     "--shard", metavar="K/N", default="1/1", show_default=True, help="Of the profile `exhaustive` the K-th of N parts."

@@ -152,6 +152,9 @@ def timed_of(engines: Sequence[str], asked: Sequence[str] | None, also: Sequence
         engines: those of the night.
         asked: baseline and candidate, None where nobody asked.
         also: what else is timed.
+
+    Raises:
+        BenchError: an engine is none of the night's, or its own baseline.
     """
     pair = tuple(map(_spec, asked or ())) or _DEFAULT.timed
     others = list(engines_of(also, _spec, "--also-timed") if also else ())

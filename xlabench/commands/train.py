@@ -64,11 +64,17 @@ xlabench train mnist-softmax --steps 200 --engine cpu:fusion=off
 )
 @click.argument("model", type=click.Choice(MODELS))
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of IDX files.  [default: synthetic digits]")
-@click.option("--steps", type=click.IntRange(1), default=1000, show_default=True)
-@click.option("--batch", type=click.IntRange(1), default=100, show_default=True)
-@click.option("--engine", default="cpu", show_default=True, metavar="SPEC")
+@click.option("--steps", type=click.IntRange(1), default=1000, show_default=True, help="Batches to learn from.")
+@click.option("--batch", type=click.IntRange(1), default=100, show_default=True, help="Digits of a batch.")
+@click.option("--engine", default="cpu", show_default=True, metavar="SPEC", help="What runs the steps.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the order of the batches.")
-@click.option("--timeline", type=click.Path(path_type=Path), default="timeline.ctf.json", show_default=True)
+@click.option(
+    "--timeline",
+    type=click.Path(path_type=Path),
+    default="timeline.ctf.json",
+    show_default=True,
+    help="File that says what ran when.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(**options: Any) -> None:
     """Train MODEL and print the loss and the test accuracy; write a timeline that Perfetto opens."""

@@ -25,6 +25,9 @@ class Script:
         """How the command ends on a program, written to this file; None if it does not end.
 
         It runs in a session of its own, so that all it started ends with its time, and Ctrl-C does not end it half-way.
+
+        Raises:
+            BenchError: the command cannot be run.
         """
         file.write_text(case.text(), encoding="utf-8")
         quiet = subprocess.DEVNULL
@@ -49,7 +52,11 @@ class Script:
 
 
 def script(text: str, timeout_s: float) -> Script:
-    """The command that a line of a shell is."""
+    """The command that a line of a shell is.
+
+    Raises:
+        BenchError: it is none.
+    """
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:

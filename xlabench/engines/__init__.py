@@ -65,7 +65,11 @@ _EXTRAS = {"jax": "peers", "jaxlib": "peers"}
 
 
 def engine(spec: str, *, dump_to: str = "") -> Engine:
-    """The engine that a spec names; it leaves its intermediate forms in `dump_to` if that is given."""
+    """The engine that a spec names; it leaves its intermediate forms in `dump_to` if that is given.
+
+    Raises:
+        BenchError: the spec names no engine, or options that it has not.
+    """
     name, written = split_spec(spec)
     if name not in ENGINES:
         hint = did_you_mean(name, ENGINES)
@@ -126,7 +130,11 @@ def liberties(spec: str) -> frozenset[str]:
 
 
 def build(engine: Engine, module_or_text: Any) -> Program:
-    """Compile a program that is known to be valid, so that a refusal is the engine's failure."""
+    """Compile a program that is known to be valid, so that a refusal is the engine's failure.
+
+    Raises:
+        CompileFailure: the engine does not compile it.
+    """
     try:
         return engine.compile(module_or_text)
     except (UnsupportedError, InputError):
@@ -163,6 +171,9 @@ def execute(engine: Engine, program: Program, inputs: Sequence[Array], laid_out:
         program: what the engine has compiled.
         inputs: an array for each parameter.
         laid_out: makes what it is given of each.
+
+    Raises:
+        RunFailure: the engine does not run it.
     """
     try:
         return call(program, inputs, laid_out)

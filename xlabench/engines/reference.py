@@ -47,6 +47,9 @@ def create(spec: str, options: Mapping[str, Any], *, dump_to: str) -> ReferenceE
         spec: as it was written.
         options: their values, by names.
         dump_to: without meaning here.
+
+    Raises:
+        BenchError: a folder for dumps is given.
     """
     if dump_to:
         raise BenchError(f"engine {spec!r} compiles nothing and has nothing to dump; leave out the dump folder")

@@ -82,7 +82,11 @@ FUEL = _integer(0, 2**31 - 1)
 
 
 def split_spec(text: str) -> tuple[str, dict[str, str]]:
-    """The engine's name and its options as written; a bare key has an empty value."""
+    """The engine's name and its options as written; a bare key has an empty value.
+
+    Raises:
+        BenchError: an option is given twice.
+    """
     name, _, rest = text.partition(":")
     options: dict[str, str] = {}
     for item in filter(None, (option.strip() for option in rest.split(","))):
@@ -100,6 +104,9 @@ def read_options(text: str, written: Mapping[str, str], module: EngineModule) ->
         text: the spec, for messages.
         written: values as they were written, by names.
         module: the engine's file, with its table of options.
+
+    Raises:
+        BenchError: an option is unknown, or has a value that it cannot have.
     """
     read: dict[str, Any] = {}
     for key, value in written.items():

@@ -168,7 +168,7 @@ def run(
     asked: Callable[[int, int], None] = _unobserved,
     interruptible: Interruptible = _uninterrupted,
 ) -> dict[str, Any]:
-    """Run or resume a campaign; returns the summary.
+    """Run or resume a campaign; returns the summary, and raises BenchError where its folder cannot be written.
 
     Args:
         config: what it runs.

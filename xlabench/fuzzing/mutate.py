@@ -46,7 +46,11 @@ class Mutated:
         return {"corpus": [[entry.name, entry.digest] for entry in self.entries], "most_changes": self.most}
 
     def support(self, config: Config, support_probe: SupportProbe) -> Any:
-        """The programs that the reference cannot evaluate, or not in time, and why; `failed` those by our own fault."""
+        """The programs that the reference cannot evaluate, or not in time, and why; `failed` those by our own fault.
+
+        Raises:
+            BenchError: the reference evaluates no program of the corpus.
+        """
 
         def evaluate(worker: Worker, entry: Entry) -> Outcome:
             arguments = {"entry": asdict(entry), "seed": config.seed}

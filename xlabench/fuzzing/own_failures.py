@@ -75,7 +75,11 @@ def bug_in(outcome: Outcome) -> Bug:
 
 @contextmanager
 def kept_in(folder: Path) -> Iterator[None]:
-    """Within it records are written to a place; that they cannot be is no failure of one program."""
+    """Within it records are written to a place; that they cannot be is no failure of one program.
+
+    Raises:
+        RecordsLost: they cannot be written.
+    """
     try:
         yield
     except RecordsLost:

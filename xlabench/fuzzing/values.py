@@ -310,7 +310,10 @@ def several(module: Any, rng: Generator, count: int) -> dict[str, list[Array]]:
 
 
 def number_near(rng: Generator, number: Any, dtype: DType) -> Any:
-    """A number of a type that is a neighbour of one, its negative, its half or its double; else what types end with."""
+    """A number of type `dtype` that is a neighbour of `number`, its negative, half or double; else what types end with.
+
+    `rng` says which.
+    """
     if dtype.kind == "b":
         return not number
     is_close = bool(rng.integers(_CLOSE_TO_FAR))

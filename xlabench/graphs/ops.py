@@ -26,6 +26,9 @@ def create(spec: str, _options: Mapping[str, Any], *, dump_to: str) -> GraphEngi
         spec: the engine's, as it is written.
         _options: none; what it runs on is in the spec.
         dump_to: the folder for dumps, which must be "".
+
+    Raises:
+        BenchError: a folder for dumps is given.
     """
     if dump_to:
         raise BenchError(f"engine {spec!r} compiles a program for each op: dump with the engine that it runs on")

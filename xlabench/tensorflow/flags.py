@@ -30,7 +30,10 @@ class FlagValues:
         self._is_parsed = False
 
     def define(self, name: str, default: Any, read: Callable[[str], Any]) -> None:
-        """Know a flag."""
+        """Know the flag `--name`, whose value is `default` until `read` has made another of the text on a command line.
+
+        A default that is text is read, too.
+        """
         self._readers[name] = read
         self._values[name] = read(default) if isinstance(default, str) else default
 
@@ -111,19 +114,22 @@ def _definer(read: Callable[[str], Any], doc: str) -> Callable[..., None]:
     def define(name: str, default: Any, help: str | None = None, **_options: Any) -> None:
         FLAGS.define(name, default, read)
 
-    define.__doc__ = doc
+    define.__doc__ = f"The flag `--name`, {doc}, `default` where it is not given; `help` changes nothing."
     return define
 
 
-DEFINE_string = _definer(str, "A flag of text.")
-DEFINE_integer = _definer(int, "A flag of a whole number.")
-DEFINE_float = _definer(float, "A flag of a number.")
-DEFINE_boolean = DEFINE_bool = _definer(read_boolean, "A flag that is true or false.")
-DEFINE_list = _definer(lambda text: [one.strip() for one in text.split(",") if one], "A flag of several words.")
+DEFINE_string = _definer(str, "text")
+DEFINE_integer = _definer(int, "a whole number")
+DEFINE_float = _definer(float, "a number")
+DEFINE_boolean = DEFINE_bool = _definer(read_boolean, "which is true or false")
+DEFINE_list = _definer(lambda text: [one.strip() for one in text.split(",") if one], "words between commas")
 
 
 def DEFINE_enum(name: str, default: Any, enum_values: Sequence[str], help: str | None = None, **_options: Any) -> None:
-    """A flag of one of several words."""
+    """The flag `--name`, one of the words `enum_values`, `default` where it is not given.
+
+    `help`, and what else TensorFlow's flags take (`_options`), changes nothing.
+    """
 
     def read(text: str) -> str:
         if text not in enum_values:

@@ -199,7 +199,7 @@ def _is_free(path: FilePath, *, overwrite: bool) -> None:
 
 @_translated
 def Copy(oldpath: FilePath, newpath: FilePath, overwrite: bool = False) -> None:
-    """Copy a file.
+    """Copy the file `oldpath` to `newpath`, where `overwrite` says whether there may be one.
 
     Raises:
         AlreadyExistsError: there is one, and it is not to be replaced.
@@ -210,7 +210,7 @@ def Copy(oldpath: FilePath, newpath: FilePath, overwrite: bool = False) -> None:
 
 @_translated
 def Rename(oldname: FilePath, newname: FilePath, overwrite: bool = False) -> None:
-    """Give a file or folder another path.
+    """Give the file or folder `oldname` the path `newname`; `overwrite` says whether there may be a file of that path.
 
     Raises:
         AlreadyExistsError: there is one, and it is not to be replaced.

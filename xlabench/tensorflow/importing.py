@@ -50,7 +50,7 @@ class Finder(MetaPathFinder):
         path: Sequence[str] | None,
         target: ModuleType | None = None,
     ) -> ModuleSpec | None:
-        """Where a module is.
+        """Where the module `fullname` is, None where it is not below `tensorflow`; `path` and `target` are not needed.
 
         Raises:
             ModuleNotFoundError: TensorFlow may have it, and this has not.

@@ -132,7 +132,10 @@ class BaseSession:
         return asked.build([_result(value) for value in found])
 
     def make_callable(self, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Any:
-        """A function of the values of what is fed that runs what is fetched."""
+        """A function of the values of what is fed, `feed_list`, that runs `fetches`, which are as of `run`.
+
+        With `accept_options` it also takes `options` and `run_metadata` by name.
+        """
         feeds = list(feed_list or ())
 
         def call(*values: Any, **traced: Any) -> Any:

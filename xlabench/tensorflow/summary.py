@@ -1,4 +1,11 @@
-"""`tf.summary`: what becomes of numbers while a model is trained, in files that TensorBoard shows."""
+"""`tf.summary`: what becomes of numbers while a model is trained, in files that TensorBoard shows.
+
+Args:
+    name: of the node, and the tag under which TensorBoard shows it.
+    collections: keys of the collections that the node is added to; None for that of all summaries.
+    family: what the tag begins with, so that TensorBoard shows tags of one family together; or None.
+    global_step: the number of steps that were taken, at which something is shown; or None.
+"""
 
 from __future__ import annotations
 
@@ -62,27 +69,28 @@ def _tagged(
 
 
 def scalar(name: str, tensor: Any, collections: Sequence[str] | None = None, family: str | None = None) -> Tensor:
-    """What an events file is given for a number."""
+    """What an events file is given for `tensor`, a number."""
     return _tagged("ScalarSummary", name, tensor, collections, family)
 
 
 def histogram(name: str, values: Any, collections: Sequence[str] | None = None, family: str | None = None) -> Tensor:
-    """What an events file is given for many numbers: how often there are some of each size."""
+    """What an events file is given for `values`, an array of any shape: how often there are some of each size."""
     return _tagged("HistogramSummary", name, values, collections, family)
 
 
 def image(
     name: str, tensor: Any, max_outputs: int = 3, collections: Sequence[str] | None = None, family: str | None = None
 ) -> Tensor:
-    """What an events file is given for images, [batch, height, width, channels] with 1, 3 or 4 channels.
+    """What an events file is given for `tensor`, images: [batch, height, width, channels] with 1, 3 or 4 channels.
 
-    Floats are scaled so that the greatest is 255; where there are negative ones, so that 0 is 128.
+    Of a batch the first `max_outputs` are taken. Floats are scaled so that the greatest is 255; where there are
+    negative ones, so that 0 is 128.
     """
     return _tagged("ImageSummary", name, tensor, collections, family, max_images=max_outputs)
 
 
 def merge(inputs: Sequence[Any], collections: Sequence[str] | None = None, name: str | None = None) -> Tensor:
-    """Several of them as one."""
+    """Several of them, `inputs`, as one, which is added to the collections of these keys; of none by default."""
     graph = get_default_graph()
     with graph.name_scope(name or "Merge"):
         made = apply("MergeSummary", [list(inputs)], {}, "MergeSummary").outputs[0]
@@ -91,7 +99,7 @@ def merge(inputs: Sequence[Any], collections: Sequence[str] | None = None, name:
 
 
 def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None) -> Tensor | None:
-    """All of a collection as one, None where there are none."""
+    """All of the collection `key` as one, None where there are none; of a `scope` only, where one is given."""
     found = get_default_graph().get_collection(key, scope)
     return merge(found, name=name) if found else None
 
@@ -166,13 +174,13 @@ class FileWriter:
         self._add(global_step, summary=kind.FromString(summary) if isinstance(summary, bytes) else summary)
 
     def add_graph(self, graph: Any, global_step: int | None = None, graph_def: Any = None) -> None:
-        """Write a graph."""
+        """Write a graph, as a graph or in its older form as data (`graph_def`), at the step `global_step`."""
         given = graph if graph is not None else graph_def
         definition = given.as_graph_def() if isinstance(given, Graph) else given
         self._add(global_step, graph_def=to_binary(definition))
 
     def add_run_metadata(self, run_metadata: RunMetadata, tag: str, global_step: int | None = None) -> None:
-        """Write what a traced run recorded, under a tag that stands once.
+        """Write what a traced run recorded, `run_metadata`, under a `tag` that stands once, at the step `global_step`.
 
         Raises:
             ValueError: there is something of this tag.

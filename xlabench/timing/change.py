@@ -90,7 +90,11 @@ class TimeChange:
 
     @property
     def factor(self) -> Ratio:
-        """How many times slower or faster it is, above 1 in the direction of its kind."""
+        """How many times slower or faster it is, above 1 in the direction of its kind.
+
+        Raises:
+            ValueError: no change of speed is known.
+        """
         if self.speed is None:
             raise ValueError(f"no change of speed is known: {self.reason}")
         speed = self.speed

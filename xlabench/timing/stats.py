@@ -82,6 +82,9 @@ def speedup(baseline: Sequence[Sequence[float]], candidate: Sequence[Sequence[fl
         baseline: seconds per call, one sequence for each process, one value for each round.
         candidate: the same rounds of the same processes, measured interleaved with the baseline.
         seed: of the bootstrap.
+
+    Raises:
+        ValueError: there are no rounds, or they are not the same on both sides.
     """
     pairs = [(_array(a), _array(b)) for a, b in zip(baseline, candidate, strict=True)]
     if not pairs or any(a.size != b.size for a, b in pairs):

@@ -183,6 +183,9 @@ def compile_ahead(module: Module, target: llvm.Target, opt: int, *, name: str) -
         target: the machine that the code is for.
         opt: LLVM's optimisation level, 0 to 3.
         name: of the function and of the files.
+
+    Raises:
+        UnsupportedError: the meaning of a call is a Python function, which no other machine has.
     """
     for call in filter(given, module.instructions()):
         target_name = call.attributes["custom_call_target"]

@@ -32,7 +32,12 @@ def available() -> bool:
 
 
 def assemble(ptx: str, arch: str) -> Assembled:
-    """Assemble PTX for an architecture such as sm_90; a rejection is a bug of ours and shows ptxas's message."""
+    """Assemble PTX for an architecture such as sm_90; a rejection is a bug of ours and shows ptxas's message.
+
+    Raises:
+        RuntimeError: ptxas rejects the text.
+        UnsupportedError: there is no ptxas on the path, or it does not know the architecture.
+    """
     program = shutil.which("ptxas")
     if program is None:
         raise UnsupportedError("assembling PTX", "this machine", "ptxas (of the CUDA toolkit) is not on the path")

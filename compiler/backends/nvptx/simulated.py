@@ -80,7 +80,11 @@ class SimulatedDevice:
             self.machine.write(address, data)
 
     def download(self, address: int, data: Array) -> None:
-        """Fill an array from the device; memory that no kernel has written is a bug of the kernels."""
+        """Fill an array from the device; memory that no kernel has written is a bug of the kernels.
+
+        Raises:
+            RuntimeError: some of the memory was never written.
+        """
         if data.nbytes:
             if not self.machine.is_initialised(address, data.nbytes):
                 raise RuntimeError(

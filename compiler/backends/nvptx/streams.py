@@ -194,7 +194,11 @@ class Hazards:
         self._uses: dict[Buffer, list[_Use]] = {}
 
     def order(self, step: RecordStep | WaitStep) -> None:
-        """An event now stands for what its stream has done, or a stream comes behind an event."""
+        """An event now stands for what its stream has done, or a stream comes behind an event.
+
+        Raises:
+            StreamRace: a stream waits for an event that nothing has recorded.
+        """
         clock = self._clock(step.stream)
         if isinstance(step, RecordStep):
             self._events[step.event] = dict(clock)

@@ -48,7 +48,11 @@ def target_of(arch: str) -> Target:
 
 
 def newest_for(capability: int) -> str:
-    """The newest architecture whose PTX a GPU runs: a driver compiles it for any GPU that is not older."""
+    """The newest architecture whose PTX a GPU runs: a driver compiles it for any GPU that is not older.
+
+    Raises:
+        UnsupportedError: the GPU is older than all of them.
+    """
     known = [arch for arch in ARCHITECTURES if compute_capability(arch) <= capability]
     if not known:
         oldest = next(iter(ARCHITECTURES))

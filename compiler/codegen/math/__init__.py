@@ -115,6 +115,9 @@ def emit(builder: Builder, name: str, operands: Sequence[Value], *, fast: bool =
         name: the opcode.
         operands: floats or doubles, or vectors of them.
         fast: whether it is the form whose argument must be below `fast_limit`.
+
+    Raises:
+        UnsupportedError: there is no function of that name.
     """
     function = FUNCTIONS.get(name)
     if function is None:

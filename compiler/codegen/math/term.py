@@ -50,7 +50,11 @@ _FORMATS = {format_.type: format_ for format_ in (F32, F64)}
 
 
 def format_of(type_: str) -> Format:
-    """The format of a float type or of a vector's elements; others are not computed in."""
+    """The format of a float type or of a vector's elements; others are not computed in.
+
+    Raises:
+        UnsupportedError: the type is another.
+    """
     format_ = _FORMATS.get(element_of(type_))
     if format_ is None:
         raise UnsupportedError(type_, "the math functions", "convert to float or double around the call")

@@ -46,6 +46,9 @@ def emit(
         operands: a value for each operand.
         flags: LLVM's fast-math flags.
         fast: whether operands are those of the opcode's cheaper form (`math.needs_slow_path`).
+
+    Raises:
+        UnsupportedError: the opcode has no scalar form on that type.
     """
     opcode = instruction.opcode
     source = instruction.operands[-1 if opcode == "select" else 0].array.element_type

@@ -53,7 +53,11 @@ def _einsum(operation: Operation) -> Expression:
 
 
 def einsum(operation: Operation, inputs: Sequence[Expression]) -> Expression:
-    """The product of one array or two by the node's equation."""
+    """The product of one array or two by the node's equation.
+
+    Raises:
+        UnsupportedError: there are more than two arrays.
+    """
     if len(inputs) not in (1, 2):
         raise operation.unsupported(f"kernels take one input or two, not {len(inputs)}")
     equation = equation_of(operation, [len(one.dims) for one in inputs])

@@ -1,16 +1,28 @@
+import inspect
+import re
 import subprocess
 import sys
 
 import pytest
 
 import xlabench.tensorflow as tf
-from xlabench.tensorflow import names, namespace
+from xlabench.tensorflow import names, namespace, ops
 from xlabench.tensorflow.ops import generated, rows
 
 
 @pytest.mark.parametrize("name", [*names.modules_of_names(), *names.values(), *names.NAMESPACES, *names.MODULES])
 def test_every_name_is_there(name):
     namespace.resolve(name)
+
+
+@pytest.mark.parametrize("name", names.modules_of_names())
+def test_functions_say_what_they_take(name):
+    """Those that are made while a module is loaded, too (`tests/repo/test_docstrings.py` reads the others)."""
+    function = namespace.resolve(name)
+    if not inspect.isfunction(function) or len(inspect.signature(function).parameters) < 3:
+        return
+    said = f"{function.__doc__} {sys.modules[function.__module__].__doc__} {ops.__doc__}"
+    assert not [word for word in inspect.signature(function).parameters if not re.search(rf"\b{word}\b", said)]
 
 
 @pytest.mark.parametrize("name", rows.names())

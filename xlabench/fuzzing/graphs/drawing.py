@@ -123,7 +123,11 @@ class Drawer:
         return self.pool[int(share * len(self.pool))]
 
     def of(self, allowed: Callable[[str], bool], dims: Dims | None = None) -> Tensor:
-        """An array of a type, and of dimensions if they are given: one that is there, or a new one."""
+        """An array of a type, and of dimensions if they are given: one that is there, or a new one.
+
+        Raises:
+            ValueError: no type that is drawn is allowed.
+        """
         fitting = [
             one for one in self.pool if allowed(one.dtype.base_dtype.name) and (dims is None or dims_of(one) == dims)
         ]

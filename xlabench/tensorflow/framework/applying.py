@@ -48,7 +48,15 @@ def apply(op: str, inputs: Sequence[Any], attributes: Mapping[str, Any], name: s
 
 
 def create(graph: Graph, op: str, inputs: Sequence[Any], attributes: Mapping[str, Any], scope: str) -> Operation:
-    """Add a node of tensors; what the compiler refuses of it is a `ValueError`, as TensorFlow has it."""
+    """Add a node of tensors; what the compiler refuses of it is a `ValueError`, as TensorFlow has it.
+
+    Args:
+        graph: where it is added.
+        op: its name.
+        inputs: for each input of the signature a tensor, or a list of them.
+        attributes: all that do not follow from the inputs, as graphs hold them.
+        scope: the name of the node, as a scope that is open: with a `/` at its end.
+    """
     try:
         return graph.create(op, inputs, attributes, scope)
     except CompilerError as error:

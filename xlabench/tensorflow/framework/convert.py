@@ -69,6 +69,13 @@ def constant(
 ) -> Tensor:
     """A constant.
 
+    Args:
+        value: a number, text, an array, or lists of them.
+        dtype: its type; None for that of the value: of Python's numbers float32, int32 or int64.
+        shape: its sizes; None for those of the value. Where they hold more elements the last of the value is repeated.
+        name: of the node.
+        verify_shape: whether the value must have these sizes itself.
+
     Raises:
         TypeError: a number is none of the type.
         ValueError: there are more elements than the shape has.
@@ -79,7 +86,14 @@ def constant(
 
 
 def tensor_value(value: Any, dtype: Any = None, shape: Any = None, *, is_exact: bool = False) -> TensorValue:
-    """A Python value as graphs hold it; of fewer elements than the shape has the last stands for those that follow."""
+    """A Python value as graphs hold it, of type `dtype` and `shape`, where these are not None.
+
+    Where the shape holds more elements the last is repeated, unless sizes must be those of the value itself
+    (`is_exact`).
+
+    Raises:
+        ValueError: there are more elements than the shape has, none to fill it with, or the value has other sizes.
+    """
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(value, TensorValue):
         return value

@@ -10,7 +10,13 @@ _FORM = 'Tensor names must be of the form "<op_name>:<output_index>".'
 
 
 def element(graph: Any, value: Any, *, allow_tensor: bool, allow_operation: bool) -> Any:
-    """The tensor or operation that a value is, or names.
+    """The tensor or operation of a graph that a value is, or names.
+
+    Args:
+        graph: where it must be.
+        value: a tensor, an operation, a variable, or a name.
+        allow_tensor: whether it may be a tensor.
+        allow_operation: whether it may be an operation.
 
     Raises:
         KeyError: it is not in the graph.

@@ -100,6 +100,10 @@ class Graph:
             inputs: tensors, or lists of them where an input is several.
             attributes: those that are stated.
             name: its name in the open scope; with a `/` at its end the whole of it.
+
+        Raises:
+            RuntimeError: the graph is finalized.
+            ValueError: the name is none that a node may have.
         """
         if self.finalized:
             raise RuntimeError("Graph is finalized and cannot be modified.")
@@ -168,7 +172,11 @@ class Graph:
 
     @contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
-        """Names that begin with this one; with a `/` at its end again one that was there."""
+        """Names that begin with this one; with a `/` at its end again one that was there.
+
+        Raises:
+            ValueError: the name is none that a scope may have.
+        """
         if name and not (_SCOPE if self.builder.names.scope else _FIRST).match(name):
             raise ValueError(_NO_SCOPE.format(name))
         with self.builder.names.within(name or "") as scope:
@@ -240,7 +248,7 @@ class Graph:
         return list(self._operations.values())
 
     def as_graph_element(self, value: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
-        """The tensor or operation that a value is, or names.
+        """The tensor or operation that a value is, or names, as far as `allow_tensor` and `allow_operation` admit one.
 
         Raises:
             KeyError: it is not in the graph.
@@ -265,7 +273,9 @@ class Graph:
         return found
 
     def session_for(self, session: Any, said: str, method: str) -> Any:
-        """The session in which something of the graph runs.
+        """The session in which something of the graph runs: `session`, or the default one where it is None.
+
+        `said` begins the message where there is none, and `method` is the call that would name one.
 
         Raises:
             ValueError: there is none.

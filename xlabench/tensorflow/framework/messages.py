@@ -112,7 +112,11 @@ class Message:
         return name in self._values
 
     def CopyFrom(self, other: Message) -> None:
-        """Become what another message is."""
+        """Become what another message is.
+
+        Raises:
+            TypeError: it is of another class.
+        """
         if type(other) is not type(self):
             raise TypeError(f"Parameter to CopyFrom() must be instance of same class: expected {type(self).__name__}.")
         self._values = copy.deepcopy(other._values)

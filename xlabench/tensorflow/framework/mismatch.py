@@ -23,7 +23,13 @@ def shown(dims: Dims) -> str:
 def unequal(
     op: str, shapes: Sequence[Dims | None], *, transposed: tuple[bool, bool] = (False, False)
 ) -> tuple[int, int] | None:
-    """The two sizes of two inputs that must be equal and are not; None where that is not what is wrong."""
+    """The two sizes of two inputs that must be equal and are not; None where that is not what is wrong.
+
+    Args:
+        op: the name of the op.
+        shapes: of its inputs, None where the rank is not known.
+        transposed: whether MatMul takes the left and the right matrix transposed.
+    """
     known = [one for one in shapes if one is not None]
     if len(shapes) != 2 or len(known) != 2:
         return None

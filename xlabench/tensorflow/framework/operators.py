@@ -38,7 +38,7 @@ Kernel = Callable[[Any, Any, str], Tensor]
 
 
 def binary(op: str, x: Any, y: Any, name: str) -> Tensor:
-    """An op of two tensors, by the rules of its operator."""
+    """An `op` of the tensors `x` and `y`, by the rules of its operator in Python, as a node called `name`."""
     if op == "RealDiv":
         return quotient(x, y, name)
     if op == "MatMul" and x.shape.rank is not None and x.shape.rank > 2:
@@ -51,7 +51,11 @@ def binary(op: str, x: Any, y: Any, name: str) -> Tensor:
 
 
 def quotient(x: Tensor, y: Tensor, name: str) -> Tensor:
-    """X / y, of whole numbers in floats."""
+    """`x` / `y`, of whole numbers in floats, as a node called `name`.
+
+    Raises:
+        TypeError: they are of different types.
+    """
     if x.dtype.base_dtype != y.dtype.base_dtype:
         raise TypeError(f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}.")
     target = _QUOTIENTS.get(x.dtype.base_dtype.name)
@@ -61,7 +65,7 @@ def quotient(x: Tensor, y: Tensor, name: str) -> Tensor:
 
 
 def exclusive(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Whether exactly one is true."""
+    """Whether exactly one of the booleans `x` and `y` is true, in a scope called `name` (None: `LogicalXor`)."""
     with get_default_graph().name_scope(name or "LogicalXor") as scope:
         either = apply("LogicalOr", [x, y], {}).outputs[0]
         both = apply("LogicalAnd", [x, y], {}).outputs[0]
@@ -116,7 +120,11 @@ def absolute(x: Any, name: str | None = None) -> Tensor:
 
 
 def sliced(self: Any, key: Any) -> Tensor:
-    """`x[key]`, as NumPy has it: numbers, slices, `...` and `newaxis`, tensors among them."""
+    """`x[key]`, as NumPy has it: numbers, slices, `...` and `newaxis`, tensors among them.
+
+    Raises:
+        TypeError: an element of the key is something else.
+    """
     x = convert_to_tensor(self)
     rows: list[tuple[Any, Any, Any]] = []
     masks = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)

@@ -11,7 +11,10 @@ from xlabench.tensorflow.framework.graph import Graph, get_default_graph
 
 @contextmanager
 def name_scope(name: Any, default_name: str | None = None, values: Any = None) -> Iterator[str]:
-    """Names of nodes that begin with this one."""
+    """Names of nodes that begin with `name`, or with `default_name` where that is None.
+
+    The graph is that of the tensors `values`, the default one where there are none.
+    """
     graph = next((one.graph for one in values or () if isinstance(getattr(one, "graph", None), Graph)), None)
     chosen = graph or get_default_graph()
     with chosen.as_default(), chosen.name_scope(name if name is not None else default_name) as scope:
@@ -19,7 +22,10 @@ def name_scope(name: Any, default_name: str | None = None, values: Any = None) -
 
 
 def op_scope(values: Any, name: Any, default_name: str | None = None) -> AbstractContextManager[str]:
-    """The same under its older name."""
+    """The same as `name_scope` under its older name, the tensors `values` coming first.
+
+    `name` and `default_name` are as there.
+    """
     return name_scope(name, default_name, values)
 
 

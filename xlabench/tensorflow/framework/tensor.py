@@ -43,7 +43,10 @@ class Owner(Protocol):
         """All operations."""
 
     def session_for(self, session: Any, said: str, method: str) -> Any:
-        """The session in which something runs."""
+        """The session in which something runs: `session`, or the default one.
+
+        `said` begins the message where there is none, and `method` is the call that would name one.
+        """
 
 
 class Operation:

@@ -164,7 +164,11 @@ class Variable(Overloaded):
         return apply("Identity", [found], {}).outputs[0]
 
     def dense_tensor(self, dtype: Any = None, name: str = "") -> Tensor:
-        """What it holds, where a tensor is taken."""
+        """What it holds, where a tensor is taken.
+
+        Raises:
+            ValueError: another type is asked for.
+        """
         if dtype is not None and not as_dtype(dtype).is_compatible_with(self._dtype):
             raise ValueError(
                 f"Incompatible type conversion requested to type '{as_dtype(dtype).name}' for variable of type "
@@ -188,19 +192,26 @@ class Variable(Overloaded):
             return self._read()
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
-        """Let it hold another value."""
+        """Let it hold another `value`, of its type and shape.
+
+        Args:
+            value: a tensor, or what becomes one.
+            use_locking: changes nothing: a write is whole.
+            name: of the node, None for that of the op.
+            read_value: whether what it holds afterwards is given, instead of the operation that writes.
+        """
         return self._written("AssignVariableOp", value, name, read_value=read_value)
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Add to what it holds."""
+        """Add `delta` to what it holds; `use_locking`, `name` and `read_value` are as of `assign`."""
         return self._written("AssignAddVariableOp", delta, name, read_value=read_value)
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Take from what it holds."""
+        """Take `delta` from what it holds; `use_locking`, `name` and `read_value` are as of `assign`."""
         return self._written("AssignSubVariableOp", delta, name, read_value=read_value)
 
     def load(self, value: Any, session: Any = None) -> None:

@@ -19,14 +19,14 @@ _SMALL = 1000
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
-    """What is fed."""
+    """A tensor of type `dtype` that is fed; sizes that are None in `shape` are open, and all are where it is None."""
     graph = get_default_graph()
     attributes: dict[str, Any] = {"dtype": as_dtype(dtype).base_dtype.data_type, "shape": TensorShape(shape).partial}
     return graph.create("Placeholder", [], attributes, name or "Placeholder").outputs[0]
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """What may be fed, and is its input else."""
+    """A tensor that is `input` unless it is fed; sizes of `shape` that are None are open."""
     return apply("PlaceholderWithDefault", [input], {"shape": TensorShape(shape)}, name).outputs[0]
 
 
@@ -47,7 +47,7 @@ def _full(value: int, word: str) -> Callable[..., Tensor]:
             return apply("Fill", [shape, constant(element, wanted)], {}, scope).outputs[0]
 
     make.__name__ = make.__qualname__ = word
-    make.__doc__ = f"An array of {word}."
+    make.__doc__ = f"An array of {word} of type `dtype`; `shape` is a list of sizes, or a vector of integers."
     return make
 
 
@@ -59,12 +59,18 @@ zeros, ones = _full(0, "zeros"), _full(1, "ones")
 
 
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
-    """Zeros of a tensor's sizes."""
+    """Zeros of the shape of `tensor`, in its type where `dtype` is None.
+
+    They are a constant where the shape is known, unless `optimize` is False.
+    """
     return _like(tensor, dtype, name, optimize, ("zeros_like", "ZerosLike", zeros))
 
 
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
-    """Ones of a tensor's sizes."""
+    """Ones of the shape of `tensor`, in its type where `dtype` is None.
+
+    They are a constant where the shape is known, unless `optimize` is False.
+    """
     return _like(tensor, dtype, name, optimize, ("ones_like", "OnesLike", ones))
 
 
@@ -90,7 +96,10 @@ def eye(
     dtype: Any = "float32",
     name: str | None = None,
 ) -> Tensor:
-    """The identity matrix, or a stack of them."""
+    """The identity matrix of `num_rows` by `num_columns` (None: as many) in type `dtype`, or a stack of them.
+
+    The stack has `batch_shape`, sizes that come before those of the matrix; None stands for a single matrix.
+    """
     matrix = np.eye(num_rows, num_columns)
     if batch_shape is not None:
         matrix = np.broadcast_to(matrix, (*batch_shape, *matrix.shape))
@@ -98,12 +107,12 @@ def eye(
 
 
 def shape(input: Any, name: str | None = None, out_type: Any = "int32") -> Tensor:
-    """A tensor's sizes; a constant where they are known."""
+    """The sizes of `input`, [rank] of the integer type `out_type`; a constant where they are known."""
     return _asked(input, name, out_type, ("Shape", lambda known: known.as_list()))
 
 
 def size(input: Any, name: str | None = None, out_type: Any = "int32") -> Tensor:
-    """The number of a tensor's elements; a constant where it is known."""
+    """The number of elements of `input`, a scalar of the integer type `out_type`; a constant where it is known."""
     return _asked(input, name, out_type, ("Size", lambda known: known.num_elements()))
 
 
@@ -127,7 +136,7 @@ def _asked(value: Any, name: str | None, out_type: Any, kind: tuple[str, Callabl
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
-    """Arrays behind each other along an axis."""
+    """The arrays `values` behind each other along an `axis` that all have; their other sizes are equal."""
     listed = list(values) if isinstance(values, list | tuple) else [values]
     if len(listed) == 1:
         return apply("Identity", [listed[0]], {}, name).outputs[0]
@@ -135,12 +144,12 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
-    """Arrays as rows of one with one more dimension."""
+    """The arrays `values`, which are of one shape, along a new dimension, which is dimension `axis` of the result."""
     return apply("Pack", [list(values)], {"axis": axis}, name).outputs[0]
 
 
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
-    """The rows of an array.
+    """The slices of `value` along `axis`, without that dimension; `num` is its size, None where that is known.
 
     Raises:
         ValueError: their number is not known.
@@ -158,7 +167,10 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
 ) -> list[Tensor]:
-    """Parts of an array along an axis: so many, or of these sizes."""
+    """Pieces of `value` along `axis`: a number of equal ones, or a vector of sizes, is `num_or_size_splits`.
+
+    `num` says how many sizes a tensor of them has where its shape does not.
+    """
     if isinstance(num_or_size_splits, int | np.integer):
         return list(apply("Split", [axis, value], {"num_split": int(num_or_size_splits)}, name).outputs)
     sizes = convert_to_tensor(num_or_size_splits)
@@ -167,7 +179,11 @@ def split(
 
 
 def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:
-    """An array with its dimensions in another order, by default the reverse."""
+    """The array `a`, dimensions in the order `perm`, None for the reverse; `conjugate` also conjugates elements.
+
+    Raises:
+        ValueError: the order is not given, and the rank of the array is not known.
+    """
     op = "ConjugateTranspose" if conjugate else "Transpose"
     graph = graph_of(a)
     with graph.as_default(), graph.name_scope(name) as scope:
@@ -189,7 +205,12 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Rows with one value at a place, and another elsewhere."""
+    """Rows with one value at an index, and another elsewhere.
+
+    `indices`, integers of any shape, get a new dimension of `depth` elements, which is dimension `axis` of the result
+    (None: the last). It holds `on_value` (None: 1) at the index, and `off_value` (None: 0) elsewhere; at an index that
+    is outside `depth` all are off. `dtype` is the type of the result, None for that of the two values, or float32.
+    """
     with get_default_graph().name_scope(name or "one_hot") as scope:
         given = next((one.dtype for one in (on_value, off_value) if hasattr(one, "dtype")), None)
         wanted = as_dtype(dtype) if dtype is not None else as_dtype(given or "float32")
@@ -200,7 +221,13 @@ def one_hot(
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """Elements of x or y; without these the indices of what is true, of which it is not known how many there are."""
+    """Elements of `x` where `condition` is true, and of `y` where it is false; both have one shape.
+
+    Without `x` and `y` the indices of what is true, [count, rank of `condition`], of which the count is not known.
+
+    Raises:
+        ValueError: only one of them is given.
+    """
     if x is None or y is None:
         if x is not None or y is not None:
             raise ValueError("x and y must both be non-None or both be None.")
@@ -246,7 +273,7 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
 
 
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """Elements of x or y, spread to sizes that all have."""
+    """Elements of `x` where `condition` is true, and of `y` elsewhere, all broadcast to one shape; else as `where`."""
     if x is None or y is None:
         return where(condition, x, y, name)
     return apply("SelectV2", [condition, x, y], {}, name).outputs[0]
@@ -260,19 +287,28 @@ def gather(
     axis: Any = None,
     batch_dims: int = 0,
 ) -> Tensor:
-    """Rows of an array by their numbers."""
-    return apply("GatherV2", [params, indices, 0 if axis is None else axis], {"batch_dims": batch_dims}, name).outputs[
-        0
-    ]
+    """The slices of `params` at `indices`, integers of any shape, along `axis` (None: the first behind `batch_dims`).
+
+    The first `batch_dims` dimensions of both are equal and go together. `validate_indices` changes nothing.
+    """
+    inputs = [params, indices, batch_dims if axis is None else axis]
+    return apply("GatherV2", inputs, {"batch_dims": batch_dims}, name).outputs[0]
 
 
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
 ) -> Tensor:
-    """An array with a margin.
+    """The array `tensor` with a margin.
+
+    Args:
+        tensor: of any rank.
+        paddings: for each dimension how many elements come before it and behind it, [rank, 2].
+        mode: `CONSTANT`, `REFLECT` (without the edge) or `SYMMETRIC` (with it), in any case of letters.
+        name: of the node.
+        constant_values: the number that the margin holds in mode `CONSTANT`.
 
     Raises:
-        ValueError: nobody knows the mode.
+        ValueError: the mode is none of these.
     """
     word = mode.upper()
     if word in ("REFLECT", "SYMMETRIC"):
@@ -298,7 +334,13 @@ def strided_slice(
     shrink_axis_mask: int = 0,
     name: str | None = None,
 ) -> Tensor:
-    """A part of an array."""
+    """The slice of `input_` from `begin` up to `end`, exclusive, in steps of `strides`, a number for each dimension.
+
+    `strides` are 1 where they are None. Bit n of a mask is about element n of the vectors: of `begin_mask` that the
+    slice begins at the edge, of `end_mask` that it ends there, of `ellipsis_mask` that the element stands for all
+    dimensions that are not named, of `new_axis_mask` that it makes a dimension of size 1, of `shrink_axis_mask` that it
+    takes one index, whose dimension goes.
+    """
     start = convert_to_tensor(begin)
     steps = apply("OnesLike", [start], {}).outputs[0] if strides is None else strides
     masks = {
@@ -317,7 +359,11 @@ def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
 
 
 def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[Tensor]:
-    """Coordinates of a grid."""
+    """Coordinates of a grid: for each vector of `args` an array of the grid's shape that holds its elements.
+
+    `indexing` is `xy`, in which the second vector runs along the rows, or `ij`, in which dimension n is that of vector
+    n.
+    """
     with get_default_graph().name_scope(name):
         axes = [convert_to_tensor(one) for one in args]
         sizes = [int(one.shape[0]) for one in axes]

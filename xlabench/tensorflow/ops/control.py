@@ -32,7 +32,7 @@ def group(*inputs: Any, **options: Any) -> Operation:
 
 
 def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Any = None) -> list[Any]:
-    """Tensors that are there when all are.
+    """The `tensors` as they are, each there only when all are, and when `control_inputs` (None: nothing more) are done.
 
     Raises:
         ValueError: there are none.
@@ -59,7 +59,10 @@ def print_(
     summarize: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """A tensor, at which others are printed when it is computed."""
+    """The tensor `input_`, at which the tensors `data` are printed when it is computed, behind the text `message`.
+
+    That is done at the first `first_n` times (None: at all), of each tensor the first `summarize` elements (None: 3).
+    """
     attributes = {
         "message": message or "",
         "first_n": -1 if first_n is None else first_n,
@@ -70,7 +73,7 @@ def print_(
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
-    """A tensor; where it holds an infinity or NaN, the run fails."""
+    """The floating-point `tensor`; where it holds an infinity or NaN, the run fails and says `message`."""
     return _same_shape(apply("CheckNumerics", [tensor], {"message": message}, name))
 
 
@@ -82,5 +85,8 @@ def _same_shape(operation: Operation) -> Tensor:
 
 
 def assert_(condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None) -> Operation:
-    """An operation that fails unless a condition holds."""
+    """An operation that fails unless the boolean `condition` holds, and then says elements of the tensors `data`.
+
+    Of each it says the first `summarize`, 3 where that is None.
+    """
     return apply("Assert", [condition, list(data)], {"summarize": 3 if summarize is None else summarize}, name)

@@ -29,6 +29,14 @@ def cond(
 ) -> Any:
     """What one of two functions gives, by a condition.
 
+    Args:
+        pred: the condition, a boolean scalar: a tensor, not a Python bool.
+        true_fn: a function without arguments; what it gives counts where the condition holds.
+        false_fn: the same where it does not; it gives as many tensors, of the same types.
+        strict: whether a list of one tensor stays a list.
+        name: of the node.
+        **older: the older names of both functions, `fn1` and `fn2`.
+
     Raises:
         TypeError: the condition is no tensor, or a function is none.
         ValueError: they give different things.
@@ -132,6 +140,14 @@ def case(
 ) -> Any:
     """What the function of the first condition that is true gives.
 
+    Args:
+        pred_fn_pairs: pairs of a boolean scalar and a function without arguments, or a mapping.
+        default: the function that counts where no condition holds; None for that of the last pair, whatever its
+            condition is.
+        exclusive: changes nothing: it is not checked that a single condition holds.
+        strict: whether a list of one tensor stays a list.
+        name: of the scope of the nodes.
+
     Raises:
         ValueError: there are no conditions.
     """
@@ -165,6 +181,18 @@ def while_loop(
     return_same_structure: bool = False,
 ) -> Any:
     """What loop variables are when a condition holds no more.
+
+    Args:
+        cond: a function of the loop variables; it gives a boolean scalar.
+        body: a function of the loop variables; it gives them for the next iteration, in their types.
+        loop_vars: what they begin with: tensors and TensorArrays, in lists, tuples or dictionaries.
+        shape_invariants: a shape for each of them, with None for sizes that may change; None where none does.
+        parallel_iterations: is noted in the node; iterations run one after another.
+        back_prop: changes nothing: there are gradients.
+        swap_memory: changes nothing.
+        name: of the node.
+        maximum_iterations: ends the loop after so many iterations, an integer scalar; None for no such limit.
+        return_same_structure: whether a list of one variable stays a list.
 
     Raises:
         TypeError: a function is none.

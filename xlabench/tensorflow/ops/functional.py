@@ -72,7 +72,10 @@ def map_fn(
     name: str | None = None,
     fn_output_signature: Any = None,
 ) -> Any:
-    """What a function gives for each row, along a new dimension.
+    """What the function `fn` gives for each row of `elems`, tensors in some structure, along a new first dimension.
+
+    `dtype`, or by its newer name `fn_output_signature`, is the type of what it gives, or a structure of types; None
+    where that is as `elems` are. With `infer_shape` all of its results must have one shape.
 
     Raises:
         TypeError: it is no function.
@@ -134,7 +137,10 @@ def foldl(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """What a function makes of a value and row after row, beginning with the first; raises as `map_fn` does."""
+    """What the function `fn` makes of a value and row after row of `elems`; raises as `map_fn`.
+
+    It takes the value and a row, and gives the next value; the first is `initializer`, None for the first row.
+    """
     return _folded(fn, elems, initializer, name or "foldl", is_reverse=False)
 
 
@@ -147,7 +153,10 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The same beginning with the last."""
+    """The same as `foldl` from the last row to the first: `initializer` None stands for the last row.
+
+    `fn` takes the value and a row of `elems`.
+    """
     return _folded(fn, elems, initializer, name or "foldr", is_reverse=True)
 
 
@@ -162,7 +171,11 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The same with all values on the way, a row for each; raises as `map_fn` does."""
+    """The values that `foldl` takes on the way, a row for each of `elems`; raises as `map_fn` does.
+
+    `fn` takes a value and a row, and gives the next value; the first is `initializer`, None for the first row. With
+    `reverse` rows are taken from the last to the first. With `infer_shape` all values must have one shape.
+    """
     function = _checked(fn)
     with get_default_graph().name_scope(name or "scan"):
         rows = _Rows(elems)

@@ -140,7 +140,7 @@ def _made(name: str, record: Record, arguments: tuple[Argument, ...], word: str)
 
 
 def applied(record: Record, values: Mapping[str, Any], name: str | None) -> Any:
-    """An op applied to inputs and attributes by their names."""
+    """What the op of a `record` gives for `values`, its inputs and attributes by their names; its node is `name`."""
     inputs = [values[port.name] for port in record.signature.inputs]
     attributes = {key: value for key, value in values.items() if key in record.signature.attributes}
     return results_of(apply(record.name, inputs, attributes, name))

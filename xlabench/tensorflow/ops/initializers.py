@@ -154,7 +154,13 @@ def glorot_normal(seed: int | None = None, dtype: Any = "float32") -> VarianceSc
 
 
 def first_value(initializer: Any, shape: TensorShape, dtype: Any) -> Any:
-    """What gives a variable its first value: a function without arguments, or the value.
+    """What gives a variable of that shape and type its first value: a function without arguments, or the value.
+
+    Args:
+        initializer: a value, or a function of sizes and type, or the class of one; None for Glorot's uniform numbers,
+            or zeros of integers and booleans.
+        shape: the variable's, of which all sizes are known.
+        dtype: its type.
 
     Raises:
         ValueError: a type has no initializer, and none is given.

@@ -2,6 +2,23 @@
 
 Names of variables and nodes, and what is made in which order, are those of TensorFlow 1.15, the last release that has
 them: a checkpoint that was written there is read here.
+
+Args:
+    activation: a function of what the layer gives, None for that itself.
+    use_bias: whether there is a bias.
+    kernel_initializer: what a variable begins with, by its name (`bias_initializer`, ...): a value, or a function of
+        sizes and type; None for that of the scope.
+    bias_initializer, beta_initializer, gamma_initializer, moving_mean_initializer, moving_variance_initializer: so too.
+    kernel_regularizer: a function of a variable that gives a loss for it, which is kept in a collection; or None.
+    bias_regularizer, beta_regularizer, gamma_regularizer: so too.
+    activity_regularizer: the same of what the layer gives.
+    kernel_constraint: is kept with a variable, as a function of what it holds; or None.
+    bias_constraint, beta_constraint, gamma_constraint: so too.
+    data_format: `channels_last` (batch, height, width, channels), or `channels_first` (batch, channels, ...).
+    training: whether the layer is trained in this run: a Python boolean, or a boolean scalar of the graph.
+    trainable: whether its variables are among those that are trained.
+    name: of the scope of its variables; None for the kind of layer with a number.
+    reuse: whether its variables must be there; None where they are new, or as around.
 """
 
 from __future__ import annotations
@@ -75,7 +92,9 @@ def dense(
     name: str | None = None,
     reuse: bool | None = None,
 ) -> Tensor:
-    """A layer that is fully connected: activation(inputs kernel + bias), along the last dimension.
+    """A layer that is fully connected: activation(inputs kernel + bias), along the last dimension of `inputs`.
+
+    `units` is how many features it gives, the size of that dimension in the result.
 
     Raises:
         ValueError: how many features there are is not known.
@@ -142,7 +161,10 @@ def conv2d(
     name: str | None = None,
     reuse: bool | None = None,
 ) -> Tensor:
-    """A layer that is a convolution of images.
+    """A layer that is a convolution of the images `inputs` to `filters` channels, and adds a bias to each of these.
+
+    `kernel_size`, `strides` and `dilation_rate` (steps between elements of the kernel) are in pixels, one number or
+    [height, width]; `padding` is `valid` or `same`.
 
     Raises:
         ValueError: how many channels there are is not known, or a size makes no sense.
@@ -191,7 +213,10 @@ def _pooling(kind: str, function: Callable[..., Tensor]) -> Callable[..., Tensor
             return function(inputs, windows, steps, padding.upper(), data_format=_format_of(data_format))
 
     pooling.__name__ = pooling.__qualname__ = kind
-    pooling.__doc__ = f"A layer that is {function.__name__} of images."
+    pooling.__doc__ = (
+        f"A layer that is `tf.nn.{function.__name__}` of the images `inputs`.\n\n"
+        "`pool_size` and `strides` are in pixels, one number or [height, width]; `padding` is `valid` or `same`."
+    )
     return pooling
 
 
@@ -200,7 +225,7 @@ average_pooling2d = _pooling("average_pooling2d", nn.avg_pool)
 
 
 def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Tensor:
-    """A row for each example, channels last."""
+    """A row of all its elements for each example of `inputs`, [batch, ...], channels last."""
     with get_default_graph().name_scope(name or "flatten"):
         x = convert_to_tensor(inputs)
         rank = x.shape.rank
@@ -228,7 +253,11 @@ def dropout(
     training: Any = False,
     name: str | None = None,
 ) -> Tensor:
-    """A layer that sets a share of elements to 0 while it is trained, and hands them on otherwise."""
+    """A layer that sets a share of elements to 0 while it is trained, and hands `inputs` on otherwise.
+
+    `rate` is the share, in [0, 1); the others grow so that their mean stays. In dimensions in which `noise_shape`
+    (None: that of `inputs`) is 1 elements stay or go together. `seed` is that of the op.
+    """
     with get_default_graph().name_scope(name or "dropout"):
         x = convert_to_tensor(inputs)
         made: Tensor = _chosen(
@@ -263,7 +292,9 @@ def batch_normalization(
     """A layer that normalises channels over a batch, and by means over many batches where it is not trained.
 
     The means are updated by operations in the collection `UPDATE_OPS`, which a step of training must be made to wait
-    for.
+    for: each keeps the share `momentum` of what it was. `axis` is the dimension of the channels in `inputs`, and
+    `epsilon` is added to variances. With `center` there is an offset for each channel, beta, and with `scale` a factor,
+    gamma. `fused` is whether this is one op: None where it can be, which is of images along their channels.
 
     Raises:
         ValueError: how many channels there are is not known, or fused normalisation is asked of what is no image.

@@ -19,7 +19,7 @@ _MATRIX = 2
 
 
 def one_of(new: Any, old: Any, names: tuple[str, str]) -> Any:
-    """An argument that has an older spelling.
+    """An argument that has an older spelling: `new` or `old`, whichever is not None; `names` are both, for the message.
 
     Raises:
         ValueError: both are given.
@@ -58,7 +58,10 @@ def _reduction(op: str, public: str) -> Callable[..., Tensor]:
         return reduced
 
     reduce.__name__ = reduce.__qualname__ = public
-    reduce.__doc__ = f"{op} over axes, by default all."
+    reduce.__doc__ = (
+        f"{op} of `input_tensor` over the dimensions `axis` (None: all), which `keepdims` leaves with size 1.\n\n"
+        "`reduction_indices` and `keep_dims` are the older names of both."
+    )
     return reduce
 
 
@@ -97,7 +100,10 @@ def _arg_extreme(op: str) -> Callable[..., Tensor]:
         return apply(op, [input, 0 if axis is None else axis], attributes, name).outputs[0]
 
     find.__name__ = find.__qualname__ = op.lower()
-    find.__doc__ = f"{op} along an axis, by default the first."
+    find.__doc__ = (
+        f"{op} of `input` along the dimension `axis` (None: the first): indices of type `output_type`.\n\n"
+        "`dimension` is the older name of `axis`."
+    )
     return find
 
 
@@ -105,7 +111,10 @@ argmax, argmin = _arg_extreme("ArgMax"), _arg_extreme("ArgMin")
 
 
 def range_(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:
-    """Numbers from `start`, or 0, up to a limit that is not among them."""
+    """Numbers from `start` (0 where `limit` is None) in steps of `delta` up to `limit`, which is not among them.
+
+    The scalars are of type `dtype`; where it is None the result has the widest of their types.
+    """
     if limit is None:
         start, limit = 0, start
     graph = get_default_graph()
@@ -123,7 +132,7 @@ _ORDER = ("int8", "int16", "int32", "int64", "bfloat16", "float16", "float32", "
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """A tensor in another type."""
+    """The elements of `x` in type `dtype`; `x` itself where it has that type."""
     wanted = as_dtype(dtype).base_dtype
     if isinstance(x, Tensor) and x.dtype.base_dtype == wanted:
         return x
@@ -136,7 +145,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """A tensor in another type, what does not fit being its nearest end."""
+    """The elements of `value` in type `dtype`, what does not fit being the nearest number that does."""
     wanted = as_dtype(dtype)
     with get_default_graph().name_scope(name or "saturate_cast") as scope:
         value = convert_to_tensor(value, name="value")
@@ -175,8 +184,20 @@ def matmul(
 ) -> Tensor:
     """The product of matrices, or of stacks of them.
 
+    Args:
+        a: the left matrices, [..., rows, terms].
+        b: the right ones, [..., terms, columns], in the type of the left.
+        transpose_a: whether the last two dimensions of `a` are swapped before.
+        transpose_b: whether those of `b` are.
+        adjoint_a: whether `a` is transposed and conjugated before.
+        adjoint_b: whether `b` is.
+        a_is_sparse: must be False, as must the next: matrices are dense.
+        b_is_sparse: the same of `b`.
+        name: of the node.
+
     Raises:
         ValueError: a matrix is to be transposed and conjugated at once.
+        NotHereError: a matrix is to be sparse.
     """
     if a_is_sparse or b_is_sparse:
         raise NotHereError("tf.matmul of sparse matrices is not there: leave a_is_sparse and b_is_sparse out")
@@ -198,12 +219,12 @@ def matmul(
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Any:
-    """X / y, as Python has it."""
+    """`x` / `y`, as Python has it."""
     return x / y if name is None else truediv(x, y, name)
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """X / y, of whole numbers in floats."""
+    """`x` / `y`, of whole numbers in floats."""
     graph = graph_of(x, y)
     with graph.as_default(), graph.name_scope(name or "truediv") as scope:
         left = convert_to_tensor(x, name="x") if hasattr(x, "dense_tensor") or not hasattr(y, "dense_tensor") else None
@@ -212,7 +233,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """X / y, of whole numbers rounded down."""
+    """`x` / `y`, of whole numbers rounded down."""
     graph = graph_of(x, y)
     with graph.as_default(), graph.name_scope(name or "div") as scope:
         left = convert_to_tensor(x, name="x")
@@ -221,7 +242,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Tensor:
-    """Whether exactly one is true."""
+    """Whether exactly one of the booleans `x` and `y` is true."""
     return exclusive(convert_to_tensor(x), convert_to_tensor(y), name)
 
 
@@ -242,7 +263,7 @@ def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:
 
 
 def accumulate_n(inputs: Sequence[Any], shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
-    """The sum of tensors of one shape."""
+    """The sum of the tensors `inputs`, of one shape; that they have `shape` and `tensor_dtype` is not checked."""
     return add_n(inputs, name)
 
 
@@ -254,7 +275,11 @@ def reduce_logsumexp(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """log(sum(exp(x))), the greatest being taken out first."""
+    """log(sum(exp(`input_tensor`))) over the dimensions `axis` (None: all), the greatest being taken out first.
+
+    With `keepdims` these are left as dimensions of size 1. `reduction_indices` and `keep_dims` are the older names of
+    both.
+    """
     axis = one_of(axis, reduction_indices, ("axis", "reduction_indices"))
     is_kept = bool(one_of(keepdims, keep_dims, ("keepdims", "keep_dims")) or False)
     with get_default_graph().name_scope(name or "ReduceLogSumExp") as scope:
@@ -271,7 +296,9 @@ def reduce_logsumexp(
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
-    """The product of two arrays, summed over axes of both, of which the sizes must be known.
+    """The product of the arrays `a` and `b`, summed over axes of both, whose sizes must be known.
+
+    `axes` is a number, of the last axes of `a` and the first of `b`, or a pair: the axes of `a`, and those of `b`.
 
     Raises:
         ValueError: they are not, or it is not known how many axes there are.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from xlabench.tensorflow.errors import NotHereError
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
@@ -34,7 +35,7 @@ def _along(op: str) -> Callable[..., Tensor]:
         return apply("Transpose", [apply(op, [turned], {}).outputs[0], order], {}, name or "transpose").outputs[0]
 
     function.__name__ = function.__qualname__ = {"Softmax": "softmax", "LogSoftmax": "log_softmax"}[op]
-    function.__doc__ = f"{op} along an axis, by default the last."
+    function.__doc__ = f"{op} of `logits` along the dimension `axis` (None: the last), whose older name is `dim`."
     return function
 
 
@@ -51,7 +52,11 @@ def _named(_sentinel: Any, labels: Any, logits: Any, function: str) -> None:
 def softmax_cross_entropy_with_logits_v2(
     labels: Any, logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
-    """Cross entropy of distributions with softmax(logits), along an axis."""
+    """Cross entropy of distributions with softmax(`logits`) along a dimension, which the result lacks.
+
+    `labels` are distributions of the shape of `logits`; `axis` is the dimension of the classes (None: the last), and
+    `dim` the older name for it. A gradient goes to both.
+    """
     axis = batch_axis(axis, dim)
     return _cross_entropy(labels, logits, -1 if axis is None else axis, name or "softmax_cross_entropy_with_logits")
 
@@ -64,7 +69,11 @@ def softmax_cross_entropy_with_logits(
     name: str | None = None,
     axis: int | None = None,
 ) -> Tensor:
-    """Cross entropy of distributions, through which no gradient goes, with softmax(logits)."""
+    """Cross entropy of distributions, through which no gradient goes, with softmax(`logits`).
+
+    `labels` are distributions of the shape of `logits`; `dim` is the dimension of the classes, and `axis` the newer
+    name for it.
+    """
     _named(_sentinel, labels, logits, "softmax_cross_entropy_with_logits")
     with get_default_graph().name_scope(name or "softmax_cross_entropy_with_logits_sg") as scope:
         stopped = apply("StopGradient", [labels], {}, "labels_stop_gradient").outputs[0]
@@ -97,7 +106,13 @@ def _cross_entropy(labels: Any, logits: Any, axis: int, name: str) -> Tensor:
 def sparse_softmax_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
-    """Cross entropy of classes by their numbers with softmax(logits)."""
+    """Cross entropy of the classes of which `labels`, integers, are the numbers with softmax(`logits`).
+
+    `logits` are [..., classes], and `labels` and the result are without that last dimension.
+
+    Raises:
+        ValueError: labels or logits are missing, or of ranks that do not go together.
+    """
     _named(_sentinel, labels, logits, "sparse_softmax_cross_entropy_with_logits")
     op = "SparseSoftmaxCrossEntropyWithLogits"
     with get_default_graph().name_scope(name or op):
@@ -121,7 +136,10 @@ def sparse_softmax_cross_entropy_with_logits(
 def sigmoid_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
-    """Cross entropy of probabilities with sigmoid(logits), without overflow: max(x, 0) - x z + log(1 + exp(-|x|))."""
+    """Cross entropy of probabilities with sigmoid(logits), without overflow: max(x, 0) - x z + log(1 + exp(-|x|)).
+
+    x are the `logits`, z the `labels`, probabilities of the same shape, which is that of the result too.
+    """
     _named(_sentinel, labels, logits, "sigmoid_cross_entropy_with_logits")
     with get_default_graph().name_scope(name or "logistic_loss") as scope:
         x, z = convert_to_tensor(logits, name="logits"), convert_to_tensor(labels, name="labels")
@@ -134,18 +152,21 @@ def sigmoid_cross_entropy_with_logits(
 
 
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
-    """A number added for each channel."""
+    """The array `value` with a number added for each channel: those of the vector `bias`.
+
+    Channels are the last dimension in the `data_format` `NHWC` (None), and the second one in `NCHW`.
+    """
     return apply("BiasAdd", [value, bias], {"data_format": data_format or "NHWC"}, name or "BiasAdd").outputs[0]
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
-    """A layer: x w + b."""
+    """A layer: `x` `weights` + `biases`, of [batch, in], [in, out] and [out]."""
     with get_default_graph().name_scope(name or "xw_plus_b") as scope:
         return bias_add(apply("MatMul", [x, weights], {}).outputs[0], biases, name=scope)
 
 
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
-    """A layer: relu(x w + b)."""
+    """A layer: relu(`x` `weights` + `biases`), of [batch, in], [in, out] and [out]."""
     with get_default_graph().name_scope(name or "relu_layer") as scope:
         return apply("Relu", [bias_add(apply("MatMul", [x, weights], {}).outputs[0], biases)], {}, scope).outputs[0]
 
@@ -161,7 +182,19 @@ def conv2d(
     name: str | None = None,
     filters: Any = None,
 ) -> Tensor:
-    """A convolution of images."""
+    """A convolution of images.
+
+    Args:
+        input: images, in the order that `data_format` says.
+        filter: [height, width, channels in, channels out].
+        strides: steps, in pixels: one, two (height, width), or one for each dimension.
+        padding: `SAME`, `VALID`, or for each dimension of the images how many zeros come before and behind.
+        use_cudnn_on_gpu: is noted in the node, and changes nothing.
+        data_format: `NHWC` or `NCHW`: batch, height, width, channels.
+        dilations: steps between elements of the filter, as `strides`.
+        name: of the node.
+        filters: the newer name of `filter`.
+    """
     explicit: list[int] = []
     if not isinstance(padding, str):
         explicit, padding = [int(one) for pair in padding for one in pair], "EXPLICIT"
@@ -185,7 +218,12 @@ def depthwise_conv2d(
     name: str | None = None,
     data_format: str | None = None,
 ) -> Tensor:
-    """A convolution of each channel by itself."""
+    """A convolution of each channel by itself.
+
+    `input` are images, in the order that `data_format` says (`NHWC`, which None stands for, or `NCHW`); `filter` is
+    [height, width, channels, results of a channel]. `strides` are steps, one for each dimension of the images,
+    `padding` is `SAME` or `VALID`, and `rate` is the step between elements of the filter, one or two (None: 1).
+    """
     form = data_format or "NHWC"
     attributes = {
         "strides": list(strides),
@@ -213,21 +251,21 @@ def _pool(op: str) -> Callable[..., Tensor]:
         padding: str = "VALID",
         data_format: str = "NHWC",
         name: str | None = None,
-        **other: Any,
+        input: Any = None,
     ) -> Tensor:
-        value = other.pop("input", None) if value is None else value
-        if other:
-            raise TypeError(f"{op} got an unexpected keyword argument {next(iter(other))!r}")
         attributes = {
             "ksize": _spread(ksize, data_format),
             "strides": _spread(strides, data_format),
             "padding": padding,
             "data_format": data_format,
         }
-        return apply(op, [value], attributes, name).outputs[0]
+        return apply(op, [input if value is None else value], attributes, name).outputs[0]
 
     pool.__name__ = pool.__qualname__ = {"MaxPool": "max_pool", "AvgPool": "avg_pool"}[op]
-    pool.__doc__ = f"{op} of images."
+    pool.__doc__ = (
+        f"{op} of the images `value` in windows of `ksize` pixels, `strides` pixels apart, as `conv2d` has these.\n\n"
+        "`padding` is `SAME` or `VALID`, `data_format` the order of dimensions, `input` the newer name of `value`."
+    )
     return pool
 
 
@@ -235,7 +273,10 @@ max_pool, avg_pool = _pool("MaxPool"), _pool("AvgPool")
 
 
 def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None) -> Tensor:
-    """Vectors of length 1."""
+    """The array `x` divided by its length along `axis` (None: over all dimensions); squares sum to `epsilon` at least.
+
+    `dim` is the older name of `axis`.
+    """
     axis = batch_axis(axis, dim)
     with get_default_graph().name_scope(name or "l2_normalize") as scope:
         value = convert_to_tensor(x, name="x")
@@ -252,7 +293,10 @@ def moments(
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance along axes."""
+    """Mean and variance of `x` along `axes`, which `keepdims` (older: `keep_dims`) leaves as dimensions of size 1.
+
+    `shift` changes nothing.
+    """
     is_kept = bool(keep_dims or keepdims)
     with get_default_graph().name_scope(name or "moments"):
         value = convert_to_tensor(x, name="x")
@@ -270,7 +314,10 @@ def moments(
 def batch_normalization(
     x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: float, name: str | None = None
 ) -> Tensor:
-    """(x - mean) / sqrt(variance), scaled and moved."""
+    """`scale` (`x` - `mean`) / sqrt(`variance` + `variance_epsilon`) + `offset`, broadcast.
+
+    A `scale` or `offset` that is None is left out.
+    """
     with get_default_graph().name_scope(name or "batchnorm") as scope:
         inverse = apply("Rsqrt", [convert_to_tensor(variance) + variance_epsilon], {}).outputs[0]
         inverse = inverse if scale is None else inverse * scale
@@ -279,23 +326,40 @@ def batch_normalization(
 
 
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
-    """Whether a class is among the k best."""
+    """Whether the class `targets`, [batch], is among the `k` greatest of its row of `predictions`, [batch, classes]."""
     return apply("InTopKV2", [predictions, targets, k], {}, name or "in_top_k").outputs[0]
 
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> list[Tensor]:
-    """The k greatest of each row, and where they are."""
+    """The `k` greatest along the last dimension of `input`, and their indices; the greatest first, as `sorted` asks."""
     return list(apply("TopKV2", [input, k], {"sorted": sorted}, name).outputs)
 
 
-def embedding_lookup(params: Any, ids: Any, *_unused: Any, name: str | None = None, **_options: Any) -> Tensor:
-    """Rows of a table."""
-    single = params[0] if isinstance(params, list | tuple) and len(params) == 1 else params
-    return gather(single, ids, name=name or "embedding_lookup")
+def embedding_lookup(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    validate_indices: bool = True,
+    max_norm: Any = None,
+) -> Tensor:
+    """The rows of the table `params`, or of a list of one table, at `ids`, integers of any shape.
+
+    With one table `partition_strategy` changes nothing, nor does `validate_indices`; `max_norm` must be None.
+
+    Raises:
+        NotHereError: there are several tables, or rows are to be clipped.
+    """
+    tables = params if isinstance(params, list | tuple) else [params]
+    if len(tables) != 1:
+        raise NotHereError("tf.nn.embedding_lookup of several tables is not there: concatenate them along axis 0")
+    if max_norm is not None:
+        raise NotHereError("tf.nn.embedding_lookup with max_norm is not there: give the rows to tf.clip_by_norm")
+    return gather(tables[0], ids, name=name or "embedding_lookup")
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """A tensor, made shorter if it is longer than that."""
+    """The array `t`, scaled to the length `clip_norm` where it is longer; lengths are along `axes` (None: over all)."""
     with get_default_graph().name_scope(name or "clip_by_norm") as scope:
         value = convert_to_tensor(t, name="t")
         squares = REDUCTIONS["reduce_sum"](value * value, axes, keepdims=True)
@@ -318,7 +382,10 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
 def clip_by_global_norm(
     t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Any], Tensor]:
-    """Tensors, made shorter together if they are longer than that together."""
+    """The tensors `t_list`, scaled together to the length `clip_norm` if they are longer, and their length before.
+
+    Of those that are None nothing is made. `use_norm` is their length, where it is known already; None computes it.
+    """
     norm = global_norm(t_list) if use_norm is None else use_norm
     with get_default_graph().name_scope(name or "clip_by_global_norm") as scope:
         smallest = apply("Minimum", [1.0 / norm, 1.0 / convert_to_tensor(clip_norm, norm.dtype)], {}).outputs[0]

@@ -57,7 +57,7 @@ def random_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normal random numbers."""
+    """Normal random numbers in an array of `shape` and type `dtype`, around `mean` with the deviation `stddev`."""
     with get_default_graph().name_scope(name or "random_normal") as scope:
         return _normal("RandomStandardNormal", shape, (mean, stddev), as_dtype(dtype), seed, scope)
 
@@ -70,7 +70,7 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normal random numbers, at most two deviations from their mean."""
+    """Normal random numbers in `shape` and `dtype`, at most two deviations `stddev` from their `mean`."""
     with get_default_graph().name_scope(name or "truncated_normal") as scope:
         return _normal("TruncatedNormal", shape, (mean, stddev), as_dtype(dtype), seed, scope)
 
@@ -83,7 +83,9 @@ def random_uniform(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Uniform random numbers from `minval` up to `maxval`, which is not among them.
+    """Uniform random numbers from `minval` up to `maxval`, which is not among them; `maxval` None is 1.
+
+    They are an array of `shape` and type `dtype`.
 
     Raises:
         ValueError: whole numbers have no upper end.
@@ -119,10 +121,13 @@ def dropout(
     name: str | None = None,
     rate: Any = None,
 ) -> Tensor:
-    """Elements of which a share becomes 0, the others growing by as much.
+    """Elements of `x` of which the share `rate` becomes 0, the others growing so that their mean stays.
+
+    `keep_prob` is 1 - `rate`, the older way to say it. In dimensions in which `noise_shape` (None: that of `x`) is 1
+    elements stay or go together.
 
     Raises:
-        ValueError: the share is none.
+        ValueError: both are given, or neither is, or the rate is not in [0, 1).
     """
     if (keep_prob is None) == (rate is None):
         raise ValueError("tf.nn.dropout takes one of keep_prob and rate")

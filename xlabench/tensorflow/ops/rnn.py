@@ -34,6 +34,18 @@ def dynamic_rnn(
 ) -> tuple[Any, Any]:
     """What a cell gives at every time, and its last state.
 
+    Args:
+        cell: a function of what there is at a time, [batch, features], and the state; it gives what is made of it, and
+            the next state.
+        inputs: [batch, time, features].
+        sequence_length: how many times each example has, [batch]; None where all have as many as `inputs`.
+        initial_state: the first state, None for zeros.
+        dtype: the type of these zeros.
+        parallel_iterations: changes nothing, as does the next.
+        swap_memory: changes nothing.
+        time_major: whether time comes before the batch, in inputs and results.
+        scope: the scope of variables, or its name; None for `rnn`.
+
     Raises:
         ValueError: neither a first state nor a type for one is given, or the inputs have no time.
     """
@@ -68,7 +80,10 @@ def static_rnn(
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """The same of a list of inputs, one for each time; raises as `dynamic_rnn` does."""
+    """As `dynamic_rnn` of a list of `inputs`, [batch, features], one for each time, without a loop; raises as it does.
+
+    `cell`, `initial_state`, `dtype`, `sequence_length` and `scope` are its.
+    """
     if not isinstance(inputs, list | tuple) or not inputs:
         raise ValueError("inputs must not be empty, and a list of what there is at each time")
     with variable_scope(scope, "rnn"):

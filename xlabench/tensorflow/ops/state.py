@@ -58,22 +58,22 @@ def is_variable_initialized(variable: Variable) -> Tensor:
 def assign(
     ref: Variable, value: Any, validate_shape: Any = None, use_locking: Any = None, name: str | None = None
 ) -> Any:
-    """Let a variable hold another value."""
+    """Let the variable `ref` hold another `value`, of its type and shape, whatever `validate_shape` says."""
     return ref.assign(value, name=name)
 
 
 def assign_add(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
-    """Add to what a variable holds."""
+    """Add `value`, an array of its type and shape, to what the variable `ref` holds."""
     return ref.assign_add(value, name=name)
 
 
 def assign_sub(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
-    """Take from what a variable holds."""
+    """Take `value`, an array of its type and shape, from what the variable `ref` holds."""
     return ref.assign_sub(value, name=name)
 
 
 def scatter_add(ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
-    """Add to rows of a variable."""
+    """Add `updates` to the rows of the variable `ref` at `indices`: [..., row] of indices [...]."""
     done = apply("ResourceScatterAdd", [ref.handle, indices, updates], {}, name)
     with get_default_graph().control_dependencies([done]):
         return ref.value()

@@ -84,7 +84,7 @@ class TensorArray:
         return self.with_flow(apply("Identity", [self.flow], {}).outputs[0])
 
     def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
-        """The array of gradients for a source."""
+        """The array of gradients for a `source`, the name of a walk backwards, after `flow` (None: its own)."""
         found = apply("TensorArrayGradV3", [self.handle, self.flow if flow is None else flow], {"source": source}, name)
         made = TensorArray(self.dtype, handle=found.outputs[0], flow=found.outputs[1], infer_shape=self._infers)
         made._shapes = self._shapes
@@ -98,7 +98,7 @@ class TensorArray:
         return found
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        """The array with an element."""
+        """The array with the element `value` at `index`, an integer scalar."""
         tensor = self._value(value)
         return self._written("TensorArrayWriteV3", [index, tensor], tensor.shape, name)
 
@@ -119,7 +119,7 @@ class TensorArray:
         return found
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
-        """The array with rows under given numbers."""
+        """The array with the rows of `value` as the elements at `indices`, a vector of integers."""
         tensor = self._value(value)
         return self._written("TensorArrayScatterV3", [indices, tensor], _row_of(tensor), name)
 
@@ -139,7 +139,7 @@ class TensorArray:
         return found
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """The array with pieces of so many rows."""
+        """The array with pieces of `value`, one behind another, of so many rows as the vector `lengths` says."""
         tensor, sizes = self._value(value), convert_to_tensor(lengths, "int64")
         dims = tensor.shape.as_list() if tensor.shape.rank else None
         shape = TensorShape(None if dims is None else [None, *dims[1:]])

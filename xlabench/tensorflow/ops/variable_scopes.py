@@ -83,9 +83,24 @@ def variable_scope(
 ) -> Iterator[VariableScope]:
     """Open a scope, or again one that was open.
 
+    Args:
+        name_or_scope: its name within the open one, or a scope that was open.
+        default_name: the name where that is None; a number is added where it is taken.
+        values: changes nothing.
+        initializer: what variables of the scope begin with that have no initializer of their own; None: as around.
+        regularizer: a function of a variable that gives a loss for it, or None; None: as around.
+        caching_device: changes nothing.
+        partitioner: must be None.
+        custom_getter: must be None.
+        reuse: whether variables must be there (True) or may be (`AUTO_REUSE`); None: as around.
+        dtype: the type of variables that name none; None: as around.
+        use_resource: changes nothing: all variables are resources.
+        constraint: changes nothing.
+        auxiliary_name_scope: whether a scope of names of nodes is opened with it.
+
     Raises:
         ValueError: neither a name nor a default is given.
-        NotHereError: variables are to be cut in parts, or made by others.
+        NotHereError: variables are to be cut in pieces, or made by others.
     """
     if partitioner is not None or custom_getter is not None:
         raise NotHereError("tf.variable_scope: partitioner and custom_getter are not there; leave them out")
@@ -141,9 +156,26 @@ def get_variable(
 ) -> Variable:
     """A variable by its name in the open scope: made, or found where the scope says so.
 
+    Args:
+        name: its name within the scope.
+        shape: its sizes; None where it is found, or `initializer` is a value.
+        dtype: its type; None for that of `initializer`, or of the scope.
+        initializer: its first value, or a function of sizes and type that gives it; None for that of the scope.
+        regularizer: a function of the variable that gives a loss for it, or None; None for that of the scope.
+        trainable: whether it is among the variables that are trained; None: it is.
+        collections: keys of collections that it is added to, None for that of all variables.
+        caching_device: changes nothing.
+        partitioner: must be None.
+        validate_shape: whether all sizes must be known, and stay.
+        use_resource: changes nothing: all variables are resources.
+        custom_getter: must be None.
+        constraint: is kept with the variable, as a function of what it holds.
+        synchronization: changes nothing, as does the next.
+        aggregation: changes nothing.
+
     Raises:
         ValueError: it is there and must not be, is not there and must be, or has other sizes.
-        NotHereError: it is to be cut in parts, or made by others.
+        NotHereError: it is to be cut in pieces, or made by others.
     """
     if partitioner is not None or custom_getter is not None:
         raise NotHereError("tf.get_variable: partitioner and custom_getter are not there; leave them out")

@@ -33,7 +33,10 @@ def checkpoint_exists(checkpoint_prefix: FilePath) -> bool:
 def remove_checkpoint(
     checkpoint_prefix: FilePath, checkpoint_format_version: Any = None, meta_graph_suffix: str = "meta"
 ) -> None:
-    """Remove the files of a checkpoint."""
+    """Remove the files of the checkpoint of the path `checkpoint_prefix`, and the graph beside them.
+
+    That ends with `meta_graph_suffix`; `checkpoint_format_version` changes nothing.
+    """
     prefix = Path(checkpoint_prefix)
     for one in (
         *prefix.parent.glob(f"{_literal(prefix.name)}.data-*-of-*"),
@@ -55,7 +58,15 @@ def update_checkpoint_state(
     latest_filename: str | None = None,
     relative: bool = False,
 ) -> None:
-    """Say in a folder which of its checkpoints is the last one, and which there are."""
+    """Say in a folder which of its checkpoints is the last one, and which there are.
+
+    Args:
+        save_dir: the folder.
+        model_checkpoint_path: the path of the last checkpoint.
+        all_model_checkpoint_paths: those of all that are kept, the oldest first; None for the last one alone.
+        latest_filename: the file that says so, None for `checkpoint`.
+        relative: whether paths are written as seen from the folder; of a folder whose path is relative they always are.
+    """
     folder = Path(save_dir)
     every = list(all_model_checkpoint_paths or ())
     if model_checkpoint_path not in every:

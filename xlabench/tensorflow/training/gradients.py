@@ -56,7 +56,11 @@ class IndexedSlices:
         return IndexedSlicesValue(self.values, self.indices, () if self.dense_shape is None else self.dense_shape)
 
     def dense_tensor(self, dtype: Any = None, name: str = "") -> Tensor:
-        """The array."""
+        """The array.
+
+        Raises:
+            ValueError: its sizes are not known.
+        """
         if self.dense_shape is None:
             raise ValueError("Tensor conversion requested for IndexedSlices without dense_shape")
         rows = self.dense_shape[0]
@@ -84,6 +88,17 @@ def gradients(
     unconnected_gradients: Any = "none",
 ) -> list[Any]:
     """The gradient of the sum of all `ys` to each of `xs`, None where nothing leads from it to them.
+
+    Args:
+        ys: a tensor, or a list of them.
+        xs: tensors and variables, or one of them.
+        grad_ys: for each of `ys` the gradient to begin with, of its shape; None for ones, as is a None among them.
+        name: of the scope of the nodes.
+        colocate_gradients_with_ops: changes nothing.
+        gate_gradients: whether the gradients of an op's inputs are used only when all of them are there.
+        aggregation_method: changes nothing: gradients of one tensor are added by one op.
+        stop_gradients: tensors, or one, through which no gradient goes; None for none.
+        unconnected_gradients: `none`, or `zero` for zeros instead of None.
 
     Raises:
         LookupError: an op on the way has no gradient.

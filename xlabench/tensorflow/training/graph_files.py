@@ -13,6 +13,12 @@ from xlabench.tensorflow.framework.graph import Graph
 def write_graph(graph_or_graph_def: Any, logdir: str | os.PathLike[str], name: str, as_text: bool = True) -> str:
     """Write a graph to a file in a folder, which is made; the file's path.
 
+    Args:
+        graph_or_graph_def: the graph, or its GraphDef.
+        logdir: the folder.
+        name: of the file.
+        as_text: whether it is a protobuf's text, instead of bytes.
+
     Raises:
         UnsupportedError: the library `protobuf` is not installed.
     """

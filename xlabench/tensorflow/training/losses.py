@@ -1,8 +1,18 @@
-"""`tf.losses`: how far a model is off, weighted, as one number that is kept in a collection."""
+"""`tf.losses`: how far a model is off, weighted, as one number that is kept in a collection.
+
+Args:
+    weights: what losses are multiplied by: a number, or an array that is broadcast to them; a loss of weight 0 counts
+        for nothing.
+    scope: of the nodes; None for a name of the function.
+    loss_collection: the key of the collection that keeps the loss; None for none.
+    reduction: what becomes of the losses of many examples, a name in `Reduction`.
+    label_smoothing: how far labels are moved towards equal ones, from 0 to 1.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from xlabench.tensorflow.framework.applying import apply
@@ -42,7 +52,7 @@ def compute_weighted_loss(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_WEIGHTS,
 ) -> Tensor:
-    """Losses by their weights, and their mean by default over those whose weights are not zero.
+    """An array of `losses` by their weights, and their mean by default over those whose weights are not zero.
 
     Raises:
         ValueError: the reduction is none.
@@ -98,7 +108,10 @@ def get_regularization_losses(scope: str | None = None) -> list[Tensor]:
 def get_total_loss(
     add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
 ) -> Tensor:
-    """The sum of all that were kept."""
+    """The sum of all that were kept, under `scope` where one is given, as a node called `name`.
+
+    What variables cost is among them where `add_regularization_losses` is True.
+    """
     losses = get_losses(scope)
     if add_regularization_losses:
         losses = [*losses, *get_regularization_losses(scope)]
@@ -108,8 +121,8 @@ def get_total_loss(
 _Formula = Callable[..., Tensor]
 
 
-def _pairwise(name: str, formula: _Formula) -> Callable[..., Tensor]:
-    """A loss of labels and predictions that is a formula of both."""
+def _pairwise(name: str, formula: _Formula, said: str = "") -> Callable[..., Tensor]:
+    """A loss of labels and predictions that is a formula of both, and what is said of it."""
 
     def loss(
         labels: Any,
@@ -118,12 +131,13 @@ def _pairwise(name: str, formula: _Formula) -> Callable[..., Tensor]:
         scope: str | None = None,
         loss_collection: str | None = GraphKeys.LOSSES,
         reduction: str = _BY_WEIGHTS,
-        **options: float,
     ) -> Tensor:
         with get_default_graph().name_scope(scope or name) as inner:
             wanted, found = _floats(labels, "labels"), _floats(predictions, "predictions")
-            return compute_weighted_loss(formula(wanted, found, **options), weights, inner, loss_collection, reduction)
+            return compute_weighted_loss(formula(wanted, found), weights, inner, loss_collection, reduction)
 
+    loss.__name__ = loss.__qualname__ = name
+    loss.__doc__ = f"{said} of `labels` and `predictions`, which have one shape and become float32."
     return loss
 
 
@@ -137,26 +151,65 @@ def _op(name: str, *inputs: Any) -> Tensor:
     return apply(name, [convert_to_tensor(one) for one in inputs], {}).outputs[0]
 
 
-def _log(labels: Tensor, found: Tensor, epsilon: float = 1e-7) -> Tensor:
+def _log(labels: Tensor, found: Tensor, epsilon: float) -> Tensor:
     return -(labels * _op("Log", found + epsilon)) - (1 - labels) * _op("Log", 1 - found + epsilon)
 
 
-def _huber(labels: Tensor, found: Tensor, delta: float = 1.0) -> Tensor:
+def _huber(labels: Tensor, found: Tensor, delta: float) -> Tensor:
     error = _op("Abs", found - labels)
     near = _op("Minimum", error, float(delta))
     return 0.5 * (near * near) + delta * (error - near)
 
 
-mean_squared_error = _pairwise("mean_squared_error", lambda labels, found: _op("SquaredDifference", found, labels))
-absolute_difference = _pairwise("absolute_difference", lambda labels, found: _op("Abs", found - labels))
-log_loss = _pairwise("log_loss", _log)
-huber_loss = _pairwise("huber_loss", _huber)
+mean_squared_error = _pairwise(
+    "mean_squared_error",
+    lambda labels, found: _op("SquaredDifference", found, labels),
+    "The squares of the differences",
+)
+absolute_difference = _pairwise(
+    "absolute_difference", lambda labels, found: _op("Abs", found - labels), "How large the differences are"
+)
 _hinge = _pairwise("hinge_loss", lambda labels, found: _op("Relu", 1 - (2 * labels - 1) * found))
 
 
-def hinge_loss(labels: Any, logits: Any, weights: Any = 1.0, scope: str | None = None, **options: Any) -> Tensor:
-    """How far scores of labels 0 and 1 are within the margin."""
-    return _hinge(labels, logits, weights, scope, **options)
+def log_loss(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    epsilon: float = 1e-7,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = _BY_WEIGHTS,
+) -> Tensor:
+    """Cross entropy of the probabilities `labels` with `predictions`, to which `epsilon` is added in logarithms."""
+    loss = _pairwise("log_loss", partial(_log, epsilon=epsilon))
+    return loss(labels, predictions, weights, scope, loss_collection, reduction)
+
+
+def huber_loss(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    delta: float = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = _BY_WEIGHTS,
+) -> Tensor:
+    """Half the square of a difference of `labels` and `predictions` up to `delta`, and a straight line beyond."""
+    loss = _pairwise("huber_loss", partial(_huber, delta=delta))
+    return loss(labels, predictions, weights, scope, loss_collection, reduction)
+
+
+def hinge_loss(
+    labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = _BY_WEIGHTS,
+) -> Tensor:
+    """How far the scores `logits` are within the margin around 0, on the side of their `labels`, which are 0 and 1."""
+    return _hinge(labels, logits, weights, scope, loss_collection, reduction)
 
 
 def sigmoid_cross_entropy(
@@ -168,7 +221,7 @@ def sigmoid_cross_entropy(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_WEIGHTS,
 ) -> Tensor:
-    """Cross entropy of probabilities with sigmoid(logits)."""
+    """Cross entropy of the probabilities `multi_class_labels` with sigmoid(`logits`), which have the same shape."""
     with get_default_graph().name_scope(scope or "sigmoid_cross_entropy_loss") as inner:
         scores = convert_to_tensor(logits)
         labels = cast(multi_class_labels, scores.dtype)
@@ -187,7 +240,10 @@ def softmax_cross_entropy(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_WEIGHTS,
 ) -> Tensor:
-    """Cross entropy of distributions, through which no gradient goes, with softmax(logits)."""
+    """Cross entropy of the distributions `onehot_labels`, through which no gradient goes, with softmax(`logits`).
+
+    Both are [batch, classes].
+    """
     with get_default_graph().name_scope(scope or "softmax_cross_entropy_loss") as inner:
         scores = convert_to_tensor(logits)
         labels = cast(onehot_labels, scores.dtype)
@@ -207,7 +263,10 @@ def sparse_softmax_cross_entropy(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_WEIGHTS,
 ) -> Tensor:
-    """Cross entropy of classes by their numbers with softmax(logits)."""
+    """Cross entropy of classes by their numbers, `labels`, with softmax(`logits`).
+
+    Of logits [..., classes] the labels are integers [...] or [..., 1].
+    """
     with get_default_graph().name_scope(scope or "sparse_softmax_cross_entropy_loss") as inner:
         scores, numbers = convert_to_tensor(logits), convert_to_tensor(labels)
         if scores.shape.rank is not None and scores.shape.rank == numbers.shape.rank:

@@ -89,7 +89,17 @@ class Optimizer:
         name: str | None = None,
         grad_loss: Any = None,
     ) -> Operation:
-        """The operation that takes a step down the gradient.
+        """The operation that takes a step down the gradient: `compute_gradients`, then `apply_gradients`.
+
+        Args:
+            loss: what is to become less: a tensor, or a function without arguments that gives it.
+            global_step: a variable that the operation adds 1 to, or None.
+            var_list: the variables that are trained, None for all that are trainable.
+            gate_gradients: `GATE_NONE`, `GATE_OP` or `GATE_GRAPH`.
+            aggregation_method: changes nothing.
+            colocate_gradients_with_ops: changes nothing.
+            name: of the operation, None for that of the optimizer.
+            grad_loss: the gradient of the loss to begin with, None for 1.
 
         Raises:
             ValueError: there is no variable, or none that the loss depends on.
@@ -113,8 +123,17 @@ class Optimizer:
     ) -> list[tuple[Any, Variable]]:
         """Gradients with the variables that they belong to; None where there is none.
 
+        Args:
+            loss: what is to become less: a tensor, or a function without arguments that gives it.
+            var_list: the variables that are trained, None for all that are trainable.
+            gate_gradients: with `GATE_OP` the gradients of an op's inputs are used only when all of them are there.
+            aggregation_method: changes nothing.
+            colocate_gradients_with_ops: changes nothing.
+            grad_loss: the gradient of the loss to begin with, None for 1.
+
         Raises:
             ValueError: there is no variable.
+            TypeError: something that is no variable is to be trained.
         """
         loss = loss() if callable(loss) else loss
         graph = get_default_graph()
@@ -136,7 +155,10 @@ class Optimizer:
         return list(zip(made, listed, strict=True))
 
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Operation:
-        """The operation that takes a step with these gradients.
+        """The operation that takes a step with `grads_and_vars`, pairs of a gradient (or None) and its variable.
+
+        It adds 1 to the variable `global_step`, unless that is None; its name is `name`, None for that of the
+        optimizer.
 
         Raises:
             ValueError: there is none.

@@ -19,7 +19,10 @@ from xlabench.tensorflow.training.gradients import IndexedSlices
 
 
 def scattered(variable: Variable, rate: Tensor, gradient: IndexedSlices) -> Operation:
-    """A step down the gradient, which may add to a row several times."""
+    """A step of a `variable` down the gradient, times `rate`, which may add to a row several times.
+
+    `gradient` has rows of the variable.
+    """
     values = _first("Mul", _first("Neg", gradient.values), rate)
     return apply("ResourceScatterAdd", [variable.handle, gradient.indices, values], {})
 
@@ -34,7 +37,15 @@ def each_once(gradient: IndexedSlices) -> IndexedSlices:
 def sparsely_applied(
     op: str, taken: Sequence[Any], gradient: IndexedSlices, at: int, attributes: Mapping[str, Any]
 ) -> Operation:
-    """An op that takes a step of rows; its gradient stands at a number among what it takes, the rows' after it."""
+    """An op that takes a step of rows.
+
+    Args:
+        op: its name.
+        taken: what it takes if the gradient is an array.
+        gradient: rows.
+        at: the number of the gradient in `taken`; the rows' numbers come behind it.
+        attributes: of the op.
+    """
     gradient = each_once(gradient)
     return apply(op, [*taken[:at], gradient.values, gradient.indices, *taken[at + 1 :]], attributes)
 
@@ -42,7 +53,14 @@ def sparsely_applied(
 def adams(
     variable: Variable, slots: Sequence[Variable], numbers: Mapping[str, Tensor], gradient: IndexedSlices
 ) -> Operation:
-    """Adam's step, in which only the rows of a gradient add to its means."""
+    """Adam's step, in which only the rows of a gradient add to its means.
+
+    Args:
+        variable: what is trained.
+        slots: the means of gradients and of their squares, as variables.
+        numbers: `learning_rate`, `beta1`, `beta2`, `epsilon`, and the powers of the betas, as scalars.
+        gradient: rows of the variable.
+    """
     gradient = each_once(gradient)
     root = _first("Sqrt", 1.0 - numbers["beta2_power"])
     rate = numbers["learning_rate"] * root / (1.0 - numbers["beta1_power"])

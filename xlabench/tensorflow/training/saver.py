@@ -203,7 +203,10 @@ class Saver:
         return path
 
     def export_meta_graph(self, filename: FilePath, *_unused: Any, **_options: Any) -> None:
-        """Write the graph, with the names of the nodes that save and restore."""
+        """Write the graph, with the names of the nodes that save and restore, to `filename`, as bytes.
+
+        What else TensorFlow takes (`_unused`, `_options`) changes nothing.
+        """
         nodes = self._nodes
         names = {}
         if nodes:

@@ -30,7 +30,17 @@ def sequence_loss(
     softmax_loss_function: Loss | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Cross entropy of classes by their numbers, [batch, time], weighted and averaged as asked.
+    """Cross entropy of classes by their numbers, weighted and averaged as asked.
+
+    Args:
+        logits: [batch, time, classes].
+        targets: the numbers of the classes, [batch, time].
+        weights: what the losses are multiplied by, [batch, time].
+        average_across_timesteps: whether the result has no dimension for time.
+        average_across_batch: whether it has none for the batch.
+        softmax_loss_function: a function of `labels` and `logits` that is used instead; None for
+            `tf.nn.sparse_softmax_cross_entropy_with_logits`.
+        name: of the scope of the nodes, None for that of the function.
 
     Raises:
         ValueError: a rank is another.
@@ -58,7 +68,11 @@ def sequence_loss_by_example(
     softmax_loss_function: Loss | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The same of lists with an element for each time: the loss of each example."""
+    """The same of lists with an element for each time: the loss of each example, [batch].
+
+    `logits` are lists of [batch, classes], `targets` and `weights` of [batch]. With `average_across_timesteps` losses
+    are divided by the sum of their weights; `softmax_loss_function` and `name` are as of `sequence_loss`.
+    """
     with get_default_graph().name_scope(name or "sequence_loss_by_example"):
         triples = zip(logits, targets, weights, strict=True)
         total = add_n([_of_each(rows, wanted, softmax_loss_function) * by for rows, wanted, by in triples])

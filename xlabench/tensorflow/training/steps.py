@@ -47,7 +47,16 @@ def exponential_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """A learning rate that falls by a factor in so many steps."""
+    """A learning rate that falls by a factor in so many steps: rate * factor ^ (step / steps).
+
+    Args:
+        learning_rate: the rate at step 0, a floating-point scalar.
+        global_step: how many steps have been taken, a number or a variable.
+        decay_steps: in how many steps it falls by the factor.
+        decay_rate: the factor.
+        staircase: whether it falls all at once when these are over.
+        name: of the scope of the nodes, None for `ExponentialDecay`.
+    """
     with get_default_graph().name_scope(name or "ExponentialDecay") as scope:
         rate = convert_to_tensor(learning_rate, name="learning_rate")
         power = cast(global_step, rate.dtype) / cast(convert_to_tensor(decay_steps), rate.dtype)

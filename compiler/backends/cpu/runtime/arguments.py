@@ -45,7 +45,11 @@ class Leaf(NamedTuple):
 
 
 def convert(inputs: Sequence[object], parameters: Sequence[Leaf]) -> list[Array]:
-    """Return the inputs as arrays of exactly the parameters' dtype objects and shapes, contiguous and aligned."""
+    """Return the inputs as arrays of exactly the parameters' dtype objects and shapes, contiguous and aligned.
+
+    Raises:
+        InputError: there are more inputs, or fewer, than the program takes, or one does not fit.
+    """
     if len(inputs) != len(parameters):
         expected = ", ".join(map(str, parameters)) or "none"
         raise InputError(f"given {len(inputs)} inputs, the program takes {len(parameters)}: {expected}")

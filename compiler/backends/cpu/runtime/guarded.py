@@ -45,6 +45,9 @@ def call(program: Program, *inputs: object, at_end: bool = True, watched: bool =
         inputs: arrays of its parameters' types and shapes.
         at_end: whether the page without access lies behind each array, not before it.
         watched: whether the program checks its accesses; what it found is asked afterwards.
+
+    Raises:
+        ForeignMemory: the program changed an input.
     """
     arrays = convert(inputs, program.parameters)
     with ExitStack() as stack:

@@ -55,7 +55,11 @@ def empty(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, np.dtyp
 
 @contextmanager
 def lease(size_bytes: int) -> Iterator[int]:
-    """Lend the address of a page-aligned block of at least that size, 0 for none, until the `with` block ends."""
+    """Lend the address of a page-aligned block of at least that size, 0 for none, until the `with` block ends.
+
+    Raises:
+        MemoryError: there is no block of that size.
+    """
     if not size_bytes:
         yield 0
         return

@@ -234,7 +234,11 @@ def new_pool() -> Pool:
 
 
 def code(target: llvm.Target) -> str:
-    """The pool's code for a machine."""
+    """The pool's code for a machine.
+
+    Raises:
+        UnsupportedError: there is none for the machine's architecture.
+    """
     architecture = target.triple.partition("-")[0]
     if architecture not in _ARCHITECTURES:
         raise UnsupportedError(f"architecture {architecture}", "the CPU back end's thread pool")

@@ -136,7 +136,7 @@ def finish(chosen: _Chosen | None) -> Action:
 
 
 def trap(batch: Batch) -> None:
-    """`trap`: the kernel itself says that something is wrong."""
+    """`trap`: the kernel itself says that something is wrong, which is a Fault."""
     raise Fault("trap", "the kernel executed trap", lane=int(batch.active[0]))
 
 

@@ -30,7 +30,11 @@ class Image:
 
     @staticmethod
     def load(module: PtxModule, arena: Arena) -> Image:
-        """Allocate and fill the variables; without an initialiser they are zero, as the language says."""
+        """Allocate and fill the variables; without an initialiser they are zero, as the language says.
+
+        Raises:
+            UnsupportedError: a variable is external.
+        """
         stored = [v for v in module.variables.values() if v.space in ("global", "const")]
         allocations: dict[str, Allocation] = {}
         for variable in stored:
@@ -73,7 +77,11 @@ def _element_bytes(
 
 
 def encode_arguments(kernel: Function, arguments: Sequence[int | float | bytes | np.generic]) -> bytes:
-    """The parameter block of a launch."""
+    """The parameter block of a launch.
+
+    Raises:
+        InputError: there are more arguments, or fewer, than the kernel has parameters.
+    """
     if len(arguments) != len(kernel.parameters):
         raise InputError(f"{kernel.name} has {len(kernel.parameters)} parameters, {len(arguments)} arguments given")
     block = bytearray(kernel.parameter_bytes)

@@ -27,6 +27,9 @@ class Layout:
             key: the variable's, or `param:` and the parameter's name.
             kernel: whose parameter it may be.
             parameter_address: where the parameters begin.
+
+        Raises:
+            InputError: the module does not define it.
         """
         if key.startswith("param:"):
             name = key.removeprefix("param:")

@@ -46,6 +46,9 @@ def tokens_from(text: str, filename: str, position: int = 0) -> Iterator[Token]:
         text: of a PTX module.
         filename: for messages.
         position: where the first token begins, or blanks before it.
+
+    Raises:
+        ParseError: a character begins no token.
     """
     for match in _TOKEN.finditer(text, position):
         if match.start() != position:

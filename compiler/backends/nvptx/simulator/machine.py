@@ -100,6 +100,9 @@ class Machine:
             size_bytes: how much.
             name: by which faults call it.
             initialised: whether it may be read before it is written.
+
+        Raises:
+            InputError: the size is negative.
         """
         if size_bytes < 0:
             raise InputError(f"cannot allocate {size_bytes} bytes; a size is not negative")
@@ -155,6 +158,10 @@ class Machine:
             arguments: One per parameter; `bytes` for parameters that are arrays of bytes.
             shared_bytes: Dynamic shared memory, which `.extern .shared` variables name.
             options: How to run.
+
+        Raises:
+            InputError: a block would have more shared memory than there is.
+            Fault: a thread does what the language leaves undefined.
         """
         self.load(module)
         kernel = _kernel(module, kernel_name)

@@ -127,7 +127,11 @@ def is_consecutive(addresses: Addresses, size: int) -> bool:
 
 
 def check_alignment(addresses: Addresses, size: int) -> None:
-    """Every access lies at a multiple of its size."""
+    """Every access lies at a multiple of its size.
+
+    Raises:
+        Fault: one does not.
+    """
     low_bits = np.uint64(size - 1)
     if np.bitwise_or.reduce(addresses) & low_bits:
         position = int(np.argmax(addresses & low_bits != 0))
@@ -173,7 +177,11 @@ class Arena(Store):
         return allocation
 
     def free(self, address: int) -> None:
-        """Give an allocation back; what lies at the top is used again."""
+        """Give an allocation back; what lies at the top is used again.
+
+        Raises:
+            ValueError: no allocation begins at the address.
+        """
         position = bisect_right(self._starts, address) - 1
         if position < 0 or self._starts[position] != address:
             raise ValueError(f"no allocation begins at {address:#x}")
@@ -272,6 +280,9 @@ class LaneMemory(Store):
             addresses: of the accesses.
             owners: the lane of each.
             size: bytes of each.
+
+        Raises:
+            Fault: an access is out of bounds.
         """
         check_alignment(addresses, size)
         last = self.size_bytes - size

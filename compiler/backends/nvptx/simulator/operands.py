@@ -34,7 +34,11 @@ BY = "the PTX simulator"
 
 @cache
 def storage(bits: int) -> np.dtype[Any]:
-    """How a register of that width is kept."""
+    """How a register of that width is kept.
+
+    Raises:
+        UnsupportedError: it has 128 bits.
+    """
     if bits == 1:
         return np.dtype(np.bool_)
     if bits == 128:
@@ -116,11 +120,11 @@ class Operands:
         return self.instruction.operands[number]
 
     def fail(self, message: str) -> Any:
-        """Say what is wrong with the instruction."""
+        """Say what is wrong with the instruction, as a ParseError."""
         raise ParseError(message, self.instruction.span)
 
     def unsupported(self, reason: str = "") -> Any:
-        """Say that the simulator does not know the instruction."""
+        """Say that the simulator does not know the instruction, as an UnsupportedError."""
         raise UnsupportedError(f"{self.instruction.text!r} (line {self.instruction.span.line})", BY, reason)
 
     def register_type(self, operand: Operand) -> str:

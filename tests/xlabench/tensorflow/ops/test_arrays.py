@@ -36,6 +36,7 @@ def test_what_is_asked_of_known_sizes_is_a_constant(x):
         (lambda x: tf.transpose(x), [3, None]),
         (lambda x: tf.one_hot([0, 1], 5), [2, 5]),
         (lambda x: tf.gather(x, [0, 0, 0]), [3, 3]),
+        (lambda x: tf.gather(tf.zeros([2, 5, 7]), [[0], [4]], batch_dims=1), [2, 1, 7]),
         (lambda x: tf.pad(x, [[1, 1], [0, 2]]), [None, 5]),
         (lambda x: tf.eye(3), [3, 3]),
         (lambda x: tf.zeros_like(x), [None, 3]),

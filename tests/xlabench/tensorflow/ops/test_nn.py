@@ -3,6 +3,7 @@
 import pytest
 
 import xlabench.tensorflow as tf
+from xlabench.tensorflow.errors import NotHereError
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -30,6 +31,14 @@ def test_labels_and_logits_are_named(x):
         tf.nn.sparse_softmax_cross_entropy_with_logits(x, x)
     with pytest.raises(ValueError, match="Both `labels` and `logits` must be provided"):
         tf.nn.sparse_softmax_cross_entropy_with_logits(labels=x)
+
+
+def test_a_lookup_is_of_one_table(x):
+    assert tf.nn.embedding_lookup([x], [1, 3], "mod", "rows").name == "rows:0"
+    with pytest.raises(NotHereError, match="several tables"):
+        tf.nn.embedding_lookup([x, x], [1])
+    with pytest.raises(NotHereError, match=r"tf\.clip_by_norm"):
+        tf.nn.embedding_lookup(x, [1], max_norm=1.0)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,12 @@ def test_losses_are_kept_and_summed():
         assert session.run(tf.losses.get_total_loss()) == 2 + 6
 
 
+def test_arguments_are_in_the_order_of_tensorflow():
+    losses = [tf.losses.huber_loss([1.0], [4.0], 1.0, 2.0), tf.losses.log_loss([1.0], [0.0], 1.0, 1.0)]
+    with tf.Session() as session:
+        assert session.run(losses) == [2.0 * 2.0 / 2 + 2.0 * (3.0 - 2.0), 0.0]
+
+
 def test_what_makes_no_sense_is_refused():
     with pytest.raises(ValueError, match="Invalid Reduction Key all"):
         tf.losses.compute_weighted_loss([1.0], reduction="all")

@@ -55,6 +55,9 @@ class Timeline:
             show_dataflow: draw arrows from producers to users.
             show_memory: show when values lived, and the memory of each allocator.
             op_time: `schedule`, which is all that there is of devices without streams of their own.
+
+        Raises:
+            ValueError: `op_time` is none of `schedule`, `gpu` and `all`.
         """
         if op_time not in ("schedule", "gpu", "all"):
             raise ValueError(f"op_time {op_time!r} is none of schedule, gpu, all")

@@ -69,7 +69,7 @@ def plans(kernel: Kernel, convolution: Instruction, machine: Machine, threads: i
 
 
 def walks(kernel: Kernel, convolution: Instruction, machine: Machine) -> bool:
-    """Whether there is any dimension to go along: of single elements one by one there is none."""
+    """Whether a `kernel`'s `convolution` on a `machine` has any dimension to go along; single elements have none."""
     return bool(_output_dims_of(_shape_on(machine, kernel, convolution)))
 
 

@@ -29,7 +29,11 @@ class ConvolutionGiven(Given):
 
     @cached_property
     def convolution(self) -> Instruction:
-        """The convolution instruction of the kernel."""
+        """The convolution instruction of the kernel.
+
+        Raises:
+            UnsupportedError: the kernel is a fusion of another form.
+        """
         found = self.kernel.of_opcode("convolution")
         if len(found) != 1 or len(self.kernel.roots) != 1 or self.kernel.roots[0].array.dims != found[0].array.dims:
             raise UnsupportedError("a fusion of this form around convolution", "the CPU back end", self.kernel.name)

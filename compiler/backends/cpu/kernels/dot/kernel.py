@@ -143,6 +143,9 @@ def given_of(kernel: Kernel, machine: Machine, threads: int) -> ProductGiven:
         kernel: one with a single dot, whose shape is that of the result.
         machine: what it is computed on.
         threads: of a call, at most.
+
+    Raises:
+        UnsupportedError: the kernel is a fusion of another form.
     """
     dots = kernel.of_opcode("dot")
     if len(dots) != 1 or len(kernel.roots) != 1 or kernel.roots[0].array.dims != dots[0].array.dims:

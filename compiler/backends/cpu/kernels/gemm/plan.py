@@ -172,7 +172,7 @@ class Plan:
 
 
 def plan(gemm: Gemm, machine: Machine) -> Plan:
-    """Decide how to compute the product; the plan's `gemm` may be the transposed one."""
+    """How to compute the product (UnsupportedError for a type it has not); its `gemm` may be the transposed one."""
     if gemm.type not in ELEMENT_BYTES:
         known = ", ".join(ELEMENT_BYTES)
         raise UnsupportedError(f"accumulation in {gemm.type}", "the matrix product kernel", f"known are {known}")

@@ -52,7 +52,11 @@ class ProductGiven(Given):
 
 
 def given_of(kernel: Kernel, gpu: Gpu) -> ProductGiven:
-    """A dot kernel with its operands, as strategies are given it."""
+    """A dot kernel with its operands, as strategies are given it.
+
+    Raises:
+        UnsupportedError: the kernel is a fusion of another form.
+    """
     dots = kernel.of_opcode("dot")
     if len(dots) != 1 or len(kernel.roots) != 1 or kernel.roots[0].array.dims != dots[0].array.dims:
         raise UnsupportedError("a fusion of this form around dot", "the NVPTX back end", kernel.name)

@@ -106,7 +106,13 @@ class TensorTile:
         return [zero(self.form.result)] * (self.form.results * self._down * self._across)
 
     def multiply(self, emission: Emission, stages: Sequence[Value], totals: Sequence[Value]) -> list[Value]:
-        """Add the products of the slices at `stages`, left and right, to the sums."""
+        """Add the products of the slices at `stages`, left and right, to the sums.
+
+        Args:
+            emission: where code is emitted, with what is known there.
+            stages: the addresses of both slices in shared memory.
+            totals: a thread's sums so far.
+        """
         count, totals = self.form.results, list(totals)
         for depth in range(0, self.depth, self.form.depth):
             left = [self._left(emission, stages[0], block, depth) for block in range(self._down)]

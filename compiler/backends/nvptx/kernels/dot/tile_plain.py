@@ -115,7 +115,13 @@ class PlainTile:
         return [zero(self.product.value_type)] * (self._counts[0] * self._counts[1])
 
     def multiply(self, emission: Emission, stages: Sequence[Value], totals: Sequence[Value]) -> list[Value]:
-        """Add the products of the slices at `stages`, left and right, to the sums."""
+        """Add the products of the slices at `stages`, left and right, to the sums.
+
+        Args:
+            emission: where code is emitted, with what is known there.
+            stages: the addresses of both slices in shared memory.
+            totals: a thread's sums so far.
+        """
         share = self.depth // self._teams
         if share <= _RUN:
             return self._multiply_run(emission, stages, totals, self._team.times(share))

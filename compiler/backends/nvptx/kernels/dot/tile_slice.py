@@ -83,7 +83,13 @@ class Slice:
         self.trip_count = self._pieces // threads
 
     def fetch(self, emission: Emission, start: Position, stage: Value) -> list[Value]:
-        """Start to bring in the slice whose first element is at `start`; what lies in registers is returned."""
+        """Start to bring in the slice whose first element is at `start`; what lies in registers is returned.
+
+        Args:
+            emission: where code is emitted, with what is known there.
+            start: the position of that element in the operand.
+            stage: the address of the slice in shared memory.
+        """
         if self.is_asynchronous:
             for iteration in range(self.trip_count):
                 emission.enter()

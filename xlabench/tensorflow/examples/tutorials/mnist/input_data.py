@@ -53,7 +53,9 @@ class DataSet:
         return self._epochs
 
     def next_batch(self, batch_size: int, fake_data: bool = False, shuffle: bool = True) -> tuple[Any, Any]:
-        """The next images and labels; when all have been given they are shuffled anew.
+        """The next `batch_size` images, with their labels; when all have been given they are taken anew.
+
+        With `shuffle` they are then, and at first, in another order. `fake_data` must be False.
 
         Raises:
             ValueError: there are fewer, or made-up data are asked for.
