@@ -314,10 +314,15 @@ def _of_matrix(residual: Residual, results: Sequence[Array], index: tuple[int, .
     call = Call(given, errors, [_wide(r[index]) for r in results], residual.options, float(info.eps), float(info.tiny))
     known: dict[int, bool] = {}
     for result_numbers, off in RELATIONS[residual.routine](call):
-        # Of what nobody sees an engine may have another than the reference, but for whether all went well.
-        if all(number in seen or results[number].dtype.kind == "i" for number in result_numbers):
+        # Of what nobody sees, pivots too, an engine may have another than the reference, but for whether all went well.
+        if all(number in seen or _says_how_it_went(results[number][index]) for number in result_numbers):
             known |= {number: known.get(number, True) and off <= 1 for number in result_numbers if number in seen}
     return known
+
+
+def _says_how_it_went(result: Array) -> bool:
+    """Whether it is one number for a matrix, as `info` is."""
+    return not result.ndim and result.dtype.kind == "i"
 
 
 def _meets_denormals(given: Sequence[Array], own: Sequence[Array], info: Any) -> bool:
