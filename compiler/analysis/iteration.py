@@ -123,7 +123,7 @@ def iteration_of(loop: Instruction) -> Iteration:
 
 
 def _has_plain_state(loop: Instruction) -> bool:
-    """Whether the state is arrays only, taken apart by whoever reads it."""
+    """Whether the state is arrays only, taken apart by whoever reads it, and nothing else is a tuple on the way."""
     (initial,) = loop.operands
     shape = loop.shape
     if initial.opcode != "tuple" or not isinstance(shape, TupleShape) or loop.is_root or not loop.users:
@@ -135,6 +135,9 @@ def _has_plain_state(loop: Instruction) -> bool:
         return False
     body: Computation = loop.attributes["body"]
     inner = [i for c in loop.called_computations() for i in c.instructions]
+    whole = {body.root, *states}
+    if not all(isinstance(i.shape, ArrayShape) for i in inner if i not in whole):
+        return False
     return body.root.opcode == "tuple" and not any(map(is_ordered, (loop, *inner)))
 
 
@@ -201,13 +204,9 @@ def _asks_soundly(form: Iteration) -> bool:
     if alive is not None and not _is_any(alive, dims):
         return False
     varying = depends_on(condition, form.arrays)
-    above = {value for value in varying if _is_scalar(value) and value is not alive}
+    above = {value for value in varying if not value.array.rank and value is not alive}
     rest = [i for i in condition.instructions if i is not alive and i not in above]
     return all(_is_and(i) for i in above) and all(_stays_in_place(i, varying, dims) for i in rest)
-
-
-def _is_scalar(value: Instruction) -> bool:
-    return isinstance(value.shape, ArrayShape) and not value.array.rank
 
 
 def _conjuncts(root: Instruction) -> list[Instruction]:

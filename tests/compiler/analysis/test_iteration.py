@@ -50,9 +50,13 @@ def test_arrays_that_change_are_told_from_scalars_and_from_what_stays():
     assert found.dims == (6,)
 
 
-def test_a_tuple_that_nobody_asks_for_does_not_matter():
-    below = f"t = (f32[6], s32[]) tuple(x, i)  {COUNTED['below']}"
-    assert find(loop(below=below)).arrays == (1,)
+@pytest.mark.parametrize("taken", ["x", "get-tuple-element(t), index=0"])
+def test_what_is_put_together_on_the_way_and_taken_apart_again_is_left_to_simplification(taken):
+    """Also where a variant of the engines leaves that pass out."""
+    value = taken if taken == "x" else "v"
+    lines = "t = (f32[6], s32[]) tuple(x, i)" + ("" if taken == "x" else f"  v = f32[6] {taken}")
+    assert find(loop(below=f"{lines}  {COUNTED['below']}")) is None
+    assert find(loop(element=f"{lines}  y = f32[6] add({value}, x)")) is None
 
 
 @pytest.mark.parametrize(
