@@ -50,11 +50,11 @@ def test_arrays_that_change_are_told_from_scalars_and_from_what_stays():
     assert found.dims == (6,)
 
 
-@pytest.mark.parametrize("taken", ["x", "get-tuple-element(t), index=0"])
+@pytest.mark.parametrize("taken", ["x", "get-tuple-element(pair), index=0"])
 def test_what_is_put_together_on_the_way_and_taken_apart_again_is_left_to_simplification(taken):
     """Also where a variant of the engines leaves that pass out."""
     value = taken if taken == "x" else "v"
-    lines = "t = (f32[6], s32[]) tuple(x, i)" + ("" if taken == "x" else f"  v = f32[6] {taken}")
+    lines = "pair = (f32[6], s32[]) tuple(x, i)" + ("" if taken == "x" else f"  v = f32[6] {taken}")
     assert find(loop(below=f"{lines}  {COUNTED['below']}")) is None
     assert find(loop(element=f"{lines}  y = f32[6] add({value}, x)")) is None
 
