@@ -6,8 +6,10 @@
 import numpy as np
 import pytest
 
+import compiler
 from xlabench.judging.lapack_call import Call
 from xlabench.judging.relations import RELATIONS
+from xlabench.judging.residuals import found, residuals_of
 
 EPS = 2.0**-52
 MATRIX = np.random.default_rng(1).standard_normal((5, 5))
@@ -110,3 +112,19 @@ def test_a_solution_is_held_to_each_column_of_a_tridiagonal_system(small):
         for by, is_right in ((0, True), (1e-9 if row != 1 else 1e-9 / small, False), (1e30, False)):
             found = solution + by * np.eye(3)[:, [row]]
             assert (held("gtsv", given, [lower, diagonal, upper, found, np.array(0)]) <= 1) is is_right
+
+
+def test_of_pivots_that_nobody_sees_an_engine_may_have_others():
+    text = """ENTRY e { x = f64[3,3] parameter(0)  z = s32[3] parameter(1)
+      c = (f64[3,3], s32[3], f64[3]) custom-call(x, z), custom_call_target="lapack_dgeqp3_ffi"
+      p = f64[3,3] get-tuple-element(c), index=0  v = s32[3] get-tuple-element(c), index=1
+      t = f64[3] get-tuple-element(c), index=2  ROOT r = RESULTS }"""
+    given = [MATRIX[:3, :3], np.zeros(3, np.int32)]
+    all_three, without = "(f64[3,3], s32[3], f64[3]) tuple(p, v, t)", "(f64[3,3], f64[3]) tuple(p, t)"
+    for results, is_decided in ((all_three, True), (without, False)):
+        module = compiler.parse(text.replace("RESULTS", results))
+        expected = compiler.interpret(module, *given)
+        (residual,) = residuals_of(module, given, expected)
+        for decided in found(residual, expected).values():
+            assert bool(decided.right.all()) is is_decided
+            assert not decided.wrong.any()

@@ -398,19 +398,3 @@ def test_of_a_solution_that_overflows_nothing_is_said() -> None:
     (residual,) = residuals_of(module, values, expected)
     known = [*found(residual, expected).values(), *found(residual, [expected[0] * np.float32(np.nan)]).values()]
     assert (np.isinf(expected[0]).any(), any(one.wrong.any() for one in known)) == (True, False)
-
-
-def test_of_pivots_that_nobody_sees_an_engine_may_have_others() -> None:
-    text = """ENTRY e { x = f64[3,3] parameter(0)  z = s32[3] parameter(1)
-      c = (f64[3,3], s32[3], f64[3]) custom-call(x, z), custom_call_target="lapack_dgeqp3_ffi"
-      p = f64[3,3] get-tuple-element(c), index=0  v = s32[3] get-tuple-element(c), index=1
-      t = f64[3] get-tuple-element(c), index=2  ROOT r = RESULTS }"""
-    given = [draw(np.float64, (3, 3)), np.zeros(3, np.int32)]
-    all_three, without = "(f64[3,3], s32[3], f64[3]) tuple(p, v, t)", "(f64[3,3], f64[3]) tuple(p, t)"
-    for results, is_decided in ((all_three, True), (without, False)):
-        module = compiler.parse(text.replace("RESULTS", results))
-        expected = compiler.interpret(module, *given)
-        (residual,) = residuals_of(module, given, expected)
-        for decided in found(residual, expected).values():
-            assert bool(decided.right.all()) is is_decided
-            assert not decided.wrong.any()
