@@ -90,15 +90,15 @@ def interpret_wide(module: Module, *inputs: Any, is_exchanging: bool = False) ->
         made = certain(RULES[instruction.opcode](instruction, operands, context))
         return with_own_zeros(made, originals[instruction].shape)
 
-    context = Context(originals, Interpreter(around=around), Interpreter())
+    signed = signs.known_signs(module, is_exchanging=is_exchanging)
+    context = Context(originals, Interpreter(around=around), Interpreter(), signed)
     with np.errstate(all="ignore"):
         result = context.loop.call(lifted.entry, [_lifted(argument) for argument in arguments])
         types = [
             leaf.element_type for leaf in leaves(module.entry.root.shape) if leaf.element_type.kind is not Kind.OPAQUE
         ]
         found: list[Any] = list(flatten(result))
-        known = signs.are_known(module, is_exchanging=is_exchanging)
-        kept = zip(found, types, known, strict=True)
+        kept = zip(found, types, signs.are_known(module, signed), strict=True)
         return [_result(wide, kind, has_signs=has_signs) for wide, kind, has_signs in kept]
 
 

@@ -13,7 +13,6 @@ from compiler.ir.graph import reachable
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import Array
 from compiler.ir.types import ONE_NAN
-from compiler.wide import signs
 from compiler.wide.numbers import Wide, exact, unknown
 from compiler.wide.rule import Context, Rule
 
@@ -46,7 +45,7 @@ def _sort(instruction: Instruction, operands: Sequence[Wide], context: Context) 
     for key in _keys_in_total_order(comparator):
         of_open_sign = _of_open_sign(context.originals[instruction].operands[key], operands[key])
         is_open = is_open | np.any(of_open_sign, axis=along, keepdims=True)
-        zeros = np.moveaxis(_zeros_of_open_sign(context.originals[instruction].operands[key], rows[key]), -1, along)
+        zeros = np.moveaxis(_zeros_of_open_sign(instruction, key, rows[key], context), -1, along)
         results = [one if number == key else one.open_at(zeros) for number, one in enumerate(results)]
     results = [result.open_at(is_open) for result in results]
     return tuple(results) if len(results) > 1 else results[0]
@@ -148,11 +147,18 @@ def _of_open_sign(source: Instruction, key: Wide) -> Array:
     return np.isnan(key.value)
 
 
-def _zeros_of_open_sign(source: Instruction, rows: Array) -> Array:
-    """Which keys are among several zeros that something may have made of either sign: total order tells those apart."""
-    zeros = np.asarray(rows == 0)
-    if not np.any(np.count_nonzero(zeros, axis=-1) > 1) or signs.is_given(source):
+def _zeros_of_open_sign(instruction: Instruction, key: int, rows: Array, context: Context) -> Array:
+    """Which keys are among several zeros that something may have made of either sign: total order tells those apart.
+
+    Args:
+        instruction: what puts elements in order.
+        key: the number of the operand by whose elements it does.
+        rows: these, each row along the last dimension.
+        context: knows of which instructions the signs are known.
+    """
+    if context.originals[instruction].operands[key] in context.signed:
         return np.zeros(rows.shape, np.bool_)
+    zeros = rows == 0
     return np.asarray(zeros & (np.count_nonzero(zeros, axis=-1, keepdims=True) > 1))
 
 
@@ -206,7 +212,7 @@ def top(instruction: Instruction, operands: Sequence[Wide], context: Context) ->
     values, indices = context.evaluate(instruction, [operand.value])
     source = context.originals[instruction].operands[0]
     is_open = np.any(_of_open_sign(source, operand), axis=-1, keepdims=True)
-    zeros = (values == 0) & np.any(_zeros_of_open_sign(source, operand.value), axis=-1, keepdims=True)
+    zeros = (values == 0) & np.any(_zeros_of_open_sign(instruction, 0, operand.value, context), axis=-1, keepdims=True)
     if operand.is_exact:
         return exact(values).open_at(is_open), exact(indices).open_at(is_open | zeros)
     errors = np.take_along_axis(operand.error, indices.astype(np.int64), axis=-1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,11 +22,13 @@ class Context:
         originals: the instruction, in its own types, that each lifted one was made of.
         loop: runs computations on values with errors.
         plain: runs computations on arrays.
+        signed: those of the originals whose zeros have one sign in every implementation.
     """
 
     originals: Mapping[Instruction, Instruction]
     loop: Interpreter
     plain: Interpreter
+    signed: Collection[Instruction]
 
     def own(self, instruction: Instruction) -> ElementType:
         """The element type that the program states for an instruction's result."""

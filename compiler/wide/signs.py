@@ -8,7 +8,8 @@ liberty.  This is asked of the program and not of its values, so that it costs n
 
 from __future__ import annotations
 
-from compiler.ir.graph import dependencies_first
+from collections.abc import Collection
+
 from compiler.ir.module import Instruction, Module
 from compiler.ir.shape import ArrayShape, Shape, leaves
 from compiler.ir.types import PRED, Kind
@@ -20,37 +21,39 @@ _ARITHMETIC = having(Trait.IEEE) & _KEEPS
 """Of complex numbers each part of theirs is a sum of several."""
 
 
-def are_known(module: Module, *, is_exchanging: bool = False) -> list[bool]:
-    """For each leaf of a module's result, in order, whether its zeros have one sign in every implementation.
+def known_signs(module: Module, *, is_exchanging: bool = False) -> frozenset[Instruction]:
+    """The instructions of the entry whose zeros have one sign in every implementation.
 
     Args:
         module: the program.
         is_exchanging: whether devices exchanged sums, in any order, in the program that it was made of.
     """
-    known: dict[Instruction, bool] = {}
+    known = set[Instruction]()
     for instruction in module.entry.instructions:
         is_sum = is_exchanging and instruction.opcode in ("add", "subtract") and _has_signs(instruction.shape)
-        known[instruction] = not is_sum and _is_known(instruction, known)
+        if not is_sum and _is_known(instruction, known):
+            known.add(instruction)
+    return frozenset(known)
+
+
+def are_known(module: Module, known: Collection[Instruction]) -> list[bool]:
+    """For each leaf of a module's result, in order, whether its zeros have one sign in every implementation.
+
+    Args:
+        module: the program.
+        known: `known_signs` of it.
+    """
     root = module.entry.root
     results = root.operands if root.opcode == "tuple" else (root,)
     return [
-        known[result]
+        result in known
         for result in results
         for leaf in leaves(result.shape)
         if leaf.element_type.kind is not Kind.OPAQUE
     ]
 
 
-def is_given(instruction: Instruction) -> bool:
-    """Whether the zeros of an instruction have one sign in every implementation, as is known of the entry's only."""
-    known: dict[Instruction, bool] = {}
-    for one in dependencies_first([instruction], lambda node: node.operands):
-        is_inside = one.parent is not None and one.parent.module is not None and one.parent is one.parent.module.entry
-        known[one] = is_inside and _is_known(one, known)
-    return known[instruction]
-
-
-def _is_known(instruction: Instruction, known: dict[Instruction, bool]) -> bool:
+def _is_known(instruction: Instruction, known: Collection[Instruction]) -> bool:
     opcode = instruction.opcode
     if opcode == "parameter" or not _has_signs(instruction.shape):
         return True
@@ -58,7 +61,11 @@ def _is_known(instruction: Instruction, known: dict[Instruction, bool]) -> bool:
         return True
     if opcode in _ARITHMETIC and not _is_plain(instruction):
         return False
-    return opcode in _KEEPS and not opcode.startswith("bitcast") and all(map(known.__getitem__, instruction.operands))
+    return (
+        opcode in _KEEPS
+        and not opcode.startswith("bitcast")
+        and all(operand in known for operand in instruction.operands)
+    )
 
 
 def _has_signs(shape: Shape) -> bool:

@@ -69,3 +69,13 @@ def test_what_goes_along_with_such_zeros_is_undecided_and_nothing_else() -> None
         keys, numbers = wide(*lines, end, inputs=given, computations=before)
         assert not keys.undecided.any()
         assert numbers.undecided.tolist() == is_open
+
+
+def test_sums_that_devices_exchange_have_zeros_of_either_sign_in_total_order_too() -> None:
+    text = """HloModule m, replica_count=2
+    add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }
+    ENTRY e { x = f32[3] parameter(0)  y = f32[3] all-reduce(x), to_apply=add
+      ROOT r = (f32[1], s32[1]) topk(y), k=1, largest=false }"""
+    inputs = [np.array([0.0, -0.0, 5], np.float32)] * 2
+    values, numbers, *_ = compiler.interpret(compiler.parse(text), *inputs, wide=True)
+    assert (values.undecided.any(), numbers.undecided.all()) == (False, True)
