@@ -19,7 +19,7 @@ from jax.errors import JaxRuntimeError
 from jaxlib import _hlo, _jax, cpu_sparse, lapack, xla_client
 
 import compiler
-from compiler.edit import leaves, named_for_xla
+from compiler.edit import named_for_xla
 from xlabench.engines.spec import LEVEL, SWITCH, Array, Option, Program, arrays_of
 from xlabench.errors import CompileFailure, RunFailure, Undecidable
 
@@ -74,10 +74,12 @@ class XlaEngine:
             _load_sparse()
         device = _client().local_devices()[0]
         executable, proto = self._loaded(text, options, device)
-        if any(leaf.is_array() and not leaf.is_static() for leaf in _leaves(_program_shape(proto).result_shape())):
+        shape = xla_client.XlaComputation(proto).program_shape()
+        given = list(_leaves(shape.result_shape()))
+        if any(leaf.is_array() and not leaf.is_static() for leaf in given):
             raise Undecidable(f"{self.spec}: sizes of results are known at run time only, and this client gives bounds")
         sharding = _jax.SingleDeviceSharding(device)
-        taken, tokens = _taken(proto), _tokens(text)
+        taken, tokens = _taken(shape.parameter_shapes()), {n for n, leaf in enumerate(given) if not leaf.is_array()}
 
         def run(*inputs: Array) -> list[Array]:
             placed = [_on_device(array, sharding, device) for array in _fitting(inputs, taken)]
@@ -169,16 +171,12 @@ def _client() -> Any:
     return xla_client.make_cpu_client(asynchronous=False)
 
 
-def _taken(proto: bytes) -> list[tuple[tuple[int, ...], Any]] | None:
+def _taken(parameters: Sequence[Any]) -> list[tuple[tuple[int, ...], Any]] | None:
     """The shapes and types of the inputs; None where XLA cannot say them: of tokens, of sizes known at run time."""
-    shapes = [shape for parameter in _program_shape(proto).parameter_shapes() for shape in _leaves(parameter)]
+    shapes = [shape for parameter in parameters for shape in _leaves(parameter)]
     if not all(shape.is_array() and shape.is_static() for shape in shapes):
         return None
     return [(tuple(shape.dimensions()), shape.numpy_dtype()) for shape in shapes]
-
-
-def _program_shape(proto: bytes) -> Any:
-    return xla_client.XlaComputation(proto).program_shape()
 
 
 def _leaves(shape: Any) -> Iterator[Any]:
@@ -216,14 +214,6 @@ def _load_sparse() -> None:
 def _load_lapack() -> None:
     """Load LAPACK, whose functions are null pointers before; JAX does so when it lowers to them."""
     lapack.prepare_lapack_call("potrf_ffi", np.float32)
-
-
-def _tokens(text: str) -> frozenset[int]:
-    """The numbers of the results that are no arrays, and that nobody else returns."""
-    if "token[" not in text:  # seldom is there reason to read the text
-        return frozenset()
-    results = leaves(compiler.parse(text).entry.root.shape)
-    return frozenset(number for number, result in enumerate(results) if result.element_type.name == "token")
 
 
 def _on_device(array: Array, sharding: Any, device: Any) -> Any:
