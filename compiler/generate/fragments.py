@@ -33,8 +33,12 @@ def is_fragment(module: Module) -> bool:
     """
     takes_arrays = all(is_static_array(parameter.shape) for parameter in module.entry.parameters)
     has_own_header = bool(module.attributes.keys() - _HEADER)
-    own = any(i.opcode in _HOST or (i.opcode == "custom-call" and csr.is_product(i)) for i in module.instructions())
-    return takes_arrays and not has_own_header and not own
+    return takes_arrays and not has_own_header and not any(map(_is_bound, module.instructions()))
+
+
+def _is_bound(instruction: Instruction) -> bool:
+    """Whether it acts on a host, or on indices that nobody checks."""
+    return instruction.opcode in _HOST or (instruction.opcode == "custom-call" and csr.is_product(instruction))
 
 
 def plant(scope: Scope, fragment: Module) -> Instruction | None:
