@@ -40,8 +40,3 @@ def together(operation: Operation, *values: Expression) -> list[Expression]:
     """Arrays spread to sizes that all of them have."""
     dims = common_dims(operation, *(value.dims for value in values))
     return [spread(value, dims) for value in values]
-
-
-def conjugate(x: Expression) -> Expression:
-    """The conjugate of complex numbers, and others as they are."""
-    return x.apply("real").apply("complex", -x.apply("imag")) if x.type.is_complex else x

@@ -10,8 +10,9 @@ import math
 from collections.abc import Callable
 
 from compiler.expansion.expression import Expression
+from compiler.expansion.matrices import conjugate
 from compiler.ir.types import F32, PRED, TYPES
-from compiler.tf2xla.broadcasting import conjugate, together
+from compiler.tf2xla.broadcasting import together
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.record import Lower, Record, record, table
 

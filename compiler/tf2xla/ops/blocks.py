@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from compiler.expansion.expression import Expression, concatenate, iota
+from compiler.expansion.matrices import conjugate
 from compiler.ir.attributes import PaddingDimension
 from compiler.ir.types import S32
 from compiler.ops.build import build
-from compiler.tf2xla.broadcasting import conjugate
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.ops.indexing import gathered
 from compiler.tf2xla.record import record, table

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from compiler.expansion.expression import Expression
+from compiler.expansion.matrices import conjugate
 from compiler.ir.shape import ArrayShape
 from compiler.ops.build import build
-from compiler.tf2xla.broadcasting import conjugate, together
+from compiler.tf2xla.broadcasting import together
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.record import Record, record, table
 

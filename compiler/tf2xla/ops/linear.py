@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.expansion.expression import Expression, iota
+from compiler.expansion.matrices import conjugate
 from compiler.ir.types import PRED, S32
 from compiler.ops.build import build
-from compiler.tf2xla.broadcasting import common_dims, conjugate, spread
+from compiler.tf2xla.broadcasting import common_dims, spread
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.record import record, table
 from compiler.tf2xla.reducing import total

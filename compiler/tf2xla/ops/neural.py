@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from compiler.expansion.expression import Expression, iota
+from compiler.expansion.matrices import conjugate
 from compiler.ir.types import BF16, F16, F32
-from compiler.tf2xla.broadcasting import conjugate, together
+from compiler.tf2xla.broadcasting import together
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.ops.unary import SELU, SELU_ALPHA
 from compiler.tf2xla.record import Record, record, table

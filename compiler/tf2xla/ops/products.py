@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from compiler.expansion.expression import Expression
+from compiler.expansion.matrices import conjugate
 from compiler.ir.types import BF16, F16, F32, F64
 from compiler.ops.build import build
-from compiler.tf2xla.broadcasting import common_dims, conjugate, spread
+from compiler.tf2xla.broadcasting import common_dims, spread
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.record import record, table
 

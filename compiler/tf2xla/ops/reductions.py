@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 
 from compiler.expansion.expression import Expression, element, iota
+from compiler.expansion.matrices import conjugate
 from compiler.ir.attributes import PaddingDimension
 from compiler.ir.module import Computation
 from compiler.ir.numbers import bounds
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import F64, PRED, S64, U64, ElementType
 from compiler.ops.build import build, parameter
-from compiler.tf2xla.broadcasting import conjugate
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.record import Lower, Record, record, table
 from compiler.tf2xla.reducing import greatest, in_f32, reduced, total

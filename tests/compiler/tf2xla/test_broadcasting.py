@@ -5,7 +5,8 @@ import pytest
 
 import compiler
 from compiler.expansion.expression import Expression
-from compiler.tf2xla.broadcasting import conjugate, spread
+from compiler.expansion.matrices import conjugate
+from compiler.tf2xla.broadcasting import spread
 
 
 def run(shape, value, change):
