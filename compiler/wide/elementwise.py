@@ -324,8 +324,10 @@ def own_bits(instruction: Instruction, operands: Sequence[Wide], context: Contex
     ]
     value = np.asarray(context.evaluate(original, arrays))
     lifted = value.astype(lift_type(original.array.element_type).dtype)
-    has_nan = original.opcode == "bitcast-convert" and (types[0].is_float or types[0].is_complex)
-    known = _open_where(np.isnan(arrays[0]), lifted) if has_nan else exact(lifted)
+    has_signs = original.opcode == "bitcast-convert" and (types[0].is_float or types[0].is_complex)
+    known = (
+        _open_where(_has_open_sign(original.operands[0], arrays[0], context), lifted) if has_signs else exact(lifted)
+    )
     if all(operand.is_exact for operand in operands):
         return known
     if all(operand.value.shape == lifted.shape for operand in operands):
@@ -333,11 +335,17 @@ def own_bits(instruction: Instruction, operands: Sequence[Wide], context: Contex
     return unknown(lifted)
 
 
-def _open_where(is_nan: Array, bits: Array) -> Wide:
-    """Bits known but for those of NaN, to which arithmetic on different machines gives different signs and payloads."""
-    if not is_nan.any():
+def _has_open_sign(source: Instruction, array: Array, context: Context) -> Array:
+    """Of which elements bits are up to an implementation: of a NaN sign and payload, of a zero it may be the sign."""
+    is_open = np.isnan(array)
+    return is_open if source in context.signed else is_open | (array == 0)
+
+
+def _open_where(is_open: Array, bits: Array) -> Wide:
+    """Bits that are known but for those of some of the elements that they are made of."""
+    if not is_open.any():
         return exact(bits)
-    return Wide(bits, np.where(is_nan, np.inf, 0.0)) if is_nan.shape == bits.shape else unknown(bits)
+    return Wide(bits, np.where(is_open, np.inf, 0.0)) if is_open.shape == bits.shape else unknown(bits)
 
 
 def _functions(roundings: float, *opcodes: str) -> dict[str, Rule]:

@@ -18,10 +18,12 @@ holds more is not known, whatever else is in it.
 | `values` | some value is of this kind, a key of `VALUES` |
 | `constant` | some operand is known when the program is compiled |
 | `ordered` | one of its opcodes has a reducer that is not known to give the same with its operands exchanged |
+| `wraps` | some sum of two integers, as a counter is, leaves its type |
 """
 
 from __future__ import annotations
 
+import operator
 import re
 import tomllib
 from collections import Counter
@@ -75,6 +77,7 @@ class Bug:
     values: str = ""
     constant: bool = False
     ordered: bool = False
+    wraps: bool = False
     _wanted: tuple[frozenset[str], ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
@@ -107,7 +110,8 @@ class Bug:
         )
 
     def _has_values(self, failure: Failure, module: Any) -> bool:
-        return not self.values or _any_value(module, failure.inputs, VALUES[self.values])
+        has_kind = not self.values or _any_value(module, failure.inputs, VALUES[self.values])
+        return has_kind and (not self.wraps or _wraps(module, failure.inputs))
 
 
 def known_bug(failure: Failure) -> str:
@@ -184,6 +188,25 @@ def _any_value(module: Any, inputs: Sequence[Array], holds: Callable[[Array], An
     return found
 
 
+def _wraps(module: Any, inputs: Sequence[Array]) -> bool:
+    """Whether some sum or difference of two integers leaves its type while the reference runs."""
+    found, known = False, dict[Any, Any]()
+
+    def look(step: Any, value: Any) -> None:
+        nonlocal found
+        known[step] = value
+        operation = _COUNTS.get(step.opcode)
+        if operation is not None and not found and not step.shape.dims and step.array.element_type.is_integer:
+            left, right = (int(known[operand]) for operand in step.operands)
+            found = operation(left, right) != int(value)
+
+    try:
+        compiler.interpret(module, *inputs, trace=look)
+    except compiler.UnsupportedError:
+        return False
+    return found
+
+
 def _denormal(components: Array) -> Any:
     return (components != 0) & (np.abs(components) < finfo(components.dtype).tiny)
 
@@ -196,6 +219,7 @@ def _smallest(components: Array) -> Any:
     return components == finfo(components.dtype).tiny
 
 
+_COUNTS: Mapping[str, Callable[[int, int], int]] = {"add": operator.add, "subtract": operator.sub}
 VALUES: Mapping[str, Callable[[Array], Any]] = {
     "denormal": _denormal,
     "large": _large,

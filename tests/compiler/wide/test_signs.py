@@ -64,3 +64,10 @@ def test_devices_add_up_what_they_exchange_in_any_order_and_from_any_zero():
     for wide, own in zip(found, expected, strict=True):
         assert wide.allows(own).all()
         assert wide.allows(-own).all()
+
+
+@pytest.mark.parametrize("entry", ["s = f32[2] negate(x)", "s = f32[2] maximum(x, x)"])
+def test_bits_of_a_zero_are_known_where_its_sign_is(entry):
+    text = f"ENTRY e {{ x = f32[2] parameter(0)  {entry}  ROOT r = s32[2] bitcast-convert(s) }}"
+    [wide] = compiler.interpret(compiler.parse(text), np.array([0.0, 3.0], np.float32), wide=True)
+    assert wide.undecided.tolist() == ["maximum" in entry, False]

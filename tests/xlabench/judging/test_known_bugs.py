@@ -90,3 +90,16 @@ def test_each_key_of_a_row_is_heard(key):
     failure, module = replace(DENORMAL, module_text=CHAIN), compiler.parse(CHAIN)
     fits, does_not = (Bug("bug", **{"opcodes": ("tanh",), **keys}).shows_in(failure, module) for keys in ROWS[key])
     assert (fits, does_not) == (True, False)
+
+
+COUNTED = """up { s = (s8[]) parameter(0)  i = s8[] get-tuple-element(s), index=0  d = s8[] constant(5)
+  j = s8[] add(i, d)  ROOT t = (s8[]) tuple(j) }
+below { s = (s8[]) parameter(0)  i = s8[] get-tuple-element(s), index=0  n = s8[] constant(127)
+  ROOT c = pred[] compare(i, n), direction=LT }
+ENTRY main { i = s8[] constant(FIRST)  t = (s8[]) tuple(i)  ROOT w = (s8[]) while(t), condition=below, body=up }"""
+
+
+@pytest.mark.parametrize(("first", "bug"), [("123", "loop_whose_counter_wraps"), ("122", "")])
+def test_a_loop_is_known_by_a_counter_that_wraps(first, bug):
+    failure = Failure("xla", "wrong", "1 of 1 elements are wrong (value)", COUNTED.replace("FIRST", first), [])
+    assert known_bug(failure) == bug
