@@ -116,13 +116,16 @@ def evaluated(
         return Outcome("died", "run", message=f"what it left as results cannot be read: {error}"), None
 
 
-def without_results(outcome: Outcome) -> str:
-    """The verdict on an engine that gave none, from how and where it ended; one that only assembles has done all."""
+def without_results(outcome: Outcome, *, takes_all: bool = False) -> str:
+    """The verdict on an engine that gave none, from how and where it ended; one that only assembles has done all.
+
+    An engine that is said to take all that it is asked about may refuse nothing.
+    """
     if outcome.ending == "answered":
         return "assembled"
     if outcome.ending != "raised":
         return ENDINGS[outcome.ending]
-    if _UNDECIDABLE & set(outcome.error.split()):
+    if _UNDECIDABLE & set(outcome.error.split()) and not takes_all:
         return "unsupported"
     return "compile-error" if outcome.stage.startswith("compile") else "crash"
 

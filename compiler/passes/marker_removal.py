@@ -47,13 +47,13 @@ def _size(instruction: Instruction) -> Instruction | None:
 
 
 def _full_size(instruction: Instruction) -> Instruction | None:
-    """A dimension of which the whole bound is kept, and which is said to be static."""
+    """A dimension that is said to be static, whose size can only be its bound, unless it is known to be less."""
     source, size = instruction.operands
     along = instruction.attributes["dimensions"][0]
-    is_constant = size.opcode == "constant" and size.literal.array is not None
-    if instruction.array.is_dynamic or source.array.is_dynamic or not is_constant:
+    if instruction.array.is_dynamic or source.array.is_dynamic:
         return None
-    return source if size.literal.array == source.array.dims[along] else None
+    is_known = size.opcode == "constant" and size.literal.array is not None
+    return None if is_known and size.literal.array < source.array.dims[along] else source
 
 
 def _known_shape(instruction: Instruction) -> Instruction | None:

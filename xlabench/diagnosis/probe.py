@@ -41,7 +41,10 @@ _RUNNING = re.compile(r"^BISECT: running pass \(\d+\) (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Who is asked, who is right, how near is near enough, and how long and with how much memory either may work."""
+    """Who is asked, who is right, how near is near enough, and how long and with how much memory either may work.
+
+    An engine that `takes_all` that it is asked about fails where it refuses anything.
+    """
 
     engine: str
     reference: str = "reference"
@@ -49,6 +52,7 @@ class Setup:
     timeout_s: float = 60.0
     factory: str = _REFERENCE_FACTORY
     memory_bytes: int | None = None
+    takes_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,22 +182,15 @@ class Prober:
             return Judgement("undecided", f"{self.setup.reference} gives no result")
         outcome, actual = self._evaluated(case, engine)
         if actual is None:
-            verdict = jobs.without_results(outcome)
+            verdict = jobs.without_results(outcome, takes_all=self.setup.takes_all)
             said = "" if verdict in ("unsupported", "assembled") else outcome.output.strip()
             message = "\n".join(filter(None, [outcome.message, said]))
             return Judgement(verdict, message, expected, stage=outcome.stage)
         judged, value = self._judged(case, expected, actual), outcome.value
         comparison = judged.comparison
         verdict, message = jobs.of_calls(value["changed_inputs"], value["flaky"], judged.verdict, judged.message)
-        return Judgement(
-            verdict,
-            message,
-            expected,
-            tuple(actual),
-            comparison.mismatches,
-            comparison.max_ulps,
-            wrong=judged.wrong_results,
-        )
+        elements, ulps, wrong = comparison.mismatches, comparison.max_ulps, judged.wrong_results
+        return Judgement(verdict, message, expected, tuple(actual), elements, ulps, wrong=wrong)
 
     def judge_llvm(self, case: Case, expected: tuple[Array, ...], limit: int) -> tuple[Judgement, list[str]]:
         """The verdict with that many of LLVM's passes, and the names of those that ran; in a process of its own.

@@ -18,7 +18,7 @@ import numpy as np
 import compiler
 from xlabench.cases.inputs import aligned
 from xlabench.cases.layouts import LAYOUTS, Layout
-from xlabench.engines import Engine, Program, build, execute, is_foreign, is_simulated
+from xlabench.engines import Engine, Program, build, execute, is_complete, is_foreign, is_simulated
 from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
 from xlabench.fuzzing.case import Call, Case
@@ -184,9 +184,15 @@ class Asking:
                 answers.append(Answer("", kind=kind, actual=[np.array(array) for array in called.results]))
                 answers[-1].held = called.results
         except Exception as error:  # noqa: BLE001 - who asks is told so, and asks again of less
-            self.raised = raised(error).verdict
+            self.raised = self._raised(error).verdict
             return None
         return None if self._repeated(program, answers) else [list(answer.actual) for answer in answers]
+
+    def _raised(self, error: Exception) -> Answer:
+        """What was raised, of an engine that takes all that is generated a refusal, too: that is a hole in it."""
+        answer = raised(error)
+        is_hole = answer.verdict == "unsupported" and self.case.original is None and is_complete(self.subject.spec)
+        return replace(answer, verdict="compile-error") if is_hole else answer
 
     def _built(self) -> Program:
         """The program, compiled; what was decided on the way is kept."""
@@ -215,7 +221,7 @@ class Asking:
         try:
             program = self._built()
         except Exception as error:  # noqa: BLE001 - whatever an engine raises is a finding about it
-            return raised(error)
+            return self._raised(error)
         least, answers = Answer("bitwise"), list[Answer]()
         for kind, inputs in self.calls:
             found = self._called(program, kind, inputs)
@@ -260,7 +266,7 @@ class Asking:
             with timed(self.spent, f"{spec} run"):
                 called = execute(subject, program, inputs)
         except Exception as error:  # noqa: BLE001 - as of compiling
-            return raised(error)
+            return self._raised(error)
         if called.changed:
             return Answer("wrong", "changed its inputs", "inputs", called.results)
         if self.baseline.is_met(case, kind, subject, called.results):

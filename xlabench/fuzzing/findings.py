@@ -30,6 +30,7 @@ from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.moves import instruction_count
 from xlabench.diagnosis.probe import Prober, Setup
 from xlabench.diagnosis.triage import triage
+from xlabench.engines import is_complete
 from xlabench.errors import BenchError, RecordsLost
 from xlabench.fuzzing import causes, own_failures
 from xlabench.fuzzing.own_failures import OwnFailure
@@ -293,7 +294,13 @@ class Findings:
         return found.stage == "pass" and any(causes.are_one(known, shown) for known in small)
 
     def _setup(self, engine: str) -> Setup:
-        return Setup(engine, timeout_s=self._timeout_s, factory=self._factory, memory_bytes=self._memory_bytes)
+        return Setup(
+            engine,
+            timeout_s=self._timeout_s,
+            factory=self._factory,
+            memory_bytes=self._memory_bytes,
+            takes_all=is_complete(engine),
+        )
 
     def _triaged(self, unreduced: CaseFailure) -> _Triaged:
         """The case reduced and blamed; the case itself where it fails no second time."""

@@ -59,6 +59,15 @@ def test_the_answer_is_what_is_wrong_first_and_with_which_inputs(spec, text, ver
     assert (answer.verdict in asking.FINE) == (spec in ("right", "refuses"))
 
 
+def test_an_engine_that_takes_all_that_is_generated_may_not_refuse(ask, monkeypatch):
+    monkeypatch.setattr(asking, "is_complete", lambda spec: spec == "refuses")
+    refused, _ = ask("refuses")
+    assert refused.answer().verdict == "compile-error"
+    assert (refused.results(), refused.raised) == (None, "compile-error")
+    changed, _ = ask("refuses", original=compiler.parse(NEGATE))
+    assert changed.answer().verdict == "unsupported"
+
+
 def test_what_is_at_work_is_told_before_it_begins_and_its_time_is_counted(ask):
     question, stages = ask("right")
     question.answer()
