@@ -13,6 +13,7 @@ import numpy as np
 from compiler.generate.choices import chance, permutation, pick
 from compiler.generate.combining import ORDERED, combiner, combiners
 from compiler.generate.elementwise import spread
+from compiler.generate.movement import smaller_dims
 from compiler.generate.recipe import NUMBERS, Recipe
 from compiler.generate.scope import Scope
 from compiler.ir.devices import ReplicaGroups
@@ -26,6 +27,8 @@ _GROUPED_PERCENT = 70
 """How often a collective is among groups of devices; of such percentages see `generate/scope.py`."""
 _SENT_PERCENT = 75
 """How often a device sends to its target: receivers without a sender get zeros."""
+_OF_SEVERAL, _SEVERAL_PERCENT = ("all-reduce", "all-gather", "reduce-scatter", "collective-permute"), 25
+"""What takes several arrays at once, and how often it takes two."""
 _MOST_ROWS = 4
 """Rows that a device sends another in a ragged exchange."""
 
@@ -42,7 +45,11 @@ def _draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction |
     if drawn is None:
         return None
     value, shape, attributes = drawn
-    return scope.build(opcode, [value], shape=shape, **attributes)
+    if scope.program.devices == 1 or opcode not in _OF_SEVERAL or not chance(scope.choices, _SEVERAL_PERCENT):
+        return scope.build(opcode, [value], shape=shape, **attributes)
+    pair = [value, scope.like(value.array, beside=value)]
+    done = scope.build(opcode, pair, shape=TupleShape((shape, shape)), **attributes)
+    return scope.build("get-tuple-element", [done], index=scope.choices.integer(0, 1))
 
 
 def _in_halves(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
@@ -108,21 +115,61 @@ def _ragged(scope: Scope, opcode: str, element_type: ElementType) -> Instruction
         return None
     target = scope.like(ArrayShape(element_type, (room, *rest)))
     order = permutation(scope.choices, devices)
-    number = scope.build("convert", [scope.build("replica-id")], shape=ArrayShape(S32, ()))
-    offset = scope.build("multiply", [number, scope.constant(max(sizes), S32)])
-    wanted = scope.build(
-        "dynamic-slice",
-        [_table(scope, [sizes[order.index(device)] for device in range(devices)]), number],
-        dynamic_slice_sizes=(1,),
-    )
-    one = scope.build("reshape", [wanted], shape=ArrayShape(S32, ()))
-    offsets, received = (spread(scope, scalar, ArrayShape(S32, (devices,))) for scalar in (offset, one))
+    offset = _own(scope, [max(sizes) * device for device in range(devices)])
+    wanted = _own(scope, [sizes[order.index(device)] for device in range(devices)])
+    offsets, received = (spread(scope, scalar, ArrayShape(S32, (devices,))) for scalar in (offset, wanted))
     operands = [value, target, _table(scope, starts), _table(scope, sizes), offsets, received]
     return scope.build(opcode, operands, replica_groups=ReplicaGroups((tuple(order),)))
 
 
 def _table(scope: Scope, numbers: list[int]) -> Instruction:
     return constant(scope.computation, array_literal(np.asarray(numbers, np.int32), S32))
+
+
+def _own(scope: Scope, numbers: list[int]) -> Instruction:
+    """Of numbers for all devices a device's own."""
+    device = scope.build("convert", [scope.build("replica-id")], shape=ArrayShape(S32, ()))
+    own = scope.build("dynamic-slice", [_table(scope, numbers), device], dynamic_slice_sizes=(1,))
+    return scope.build("reshape", [own], shape=ArrayShape(S32, ()))
+
+
+def _permuted(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+    """What another device has, or zeros: as one exchange, in two halves, or slices of it in an array of one's own."""
+    forms = (_draw, _draw, _sent, _slices_sent)
+    is_alone = scope.program.devices == 1 or scope.depth or not scope.program.space.allows("replica-id", U32)
+    return (_draw if is_alone else pick(scope.choices, forms))(scope, opcode, element_type)
+
+
+def _sent(scope: Scope, _: str, element_type: ElementType) -> Instruction:
+    """By a `send` and the `recv` that is for it."""
+    value = scope.array(element_type)
+    sends = sum(one.opcode == "send" for one in scope.computation.instructions)
+    listed = ",".join(f"{{{source},{target}}}" for source, target in _pairs(scope, scope.program.devices))
+    given: dict[str, Any] = {
+        "channel_id": sends + 1,
+        "frontend_attributes": (("_xla_send_recv_source_target_pairs", f"{{{listed}}}"),),
+    }
+    sent = scope.build("send-done", [scope.build("send", [value, scope.build("after-all")], **given)])
+    carried = TupleShape((value.array, ArrayShape(U32, ()), sent.shape))
+    received = scope.build("recv-done", [scope.build("recv", [sent], shape=carried, **given)])
+    return scope.build("get-tuple-element", [received], index=0)
+
+
+def _slices_sent(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    """From where a sender says to where a receiver says, which are other indices on each device."""
+    value, devices = scope.array(element_type, least_rank=1, most_rank=3), scope.program.devices
+    target = scope.like(value.array, beside=value)
+    sizes, begins, ends = list[tuple[int, ...]](), list[Instruction](), list[Instruction]()
+    for _ in range(scope.choices.integer(1, 2)):
+        sizes.append(smaller_dims(scope, value.array.dims))
+        room = [size - length for size, length in zip(value.array.dims, sizes[-1], strict=True)]
+        for starts in (begins, ends):
+            own = [_own(scope, [scope.choices.integer(0, most) for _ in range(devices)]) for most in room]
+            starts.append(scope.build("tuple", own))
+    is_one = len(sizes) == 1
+    operands = [value, target, *(starts[0] if is_one else scope.build("tuple", starts) for starts in (begins, ends))]
+    pairs = _pairs(scope, devices)
+    return scope.build(opcode, operands, slice_sizes=sizes[0] if is_one else tuple(sizes), source_target_pairs=pairs)
 
 
 def _pairs(scope: Scope, devices: int) -> tuple[tuple[int, int], ...]:
@@ -141,7 +188,7 @@ RECIPES: dict[str, Recipe] = {
     "reduce-scatter": Recipe(ORDERED, _draw),
     "all-to-all": Recipe(NUMBERS, _draw),
     "collective-broadcast": Recipe(NUMBERS, _draw),
-    "collective-permute": Recipe(NUMBERS, _draw),
+    "collective-permute": Recipe(NUMBERS, _permuted),
     **dict.fromkeys(("all-gather-start", "all-gather-done"), Recipe(NUMBERS, _in_halves)),
     **dict.fromkeys(("all-reduce-start", "all-reduce-done"), Recipe(ORDERED, _in_halves)),
     **dict.fromkeys(("collective-permute-start", "collective-permute-done"), Recipe(NUMBERS, _in_halves)),
