@@ -14,6 +14,8 @@ _TELLING = (0, 1, -1, 2)
 """Constants that rewrites look for: identities, absorbers, powers of two."""
 _TELLING_FLOATS = (-0.0, 0.5, -2)
 """And of floats."""
+_TELLING_COMPLEX = (*_TELLING, 1j, *(complex(re, im) for re in (0.0, -0.0) for im in (0.0, -0.0)))
+"""And of complex numbers, whose zeros have two signs."""
 _FAR = (3, 7, 10, 25, 100, 127, 128, 255, 256, 641, 1000, 32_767, 65_535, 65_537, (1 << 31) - 1, (1 << 40) + 1)
 """Constants beyond the small ones: divisors, masks and bounds of each width, powers of two and what is beside them."""
 _FAR_FLOATS = (0.1, 1 / 3, 10, 100, 1e-3, 1024, 3.5, 65_504)
@@ -43,10 +45,24 @@ def small(choices: Choices, element_type: ElementType) -> complex | float | bool
     if has_them and chance(choices, _TELLING_PERCENT):
         if element_type.is_float:
             return pick(choices, (*_TELLING, *_TELLING_FLOATS))
+        if element_type.is_complex:
+            return pick(choices, _TELLING_COMPLEX)
         return pick(choices, _TELLING[:2] if element_type.kind is Kind.UNSIGNED else _TELLING)
     if has_them and chance(choices, _FAR_PERCENT):
         return _far(choices, element_type)
     return _near(element_type, choices.integer(0, 16))
+
+
+def power_of_two(choices: Choices, element_type: ElementType) -> float:
+    """Any power of two of floats, from the least of all to the greatest: not every one has a reciprocal.
+
+    Args:
+        choices: which one it is.
+        element_type: the floats, of 16 bits at least.
+    """
+    least = np.nextafter(np.zeros((), element_type.dtype), np.ones((), element_type.dtype))
+    ends = (math.frexp(float(end))[1] - 1 for end in (least, finite_bounds(element_type)[1]))
+    return math.ldexp(1.0, choices.integer(*ends))
 
 
 def _near(element_type: ElementType, number: int) -> complex | float | bool:

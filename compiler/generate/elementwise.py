@@ -8,6 +8,7 @@ from typing import Any
 
 from compiler.diagnostics import ShapeError
 from compiler.generate.choices import chance, pick
+from compiler.generate.constants import power_of_two
 from compiler.generate.recipe import COMPLEX, FLOATS, NUMBERS, Recipe, narrowed
 from compiler.generate.scope import Scope
 from compiler.ir.attributes import VOCABULARY
@@ -40,6 +41,8 @@ DOMAINS: Mapping[str, tuple[float, float]] = {
 }
 """Where functions are defined and well conditioned; of binary ones, the domain of the last operand."""
 
+_SCALED, _SCALED_PERCENT = ("divide", "multiply", "power"), 12
+"""What floats are scaled by, and how often by one power of two, by which dividing may be multiplying or may not."""
 _EXTREMUM_PERCENT = 20
 """How often an extremum is beside a comparison of the same two, as where values are cut off and it is told which."""
 _BOTH_OPERANDS = frozenset({"power"})
@@ -67,6 +70,7 @@ EDGES: Mapping[str, Sequence[tuple[str | int, ...]]] = {
 Drawn one by one they would hardly ever meet."""
 
 _ANY_EDGE_PERCENT = 40  # of operands none of which was thought of
+_WITH_ENDS = 16  # bits of floats that are powers of two up to infinity
 _FEW, _FEW_PERCENT = 8, 50  # elements that are too few for a vector, which machines compute by other instructions
 
 
@@ -145,6 +149,10 @@ def _draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     operands = [first, *(scope.like(first.array, beside=first) for _ in range(arity - 1))]
     if is_on_edge:
         operands = _on_edge(scope, opcode, operands)
+    has_ends = element_type.is_float and element_type.bits >= _WITH_ENDS
+    if has_ends and opcode in _SCALED and chance(scope.choices, _SCALED_PERCENT):
+        factor = scope.constant(power_of_two(scope.choices, element_type), element_type)
+        return scope.build(opcode, [first, spread(scope, factor, first.array)])
     if opcode in DOMAINS:
         operands[-1] = guarded(scope, operands[-1], *DOMAINS[opcode])
         if opcode in _BOTH_OPERANDS:
