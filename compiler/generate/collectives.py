@@ -1,7 +1,7 @@
 """Recipes of exchanges among devices: mostly of the one that there is, now and then of several, in groups of any order.
 
-Where a program is for several devices, exchanges stand in the entry computation only: in a branch or a loop some of the
-devices might never come to them, and the others would wait for ever.
+Where a program is for several devices, exchanges stand only where all of them come equally often: in a branch or a loop
+some might never come to them, and the others would wait for ever.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Exchange(NamedTuple):
 
 def _drawn(scope: Scope, opcode: str, element_type: ElementType) -> _Exchange | None:
     devices = scope.program.devices
-    if devices > 1 and scope.depth:
+    if devices > 1 and not scope.everyone:
         return None
     value = scope.array(element_type, least_rank=1)
     dims, attributes = list(value.array.dims), dict[str, Any]()
@@ -104,7 +104,7 @@ def _drawn(scope: Scope, opcode: str, element_type: ElementType) -> _Exchange | 
 def _ragged(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
     """Each device sends as many rows as the receiver wants, from anywhere, to a place of its own at the receiver."""
     devices, banned = scope.program.devices, scope.program.space.banned
-    if (devices > 1 and scope.depth) or ("replica-id", U32.name) in banned:
+    if (devices > 1 and not scope.everyone) or ("replica-id", U32.name) in banned:
         return None
     value = scope.array(element_type, least_rank=1, most_rank=3)
     rows, rest = value.array.dims[0], value.array.dims[1:]
@@ -180,6 +180,14 @@ def _pairs(scope: Scope, devices: int) -> tuple[tuple[int, int], ...]:
 
 def _number(scope: Scope, opcode: str, _: ElementType) -> Instruction:
     return scope.build(opcode)
+
+
+def agreed(scope: Scope, value: Instruction) -> Instruction:
+    """A value of integers or truths that all devices have alike."""
+    kind = value.array.element_type
+    everyone = ReplicaGroups((tuple(range(scope.program.devices)),))
+    reducer = combiner(scope, pick(scope.choices, ("and", "or")), kind)
+    return scope.build("all-reduce", [value], to_apply=reducer, replica_groups=everyone)
 
 
 RECIPES: dict[str, Recipe] = {

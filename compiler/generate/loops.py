@@ -192,7 +192,8 @@ def _fill(scope: Scope, rows: Instruction, value: Instruction, at: Sequence[Inst
 
 # -- bodies --------------------------------------------------------------------------------------------
 def _body(scope: Scope, made: _Loop, shape: Shape, *, is_plain: bool, asked: _Asked | None) -> Computation:
-    body = bodies.inner_of(scope, "body")
+    is_counted = asked is None and made.counter.start.opcode == "constant"
+    body = bodies.inner_of(scope, "body", everyone=is_counted)
     number, *state = bodies.unpacked(body, shape)
     present, rows = state[: made.size - 1], state[made.size - 1 :]
     at = _at(body, made, number) if rows else []
