@@ -305,7 +305,8 @@ def at_its_bounds(scope: Scope, value: Instruction) -> Instruction:
 
 def _whole(scope: Scope, opcode: str, value: Instruction) -> Instruction:
     cut = _cut_dimensions(value)
-    sizes = [scope.build("get-dimension-size", [value], dimensions=(dimension,)) for dimension in cut]
+    sizes = [build(scope.computation, "get-dimension-size", [value], dimensions=(d,)) for d in cut]
+    scope.give(sizes, are_kept=True)
     for number, dimension in enumerate(cut):
         flags = tuple(d in cut[number + 1 :] for d in range(value.array.rank))
         bounds = ArrayShape(value.array.element_type, value.array.dims, flags if any(flags) else ())
