@@ -8,7 +8,7 @@ from typing import Any
 
 from compiler.diagnostics import ShapeError
 from compiler.generate.choices import chance, pick
-from compiler.generate.constants import power_of_two
+from compiler.generate.constants import beside_an_end, power_of_two
 from compiler.generate.recipe import COMPLEX, FLOATS, NUMBERS, Recipe, narrowed
 from compiler.generate.scope import Scope
 from compiler.ir.attributes import VOCABULARY
@@ -41,6 +41,8 @@ DOMAINS: Mapping[str, tuple[float, float]] = {
 }
 """Where functions are defined and well conditioned; of binary ones, the domain of the last operand."""
 
+_POSITIONS_PERCENT = 12
+"""How often what is compared is positions, as in masks, which may be counted in fewer bits where these hold them."""
 _SCALED, _SCALED_PERCENT = ("divide", "multiply", "power"), 12
 """What floats are scaled by, and how often by one power of two, by which dividing may be multiplying or may not."""
 _EXTREMUM_PERCENT = 20
@@ -162,6 +164,8 @@ def _draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
 
 def _compare(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     first = scope.array(element_type)
+    if element_type.is_integer and first.array.rank and chance(scope.choices, _POSITIONS_PERCENT):
+        return _compared_positions(scope, opcode, first.array)
     is_complex = element_type.kind is Kind.COMPLEX
     direction = pick(scope.choices, ("EQ", "NE") if is_complex else VOCABULARY["direction"])
     attributes: dict[str, Any] = {"direction": direction}
@@ -172,6 +176,21 @@ def _compare(scope: Scope, opcode: str, element_type: ElementType) -> Instructio
     if scope.program.space.allows(extremum, element_type) and chance(scope.choices, _EXTREMUM_PERCENT):
         scope.give([build(scope.computation, extremum, [first, other])], are_kept=True)
     return scope.build(opcode, [first, other], **attributes)
+
+
+def _compared_positions(scope: Scope, opcode: str, shape: ArrayShape) -> Instruction:
+    """Positions along a dimension, counted from a number at the end of a type, compared with one that is near that."""
+    kind, end = shape.element_type, beside_an_end(scope.choices, shape.element_type)
+    low, high = integer_bounds(kind)
+    along = scope.choices.integer(0, shape.rank - 1)
+    counted = build(scope.computation, "iota", shape=ArrayShape(kind, shape.dims), iota_dimension=along)
+    first, limit = max(low, end - scope.choices.integer(0, 3)), min(high, end + scope.choices.integer(0, 2))
+    positions = scope.build("add", [counted, _constants(scope, first, shape)])
+    pair = [positions, _constants(scope, limit, shape)]
+    is_turned = chance(scope.choices, 50)
+    return scope.build(
+        opcode, pair[::-1] if is_turned else pair, direction=pick(scope.choices, VOCABULARY["direction"])
+    )
 
 
 def _select(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
