@@ -37,14 +37,15 @@ _ROWS_PERCENT, _BACKWARDS_PERCENT = 25, 30
 _ASKING_PERCENT, _ROWS_ASKED_PERCENT, _STAYING_PERCENT, _ALL_STAYING_PERCENT = 25, 30, 75, 60
 """How often a loop asks whether any element goes on, and how often one of the rows that it fills; how often each of the
 others then stays as it is, and how often all do."""
-_UNCOUNTED_PERCENT, _NEGATED_PERCENT = 80, 30
-"""How often nobody reads what such a loop has counted; how often it asks for what is not done instead of what goes
-on."""
+_UNCOUNTED_PERCENT, _NEGATED_PERCENT, _ASKING_JOINED_PERCENT = 80, 30, 75
+"""How often nobody reads what such a loop has counted; how often it asks for what is not done instead of what goes on;
+how often its values change each time as long as they go on."""
 _ELEMENTS_PERCENT, _ELEMENTS_ASKING_PERCENT = 35, 50
 """How often a loop is of elementwise ops on arrays of one shape, so that each element may go its own way: only these
 become one kernel.  How often such a loop asks whether any element goes on."""
-_OF_ELEMENTS = ((17,), (5, 7), (33,), (2, 3, 4), (16,), (1, 40))
-"""Dimensions of what is so many elements that it pays (`passes.loop_interchange`)."""
+_OF_ELEMENTS = ((17,), (5, 7), (2, 3, 4), (130,), (9, 31), (300,))
+"""Dimensions of what is so many elements that it pays (`passes.loop_interchange`): of one vector or two, which stop
+together, and of many."""
 _MASKED_PERCENT, _MASKING = 40, ("add", "subtract", "xor", "or")
 """How often integers stay as they are because nothing is added to them, or the like, and not because one is chosen."""
 
@@ -205,7 +206,7 @@ def _body(scope: Scope, made: _Loop, shape: Shape, *, is_plain: bool, asked: _As
         _chained(body, pick(scope.choices, present))
     else:
         bodies.fill(body)
-    following = _following(body, present)
+    following = _following(body, present, _ASKING_JOINED_PERCENT if asked else _JOINED_PERCENT)
     if asked is not None:
         following = _staying(body, following, present, asked)
     if rows:
@@ -255,10 +256,10 @@ def _chained(scope: Scope, value: Instruction) -> None:
             value = running(scope, value)
 
 
-def _following(scope: Scope, state: Sequence[Instruction]) -> list[Instruction]:
+def _following(scope: Scope, state: Sequence[Instruction], joined_percent: int) -> list[Instruction]:
     """The next state of a loop: new values, joined to the present ones or, now and then, those exchanged."""
     found = [bodies.outcome(scope, value.array) for value in state]
-    if chance(scope.choices, _JOINED_PERCENT):
+    if chance(scope.choices, joined_percent):
         found = [_joined(scope, new, old) for new, old in zip(found, state, strict=True)]
     if chance(scope.choices, _EXCHANGED_PERCENT):
         _exchange(scope, found, state)

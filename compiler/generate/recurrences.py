@@ -15,7 +15,7 @@ from compiler.generate.choices import chance, permutation, pick
 from compiler.generate.products import RECIPES as PRODUCTS
 from compiler.generate.recipe import Recipe
 from compiler.generate.scope import Scope
-from compiler.ir.module import Instruction
+from compiler.ir.module import Computation, Instruction
 from compiler.ir.shape import ArrayShape, TupleShape
 from compiler.ir.types import BF16, F16, F32, F64, S32, ElementType
 from compiler.ops.build import build
@@ -75,10 +75,7 @@ def _recurrent(scope: Scope, _: str, element_type: ElementType) -> Instruction:
     pieces = [scope.constant(0, S32), before, array, matrix]
     shape = TupleShape(tuple(piece.array for piece in pieces))
     state = scope.build("tuple", pieces)
-    fewer = scope.choices.integer(0, found.sizes[_ALONG] // 2) if chance(scope.choices, _FEWER_PERCENT) else 0
-    condition = bodies.inner_of(scope, "condition")
-    pair = [bodies.unpacked(condition, shape)[0], condition.constant(found.sizes[_ALONG] - fewer, S32)]
-    condition.computation.root = build(condition.computation, "compare", pair, direction="LT")
+    condition = _condition(scope, shape, found.sizes[_ALONG])
     body = bodies.inner_of(scope, "body")
     number, old, sliced, other = bodies.unpacked(body, shape)
     piece = _slice(body, found, sliced, number)
@@ -89,8 +86,17 @@ def _recurrent(scope: Scope, _: str, element_type: ElementType) -> Instruction:
     gathered = body.build(pick(scope.choices, _GATHERED), [old, product])
     following = build(body.computation, "add", [number, body.constant(1, S32)])
     body.computation.root = body.build("tuple", [following, gathered, sliced, other])
-    done = scope.build("while", [state], condition=condition.computation, body=body.computation)
+    done = scope.build("while", [state], condition=condition, body=body.computation)
     return scope.build("get-tuple-element", [done], index=1)
+
+
+def _condition(scope: Scope, state: TupleShape, slices: int) -> Computation:
+    """That not all slices have been taken, or not nearly all."""
+    left_out = scope.choices.integer(0, slices // 2) if chance(scope.choices, _FEWER_PERCENT) else 0
+    inner = bodies.inner_of(scope, "condition")
+    pair = [bodies.unpacked(inner, state)[0], inner.constant(slices - left_out, S32)]
+    inner.computation.root = build(inner.computation, "compare", pair, direction="LT")
+    return inner.computation
 
 
 def _slice(body: Scope, found: _Factors, array: Instruction, number: Instruction) -> Instruction:

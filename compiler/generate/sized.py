@@ -184,7 +184,7 @@ def _scattered(scope: Scope, value: Instruction) -> Instruction | None:
 
 
 def _looked_up(scope: Scope, value: Instruction) -> Instruction | None:
-    """What stands in a line at the places that its elements name."""
+    """What stands in a line at the positions that its elements name."""
     shape = value.array
     if shape.element_type not in _INDICES:
         return None
