@@ -103,8 +103,8 @@ def _drawn(scope: Scope, opcode: str, element_type: ElementType) -> _Exchange | 
 
 def _ragged(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
     """Each device sends as many rows as the receiver wants, from anywhere, to a place of its own at the receiver."""
-    devices, banned = scope.program.devices, scope.program.space.banned
-    if (devices > 1 and not scope.everyone) or ("replica-id", U32.name) in banned:
+    devices = scope.program.devices
+    if (devices > 1 and not scope.everyone) or not _has_own(scope):
         return None
     value = scope.array(element_type, least_rank=1, most_rank=3)
     rows, rest = value.array.dims[0], value.array.dims[1:]
@@ -126,6 +126,11 @@ def _table(scope: Scope, numbers: list[int]) -> Instruction:
     return constant(scope.computation, array_literal(np.asarray(numbers, np.int32), S32))
 
 
+def _has_own(scope: Scope) -> bool:
+    """Whether a device may be asked for its number."""
+    return ("replica-id", U32.name) not in scope.program.space.banned
+
+
 def _own(scope: Scope, numbers: list[int]) -> Instruction:
     """Of numbers for all devices a device's own."""
     device = scope.build("convert", [scope.build("replica-id")], shape=ArrayShape(S32, ()))
@@ -135,9 +140,9 @@ def _own(scope: Scope, numbers: list[int]) -> Instruction:
 
 def _permuted(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
     """What another device has, or zeros: as one exchange, in two halves, or slices of it in an array of one's own."""
-    forms = (_draw, _draw, _sent, _slices_sent)
-    is_alone = scope.program.devices == 1 or scope.depth or not scope.program.space.allows("replica-id", U32)
-    return (_draw if is_alone else pick(scope.choices, forms))(scope, opcode, element_type)
+    is_alone = scope.program.devices == 1 or scope.depth or not _has_own(scope)
+    form = _draw if is_alone else pick(scope.choices, (_draw, _draw, _sent, _slices_sent))
+    return form(scope, opcode, element_type)
 
 
 def _sent(scope: Scope, _: str, element_type: ElementType) -> Instruction:

@@ -12,8 +12,8 @@ from compiler.generate import RandomChoices, Space, program
 from compiler.ir.shape import TupleShape
 
 SPACE = Space(
-    frozenset({"collective-permute", "all-reduce", "replica-id"}),
-    frozenset({"s32", "u32"}),
+    frozenset({"collective-permute", "all-reduce"}),
+    frozenset({"s32"}),
     most_instructions=6,
     most_elements=64,
     devices_percent=100,
