@@ -27,8 +27,8 @@ _GROUPED_PERCENT = 70
 """How often a collective is among groups of devices; of such percentages see `generate/scope.py`."""
 _SENT_PERCENT = 75
 """How often a device sends to its target: receivers without a sender get zeros."""
-_OF_SEVERAL, _SEVERAL_PERCENT = ("all-reduce", "all-gather", "reduce-scatter", "collective-permute"), 25
-"""What takes several arrays at once, and how often it takes two."""
+_SEVERAL_PERCENT = 25
+"""How often two arrays are exchanged at once."""
 _MOST_ROWS = 4
 """Rows that a device sends another in a ragged exchange."""
 
@@ -42,13 +42,18 @@ def _groups(scope: Scope, devices: int) -> tuple[tuple[int, ...], ...]:
 
 def _draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
     drawn = _drawn(scope, opcode, element_type)
+    return None if drawn is None else scope.build(opcode, [drawn.value], shape=drawn.shape, **drawn.attributes)
+
+
+def _perhaps_of_two(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+    """An exchange of an array, or of two at once."""
+    if scope.program.devices == 1 or not chance(scope.choices, _SEVERAL_PERCENT):
+        return _draw(scope, opcode, element_type)
+    drawn = _drawn(scope, opcode, element_type)
     if drawn is None:
         return None
-    value, shape, attributes = drawn
-    if scope.program.devices == 1 or opcode not in _OF_SEVERAL or not chance(scope.choices, _SEVERAL_PERCENT):
-        return scope.build(opcode, [value], shape=shape, **attributes)
-    pair = [value, scope.like(value.array, beside=value)]
-    done = scope.build(opcode, pair, shape=TupleShape((shape, shape)), **attributes)
+    pair = [drawn.value, scope.like(drawn.value.array, beside=drawn.value)]
+    done = scope.build(opcode, pair, shape=TupleShape((drawn.shape, drawn.shape)), **drawn.attributes)
     return scope.build("get-tuple-element", [done], index=scope.choices.integer(0, 1))
 
 
@@ -141,7 +146,7 @@ def _own(scope: Scope, numbers: list[int]) -> Instruction:
 def _permuted(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
     """What another device has, or zeros: as one exchange, in two halves, or slices of it in an array of one's own."""
     is_alone = scope.program.devices == 1 or scope.depth or not _has_own(scope)
-    form = _draw if is_alone else pick(scope.choices, (_draw, _draw, _sent, _slices_sent))
+    form = _draw if is_alone else pick(scope.choices, (_draw, _perhaps_of_two, _sent, _slices_sent))
     return form(scope, opcode, element_type)
 
 
@@ -196,9 +201,9 @@ def agreed(scope: Scope, value: Instruction) -> Instruction:
 
 
 RECIPES: dict[str, Recipe] = {
-    "all-gather": Recipe(NUMBERS, _draw),
-    "all-reduce": Recipe(ORDERED, _draw),
-    "reduce-scatter": Recipe(ORDERED, _draw),
+    "all-gather": Recipe(NUMBERS, _perhaps_of_two),
+    "all-reduce": Recipe(ORDERED, _perhaps_of_two),
+    "reduce-scatter": Recipe(ORDERED, _perhaps_of_two),
     "all-to-all": Recipe(NUMBERS, _draw),
     "collective-broadcast": Recipe(NUMBERS, _draw),
     "collective-permute": Recipe(NUMBERS, _permuted),

@@ -43,8 +43,8 @@ DOMAINS: Mapping[str, tuple[float, float]] = {
 
 _POSITIONS_PERCENT = 12
 """How often what is compared is positions, as in masks, which may be counted in fewer bits where these hold them."""
-_SCALED, _SCALED_PERCENT = ("divide", "multiply", "power"), 12
-"""What floats are scaled by, and how often by one power of two, by which dividing may be multiplying or may not."""
+_SCALED_PERCENT = 8
+"""How often floats meet a single power of two: dividing by it may be multiplying, or may not."""
 _EXTREMUM_PERCENT = 20
 """How often an extremum is beside a comparison of the same two, as where values are cut off and it is told which."""
 _BOTH_OPERANDS = frozenset({"power"})
@@ -152,7 +152,7 @@ def _draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     if is_on_edge:
         operands = _on_edge(scope, opcode, operands)
     has_ends = element_type.is_float and element_type.bits >= _WITH_ENDS
-    if has_ends and opcode in _SCALED and chance(scope.choices, _SCALED_PERCENT):
+    if has_ends and arity == 2 and chance(scope.choices, _SCALED_PERCENT):
         factor = scope.constant(power_of_two(scope.choices, element_type), element_type)
         return scope.build(opcode, [first, spread(scope, factor, first.array)])
     if opcode in DOMAINS:

@@ -46,7 +46,7 @@ become one kernel.  How often such a loop asks whether any element goes on."""
 _OF_ELEMENTS = ((17,), (5, 7), (2, 3, 4), (130,), (9, 31), (300,))
 """Dimensions of what is so many elements that it pays (`passes.loop_interchange`): of one vector or two, which stop
 together, and of many."""
-_MASKED_PERCENT, _MASKING = 40, ("add", "subtract", "xor", "or")
+_MASKED_PERCENT = 50
 """How often integers stay as they are because nothing is added to them, or the like, and not because one is chosen."""
 
 
@@ -237,10 +237,11 @@ def _selected(scope: Scope, flags: Instruction, new: Instruction, old: Instructi
 
 
 def _masked(scope: Scope, flags: Instruction, new: Instruction, old: Instruction) -> Instruction:
-    """Both joined by what leaves integers as they are where nothing comes to them, in this order or not."""
+    """Both joined, the new value times 0 where elements stay: that leaves integers as they are, or nearly does."""
     ones = scope.build("convert", [flags], shape=old.array)
     pair = [old, scope.build("multiply", [ones, new])]
-    return scope.build(pick(scope.choices, _MASKING), pair if chance(scope.choices, 70) else pair[::-1])
+    opcode = pick(scope.choices, ("subtract", *combiners(old.array.element_type)))
+    return scope.build(opcode, pair if chance(scope.choices, 70) else pair[::-1])
 
 
 def _chained(scope: Scope, value: Instruction) -> None:

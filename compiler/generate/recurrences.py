@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from compiler.generate import bodies
 from compiler.generate.choices import chance, permutation, pick
+from compiler.generate.combining import combiners
 from compiler.generate.products import RECIPES as PRODUCTS
 from compiler.generate.recipe import Recipe
 from compiler.generate.scope import Scope
@@ -32,8 +33,6 @@ _NARROW_PERCENT, _BACKWARDS_PERCENT, _FEWER_PERCENT = 25, 30, 25
 _NARROW: Mapping[ElementType, Sequence[ElementType]] = {F32: (F16, BF16), F64: (F32,)}
 _LEAST_BITS = 16
 """Bits of the numbers: sums over some iterations have room."""
-_GATHERED = ("add", "subtract", "maximum")
-"""What an iteration makes of the product and of what there was."""
 
 
 class _Factors(NamedTuple):
@@ -83,7 +82,7 @@ def _recurrent(scope: Scope, _: str, element_type: ElementType) -> Instruction:
     if not is_kept:
         piece = body.build("reshape", [piece], shape=piece.array.with_dims(tuple(sizes[name] for name in cut)))
     product = body.build("dot", [piece, other] if is_first else [other, piece], **_numbers(sides, shared))
-    gathered = body.build(pick(scope.choices, _GATHERED), [old, product])
+    gathered = body.build(pick(scope.choices, combiners(element_type)[:3]), [old, product])
     following = build(body.computation, "add", [number, body.constant(1, S32)])
     body.computation.root = body.build("tuple", [following, gathered, sliced, other])
     done = scope.build("while", [state], condition=condition, body=body.computation)
