@@ -62,19 +62,19 @@ def only_adds_units(reshape):
     return new != old and [n for n in new if n != 1] == [n for n in old if n != 1]
 
 
-def is_by_a_power_without_reciprocal(divide):
+def is_by_a_far_power_of_two(divide):
     divisor = divide.operands[1]
     if divisor.opcode != "broadcast" or divisor.operands[0].opcode != "constant":
         return False
-    number = float(divisor.operands[0].literal.array)
-    return math.frexp(number)[0] == 0.5 and number < 2.0**-127
+    mantissa, exponent = math.frexp(float(divisor.operands[0].literal.array))
+    return mantissa == 0.5 and abs(exponent) > 20
 
 
 FORMS = {
     "memory read in another order": ("bitcast", is_read_in_another_order),
     "memory read as wider or narrower elements": ("bitcast", is_read_as_another_type),
     "a reshape that only adds or drops dimensions of size 1": ("reshape", only_adds_units),
-    "a quotient by a power of two that has no reciprocal": ("divide", is_by_a_power_without_reciprocal),
+    "a quotient by a power of two far from 1": ("divide", is_by_a_far_power_of_two),
     "a comparison beside an extremum of the same two": ("compare", is_beside_extremum),
     "a slice that is turned round in its own array": ("dynamic-update-slice", is_of_turned_slice),
     "branches that take tuples of tuples": ("conditional", lambda one: any(map(is_nested, one.operands))),
