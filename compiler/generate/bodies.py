@@ -27,9 +27,16 @@ _MIXED = narrowing(Trait.ELEMENTWISE, "convert select clamp complex stochastic-c
 _PLAIN = [op for op in OPS.values() if op.elementwise and op.evaluate and not op.required and op.opcode not in _MIXED]
 
 
-def inner_of(scope: Scope, name: str) -> Scope:
-    """A new computation, one level deeper."""
-    return Scope(scope.program, scope.program.computation(name), depth=scope.depth + 1)
+def inner_of(scope: Scope, name: str, *, everyone: bool = False) -> Scope:
+    """A new computation, one level deeper.
+
+    Args:
+        scope: whose instruction runs it.
+        name: of the computation.
+        everyone: whether all devices run it equally often that come to the instruction.
+    """
+    inner = scope.program.computation(name)
+    return Scope(scope.program, inner, depth=scope.depth + 1, everyone=everyone and scope.everyone)
 
 
 def fill(scope: Scope) -> None:

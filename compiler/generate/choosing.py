@@ -58,7 +58,9 @@ def _types(scope: Scope) -> list[ElementType]:
     return [t for t in scope.program.element_types if t.is_integer and t.bits >= _LEAST_BITS] or [S32]
 
 
-def chooser(scope: Scope, value: ElementType, number: ElementType, direction: str) -> Chooser:
+def chooser(
+    scope: Scope, value: ElementType, number: ElementType, direction: str, *, is_ordered: bool = True
+) -> Chooser:
     """A reducer that chooses the value that compares so with the other, NaN before all others.
 
     Args:
@@ -66,18 +68,19 @@ def chooser(scope: Scope, value: ElementType, number: ElementType, direction: st
         value: the type of the values.
         number: the type of their numbers.
         direction: of the comparison.
+        is_ordered: whether any two values compare, none of them NaN, of which brackets would decide.
     """
     made = scope.program.computation("argmax")
     shapes = [ArrayShape(kind, ()) for kind in (value, number) * 2]
     a, i, b, j = (parameter(made, position, shape) for position, shape in enumerate(shapes))
     is_last = chance(scope.choices, _LAST_PERCENT)
-    is_by_order = value.is_integer and chance(scope.choices, _UNNUMBERED_PERCENT)  # of NaN brackets decide
+    is_by_order = is_ordered and chance(scope.choices, _UNNUMBERED_PERCENT)
     if is_by_order:
         chosen = build(made, "compare", [a, b], direction=direction if is_last else direction.replace("T", "E"))
     else:
         chosen = _by_number(made, (a, i), (b, j), (direction, "GT" if is_last else "LT"))
     pairs = ((a, b), (i, j))
-    if is_by_order and chance(scope.choices, _MASKED_PERCENT):
+    if is_by_order and value.is_integer and chance(scope.choices, _MASKED_PERCENT):
         results = _masked(chosen, pairs)
     else:
         results = [build(made, "select", [chosen, *pair]) for pair in pairs]

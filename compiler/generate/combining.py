@@ -23,7 +23,7 @@ from compiler.generate.scope import Scope
 from compiler.ir.attributes import Window, WindowDimension
 from compiler.ir.literal import scalar_literal
 from compiler.ir.module import Computation, Instruction
-from compiler.ir.numbers import integer_bounds
+from compiler.ir.numbers import finite_bounds, integer_bounds
 from compiler.ir.shape import ArrayShape, TupleShape
 from compiler.ir.types import PRED, ElementType, Kind
 from compiler.ir.windows import output_size
@@ -41,6 +41,8 @@ ones; how often several arrays are reduced at once."""
 _IN_ORDER_PERCENT, _OTHER_CARRY_PERCENT, _LEAST_PERCENT = 25, 30, 40
 """How often integers are reduced by what minds their order; how often a scan carries another value than it yields; how
 often the least of a row are chosen."""
+_FINITE_PERCENT, _WITH_NAN = 40, 16
+"""How often floats of which one is chosen are all numbers, so that their order alone may decide; least bits of such."""
 _CUT_PERCENT = 8
 """How often a window's padding takes elements away."""
 
@@ -167,9 +169,22 @@ def _arg_reduce(scope: Scope, opcode: str, element_type: ElementType) -> Instruc
     axis = scope.choices.integer(0, value.array.rank - 1)
     numbers = numbers_of(scope, value.array.dims, axis)
     kind = numbers.array.element_type
-    made, last = chooser(scope, element_type, kind, direction)
+    is_ordered = element_type.is_integer
+    if element_type.is_float and element_type.bits >= _WITH_NAN and chance(scope.choices, _FINITE_PERCENT):
+        value, is_ordered = _finite(scope, value), True
+    made, last = chooser(scope, element_type, kind, direction, is_ordered=is_ordered)
     inits = [identity_constant(scope, combining, element_type), scope.constant(last, kind)]
     return _elements(scope, scope.build(opcode, [value, numbers, *inits], to_apply=made, dimensions=(axis,)))
+
+
+def _finite(scope: Scope, value: Instruction) -> Instruction:
+    """A value of floats without NaN and infinities: any two of its elements have an order, or are equal."""
+    kind, zero = value.array.element_type, scope.constant(0, value.array.element_type)
+    is_number = build(scope.computation, "compare", [value, value], direction="EQ")
+    zeros = build(scope.computation, "broadcast", [zero], shape=value.array, dimensions=())
+    numbers = build(scope.computation, "select", [is_number, value, zeros])
+    low, high = (scope.constant(end, kind) for end in finite_bounds(kind))
+    return scope.build("clamp", [low, numbers, high])
 
 
 def _window(scope: Scope, dims: Sequence[int], *, plain: bool = False) -> Window:

@@ -14,10 +14,14 @@ _TELLING = (0, 1, -1, 2)
 """Constants that rewrites look for: identities, absorbers, powers of two."""
 _TELLING_FLOATS = (-0.0, 0.5, -2)
 """And of floats."""
+_TELLING_COMPLEX = (*_TELLING, 1j, *(complex(re, im) for re in (0.0, -0.0) for im in (0.0, -0.0)))
+"""And of complex numbers, whose zeros have two signs."""
 _FAR = (3, 7, 10, 25, 100, 127, 128, 255, 256, 641, 1000, 32_767, 65_535, 65_537, (1 << 31) - 1, (1 << 40) + 1)
 """Constants beyond the small ones: divisors, masks and bounds of each width, powers of two and what is beside them."""
 _FAR_FLOATS = (0.1, 1 / 3, 10, 100, 1e-3, 1024, 3.5, 65_504)
 """And of floats: most have no exact reciprocal, and one is the greatest of f16."""
+_WIDTHS = (7, 8, 15, 16, 31, 32, 63)
+"""Bits of what integers can be, with a sign or without."""
 _TELLING_PERCENT, _FAR_PERCENT = 40, 12
 """How often a constant is one that rewrites look for; how often one beyond the small ones."""
 _WITH_INFINITIES = 16  # bits; most narrower floats lack them, or zeros with signs
@@ -43,10 +47,31 @@ def small(choices: Choices, element_type: ElementType) -> complex | float | bool
     if has_them and chance(choices, _TELLING_PERCENT):
         if element_type.is_float:
             return pick(choices, (*_TELLING, *_TELLING_FLOATS))
+        if element_type.is_complex:
+            return pick(choices, _TELLING_COMPLEX)
         return pick(choices, _TELLING[:2] if element_type.kind is Kind.UNSIGNED else _TELLING)
     if has_them and chance(choices, _FAR_PERCENT):
         return _far(choices, element_type)
     return _near(element_type, choices.integer(0, 16))
+
+
+def power_of_two(choices: Choices, element_type: ElementType) -> float:
+    """Any power of two of floats, from the least of all to the greatest: not every one has a reciprocal.
+
+    Args:
+        choices: which one it is.
+        element_type: the floats, of 16 bits at least.
+    """
+    least = np.nextafter(np.zeros((), element_type.dtype), np.ones((), element_type.dtype))
+    ends = (math.frexp(float(end))[1] - 1 for end in (least, finite_bounds(element_type)[1]))
+    return math.ldexp(1.0, choices.integer(*ends))
+
+
+def beside_an_end(choices: Choices, element_type: ElementType) -> int:
+    """A number at the end of this type of integers or of a narrower one, or next to it."""
+    low, high = integer_bounds(element_type)
+    ends = [sign << bits for bits in _WIDTHS for sign in (1, -1) if low <= sign << bits <= high]
+    return min(max(pick(choices, ends or [high]) + choices.integer(-2, 2), low), high)
 
 
 def _near(element_type: ElementType, number: int) -> complex | float | bool:

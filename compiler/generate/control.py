@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from compiler.generate import bodies
 from compiler.generate.choices import chance, pick
+from compiler.generate.collectives import agreed
 from compiler.generate.loops import loop
 from compiler.generate.recipe import NUMBERS, Recipe
 from compiler.generate.scope import Scope
@@ -17,14 +18,16 @@ from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ir.types import PRED, S32, ElementType
 from compiler.ops.build import build
 
+_AGREED_PERCENT = 70
+"""How often devices choose one branch together, so that they may exchange in it."""
 _AGAIN_PERCENT, _ONE_BRANCH_PERCENT, _SEVERAL_PERCENT = 30, 15, 35
 """How often a computation is called once more; how often all branches are one computation; how often a branch takes
 several values, and yields several."""
 
 
-def _body(scope: Scope, arguments: list[Instruction]) -> Scope:
+def _body(scope: Scope, arguments: list[Instruction], *, everyone: bool = False) -> Scope:
     """A computation of such arguments, and what nothing in it uses as its results."""
-    inner = bodies.inner_of(scope, "body")
+    inner = bodies.inner_of(scope, "body", everyone=everyone)
     for argument in arguments:
         inner.parameter(argument.array)
     bodies.fill(inner)
@@ -34,7 +37,7 @@ def _body(scope: Scope, arguments: list[Instruction]) -> Scope:
 
 def _call(scope: Scope, _: str, element_type: ElementType) -> Instruction:
     arguments = bodies.arguments(scope, element_type)
-    inner = _body(scope, arguments)
+    inner = _body(scope, arguments, everyone=True)
     done = bodies.elements(scope, scope.build("call", arguments, to_apply=inner.computation))[-1]
     if chance(scope.choices, _AGAIN_PERCENT):
         others = [scope.like(argument.array, beside=argument) for argument in arguments]
@@ -86,6 +89,8 @@ def _map(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
 def _conditional(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     is_two_way = chance(scope.choices, 60)
     selector = scope.like(ArrayShape(PRED if is_two_way else S32, ()))
+    is_agreed = scope.program.devices > 1 and scope.everyone and chance(scope.choices, _AGREED_PERCENT)
+    selector = agreed(scope, selector) if is_agreed else selector
     count = 2 if is_two_way else scope.choices.integer(1, 3)
     result = bodies.shape_of(scope, _several(scope, scope.array(element_type)))
     branches: list[Computation] = []
@@ -99,7 +104,7 @@ def _conditional(scope: Scope, opcode: str, element_type: ElementType) -> Instru
             given = _several(scope, pick(scope.choices, scope.values[::-1]))
         shape = operands[-1].shape if is_one else bodies.shape_of(scope, given)
         operands.append(bodies.packed(scope, shape, iter(given)))
-        branches.append(branches[-1] if is_one else _branch(scope, shape, result))
+        branches.append(branches[-1] if is_one else _branch(scope, shape, result, everyone=is_agreed))
     if is_two_way:
         first, second = branches
         named = {"true_computation": first, "false_computation": second}
@@ -118,9 +123,9 @@ def _several(scope: Scope, first: Instruction) -> list[Instruction]:
     return values
 
 
-def _branch(scope: Scope, given: Shape, result: Shape) -> Computation:
+def _branch(scope: Scope, given: Shape, result: Shape, *, everyone: bool) -> Computation:
     """A computation of a value that yields one of a shape."""
-    inner = bodies.inner_of(scope, "branch")
+    inner = bodies.inner_of(scope, "branch", everyone=everyone)
     bodies.unpacked(inner, given)
     bodies.fill(inner)
     inner.computation.root = bodies.packed(

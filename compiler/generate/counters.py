@@ -23,7 +23,7 @@ one is none."""
 _USUAL_PERCENT, _UNKNOWN_PERCENT, _END_PERCENT, _MIRRORED_PERCENT = 50, 60, 40, 25
 """How often a counter is the usual one; how often it starts from what nobody knows; how often it ends where its type
 does; how often the bound comes first in the comparison."""
-_WRAPPING_PERCENT, _MEETING_PERCENT, _MEETING = 15, 50, (3, 5)
+_WRAPPING_PERCENT, _MEETING_PERCENT, _MEETING = 20, 60, (3, 5)
 """How often a counter goes beyond the end of its type; how often then until it meets that, by which steps it does."""
 _STEPS, _FARTHEST, _LEAST_BITS = (1, 2, 3, 5), 5, 8
 """What is added each time; how far from 0 a counter starts; and bits of its type at least."""
@@ -114,23 +114,31 @@ def _any_counter(scope: Scope, kind: ElementType, size: int, trips: int, *, is_k
 def _wrapping(scope: Scope, kind: ElementType, size: int) -> Counter:
     """A counter that goes beyond the end of its type, and on from the other end, where the loop ends sooner or later.
 
-    Either it iterates as long as the counter has not come round, or until it meets the last number of all, which takes
-    all residues of 8 bits: none of them is skipped by 3 or 5.
+    Either it iterates as long as the counter has not come round, or until it meets the last number of all.
     """
-    low, high = integer_bounds(kind)
     sign = 1 if chance(scope.choices, 60) else -1
+    short = [] if scope.depth else [k for k in _kinds(scope) if k.bits == _LEAST_BITS]
+    if short and chance(scope.choices, _MEETING_PERCENT):
+        return _meeting(scope, pick(scope.choices, short), sign * pick(scope.choices, _MEETING))
+    low, high = integer_bounds(kind)
     end = high if sign > 0 else low
-    is_short = kind.bits == _LEAST_BITS and not scope.depth
-    if is_short and size in _MEETING and chance(scope.choices, _MEETING_PERCENT):
-        apart = scope.choices.integer(1, _FARTHEST)
-        trips = apart * pow(size, -1, 1 << kind.bits) % (1 << kind.bits)
-        start = _start(scope, kind, end - sign * apart, is_known=True)
-        return Counter(start, sign * size, "LT" if sign > 0 else "GT", end, mirrored=False, trips=trips)
     trips = scope.choices.integer(1, _MOST_TRIPS)
     first = end - sign * (size * trips - scope.choices.integer(1, size))
     bound = first - sign * scope.choices.integer(1, _FARTHEST)
     mirrored, start = chance(scope.choices, _MIRRORED_PERCENT), _start(scope, kind, first, is_known=True)
     return Counter(start, sign * size, "GT" if sign > 0 else "LT", bound, mirrored=mirrored, trips=trips)
+
+
+def _meeting(scope: Scope, kind: ElementType, step: int) -> Counter:
+    """A counter of 8 bits that goes beyond the end of its type once and again, until it meets the last number of all.
+
+    It takes all residues, since none is skipped by an odd step.
+    """
+    low, high = integer_bounds(kind)
+    end, apart = high if step > 0 else low, scope.choices.integer(1, _FARTHEST)
+    trips = apart * pow(abs(step), -1, 1 << kind.bits) % (1 << kind.bits)
+    start = _start(scope, kind, end - apart if step > 0 else end + apart, is_known=True)
+    return Counter(start, step, "LT" if step > 0 else "GT", end, mirrored=False, trips=trips)
 
 
 def _start(scope: Scope, kind: ElementType, first: int, *, is_known: bool) -> Instruction:

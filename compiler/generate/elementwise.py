@@ -8,6 +8,7 @@ from typing import Any
 
 from compiler.diagnostics import ShapeError
 from compiler.generate.choices import chance, pick
+from compiler.generate.constants import beside_an_end, power_of_two
 from compiler.generate.recipe import COMPLEX, FLOATS, NUMBERS, Recipe, narrowed
 from compiler.generate.scope import Scope
 from compiler.ir.attributes import VOCABULARY
@@ -40,6 +41,10 @@ DOMAINS: Mapping[str, tuple[float, float]] = {
 }
 """Where functions are defined and well conditioned; of binary ones, the domain of the last operand."""
 
+_POSITIONS_PERCENT = 12
+"""How often what is compared is positions, as in masks, which may be counted in fewer bits where these hold them."""
+_SCALED_PERCENT = 8
+"""How often floats meet a single power of two: dividing by it may be multiplying, or may not."""
 _EXTREMUM_PERCENT = 20
 """How often an extremum is beside a comparison of the same two, as where values are cut off and it is told which."""
 _BOTH_OPERANDS = frozenset({"power"})
@@ -67,6 +72,7 @@ EDGES: Mapping[str, Sequence[tuple[str | int, ...]]] = {
 Drawn one by one they would hardly ever meet."""
 
 _ANY_EDGE_PERCENT = 40  # of operands none of which was thought of
+_WITH_ENDS = 16  # bits of floats that are powers of two up to infinity
 _FEW, _FEW_PERCENT = 8, 50  # elements that are too few for a vector, which machines compute by other instructions
 
 
@@ -145,6 +151,10 @@ def _draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     operands = [first, *(scope.like(first.array, beside=first) for _ in range(arity - 1))]
     if is_on_edge:
         operands = _on_edge(scope, opcode, operands)
+    has_ends = element_type.is_float and element_type.bits >= _WITH_ENDS
+    if has_ends and arity == 2 and chance(scope.choices, _SCALED_PERCENT):
+        factor = scope.constant(power_of_two(scope.choices, element_type), element_type)
+        return scope.build(opcode, [first, spread(scope, factor, first.array)])
     if opcode in DOMAINS:
         operands[-1] = guarded(scope, operands[-1], *DOMAINS[opcode])
         if opcode in _BOTH_OPERANDS:
@@ -154,6 +164,8 @@ def _draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
 
 def _compare(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     first = scope.array(element_type)
+    if element_type.is_integer and first.array.rank and chance(scope.choices, _POSITIONS_PERCENT):
+        return _compared_positions(scope, opcode, first.array)
     is_complex = element_type.kind is Kind.COMPLEX
     direction = pick(scope.choices, ("EQ", "NE") if is_complex else VOCABULARY["direction"])
     attributes: dict[str, Any] = {"direction": direction}
@@ -164,6 +176,21 @@ def _compare(scope: Scope, opcode: str, element_type: ElementType) -> Instructio
     if scope.program.space.allows(extremum, element_type) and chance(scope.choices, _EXTREMUM_PERCENT):
         scope.give([build(scope.computation, extremum, [first, other])], are_kept=True)
     return scope.build(opcode, [first, other], **attributes)
+
+
+def _compared_positions(scope: Scope, opcode: str, shape: ArrayShape) -> Instruction:
+    """Positions along a dimension, counted from a number at the end of a type, compared with one that is near that."""
+    kind, end = shape.element_type, beside_an_end(scope.choices, shape.element_type)
+    low, high = integer_bounds(kind)
+    along = scope.choices.integer(0, shape.rank - 1)
+    counted = build(scope.computation, "iota", shape=ArrayShape(kind, shape.dims), iota_dimension=along)
+    first, limit = max(low, end - scope.choices.integer(0, 3)), min(high, end + scope.choices.integer(0, 2))
+    positions = scope.build("add", [counted, _constants(scope, first, shape)])
+    pair = [positions, _constants(scope, limit, shape)]
+    is_turned = chance(scope.choices, 50)
+    return scope.build(
+        opcode, pair[::-1] if is_turned else pair, direction=pick(scope.choices, VOCABULARY["direction"])
+    )
 
 
 def _select(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:

@@ -117,7 +117,7 @@ def _sizes(scope: Scope, regimes: Sequence[Regime]) -> list[int]:
 
 
 def _read(scope: Scope, element_type: ElementType, dims: Sequence[int]) -> Instruction:
-    """What a kernel reads: a parameter, or what is made of one."""
+    """What a kernel reads: a parameter, or what is made of one step by step."""
     shape = ArrayShape(element_type, tuple(dims))
     if chance(scope.choices, _PLAIN_PERCENT):
         return scope.parameter(shape)
@@ -126,7 +126,7 @@ def _read(scope: Scope, element_type: ElementType, dims: Sequence[int]) -> Instr
 
 def _converted(scope: Scope, shape: ArrayShape) -> Instruction:
     others = [t for t in _others(scope, shape.element_type) if not t.is_complex]
-    given = scope.parameter(ArrayShape(pick(scope.choices, others), shape.dims))
+    given = _read(scope, pick(scope.choices, others), shape.dims)
     return scope.build("convert", [given], shape=shape)
 
 
@@ -141,14 +141,12 @@ def _turned(scope: Scope, shape: ArrayShape) -> Instruction:
     dims = [0] * shape.rank
     for position, source in enumerate(order):
         dims[source] = shape.dims[position]
-    return scope.build(
-        "transpose", [scope.parameter(ArrayShape(shape.element_type, tuple(dims)))], dimensions=tuple(order)
-    )
+    return scope.build("transpose", [_read(scope, shape.element_type, dims)], dimensions=tuple(order))
 
 
 def _cut(scope: Scope, shape: ArrayShape) -> Instruction:
     """The inner one of an array: its rows do not begin where vectors do."""
-    given = scope.parameter(ArrayShape(shape.element_type, tuple(n + 3 for n in shape.dims)))
+    given = _read(scope, shape.element_type, [n + 3 for n in shape.dims])
     return scope.build("slice", [given], slice=tuple(SliceDimension(1, n + 1, 1) for n in shape.dims))
 
 

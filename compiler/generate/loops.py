@@ -37,9 +37,17 @@ _ROWS_PERCENT, _BACKWARDS_PERCENT = 25, 30
 _ASKING_PERCENT, _ROWS_ASKED_PERCENT, _STAYING_PERCENT, _ALL_STAYING_PERCENT = 25, 30, 75, 60
 """How often a loop asks whether any element goes on, and how often one of the rows that it fills; how often each of the
 others then stays as it is, and how often all do."""
-_ASKING_ALIKE_PERCENT, _ASKING_PLAIN_PERCENT, _UNCOUNTED_PERCENT = 80, 80, 80
-"""How often the values of such a state are of one shape, its loop is one of elementwise ops, and nobody reads what it
-has counted: only these may become one kernel."""
+_UNCOUNTED_PERCENT, _NEGATED_PERCENT, _ASKING_JOINED_PERCENT = 80, 30, 75
+"""How often nobody reads what such a loop has counted; how often it asks for what is not done instead of what goes on;
+how often its values change each time as long as they go on."""
+_ELEMENTS_PERCENT, _ELEMENTS_ASKING_PERCENT = 35, 50
+"""How often a loop is of elementwise ops on arrays of one shape, so that each element may go its own way: only these
+become one kernel.  How often such a loop asks whether any element goes on."""
+_OF_ELEMENTS = ((17,), (5, 7), (2, 3, 4), (130,), (9, 31), (300,))
+"""Dimensions of what is so many elements that it pays (`passes.loop_interchange`): of one vector or two, which stop
+together, and of many."""
+_MASKED_PERCENT = 50
+"""How often integers stay as they are because nothing is added to them, or the like, and not because one is chosen."""
 
 
 class _Loop(NamedTuple):
@@ -55,6 +63,13 @@ class _Loop(NamedTuple):
         return 1 + len(self.carried)
 
 
+class _Asked(NamedTuple):
+    """What elements are compared with, to see whether they go on, and whether that is said by a `not`."""
+
+    bound: float
+    is_negated: bool
+
+
 def loop(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     """A loop, and the values of its state behind it.
 
@@ -63,29 +78,40 @@ def loop(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
         opcode: the table's, `while`.
         element_type: of one of the arrays that it carries.
     """
-    asks = chance(scope.choices, _ASKING_PERCENT)
-    carried = _carried(scope, element_type, alike_percent=_ASKING_ALIKE_PERCENT if asks else _ALIKE_PERCENT)
+    is_of_elements = chance(scope.choices, _ELEMENTS_PERCENT)
+    asks = chance(scope.choices, _ELEMENTS_ASKING_PERCENT if is_of_elements else _ASKING_PERCENT)
+    carried = _alike(scope, _of_elements(scope, element_type)) if is_of_elements else _carried(scope, element_type)
     # Loops of elementwise ops alone are written out, or turned inside out where they iterate too often for that.
-    is_plain = chance(scope.choices, _ASKING_PLAIN_PERCENT if asks else _PLAIN_PERCENT)
+    is_plain = is_of_elements or chance(scope.choices, _PLAIN_PERCENT)
     is_long = is_plain and chance(scope.choices, _MANY_PERCENT)
     counted = counter(scope, _MANY_TRIPS if is_long else 0)
     made = _Loop(counted, carried, _rows(scope, carried[0], counted))
     pieces = [counted.start, *carried, *made.rows]
     state = bodies.packed(scope, bodies.shape_of(scope, pieces), iter(pieces))
-    bound = _bound(scope, carried[0]) if asks else None
-    condition = _condition(scope, made, state.shape, bound)
-    body = _body(scope, made, state.shape, is_plain=is_plain, bound=bound)
+    asked = _asked(scope, carried[0]) if asks else None
+    condition = _condition(scope, made, state.shape, asked)
+    body = _body(scope, made, state.shape, is_plain=is_plain, asked=asked)
     done = scope.build(opcode, [state], condition=condition, body=body)
     # Elements that stop one by one do not agree on how often they iterated.
-    first = 1 if bound is not None and chance(scope.choices, _UNCOUNTED_PERCENT) else 0
+    first = 1 if asked is not None and chance(scope.choices, _UNCOUNTED_PERCENT) else 0
     return bodies.elements(scope, done, first)[-1]
 
 
-def _carried(scope: Scope, element_type: ElementType, *, alike_percent: int) -> list[Instruction]:
+def _carried(scope: Scope, element_type: ElementType) -> list[Instruction]:
     """The state of a loop: as arguments are, or several values that may take each other's places on the way round."""
-    if not chance(scope.choices, alike_percent):
+    if not chance(scope.choices, _ALIKE_PERCENT):
         return bodies.arguments(scope, element_type)
-    first = scope.array(element_type)
+    return _alike(scope, scope.array(element_type))
+
+
+def _of_elements(scope: Scope, element_type: ElementType) -> Instruction:
+    """A value of a few vectors of elements."""
+    dims = pick(scope.choices, _OF_ELEMENTS)
+    return scope.like(ArrayShape(element_type, dims)) if scope.fits(dims) else scope.array(element_type)
+
+
+def _alike(scope: Scope, first: Instruction) -> list[Instruction]:
+    """A value and others of its shape."""
     alike = [first]
     while len(alike) < _LEAST_ALIKE or scope.choices.more(len(alike), bodies.MOST_ARGUMENTS + 1):
         alike.append(scope.like(first.array, beside=alike[-1]))
@@ -93,17 +119,19 @@ def _carried(scope: Scope, element_type: ElementType, *, alike_percent: int) -> 
 
 
 # -- elements that go on --------------------------------------------------------------------------------------------
-def _bound(scope: Scope, value: Instruction) -> float | None:
-    """What the elements of a value are compared with, to see whether they go on; None of such as have no order."""
+def _asked(scope: Scope, value: Instruction) -> _Asked | None:
+    """How it is asked whether elements of a value go on; None of such as have no order."""
     kind = value.array.element_type
     is_able = kind in ORDERED and not kind.is_complex and kind is not PRED and value.array.size > 0
-    return scope.choices.integer(1, 8) if is_able else None
+    return _Asked(scope.choices.integer(1, 8), chance(scope.choices, _NEGATED_PERCENT)) if is_able else None
 
 
-def _go_on(scope: Scope, value: Instruction, bound: float) -> Instruction:
+def _go_on(scope: Scope, value: Instruction, asked: _Asked) -> Instruction:
     """Which elements of a value go on."""
-    limits = spread(scope, scope.constant(bound, value.array.element_type), value.array)
-    return build(scope.computation, "compare", [value, limits], direction="LT")
+    limits = spread(scope, scope.constant(asked.bound, value.array.element_type), value.array)
+    if not asked.is_negated:
+        return build(scope.computation, "compare", [value, limits], direction="LT")
+    return build(scope.computation, "not", [build(scope.computation, "compare", [value, limits], direction="GE")])
 
 
 def _any(scope: Scope, flags: Instruction) -> Instruction:
@@ -114,14 +142,14 @@ def _any(scope: Scope, flags: Instruction) -> Instruction:
     return build(scope.computation, "reduce", [flags, scope.constant(0, PRED)], dimensions=every, to_apply=made)
 
 
-def _condition(scope: Scope, made: _Loop, shape: Shape, bound: float | None) -> Computation:
+def _condition(scope: Scope, made: _Loop, shape: Shape, asked: _Asked | None) -> Computation:
     inner = bodies.inner_of(scope, "condition")
     computation, state = inner.computation, inner.parameter(shape)
     goes_on = made.counter.goes_on(inner, bodies.element(inner, state, 0))
-    if bound is not None:
+    if asked is not None:
         is_of_rows = bool(made.rows) and chance(scope.choices, _ROWS_ASKED_PERCENT)
         value = bodies.element(inner, state, made.size + 1 if is_of_rows else 1)
-        goes_on = build(computation, "and", [goes_on, _any(inner, _go_on(inner, value, bound))])
+        goes_on = build(computation, "and", [goes_on, _any(inner, _go_on(inner, value, asked))])
     computation.root = goes_on
     return computation
 
@@ -164,8 +192,9 @@ def _fill(scope: Scope, rows: Instruction, value: Instruction, at: Sequence[Inst
 
 
 # -- bodies --------------------------------------------------------------------------------------------
-def _body(scope: Scope, made: _Loop, shape: Shape, *, is_plain: bool, bound: float | None) -> Computation:
-    body = bodies.inner_of(scope, "body")
+def _body(scope: Scope, made: _Loop, shape: Shape, *, is_plain: bool, asked: _Asked | None) -> Computation:
+    is_counted = asked is None and made.counter.start.opcode == "constant"
+    body = bodies.inner_of(scope, "body", everyone=is_counted)
     number, *state = bodies.unpacked(body, shape)
     present, rows = state[: made.size - 1], state[made.size - 1 :]
     at = _at(body, made, number) if rows else []
@@ -177,9 +206,9 @@ def _body(scope: Scope, made: _Loop, shape: Shape, *, is_plain: bool, bound: flo
         _chained(body, pick(scope.choices, present))
     else:
         bodies.fill(body)
-    following = _following(body, present)
-    if bound is not None:
-        following = _staying(body, following, present, bound)
+    following = _following(body, present, _ASKING_JOINED_PERCENT if asked else _JOINED_PERCENT)
+    if asked is not None:
+        following = _staying(body, following, present, asked)
     if rows:
         rows = [rows[0], _fill(body, rows[1], following[0], at)]
     pieces = [made.counter.following(body, number), *following, *rows]
@@ -188,15 +217,31 @@ def _body(scope: Scope, made: _Loop, shape: Shape, *, is_plain: bool, bound: flo
 
 
 def _staying(
-    scope: Scope, following: list[Instruction], present: Sequence[Instruction], bound: float
+    scope: Scope, following: list[Instruction], present: Sequence[Instruction], asked: _Asked
 ) -> list[Instruction]:
     """The next state, in which mostly what does not go on is as it was, all of it or nearly."""
-    flags, made = _go_on(scope, present[0], bound), list(following)
+    flags, made = _go_on(scope, present[0], asked), list(following)
     percent = 100 if chance(scope.choices, _ALL_STAYING_PERCENT) else _STAYING_PERCENT
     for number, (new, old) in enumerate(zip(following, present, strict=True)):
         if old.array.dims == flags.array.dims and chance(scope.choices, percent):
-            made[number] = scope.build("select", [flags, new, old])
+            is_masked = old.array.element_type.is_integer and chance(scope.choices, _MASKED_PERCENT)
+            made[number] = (_masked if is_masked else _selected)(scope, flags, new, old)
     return made
+
+
+def _selected(scope: Scope, flags: Instruction, new: Instruction, old: Instruction) -> Instruction:
+    """The new value where elements go on, and the old one elsewhere."""
+    if chance(scope.choices, _NEGATED_PERCENT):
+        return scope.build("select", [scope.build("not", [flags]), old, new])
+    return scope.build("select", [flags, new, old])
+
+
+def _masked(scope: Scope, flags: Instruction, new: Instruction, old: Instruction) -> Instruction:
+    """Both joined, the new value times 0 where elements stay: that leaves integers as they are, or nearly does."""
+    ones = scope.build("convert", [flags], shape=old.array)
+    pair = [old, scope.build("multiply", [ones, new])]
+    opcode = pick(scope.choices, ("subtract", *combiners(old.array.element_type)))
+    return scope.build(opcode, pair if chance(scope.choices, 70) else pair[::-1])
 
 
 def _chained(scope: Scope, value: Instruction) -> None:
@@ -212,10 +257,10 @@ def _chained(scope: Scope, value: Instruction) -> None:
             value = running(scope, value)
 
 
-def _following(scope: Scope, state: Sequence[Instruction]) -> list[Instruction]:
+def _following(scope: Scope, state: Sequence[Instruction], joined_percent: int) -> list[Instruction]:
     """The next state of a loop: new values, joined to the present ones or, now and then, those exchanged."""
     found = [bodies.outcome(scope, value.array) for value in state]
-    if chance(scope.choices, _JOINED_PERCENT):
+    if chance(scope.choices, joined_percent):
         found = [_joined(scope, new, old) for new, old in zip(found, state, strict=True)]
     if chance(scope.choices, _EXCHANGED_PERCENT):
         _exchange(scope, found, state)

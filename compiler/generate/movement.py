@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from compiler.generate.choices import chance, permutation, pick, subset, turned
 from compiler.generate.derived import derived
 from compiler.generate.elementwise import takes
-from compiler.generate.recipe import NUMBERS, Recipe
+from compiler.generate.recipe import NUMBERS, Recipe, narrowed
 from compiler.generate.scope import SIZES, Scope
 from compiler.ir.attributes import PaddingDimension, SliceDimension
 from compiler.ir.module import Instruction
-from compiler.ir.shape import ArrayShape
-from compiler.ir.types import PRED, ElementType
+from compiler.ir.shape import ArrayShape, Layout
+from compiler.ir.types import PRED, ElementType, Kind
 from compiler.ir.windows import padded_size
 from compiler.ops import Trait, having
+from compiler.ops.build import build
 
 _SQUARE_PERCENT = 40  # what takes one dimension for another shows where both have the same size
 _TURNED, _TURNED_PERCENT = 3, 60
@@ -25,11 +27,15 @@ _DERIVED_PERCENT = 25
 _PAIRED_PERCENT, _BARE_PERCENT, _ONE_PERCENT = 20, 30, 20
 """How often indices go along with dimensions of what they are into; how often single ones have no dimension of 1; how
 often there is but one of them, which rewrites look for."""
-_OF_SLICE_PERCENT, _TURNED_PERCENT, _CHANGES = 30, 25, sorted(having(Trait.ASSOCIATIVE))
+_OF_SLICE_PERCENT, _REVERSED_PERCENT, _CHANGES = 30, 25, sorted(having(Trait.ASSOCIATIVE))
 """How often an array is updated by what is made of a slice of it, as where something is added to one; how often that
 is turned round first; and how it is made."""
 _UNEVEN_PERCENT = 40
 """How often padding that is the same at both ends is made uneven."""
+_READ_AS_PERCENT, _LAID_OUT_PERCENT, _BYTE = 30, 50, 8
+"""How often memory is read as another type, and how often in another order; the least bits of what it is read as."""
+_UNITS_PERCENT = 35
+"""How often a reshape only adds or drops dimensions of size 1, which half a dozen rewrites are about."""
 
 
 def _broadcast(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
@@ -81,9 +87,17 @@ def factorised(scope: Scope, size: int) -> tuple[int, ...]:
 
 def _reshape(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     value = scope.array(element_type)
-    is_one = value.array.size == 1 and chance(scope.choices, 50)
-    dims = () if is_one else factorised(scope, value.array.size)
+    is_near = chance(scope.choices, _UNITS_PERCENT)
+    dims = _with_units(scope, value.array.dims) if is_near else factorised(scope, value.array.size)
     return scope.build(opcode, [value], shape=ArrayShape(element_type, dims))
+
+
+def _with_units(scope: Scope, dims: Sequence[int]) -> tuple[int, ...]:
+    """The same dimensions, with others of size 1 among them."""
+    sides = [n for n in dims if n != 1]
+    for _ in range(scope.choices.integer(0, 2)):
+        sides.insert(scope.choices.integer(0, len(sides)), 1)
+    return tuple(sides)
 
 
 def _transpose(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
@@ -152,9 +166,34 @@ def _iota(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     return scope.build(opcode, shape=shape, iota_dimension=scope.choices.integer(0, shape.rank - 1))
 
 
-def _bitcast(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+def _bitcast(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+    """What lies in memory as another array: of other dimensions in another order, at times of another type."""
     value = scope.array(element_type)
-    return scope.build(opcode, [value], shape=ArrayShape(element_type, factorised(scope, value.array.size)))
+    kind = _read_as(scope, value.array) if chance(scope.choices, _READ_AS_PERCENT) else element_type
+    shape = ArrayShape(kind, factorised(scope, value.array.size * element_type.bits // kind.bits))
+    if not scope.fits(shape.dims):
+        return None
+    if kind is element_type and not chance(scope.choices, _LAID_OUT_PERCENT):
+        return scope.build(opcode, [value], shape=shape)
+    # Only the last is offered: other recipes know of no layouts.
+    laid_out = build(scope.computation, "copy", [value], shape=_laid_out(scope, value.array))
+    read = build(scope.computation, opcode, [laid_out], shape=_laid_out(scope, shape))
+    return scope.build("copy", [read], shape=shape)
+
+
+def _read_as(scope: Scope, shape: ArrayShape) -> ElementType:
+    """A type as elements of which an array may be read, be they wider or narrower."""
+    kinds = (Kind.COMPLEX, Kind.PRED)
+    if shape.element_type.kind in kinds or shape.element_type.bits < _BYTE:
+        return shape.element_type
+    bits = shape.size * shape.element_type.bits
+    others = [t for t in narrowed(NUMBERS, scope) if t.kind not in kinds and t.bits >= _BYTE and not bits % t.bits]
+    return pick(scope.choices, others or [shape.element_type])
+
+
+def _laid_out(scope: Scope, shape: ArrayShape) -> ArrayShape:
+    """An array whose dimensions lie in memory in any order."""
+    return replace(shape, layout=Layout(tuple(permutation(scope.choices, shape.rank))))
 
 
 def _get_dimension_size(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
@@ -223,7 +262,7 @@ def _changed_slice(scope: Scope, value: Instruction, starts: Sequence[Instructio
     sizes, element_type = smaller_dims(scope, value.array.dims), value.array.element_type
     taken = scope.build("dynamic-slice", [value, *others], dynamic_slice_sizes=sizes)
     banned = scope.program.space.banned
-    if ("reverse", element_type.name) not in banned and chance(scope.choices, _TURNED_PERCENT):
+    if ("reverse", element_type.name) not in banned and chance(scope.choices, _REVERSED_PERCENT):
         # Whoever writes the update in place must have read this end of the slice before.
         taken = scope.build("reverse", [taken], dimensions=tuple(subset(scope.choices, range(len(sizes)), 60)))
     able = [name for name in _CHANGES if element_type in takes(name) and (name, element_type.name) not in banned]

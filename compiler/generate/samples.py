@@ -15,6 +15,7 @@ from compiler.generate.choices import Choices, chance, pick
 from compiler.generate.exhaustive import COMMON, Packing, space_of
 from compiler.generate.kernels import KERNELS
 from compiler.generate.libraries import LIBRARIES
+from compiler.generate.recurrences import RECURRENCES
 from compiler.generate.scope import Space
 from compiler.generate.sharing import share
 from compiler.generate.table import FAMILIES, RECIPES, step
@@ -71,8 +72,9 @@ _CUT = tuple(sorted(_LARGE_ABLE & RECIPES.keys()))
 """What is done in other ways there."""
 _FEW_KERNELS = 3
 """Kernels of a module, which takes as long as a dozen small programs."""
+_ALL_KERNELS = {**KERNELS, **RECURRENCES}
 _WEIGHTS_OF_KERNELS: Mapping[str, int] = {
-    **dict.fromkeys(KERNELS, 2),
+    **dict.fromkeys(_ALL_KERNELS, 2),
     "product": 8,
     "reduce": 5,
     "convolution": 4,
@@ -148,7 +150,7 @@ def around_kernels(
         The module; None where no kernel is on any of the types.
     """
     packing = Packing(name, _space(choices, element_types, banned, is_large=True), step)
-    known, names = (LIBRARIES, sorted(LIBRARIES)) if chance(choices, _CALLS_PERCENT) else (KERNELS, _KERNELS)
+    known, names = (LIBRARIES, sorted(LIBRARIES)) if chance(choices, _CALLS_PERCENT) else (_ALL_KERNELS, _KERNELS)
     for _ in range(_FEW_KERNELS):
         recipe = known[pick(choices, names)]
         kinds = [kind for kind in recipe.element_types if kind.name in element_types]

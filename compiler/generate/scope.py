@@ -133,12 +133,16 @@ class Program:
 
 
 class Scope:
-    """A computation under construction, and the arrays that its next instruction may use."""
+    """A computation under construction, and the arrays that its next instruction may use.
 
-    def __init__(self, program: Program, computation: Computation, *, depth: int) -> None:
+    `everyone` says that all devices come to it equally often, so that they may exchange there.
+    """
+
+    def __init__(self, program: Program, computation: Computation, *, depth: int, everyone: bool | None = None) -> None:
         self.program = program
         self.computation = computation
         self.depth = depth
+        self.everyone = not depth if everyone is None else everyone
         self.values: list[Instruction] = []
         self.kept: list[Instruction] = []
 

@@ -13,7 +13,7 @@ from typing import Any
 from compiler.generate.choices import chance, permutation, pick, subset
 from compiler.generate.combining import ORDERED, combiner, combiners, identity_constant
 from compiler.generate.elementwise import spread, takes
-from compiler.generate.movement import dims_broadcast
+from compiler.generate.movement import dims_broadcast, smaller_dims
 from compiler.generate.recipe import COMPLEX, NUMBERS, Recipe
 from compiler.generate.scope import Scope
 from compiler.ir.attributes import PaddingDimension, SliceDimension, WindowDimension
@@ -32,6 +32,7 @@ _OTHER_PERCENT = 50
 _LEAST_BITS = 8  # of what is multiplied
 _COUNTED = 9
 """Numbers by which elements are added up: some are none of these."""
+_INDICES = tuple(t for t in NUMBERS if t.is_integer and t.bits >= _LEAST_BITS)
 _SMALL = 512
 """Elements of such an array."""
 _MOST_SIDE = 64
@@ -117,7 +118,14 @@ def _in_order(scope: Scope, value: Instruction) -> Instruction | None:
     attributes: dict[str, Any] = {"type": "TOTALORDER"} if kind.is_float else {}
     made.root = build(made, "compare", pair, direction=pick(scope.choices, ("LT", "GT")), **attributes)
     along = scope.choices.integer(0, value.array.rank - 1)
-    return scope.build("sort", [value], dimensions=(along,), to_apply=made, is_stable=True)
+    attributes = {"dimensions": (along,), "to_apply": made, "is_stable": True}
+    if not chance(scope.choices, _OTHER_PERCENT):
+        return scope.build("sort", [value], **attributes)
+    other = ArrayShape(S32, value.array.dims, value.array.dynamic)
+    for number in (2, 3):
+        parameter(made, number, ArrayShape(S32, ()))
+    done = scope.build("sort", [value, scope.build("convert", [value], shape=other)], **attributes)
+    return scope.build("get-tuple-element", [done], index=scope.choices.integer(0, 1))
 
 
 def _windowed(scope: Scope, value: Instruction) -> Instruction | None:
@@ -175,6 +183,58 @@ def _scattered(scope: Scope, value: Instruction) -> Instruction | None:
     return scope.build("scatter", [target, made, value], to_apply=reducer, index_vector_dim=shape.rank, **along)
 
 
+def _looked_up(scope: Scope, value: Instruction) -> Instruction | None:
+    """What stands in a line at the positions that its elements name."""
+    shape = value.array
+    if shape.element_type not in _INDICES:
+        return None
+    line = scope.fresh(ArrayShape(shape.element_type, (_COUNTED,)))
+    along = {"offset_dims": (), "collapsed_slice_dims": (0,), "start_index_map": (0,), "slice_sizes": (1,)}
+    return scope.build("gather", [line, value], shape=shape, index_vector_dim=shape.rank, **along)
+
+
+def _with_room(scope: Scope, value: Instruction) -> tuple[Instruction, tuple[int, ...]] | None:
+    """The value made longer where its sizes are not known, and dimensions that fit whatever they are."""
+    room = [scope.choices.integer(1, 3) if is_cut else 0 for is_cut in value.array.dynamic]
+    padding = tuple(PaddingDimension(0, more) for more in room)
+    if not scope.fits([padded_size(size, more) for size, more in zip(value.array.dims, padding, strict=True)]):
+        return None
+    longer = scope.build("pad", [value, scope.small_constant(value.array.element_type)], padding=padding)
+    return longer, smaller_dims(scope, tuple(more or size for more, size in zip(room, value.array.dims, strict=True)))
+
+
+def _starts(scope: Scope, value: Instruction) -> list[Instruction]:
+    kind = scope.index_type(value.array.dims)
+    return [scope.unknown(ArrayShape(kind, ())) for _ in value.array.dims]
+
+
+def _cut_out(scope: Scope, value: Instruction) -> Instruction | None:
+    """A slice from anywhere, whose sizes are known."""
+    made = _with_room(scope, value)
+    if made is None:
+        return None
+    longer, dims = made
+    return scope.build("dynamic-slice", [longer, *_starts(scope, longer)], dynamic_slice_sizes=dims)
+
+
+def _updated(scope: Scope, value: Instruction) -> Instruction | None:
+    """The value with another array in it, from anywhere on."""
+    made = _with_room(scope, value)
+    if made is None:
+        return None
+    longer, dims = made
+    update = scope.like(ArrayShape(value.array.element_type, dims))
+    return scope.build("dynamic-update-slice", [longer, update, *_starts(scope, longer)])
+
+
+def _shortened(scope: Scope, value: Instruction) -> Instruction:
+    """The value with a size that is no greater than the one that it has."""
+    dimension = pick(scope.choices, _cut_dimensions(value))
+    size = scope.build("get-dimension-size", [value], dimensions=(dimension,))
+    kept = scope.build("clamp", [scope.constant(0, S32), scope.unknown(ArrayShape(S32, ())), size])
+    return scope.build("set-dimension-size", [value, kept], shape=value.array, dimensions=(dimension,))
+
+
 def _reshaped(scope: Scope, value: Instruction) -> Instruction | None:
     """With another dimension of size 1, or in a single one that has what all had."""
     shape = value.array
@@ -201,6 +261,10 @@ STEPS: Mapping[str, Step] = {
     "dot": _multiplied,
     "reshape": _reshaped,
     "scatter": _scattered,
+    "gather": _looked_up,
+    "dynamic-slice": _cut_out,
+    "dynamic-update-slice": _updated,
+    "set-dimension-size": _shortened,
 }
 """What a value goes through, by the opcode that must not be banned."""
 
@@ -229,14 +293,20 @@ def _cut(scope: Scope, opcode: str, value: Instruction, dimension: int) -> Instr
     return scope.build(opcode, [value, kept], dimensions=(dimension,))
 
 
+def _cut_dimensions(value: Instruction) -> list[int]:
+    """Those whose sizes are known at run time only."""
+    return [dimension for dimension, is_cut in enumerate(value.array.dynamic) if is_cut]
+
+
 def at_its_bounds(scope: Scope, value: Instruction) -> Instruction:
     """A value at its bounds, with zeros beyond its sizes, which are known at run time only."""
     return _whole(scope, "set-dimension-size", value)
 
 
 def _whole(scope: Scope, opcode: str, value: Instruction) -> Instruction:
-    cut = [dimension for dimension, is_cut in enumerate(value.array.dynamic) if is_cut]
-    sizes = [scope.build("get-dimension-size", [value], dimensions=(dimension,)) for dimension in cut]
+    cut = _cut_dimensions(value)
+    sizes = [build(scope.computation, "get-dimension-size", [value], dimensions=(d,)) for d in cut]
+    scope.give(sizes, are_kept=True)
     for number, dimension in enumerate(cut):
         flags = tuple(d in cut[number + 1 :] for d in range(value.array.rank))
         bounds = ArrayShape(value.array.element_type, value.array.dims, flags if any(flags) else ())

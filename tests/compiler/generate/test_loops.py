@@ -27,4 +27,4 @@ def drawn(seed):
 @pytest.mark.slow
 def test_loops_that_ask_whether_any_element_goes_on_may_be_one_kernel():
     found = [one for seed in range(150) if (one := drawn(seed)) is not None]
-    assert sum(one.alive is not None for one in found) > 4
+    assert sum(one.alive is not None for one in found) > 10

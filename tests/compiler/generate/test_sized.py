@@ -20,7 +20,7 @@ def is_sized(value):
 @pytest.mark.slow
 def test_every_step_is_taken_and_has_a_meaning():
     taken = Counter()
-    for seed in range(60):
+    for seed in range(100):
         module = program(RandomChoices(seed), SPACE)
         compiler.verify(module)
         taken.update(i.opcode for i in module.instructions() if is_sized(i))

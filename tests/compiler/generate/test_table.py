@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 import compiler
@@ -15,7 +17,7 @@ from compiler.ir.types import F32
 
 SPACE = Space(
     frozenset({"add", "multiply", "maximum", "minimum"}),
-    frozenset({"f32", "s32"}),
+    frozenset({"f32", "s32", "u8"}),
     most_elements=1 << 12,
     budget=1 << 20,
 )
@@ -46,7 +48,33 @@ def reduces_otherwise(reduce):
     return any(other.attributes["dimensions"] != reduce.attributes["dimensions"] for other in others)
 
 
+def is_read_in_another_order(bitcast):
+    layouts = (value.array.layout for value in (bitcast, *bitcast.operands))
+    return any(layout and layout.minor_to_major != tuple(range(bitcast.array.rank))[::-1] for layout in layouts)
+
+
+def is_read_as_another_type(bitcast):
+    return bitcast.array.element_type.bits != bitcast.operands[0].array.element_type.bits
+
+
+def only_adds_units(reshape):
+    new, old = (reshape.array.dims, reshape.operands[0].array.dims)
+    return new != old and [n for n in new if n != 1] == [n for n in old if n != 1]
+
+
+def is_by_a_far_power_of_two(divide):
+    divisor = divide.operands[1]
+    if divisor.opcode != "broadcast" or divisor.operands[0].opcode != "constant":
+        return False
+    mantissa, exponent = math.frexp(float(divisor.operands[0].literal.array))
+    return mantissa == 0.5 and abs(exponent) > 20
+
+
 FORMS = {
+    "memory read in another order": ("bitcast", is_read_in_another_order),
+    "memory read as wider or narrower elements": ("bitcast", is_read_as_another_type),
+    "a reshape that only adds or drops dimensions of size 1": ("reshape", only_adds_units),
+    "a quotient by a power of two far from 1": ("divide", is_by_a_far_power_of_two),
     "a comparison beside an extremum of the same two": ("compare", is_beside_extremum),
     "a slice that is turned round in its own array": ("dynamic-update-slice", is_of_turned_slice),
     "branches that take tuples of tuples": ("conditional", lambda one: any(map(is_nested, one.operands))),

@@ -25,13 +25,14 @@ from compiler.codegen.index import Emission, Index, linear, reshape
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.signature import arguments, elemental_of, store
+from compiler.ir import types
 from compiler.ir.combiner import binary_opcode
 
-_ATOMIC: dict[str, dict[str, str]] = {
-    "add": {"float": "fadd", "signed": "add", "unsigned": "add"},
-    "maximum": {"signed": "max", "unsigned": "umax"},
-    "minimum": {"signed": "min", "unsigned": "umin"},
-    **{opcode: {"signed": opcode, "unsigned": opcode} for opcode in ("and", "or", "xor")},
+_ATOMIC: dict[str, dict[types.Kind, str]] = {
+    "add": {types.Kind.FLOAT: "fadd", types.Kind.SIGNED: "add", types.Kind.UNSIGNED: "add"},
+    "maximum": {types.Kind.SIGNED: "max", types.Kind.UNSIGNED: "umax"},
+    "minimum": {types.Kind.SIGNED: "min", types.Kind.UNSIGNED: "umin"},
+    **{opcode: {types.Kind.SIGNED: opcode, types.Kind.UNSIGNED: opcode} for opcode in ("and", "or", "xor")},
 }
 """LLVM's operation for an opcode on a kind of numbers."""
 _ATOMIC_BITS = (32, 64)
@@ -191,8 +192,7 @@ def _atomic(kernel: Kernel) -> scattering.Write | None:
     """How an element is updated at once; None where it cannot be."""
     (scatter,) = kernel.roots
     type_ = scatter.operands[0].array.element_type
-    kind = "float" if type_.is_float else "signed" if type_.is_signed else "unsigned"
-    operation = _ATOMIC.get(binary_opcode(scatter.attributes["to_apply"]) or "", {}).get(kind)
+    operation = _ATOMIC.get(binary_opcode(scatter.attributes["to_apply"]) or "", {}).get(type_.kind)
     if operation is None or len(kernel.outputs) != 1 or type_.bits not in _ATOMIC_BITS:
         return None
 

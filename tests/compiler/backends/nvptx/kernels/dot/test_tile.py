@@ -286,7 +286,7 @@ def test_a_convolution_takes_a_prologue_and_an_epilogue(gpu: Any) -> None:
 SCATTERS = {
     "f32 add": "red.relaxed.gpu.global.add.f32", "f64 add": "red.relaxed.gpu.global.add.f64",
     "s32 add": "add.u32", "u64 maximum": "max.u64", "s32 minimum": "min.s32", "u32 xor": "xor.b32",
-    "f32 multiply": "", "s8 add": "", "bf16 add": "",
+    "f32 multiply": "", "s8 add": "", "bf16 add": "", "c64 add": "",
 }  # fmt: skip
 
 
