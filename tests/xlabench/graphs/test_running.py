@@ -31,6 +31,11 @@ def test_results_are_the_programs_in_its_order(flags):
         np.testing.assert_array_equal(found, expected)
 
 
+def test_what_is_fed_comes_out_in_this_machines_byte_order():
+    run = GraphEngine("ops", "reference", "reference").compile(carried("x", "b"))
+    assert [found.dtype.isnative for found in run(X.astype(X.dtype.newbyteorder("S")))] == [True, True]
+
+
 def test_nodes_with_a_functions_name_call_it_op_by_op():
     negated = function("negated", {"x": FLOAT}, {"y": FLOAT}, [node("n", "Neg", "x", T=FLOAT)], {"y": "n:y:0"})
     graph = Graph([placeholder("x"), node("called", "negated", "x")], [negated])
