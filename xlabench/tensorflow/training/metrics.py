@@ -42,13 +42,9 @@ def mean(
         each = cast(values, "float32")
         total, count = _counter("total"), _counter("count")
         by = _weights(weights, each)
-        totals = total, total.assign_add(_sum(each * by))
-        counts = count, count.assign_add(_sum(by))
-        return _kept(
-            *(_over(*pair, name=word) for *pair, word in zip(totals, counts, ("value", "update_op"), strict=True)),
-            metrics_collections,
-            updates_collections,
-        )
+        total_now, count_now = total.assign_add(_sum(each * by)), count.assign_add(_sum(by))
+        pair = _over(total, count, "value"), _over(total_now, count_now, "update_op")
+        return _kept(pair, metrics_collections, updates_collections)
 
 
 def _mean_of(word: str, formula: Callable[[Tensor, Tensor], Tensor], said: str) -> Callable[..., Metric]:
@@ -99,9 +95,12 @@ def root_mean_squared_error(
     name: str | None = None,
 ) -> Metric:
     """The square root of the mean of the squared difference of `labels` and `predictions`, which have one shape."""
-    squares = mean_squared_error(labels, predictions, weights, None, None, name or "root_mean_squared_error")
-    roots = [apply("Sqrt", [square], {}).outputs[0] for square in squares]
-    return _kept(*roots, metrics_collections, updates_collections)
+    value, update = mean_squared_error(labels, predictions, weights, None, None, name or "root_mean_squared_error")
+    return _kept((_root(value), _root(update)), metrics_collections, updates_collections)
+
+
+def _root(square: Any) -> Tensor:
+    return apply("Sqrt", [square], {}).outputs[0]
 
 
 def _count_of(word: str, *, is_found: bool, is_right: bool) -> Callable[..., Metric]:
@@ -121,7 +120,7 @@ def _count_of(word: str, *, is_found: bool, is_right: bool) -> Callable[..., Met
             each = cast(apply("LogicalAnd", [wanted, found], {}).outputs[0], "float32")
             count = _counter("count")
             update = count.assign_add(_sum(each * _weights(weights, each)))
-            return _kept(count.value(), update, metrics_collections, updates_collections)
+            return _kept((count.value(), update), metrics_collections, updates_collections)
 
     metric.__name__ = metric.__qualname__ = word
     metric.__doc__ = f"The number of {word.replace('_', ' ')} among `predictions`, of `labels` of their shape."
@@ -146,14 +145,10 @@ def _share_of(word: str, other: Callable[..., Metric], said: str) -> Callable[..
         name: str | None = None,
     ) -> Metric:
         with variable_scope(name, word):
-            counted = zip(
-                true_positives(labels, predictions, weights), other(labels, predictions, weights), strict=True
-            )
-            shares = [
-                _over(true, true + rest, name=node)
-                for (true, rest), node in zip(counted, ("value", "update_op"), strict=True)
-            ]
-            return _kept(*shares, metrics_collections, updates_collections)
+            right, right_now = true_positives(labels, predictions, weights)
+            rest, rest_now = other(labels, predictions, weights)
+            pair = _over(right, right + rest, "value"), _over(right_now, right_now + rest_now, "update_op")
+            return _kept(pair, metrics_collections, updates_collections)
 
     metric.__name__ = metric.__qualname__ = word
     metric.__doc__ = f"The share of {said}, of `labels` and `predictions` of one shape."
@@ -184,9 +179,10 @@ def _over(total: Any, count: Any, name: str) -> Tensor:
     return apply("DivNoNan", [total, count], {}, name).outputs[0]
 
 
-def _kept(value: Any, update: Any, metrics: Keys, updates: Keys) -> Metric:
+def _kept(metric: Metric, metrics: Keys, updates: Keys) -> Metric:
+    """A metric, whose halves collections keep."""
     graph = get_default_graph()
-    for keys, one in ((metrics, value), (updates, update)):
+    for keys, half in zip((metrics, updates), metric, strict=True):
         for key in [keys] if isinstance(keys, str) else keys or ():
-            graph.add_to_collection(key, one)
-    return value, update
+            graph.add_to_collection(key, half)
+    return metric
