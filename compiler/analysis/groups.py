@@ -180,7 +180,7 @@ def is_weight(value: Instruction, group: FusionGroup) -> bool:
         return False
     reduces = group.reduces
     dims, reduced = reduce_form(reduces[0])
-    few = 1 < dims[-1] <= _MOST_COLUMNS and len(dims) - 1 not in reduced and len(dims) - 2 in reduced
+    few = len(dims) > 1 and 1 < dims[-1] <= _MOST_COLUMNS and len(dims) - 1 not in reduced and len(dims) - 2 in reduced
     if not few or value.array.dims != dims[:-1] or not value.users:
         return False
 

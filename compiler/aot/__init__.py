@@ -3,7 +3,8 @@
     graph, config = read_graph_and_config(Path("graph.pb"), Path("graph.config.pbtxt"), "")
     files = tfcompile(graph, config, CppClass.parse("foo::bar::MatMul"), "aarch64")
 
-What is linked needs libc and libm, nothing of TensorFlow's.
+What is linked needs libc and libm, nothing of TensorFlow's; who calls `error_msg` needs C++'s library, whose string it
+gives.
 """
 
 from compiler.aot.carried import (

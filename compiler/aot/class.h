@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 extern "C" void ${function}(const void* const* parameters, void* const* results, void* arena);
 
@@ -58,7 +59,7 @@ class ${class_name} {
   ${class_name}(const ${class_name}&) = delete;
   ${class_name}& operator=(const ${class_name}&) = delete;
 
-  // Runs the graph; false, with `error_msg`, if it cannot.
+  // Runs the graph; false, with `error_text`, if it cannot.
   bool Run() {
     static const std::size_t reads[] = {${reads}};
     static const std::size_t writes[] = {${writes}};
@@ -80,8 +81,9 @@ class ${class_name} {
     return Fail("", true);
   }
 
-  // Why the last run failed; "" if it did not.
-  const char* error_msg() const { return error_; }
+  // Why the last run failed; "" if it did not.  Who calls `error_msg` links with the library of C++, whose string it is.
+  std::string error_msg() const { return error_; }
+  const char* error_text() const { return error_; }
 
   // All arguments, results, by number.
   void** args() { return arguments_; }

@@ -107,6 +107,7 @@ class _Runner:
         """What is fetched, or `DEAD` for it."""
         carried, resources = self._carried, self._resources
         count = len(carried.feeds)
+        inputs = [np.require(one, one.dtype.newbyteorder("="), ["C", "A"]) for one in inputs]
         for name, value in self._before.items():
             resources.variable(name).value = value
         for name, value in zip(carried.reads, inputs[count:], strict=True):

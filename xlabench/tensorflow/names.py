@@ -82,7 +82,16 @@ training.optimizers: train.Optimizer=Optimizer train.GradientDescentOptimizer=Gr
 training.optimizers: train.MomentumOptimizer=MomentumOptimizer train.AdamOptimizer=AdamOptimizer
 training.optimizers: train.RMSPropOptimizer=RMSPropOptimizer train.AdagradOptimizer=AdagradOptimizer
 training.steps: train.get_global_step=get_global_step train.create_global_step=create_global_step
-training.steps: train.get_or_create_global_step=get_or_create_global_step train.exponential_decay=exponential_decay
+training.steps: train.get_or_create_global_step=get_or_create_global_step
+training.decays: train.exponential_decay=exponential_decay train.natural_exp_decay=natural_exp_decay
+training.decays: train.inverse_time_decay=inverse_time_decay train.polynomial_decay=polynomial_decay
+training.decays: train.cosine_decay=cosine_decay train.piecewise_constant=piecewise_constant
+training.decays: train.piecewise_constant_decay=piecewise_constant
+training.metrics: metrics.mean=mean metrics.accuracy=accuracy metrics.mean_squared_error=mean_squared_error
+training.metrics: metrics.mean_absolute_error=mean_absolute_error metrics.true_positives=true_positives
+training.metrics: metrics.root_mean_squared_error=root_mean_squared_error metrics.false_positives=false_positives
+training.metrics: metrics.true_negatives=true_negatives metrics.false_negatives=false_negatives
+training.metrics: metrics.precision=precision metrics.recall=recall
 training.graph_files: train.write_graph=write_graph io.write_graph=write_graph
 training.saver: train.Saver=Saver
 training.checkpoint_state: train.latest_checkpoint=latest_checkpoint train.checkpoint_exists=checkpoint_exists
@@ -93,6 +102,7 @@ ops.script: py_func numpy_function=py_func
 training.losses: losses.Reduction=Reduction losses.compute_weighted_loss=compute_weighted_loss
 training.losses: losses.add_loss=add_loss losses.get_losses=get_losses losses.get_total_loss=get_total_loss
 training.losses: losses.get_regularization_losses=get_regularization_losses losses.log_loss=log_loss
+training.losses: losses.get_regularization_loss=get_regularization_loss
 training.losses: losses.mean_squared_error=mean_squared_error losses.absolute_difference=absolute_difference
 training.losses: losses.huber_loss=huber_loss losses.hinge_loss=hinge_loss
 training.losses: losses.sigmoid_cross_entropy=sigmoid_cross_entropy
@@ -128,6 +138,7 @@ NAMESPACES = (
         "losses",
         "manip",
         "math",
+        "metrics",
         "nn",
         "nn.rnn_cell",
         "random",
@@ -138,7 +149,29 @@ NAMESPACES = (
 """Names under which others stand."""
 
 _NO_SAMPLERS = "what samples classes is not there; draw them in Python, feed their numbers, and use "
+_NO_QUEUES = "queues are not there; feed arrays with feed_dict"
+_QUEUES = (
+    *("FIFOQueue", "FixedLengthRecordReader", "IdentityReader", "PaddingFIFOQueue", "PriorityQueue", "QueueBase"),
+    *("RandomShuffleQueue", "ReaderBase", "TFRecordReader", "TextLineReader", "WholeFileReader"),
+    *(
+        f"train.{word}"
+        for word in (
+            *("Coordinator", "QueueRunner", "add_queue_runner", "batch", "batch_join", "input_producer"),
+            *("limit_epochs", "maybe_batch", "maybe_shuffle_batch", "queue_runner", "range_input_producer"),
+            *("shuffle_batch", "shuffle_batch_join", "slice_input_producer", "start_queue_runners"),
+            *("string_input_producer",),
+        )
+    ),
+)
+_NO_HOOKS = "monitored sessions, and hooks in them, are not there; use tf.Session, and call in its loop what hooks do"
+_MONITORED = (
+    *("CheckpointSaverHook", "FinalOpsHook", "LoggingTensorHook", "MonitoredSession", "MonitoredTrainingSession"),
+    *("NanTensorHook", "ProfilerHook", "Scaffold", "SessionRunArgs", "SessionRunHook", "SingularMonitoredSession"),
+    *("StepCounterHook", "StopAtStepHook", "SummarySaverHook", "Supervisor"),
+)
 REFUSED: Mapping[str, str] = {
+    **dict.fromkeys(_QUEUES, _NO_QUEUES),
+    **{f"train.{word}": _NO_HOOKS for word in _MONITORED},
     "data": "tf.data is not there; feed arrays with feed_dict",
     "keras": "Keras is not there; build the graph with tf.nn",
     "estimator": "estimators are not there; write the training loop with a session",
@@ -148,9 +181,6 @@ REFUSED: Mapping[str, str] = {
     "GradientTape": "eager execution is not there; use tf.gradients and a session",
     "py_function": "eager execution is not there; use tf.py_func, which gives arrays",
     "train.import_meta_graph": "build the graph by its program; `python -m compiler graph` reads graphs of files",
-    "train.Coordinator": "queues are not there; feed arrays with feed_dict",
-    "train.MonitoredSession": "monitored sessions are not there; use tf.Session",
-    "train.MonitoredTrainingSession": "monitored sessions are not there; use tf.Session",
     "train.Server": "sessions of other processes are not there; use tf.Session()",
     "train.FtrlOptimizer": "of optimizers there are GradientDescent, Momentum, Adam, RMSProp and Adagrad",
     "train.AdadeltaOptimizer": "of optimizers there are GradientDescent, Momentum, Adam, RMSProp and Adagrad",

@@ -1,5 +1,6 @@
 """How much one kernel may hold."""
 
+import numpy as np
 import pytest
 
 import compiler
@@ -35,3 +36,14 @@ def test_kernels_of_several_results_hold_no_more():
     shapes = ", ".join(["f32[8]"] * 6)
     text = "ENTRY e { x = f32[8] parameter(0)\n" + "\n".join(chains) + f"\nROOT t = ({shapes}) tuple({roots}) }}"
     assert max(functions_of_kernels(text)) <= MOST_FUNCTIONS
+
+
+def test_scalars_that_are_reduced_are_no_columns():
+    text = (
+        "least { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT m = f32[] minimum(a, b) }\n"
+        "ENTRY e { x = f32[] parameter(0)  y = f32[] reduce(x, x), dimensions={}, to_apply=least\n"
+        "z = f32[] reduce(x, x), dimensions={}, to_apply=least  ROOT t = f32[] subtract(y, z) }"
+    )
+    options = compiler.CompileOptions(disable_passes=("algebraic-simplification", "cse"))
+    optimized = compiler.optimize(compiler.parse(text), options)
+    assert compiler.interpret(optimized, np.float32(2)) == [0]

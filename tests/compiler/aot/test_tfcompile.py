@@ -51,36 +51,45 @@ int main() {
   printf("%g %d %d %zu\\n", other.var_w(1, 1), one.arg0_size(), one.arg1_count(), MatMulAndAdd::kNumArgs);
   MatMulAndAdd bare(MatMulAndAdd::AllocMode::RESULTS_PROFILES_AND_TEMPS_ONLY);
   bool ran = bare.Run();
-  printf("%d %s\\n", ran, bare.error_msg());
+  printf("%d %s\\n", ran, bare.error_text());
   bare.set_arg_x_data(one.arg_x_data());
   bare.set_arg1_data(one.arg1_data());
   bare.set_var_w_data(other.var_w_data());
   ran = bare.Run();
-  printf("%d%s %g\\n", ran, bare.error_msg(), other.var_w(1, 1));
+  printf("%d%s %g\\n", ran, bare.error_text(), other.var_w(1, 1));
+#ifdef WITH_LIBRARY
+  printf("%d %s\\n", MatMulAndAdd(MatMulAndAdd::AllocMode::RESULTS_PROFILES_AND_TEMPS_ONLY).Run(),
+         (std::string("[") + bare.error_msg() + "]").c_str());
+#endif
 }
 """
+LINKED = {"alone": ((), 1), "with C++'s library": (("-DWITH_LIBRARY",), 0)}
+"""What the compiler is told, and whether C's links or C++'s: by that of C nothing of C++'s library can be needed."""
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("linked", LINKED)
 @pytest.mark.parametrize("machine", TOOLS)
-def test_a_linked_class_computes_what_the_graph_says(machine: str, tmp_path: Path) -> None:
-    cpp, cc, runner = TOOLS[machine]
-    missing = [tool for tool in (cpp, cc, *runner) if shutil.which(tool) is None]
+def test_a_linked_class_computes_what_the_graph_says(machine: str, linked: str, tmp_path: Path) -> None:
+    *compilers, runner = TOOLS[machine]
+    missing = [tool for tool in (*compilers, *runner) if shutil.which(tool) is None]
     if missing:
         pytest.skip(f"needs {', '.join(missing)}")
     for name, data in tfcompile(GRAPH, CONFIG, CLASS, machine).items():
         (tmp_path / name).write_bytes(data)
     (tmp_path / "main.cc").write_text(MAIN)
-    strict = ["-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-std=c++11", "-fno-exceptions"]
-    subprocess.run([cpp, *strict, "-c", "main.cc"], cwd=tmp_path, check=True)
-    # By the compiler of C, so that nothing of C++'s library can be needed.
-    subprocess.run([cc, "-static", "-o", "main", "main.o", "mat_mul_and_add.o", "-lm"], cwd=tmp_path, check=True)
+    options, linker = LINKED[linked]
+    strict = ["-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-std=c++11", "-fno-exceptions", *options]
+    subprocess.run([compilers[0], *strict, "-c", "main.cc"], cwd=tmp_path, check=True)
+    objects = ["main.o", "mat_mul_and_add.o", "-lm"]
+    subprocess.run([compilers[linker], "-static", "-o", "main", *objects], cwd=tmp_path, check=True)
     done = subprocess.run([*runner, str(tmp_path / "main")], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [
         "58 64 139 654 1308",
         "0 24 6 2",
         "0 an argument has no data, or its data is not aligned to 16 bytes",
         "1 154",
+        *(["0 []"] if options else []),
     ]
 
 

@@ -9,6 +9,7 @@ from graph_nodes import function, node, placeholder
 import compiler
 from compiler import aot
 from compiler.tf import Flags, Graph
+from xlabench.cases.layouts import LAYOUTS
 from xlabench.graphs.running import GraphEngine, values_of
 
 TEXT = """
@@ -29,6 +30,16 @@ def test_results_are_the_programs_in_its_order(flags):
     run = GraphEngine("ops", "reference", "reference", flags).compile(module)
     for found, expected in zip(run(X), compiler.interpret(module, X), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_how_arrays_lie_in_memory_changes_no_bit(layout):
+    graph = graph_of("x = Placeholder()\ns = Sqrt(x)\nm = Sub(s, x)")
+    module = aot.lower_with_graph(graph, {"x": np.array([[4, -1], [np.inf, 9]], np.float32)}, ("x", "m")).module
+    run = GraphEngine("ops", "reference", "reference").compile(module)
+    given = np.array([[4, -1], [np.inf, 9]], np.float32)
+    for found, expected in zip(run(LAYOUTS[layout](given)), run(given), strict=True):
+        assert (found.dtype, found.tobytes()) == (expected.dtype, expected.tobytes())
 
 
 def test_nodes_with_a_functions_name_call_it_op_by_op():

@@ -12,7 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from compiler.tf import BY_NAME, RECORDS, CompilerError, DataType, PartialShape, Port, Record, Trait, tensor_of
+from compiler.tf import (
+    BY_NAME,
+    RECORDS,
+    CompilerError,
+    DataType,
+    NoGradientError,
+    PartialShape,
+    Port,
+    Record,
+    Trait,
+    tensor_of,
+)
 from xlabench.fuzzing.graphs import operands
 from xlabench.fuzzing.graphs.operands import Array, Dims, Generator
 from xlabench.tensorflow.framework.graph import Graph
@@ -30,7 +41,8 @@ SAME_SHAPE, _NEW_SOURCE, _FROM_CONSTANT, _KEEP_DEFAULT, _CONTROL = 0.7, 0.15, 0.
 _FED_VALUE, _COMPUTED_VALUE = 0.15, 0.3
 _NOT_DRAWN = Trait.HOST | Trait.COLLECTIVE | Trait.CHECK | Trait.CALLS | Trait.STATEFUL
 _BY_THEMSELVES = frozenset({"Const", "Placeholder", "NoOp", "Switch", "Merge", "ControlTrigger", "ConcatOffset"})
-_REFUSED = (CompilerError, ValueError, TypeError, LookupError)
+REFUSED = (CompilerError, NoGradientError, ValueError)
+"""How ops say that what was drawn does not go together; all else is a bug of theirs, which a campaign is to find."""
 
 
 def _is_plain(record: Record) -> bool:
@@ -79,7 +91,7 @@ class Drawer:
         """Add a node of an op; its outputs, none where its record refuses what was drawn."""
         try:
             made = self._add(name)
-        except _REFUSED:
+        except REFUSED:
             return []
         kept = [one for one in made if dims_of(one) is not None and _count(one) <= _MOST_ELEMENTS]
         self.pool += kept
@@ -118,7 +130,13 @@ class Drawer:
         return [one for one in waits if one.graph is self.graph]
 
     def any(self) -> Tensor:
-        """Some array, a new one more often than an old one."""
+        """Some array, a new one more often than an old one.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if not self.pool:
+            raise ValueError("no array that is small enough was drawn")
         share = float(self.rng.random()) ** 0.5
         return self.pool[int(share * len(self.pool))]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from compiler.tf import BY_NAME, CompilerError, FunctionReference, NoGradientError
-from xlabench.fuzzing.graphs.drawing import Drawer, dims_of, dtype_of
+from compiler.tf import BY_NAME, FunctionReference
+from xlabench.fuzzing.graphs.drawing import REFUSED, Drawer, dims_of, dtype_of
 from xlabench.tensorflow.framework.functions import Traced, all_captures, free_name
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.tensor import Operation, Tensor
@@ -47,7 +47,7 @@ class Structures:
 
     def draw(self) -> None:
         """Add something, unless what was drawn does not go together."""
-        with suppress(CompilerError, NoGradientError, ValueError, TypeError, LookupError):
+        with suppress(*REFUSED):
             _KINDS[int(self._rng.integers(len(_KINDS)))](self)
 
     def branch(self) -> None:
@@ -154,7 +154,7 @@ class Structures:
             takes = [taken[0]] if name not in _BINARY else [taken[0], taken[-1]]
             if len(takes) == 2 and not _is_like(takes[1], takes[0]):
                 takes[1] = takes[0]
-            with suppress(CompilerError, ValueError, TypeError):  # the record refuses these types
+            with suppress(*REFUSED):  # the record refuses these types
                 return drawer.create(name, takes)
         return drawer.create("Identity", [taken[0]])
 

@@ -105,6 +105,12 @@ def get_regularization_losses(scope: str | None = None) -> list[Tensor]:
     return get_losses(scope, GraphKeys.REGULARIZATION_LOSSES)
 
 
+def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Tensor:
+    """The sum of what variables cost, under `scope` where one is given, as a node called `name`; 0 where none does."""
+    losses = get_regularization_losses(scope)
+    return add_n(losses, name=name) if losses else convert_to_tensor(0.0)
+
+
 def get_total_loss(
     add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
 ) -> Tensor:

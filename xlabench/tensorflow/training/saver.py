@@ -181,7 +181,7 @@ class Saver:
             The path of the checkpoint, None where there are no variables.
 
         Raises:
-            ValueError: the folder is not there.
+            ValueError: the folder that its folder lies in is not there.
         """
         self.build()
         path = str(os.fspath(save_path))
@@ -190,9 +190,10 @@ class Saver:
                 sess.run(global_step) if hasattr(global_step, "dtype") and hasattr(global_step, "op") else global_step
             )
             path = f"{path}-{int(step):08d}" if self._pads else f"{path}-{int(step)}"
-        folder = Path(path).parent
-        if not folder.is_dir():
-            raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.")
+        try:
+            Path(path).parent.mkdir(exist_ok=True)
+        except OSError as error:
+            raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.") from error
         if not self._nodes:
             return None
         sess.run(self._nodes["path"], {self._nodes["file"]: path})

@@ -1,5 +1,7 @@
 """Ops are drawn as their records take them; what a record refuses leaves nothing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -94,3 +96,20 @@ def test_an_array_of_any_type_is_there_or_made(kind):
 def test_a_type_that_nothing_has_is_refused():
     with pytest.raises(ValueError, match="no type that is drawn is allowed"):
         drawer_of().of(lambda name: name == "string")
+
+
+@pytest.mark.parametrize("error", [IndexError, TypeError, KeyError, ZeroDivisionError])
+def test_a_lowering_that_fails_otherwise_than_by_refusing_is_no_refusal(error, monkeypatch):
+    def fails(_operation):
+        raise error("slip")
+
+    monkeypatch.setitem(RECORDS, "Tanh", replace(RECORDS["Tanh"], lower=fails))
+    with pytest.raises(error, match="slip"):
+        drawer_of(ops=("Tanh",)).attempt("Tanh")
+
+
+def test_where_nothing_was_drawn_nothing_is_taken():
+    drawer = drawer_of()
+    drawer.pool.clear()
+    with pytest.raises(ValueError, match="no array"):
+        drawer.any()

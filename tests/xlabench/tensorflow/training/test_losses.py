@@ -17,6 +17,15 @@ def test_losses_are_kept_and_summed():
         assert session.run(tf.losses.get_total_loss()) == 2 + 6
 
 
+def test_what_variables_cost_is_summed_and_nothing_costs_nothing():
+    losses = [tf.losses.get_regularization_loss()]
+    for cost in (1.0, 2.0):
+        tf.losses.add_loss(tf.constant(cost), tf.GraphKeys.REGULARIZATION_LOSSES)
+    losses.append(tf.losses.get_regularization_loss())
+    with tf.Session() as session:
+        assert session.run(losses) == [0, 3]
+
+
 def test_arguments_are_in_the_order_of_tensorflow():
     losses = [tf.losses.huber_loss([1.0], [4.0], 1.0, 2.0), tf.losses.log_loss([1.0], [0.0], 1.0, 1.0)]
     with tf.Session() as session:

@@ -114,8 +114,8 @@ def test_what_cannot_be_is_said(tmp_path):
         tf.train.Saver(sharded=True)
     saver = tf.train.Saver()
     with begun() as session:
-        with pytest.raises(ValueError, match="doesn't exist"):
-            saver.save(session, tmp_path / "none" / "m")
+        with pytest.raises(ValueError, match=r"Parent directory .* doesn't exist"):
+            saver.save(session, tmp_path / "none" / "of" / "m")
         with pytest.raises(ValueError, match="not a valid checkpoint"):
             saver.restore(session, tmp_path / "m")
         with pytest.raises(ValueError, match="when it is None"):
@@ -131,3 +131,9 @@ def test_a_damaged_checkpoint_is_an_error_that_names_the_file(tmp_path):
         data.write_bytes(data.read_bytes()[:3])
         with pytest.raises(tf.errors.DataLossError, match="which has 3"):
             saver.restore(session, path)
+
+
+def test_the_folder_of_a_checkpoint_is_made(tmp_path):
+    tf.Variable(1.0)
+    with begun() as session:
+        assert tf.train.checkpoint_exists(tf.train.Saver().save(session, tmp_path / "made" / "model"))

@@ -1,0 +1,55 @@
+"""Metrics: what is counted over batches, which TensorFlow 2.21 counts, too."""
+
+import numpy as np
+import pytest
+
+import xlabench.tensorflow as tf
+
+pytestmark = pytest.mark.usefixtures("graph")
+BATCHES = (([1, 0, 1, 1], [1, 1, 0, 1]), ([0, 0, 1, 0], [0, 1, 1, 0]))
+COUNTED = {
+    "accuracy": (2 / 4, 5 / 8),
+    "mean_squared_error": (2 / 4, 3 / 8),
+    "mean_absolute_error": (2 / 4, 3 / 8),
+    "root_mean_squared_error": ((2 / 4) ** 0.5, (3 / 8) ** 0.5),
+    "true_positives": (2, 3),
+    "false_positives": (1, 2),
+    "true_negatives": (0, 2),
+    "false_negatives": (1, 1),
+    "precision": (2 / 3, 3 / 5),
+    "recall": (2 / 3, 3 / 4),
+}
+
+
+def counted(metric, weights=None):
+    labels, predictions = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.int32, [None])
+    value, update = metric(labels, predictions, weights)
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        before = session.run(value)
+        after = [session.run(update, {labels: one, predictions: other}) for one, other in BATCHES]
+        assert session.run(value) == after[-1]
+    return before, after
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_batches_are_counted_together(name):
+    before, after = counted(getattr(tf.metrics, name))
+    assert before == 0
+    np.testing.assert_allclose(after, COUNTED[name], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "expected"), [("accuracy", [1 / 2, 2 / 4]), ("recall", [1, 1])])
+def test_what_weighs_nothing_does_not_count(name, expected):
+    _, after = counted(getattr(tf.metrics, name), [1.0, 1.0, 0.0, 0.0])
+    np.testing.assert_allclose(after, expected, rtol=1e-6)
+
+
+def test_variables_are_local_and_have_tensorflows_names():
+    tf.metrics.accuracy([1], [1])
+    tf.metrics.precision([1], [1], metrics_collections="found", updates_collections=["counts"])
+    names = ["accuracy/total", "accuracy/count", "precision/true_positives/count", "precision/false_positives/count"]
+    assert [variable.op.name for variable in tf.local_variables()] == names
+    assert tf.get_collection(tf.GraphKeys.METRIC_VARIABLES) == tf.local_variables()
+    assert [len(tf.get_collection(key)) for key in ("found", "counts")] == [1, 1]
+    assert tf.trainable_variables() == tf.global_variables() == []
