@@ -50,9 +50,10 @@ _LARGEST_BESIDE_EDGES = 32
 """Instructions of a group up to which what decides at the edges may join it: each is compiled once for the inside and
 for every edge. From 8 to 128, on arrays that stay in a cache, times are within a quarter of each other
 (`reports/measured/2026-11-26-constants`)."""
-_MOST_BESIDE_SCATTER = 3
-"""Instructions that a scatter's kernel computes for each update, one by one: with 3 it takes as long as behind a loop
-that computes them in vectors, with 6 1.7 and with 12 4 times as long (`reports/measured/2026-11-26-constants`)."""
+_MOST_BESIDE_SCATTER = 6
+"""Instructions that a scatter's kernel computes for each update, one by one.  JAX's arithmetic on indices costs a tenth
+of the time where it goes through memory; chains of 12 take 4 times as long as in vectors beforehand
+(`reports/measured/2026-11-26-constants`)."""
 _DEEPEST_GROUP = 400
 """Instructions on a path through a fusion: emission recurses over it, and Python's stack is finite."""
 _MOST_USES = 16
