@@ -1,4 +1,4 @@
-"""Which instructions may be computed together in one kernel, and what kind of kernel that makes.
+"""Fusion groups: instructions that will be computed together in one kernel, and what kind of kernel that makes.
 
 A *group* is grown from its root towards operands; `joining` decides about each operand.  The forms are a *loop* over
 the root's elements; a *reduce*, whose root is a reduction or an elementwise epilogue of one; a *row*, in which

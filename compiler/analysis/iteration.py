@@ -1,4 +1,4 @@
-"""Loops whose elements go their own ways: a `while` that can be one kernel, in which each element does all iterations.
+"""Elementwise loops: a `while` whose elements are independent, so that one kernel does all iterations of each.
 
 The state of such a loop is arrays of equal dimensions, each of whose elements is computed from the elements at the same
 place, scalars computed from scalars (a counter), and what the loop leaves alone.  Beside these it may hold arrays into

@@ -1,4 +1,4 @@
-"""Whether an instruction joins a group, its users', or why it does not.
+"""Fusion decisions: whether an instruction joins the fusion group of its users, or why it does not.
 
 Three questions decide: can its value be computed at any index, would that repeat much work, and does the kernel have a
 form for the result.

@@ -1,4 +1,4 @@
-"""Groups that walk over the same elements, joined into one kernel with several results.
+"""Horizontal and multi-output fusion: groups that walk over the same elements become one kernel with several results.
 
 A value that two kernels need, or that is a result besides, has to go to memory; but who computes it can go on computing
 with it, and who reads the same array can read it once for both.  Two groups that walk alike - loops of equal
