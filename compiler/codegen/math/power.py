@@ -8,8 +8,7 @@ term and all products compensated, error below 2^-64).  The special cases are C9
 from __future__ import annotations
 
 from compiler.codegen.math.exp_log import LN2, exp_reduced, integer_to_real, scale, split_exponent
-from compiler.codegen.math.term import F32, F64, Term, paired_polynomial, polynomial, two_product
-from compiler.ir.error_free import two_sum
+from compiler.codegen.math.term import F32, F64, Term, paired_polynomial, polynomial, two_product, two_sum
 
 # log2(1+f)/f for sqrt(1/2) <= 1+f <= sqrt(2): 2^-38.5.
 _LOG2 = (

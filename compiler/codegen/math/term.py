@@ -254,6 +254,13 @@ def squared_polynomial(x: Term, coefficients: Sequence[float]) -> Term:
     return result
 
 
+def two_sum(a: Term, b: Term) -> tuple[Term, Term]:
+    """The rounded sum and its exact error (Knuth)."""
+    total = a + b
+    rest = total - a
+    return total, (a - (total - rest)) + (b - rest)
+
+
 def two_product(a: Term, b: Term | float) -> tuple[Term, Term]:
     """The rounded product and its exact error, unless that underflows."""
     product = a * b

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from compiler.codegen.llvm_ir import PTR, Value, floating
-from compiler.codegen.math.term import F32, F64, Term, polynomial, two_product
+from compiler.codegen.math.term import F32, F64, Term, polynomial, two_product, two_sum
 from compiler.diagnostics import UnsupportedError
-from compiler.ir.error_free import two_sum
 
 _FRACTION_BITS = 1312
 """Bits of 2/pi behind the point: 41 windows of 32, so 1,024 for the greatest exponent of f64 and 288 to keep and to

@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.ir.error_free import two_sum
-
 Raw = NDArray[Any]
 Wide = NDArray[np.float64]
 
@@ -165,6 +163,13 @@ def odd(value: Wide, error: Wide) -> Wide:
     is_off = (error != 0) & np.isfinite(error) & np.isfinite(value) & ((bits & 1) == 0)
     step = np.where((error > 0) == (value > 0), np.int64(1), np.int64(-1))
     return np.where(is_off, bits + step, bits).view(np.float64)
+
+
+def two_sum(a: Wide, b: Wide) -> tuple[Wide, Wide]:
+    """The rounded sum and its exact error (Knuth)."""
+    total = a + b
+    rest = total - a
+    return total, (a - (total - rest)) + (b - rest)
 
 
 def two_product(a: Wide, b: Wide) -> tuple[Wide, Wide]:
