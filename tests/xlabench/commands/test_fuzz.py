@@ -48,7 +48,8 @@ def test_ctrl_c_ends_a_campaign_with_its_summary_and_loses_nothing(tmp_path, mon
         finish(progress, cases)
         os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(campaign, "_BATCH", 1)
+    monkeypatch.setattr("xlabench.fuzzing.progress.BATCH", 1)
+    monkeypatch.setattr(campaign, "BATCH", 1)
     monkeypatch.setattr(Progress, "finish", finish_and_press)
     monkeypatch.setattr(Generated, "support", lambda *_arguments: {"banned": []})
     options = ["--out", str(tmp_path / "c"), "--count", "1000", "--engines", "reference", "--max-probes", "0"]
