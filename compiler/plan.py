@@ -1,4 +1,4 @@
-"""What has to be settled before a program runs: the order of its steps, and whether inputs and machine are enough.
+"""How the reference will run a program, settled once: the order of its steps, when values die, the memory it takes.
 
 A computation is planned once: which meaning each instruction has, where its operands are, which values die with it.
 The memory that a run takes at its worst moment follows from the plans, so nothing is allocated in vain.

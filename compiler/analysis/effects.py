@@ -1,4 +1,4 @@
-"""What besides its value an instruction is there for: effects, randomness, an order that others rely on, calls.
+"""Side effects: what besides its value keeps an instruction alive, or keeps it from being done twice.
 
 An instruction with an effect must stay although nothing uses it, and must not be done twice.  A random one may go, but
 two of them are not one.  One that a control dependency names must stay while the dependency does.

@@ -1,4 +1,4 @@
-"""Which instructions may be computed together in one kernel, and what kind of kernel that makes.
+"""Fusion groups: instructions that will be computed together in one kernel, and what kind of kernel that makes.
 
 A *group* is grown from its root towards operands; `joining` decides about each operand.  The forms are a *loop* over
 the root's elements; a *reduce*, whose root is a reduction or an elementwise epilogue of one; a *row*, in which
@@ -24,7 +24,9 @@ _BY_ELEMENT = MOVES | SELECTS | having(Trait.ELEMENTWISE)
 """Opcodes of which a kernel may compute any single element."""
 
 _WIDEST_CONCATENATE = 8
-"""Operands up to which a concatenation joins a loop: each is a choice for every element (chosen, not measured)."""
+"""Operands up to which a concatenation joins a loop, in which each is a loop of its own: of 8 it compiles in 49 ms
+instead of 32, of 32 in 187 instead of 79, which a call of some 5 us saved hardly ever pays for
+(`reports/measured/2026-11-26-constants`)."""
 _FRAMES = {"concatenate": 18, "pad": 9, "dynamic-update-slice": 9, "reduce": 9, "gather": 5}
 """Frames of Python's stack that emission takes within an op that is not elementwise; for those not here 3."""
 _MOST_COLUMNS = 4

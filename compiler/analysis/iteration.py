@@ -1,4 +1,4 @@
-"""Loops whose elements go their own ways: a `while` that can be one kernel, in which each element does all iterations.
+"""Elementwise loops: a `while` whose elements are independent, so that one kernel does all iterations of each.
 
 The state of such a loop is arrays of equal dimensions, each of whose elements is computed from the elements at the same
 place, scalars computed from scalars (a counter), and what the loop leaves alone.  Beside these it may hold arrays into
@@ -28,8 +28,9 @@ from compiler.ir.types import PRED
 from compiler.ops import Trait, having
 
 _LARGEST_BODY = 256
-"""Instructions of a body and a condition up to which a loop is one kernel, so that compiling stays a matter of
-milliseconds (chosen)."""
+"""Instructions of a body and a condition up to which a loop is one kernel, 0.2 s of compiling. Chains of arithmetic
+that long lose by it what arrays that stay in a cache would have, up to half
+(`reports/measured/2026-11-26-constants`)."""
 _PASSIVE = having(Trait.STRUCTURAL)
 
 

@@ -1,4 +1,4 @@
-"""Whether an instruction joins a group, its users', or why it does not.
+"""Fusion decisions: whether an instruction joins the fusion group of its users, or why it does not.
 
 Three questions decide: can its value be computed at any index, would that repeat much work, and does the kernel have a
 form for the result.
@@ -25,7 +25,7 @@ from compiler.analysis.groups import (
     kind_of,
     reduce_form,
 )
-from compiler.analysis.opcodes import EXACT, EXPENSIVE, FUNCTIONS, MOVES, PRODUCTS, SELECTS
+from compiler.analysis.opcodes import EXACT, EXPENSIVE, FUNCTIONS, MOVES, PRODUCTS
 from compiler.analysis.updates import is_elementwise, is_update_in_place, reads_in_time
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
@@ -34,22 +34,26 @@ from compiler.ops import Trait, having, narrowing
 _EDGES = having(Trait.SELECTS) - having(Trait.INDEXED)
 """Opcodes that decide by comparisons which a loop kernel knows beforehand nearly everywhere."""
 _MOST_COPIES = 4
-"""Users up to which what only moves data is computed by each of them (chosen: four reads of a cache are one of
-memory)."""
+"""Users up to which what only moves data is computed by each of them: of 2 to 8 all take 0.8 to 0.9 of the time, of 16
+as much as before (`reports/measured/2026-11-26-constants`)."""
 _SUMS = narrowing(Trait.ELEMENTWISE, "add subtract")
 """Opcodes that round alike in every copy: only a product is joined with a sum, and products are not copied."""
 _MOST_SUMS = 2
 """Users up to which a sum with a broadcast value is computed by each: a batch normalisation has two (352 to 129 us,
 11-21)."""
-_LARGEST_GROUP = 512
-"""Instructions of a fusion: one function of a size for which LLVM takes tenths of a second (chosen)."""
+LARGEST_GROUP = 512
+"""Instructions of a fusion: chains of 2048 compile in 0.7 s as fusions of 512 and run within 0.2 of the best, in 2.1 s
+as one, which runs three times as long (`reports/measured/2026-11-26-constants`)."""
 MOST_FUNCTIONS = 32
 """Functions of one kernel: beside so many, a way through memory costs little, and equal parts are compiled once."""
-_LARGEST_BESIDE_EDGES, _MOST_EDGES = 32, 3
-"""Instructions of a group, and choices among them, up to which what decides at the edges may join it: each is compiled
-once for the inside and for every edge (chosen)."""
-_MOST_BESIDE_SCATTER = 12
-"""Instructions that a scatter's kernel computes for each update, beside which its own lookup still counts (chosen)."""
+_LARGEST_BESIDE_EDGES = 32
+"""Instructions of a group up to which what decides at the edges may join it: each is compiled once for the inside and
+for every edge. From 8 to 128, on arrays that stay in a cache, times are within a quarter of each other
+(`reports/measured/2026-11-26-constants`)."""
+_MOST_BESIDE_SCATTER = 6
+"""Instructions that a scatter's kernel computes for each update, one by one.  JAX's arithmetic on indices costs a tenth
+of the time where it goes through memory; chains of 12 take 4 times as long as in vectors beforehand
+(`reports/measured/2026-11-26-constants`)."""
 _DEEPEST_GROUP = 400
 """Instructions on a path through a fusion: emission recurses over it, and Python's stack is finite."""
 _MOST_USES = 16
@@ -58,7 +62,8 @@ copies of the first (11-24)."""
 _LONGEST_ROW = 16384
 """Elements of a row that is one kernel's: 64 KiB of f32 stay in an L2 cache between its phases."""
 _FEWEST_ROWS = 8
-"""Rows from which on threads share them evenly, whatever their length (chosen: four for each of two threads)."""
+"""Rows from which on two, four or eight threads have as many each, whatever their length; fewer long ones are better
+cut."""
 
 
 def may_copy(instruction: Instruction, copies: int) -> bool:
@@ -95,7 +100,7 @@ def may_join(instruction: Instruction, group: FusionGroup) -> Decision:
 
 def _has_room(instruction: Instruction, group: FusionGroup) -> Decision:
     """Whether a group is not too large yet, and does not write what an instruction reads."""
-    if len(group.members) >= _LARGEST_GROUP or depth_of(instruction, group) > _DEEPEST_GROUP:
+    if len(group.members) >= LARGEST_GROUP or depth_of(instruction, group) > _DEEPEST_GROUP:
         return no("the kernel is large, or deep, enough as it is")
     if instruction.opcode in FUNCTIONS and group.functions >= MOST_FUNCTIONS:
         return no(f"the kernel computes {MOST_FUNCTIONS} functions already")
@@ -274,9 +279,7 @@ def _asked(instruction: Instruction, group: FusionGroup) -> int:
 
 def _is_small(group: FusionGroup) -> bool:
     """Whether a group may hold one more op for each of whose cases its other members are emitted again."""
-    return (
-        len(group.members) <= _LARGEST_BESIDE_EDGES and sum(m.opcode in SELECTS for m in group.members) <= _MOST_EDGES
-    )
+    return len(group.members) <= _LARGEST_BESIDE_EDGES
 
 
 def _is_hoisted(instruction: Instruction, member: Instruction) -> bool:

@@ -1,4 +1,4 @@
-"""Opcodes by what one element of their results takes, which decides where and how often it may be computed."""
+"""Opcodes by the cost of one element of their results, which decides whether fusion may compute it more than once."""
 
 from __future__ import annotations
 

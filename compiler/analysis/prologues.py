@@ -1,4 +1,4 @@
-"""What a product computes of its operands as it takes them.
+"""Prologues: ops that a dot or a convolution applies to an operand while its kernel reads or packs it.
 
 A product with few rows asks for each element of its right factor about once, and one with few columns for those of its
 left factor.  What leads to such a factor, the scaling of quantised weights for instance, then costs the same within the

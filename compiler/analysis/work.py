@@ -1,4 +1,4 @@
-"""How much work an instruction is for the reference, roughly: what is to be computed beforehand must not take long.
+"""A rough cost of evaluating an instruction on the reference, so that constant folding never takes long.
 
 The unit is the time that NumPy takes for one element of a large array.  What no bound is known for is infinite.
 """

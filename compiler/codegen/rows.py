@@ -1,4 +1,4 @@
-"""The form of a row kernel: softmax, norms, their gradients - several passes over one row while it is near.
+"""Row kernels, of softmax, norms and their gradients: several passes over one row while it is in cache.
 
 Every full-shape value of the kernel has dimensions `K x R`; reductions are over all of `R`, and their results, of
 dimensions `K`, are broadcast back along `R`.  For one row (one index into `K`) the reductions fall into *phases*: those

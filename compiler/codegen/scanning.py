@@ -1,4 +1,4 @@
-"""Scans: reduce-windows whose windows hold everything from one end of a dimension up to the place itself.
+"""Scans, as cumulative sums come in HLO: reduce-windows over everything from one end of a dimension up to an element.
 
 That is what cumulative sums and products come as.  Each result is the one before it combined with one more element.
 """

@@ -1,4 +1,4 @@
-"""Work on many things shared out among threads, as many as the system gives.
+"""A parallel map for compile units: work on many things, by as many threads as the system gives.
 
 The thread that calls works, too.  So where no other can be started, as under a limit of memory that has no room for a
 stack, or of processes, everything is done nevertheless.

@@ -1,4 +1,4 @@
-"""Leaves that a loop kernel reads across: its innermost loop strides through them while another walks in order.
+"""Strided reads: operands through which a loop kernel's innermost loop strides while another loop walks in order.
 
 Either back end cuts the two loops into tiles, reads a tile of such a leaf in order, keeps it where it is near, and runs
 the kernel's body over the tile, whose accesses find their elements there.

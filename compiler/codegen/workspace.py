@@ -1,4 +1,4 @@
-"""The workspace of a kernel: memory that is its own while it runs, in parts that begin at lines of a cache.
+"""The workspace of a kernel: scratch memory while it runs, in blocks that begin at cache lines.
 
 Two threads never write to one line, and vectors of any width lie aligned.
 """

@@ -21,10 +21,9 @@ from compiler.ops.build import build
 
 _SEEN_THROUGH = (having(Trait.VIEW) & having(Trait.MOVES)) | {"convert"}
 _FEW_ROWS = 16
-"""Rows of a slice below which its product is bound by memory, and one product of all slices is not (chosen: a register
-tile has 12 to 16)."""
-_FEWEST_ITERATIONS = 8
-"""Slices from which on one product of all is worth their room (chosen)."""
+"""Rows of a slice below which its product is bound by memory, and one product of all slices is not: as many as register
+tiles have at most. Of 4 rows and 64 KiB of weights one product takes 0.76 of the time, of 8 about as long
+(`reports/measured/2026-11-26-constants`)."""
 _LEAST_ELEMENTS = 4096
 """Of the factor that stays: less is near anyway."""
 
@@ -84,7 +83,7 @@ def find(loop: Instruction, dot: Instruction, still: Container[Instruction]) -> 
         summed = math.prod(found.other.array.dims[d] for d in found.sides.rhs_contracting)
         rows = dot.array.size * summed // max(found.other.array.size, 1)
         size = dot.array.size * slices
-        pays = min(slices, trip_count) >= _FEWEST_ITERATIONS and slices <= 2 * trip_count and rows < _FEW_ROWS
+        pays = slices <= 2 * trip_count and rows < _FEW_ROWS
         far = found.other.array.size >= _LEAST_ELEMENTS
         if pays and far and size <= found.array.array.size + found.other.array.size:
             return found

@@ -55,7 +55,7 @@ _THEMES: Mapping[str, int] = {
 """Opcodes that meet, some of them more often, and how often they do."""
 _ANY_THEME = 5  # the weight of all opcodes
 _SIZE = 12
-"""Programs of a sample: as many instructions as a drawn program has by chance (chosen)."""
+"""Programs of a sample: of two to four instructions each, they have about as many as a drawn program."""
 _CUBES = ((3, 3, 3), (2, 2, 2, 2), (4, 4), (3, 3, 3), (5, 5, 5))  # dimensions that are all the same
 _BASES = (
     (2, 3, 4), (3, 3, 3), (5,), (4, 4), (17,), (2, 2, 2, 2), (1, 6), (3, 1, 5), (33,), (9, 7), (16, 5), (130,), (),

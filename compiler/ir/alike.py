@@ -1,4 +1,4 @@
-"""Which instructions, and which computations, mean the same: each has a number, and equals have equal ones.
+"""Value numbering: instructions, and computations, that mean the same have the same number.
 
 Two are asked for it: who merges what computes the same, and who compiles equal kernels once.  A model of equal layers
 holds each of its instructions many times, so what an instruction means is spelled and hashed once, and from then on

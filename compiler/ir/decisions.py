@@ -1,4 +1,4 @@
-"""What compilations decide, for whoever wants to know what programs reach: rewrites, kinds of kernels, ways in kernels.
+"""A coverage trace of compilations: the rewrites, kinds of kernels and strategies that a program comes to.
 
 A fuzzing campaign keeps the programs that come to something new.  What they come to is told of on the way, to nobody
 as a rule; a trace of the interpreter's would take many times as long as compiling.

@@ -1,4 +1,4 @@
-"""Where a program goes from whole arrays to the parts that devices hold, and back: what JAX makes of `shard_map`.
+"""Manual sharding, as JAX's `shard_map` writes it: where a program goes from whole arrays to shards, and back.
 
 Such a program is written for whole arrays.  Between a call that enters a manual region and one that leaves it each
 device has its part, of which `partition-id` and collectives speak.  Entering, a device takes its part of the whole

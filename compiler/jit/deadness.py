@@ -1,4 +1,4 @@
-"""When the outputs of each node are alive.
+"""Deadness: under which conditions of `Switch` nodes the outputs of each node are alive.
 
 `Switch` gives its value to one of two outputs and a dead tensor to the other; a node is dead if anything that it takes
 or waits for is; `Merge` gives what is alive of its inputs.  A cluster runs as a whole, so that what it holds must be

@@ -1,4 +1,4 @@
-"""Replace products by those of two full factors, in a type that both and the sum have room in.
+"""Replace ragged, scaled and sparse products by plain ones, in a type that both factors and the sum have room in.
 
 In `ragged-dot` rows belong to groups: a copy of the left factor for each group, zero where the rows are not the
 group's (in f32 where its type has no zero), turns the groups into one more dimension, summed over or kept.  In

@@ -1,4 +1,4 @@
-"""Loop interchange: a `while` whose elements go their own ways becomes one kernel, in which each does all iterations.
+"""Loop interchange: an elementwise `while` becomes one kernel, a loop over elements that each do all iterations.
 
 The loop moves into a fusion as it is, with what its initial state is spread from; a back end computes the fusion some
 elements at a time, with the state in registers.  `compiler.analysis.iteration` says for which loops that is the same.

@@ -31,7 +31,8 @@ _SMALL = 64
 _LARGE = 4096
 """Elements of an array whose way through memory is worth writing a loop out."""
 _MOST_ITERATIONS = 32
-"""Iterations that are written out (chosen: ThreeFry has 20 rounds)."""
+"""Iterations that are written out: ThreeFry has 20 rounds; 64 compile in twice the time of the loop, and run no faster
+(`reports/measured/2026-11-26-constants`)."""
 _MOST_OPS = 64
 """Instructions that an unrolled loop may come to."""
 _MOST_OPS_OF_LARGE = 320

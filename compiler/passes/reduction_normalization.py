@@ -1,4 +1,4 @@
-"""Reductions as back ends do them: of one value plain, and in whatever order where a reducer asks for one needlessly.
+"""Reductions in the forms that back ends have kernels for: no tuples of one value, no order where none is needed.
 
 reduce(x, z), to_apply=f  ->  tuple(reduce(x, z), to_apply=g)   where f yields (r) and g yields r
 

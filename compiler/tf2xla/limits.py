@@ -1,4 +1,4 @@
-"""Values that limits decide, whatever it is that they limit.
+"""Constants that follow from `Minimum` and `Maximum` alone, whatever they are applied to.
 
     Minimum(7, Maximum(7, x)) is 7
 

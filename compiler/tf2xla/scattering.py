@@ -1,4 +1,4 @@
-"""Elements put, or combined, at places that are known at run time only; a place out of range changes nothing.
+"""Scatters of TensorFlow: elements put, or combined, at indices known at run time; one out of range changes nothing.
 
 The kernels on CPUs refuse such a place.  Compiled code cannot: XLA leaves it out, and so does this.
 """

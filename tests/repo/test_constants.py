@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 import compiler
 
 SOURCES = Path(compiler.__file__).parent
+MEASURED = re.compile(r"reports/measured/[\w-]+")
 
 
 def assigned(node: ast.stmt) -> tuple[list[str], ast.expr] | None:
@@ -76,3 +78,10 @@ def test_every_numeric_constant_says_what_it_is() -> None:
     modules = sorted(SOURCES.rglob("*.py"))
     assert modules
     assert [f"{path.relative_to(SOURCES)}: {name}" for path in modules for name in silent(path.read_text())] == []
+
+
+def test_measurements_that_constants_name_are_kept() -> None:
+    root = SOURCES.parent
+    named = {folder for path in SOURCES.rglob("*.py") for folder in MEASURED.findall(path.read_text())}
+    assert named
+    assert [folder for folder in sorted(named) if not (root / folder).is_dir()] == []

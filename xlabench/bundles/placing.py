@@ -1,4 +1,4 @@
-"""Where a bundle is made, and how it gets to its place: whole or not at all, and the older one is there until then.
+"""How a bundle is written: whole or not at all, and the older one of its name is there until then.
 
 It is made in a hidden folder beside its place, which stays behind where the maker is killed.  Who makes the next one
 there clears it away: a folder is a dead maker's if nobody holds its lock, which ends with the process.  An older bundle

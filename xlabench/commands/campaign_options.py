@@ -26,6 +26,7 @@ from xlabench.fuzzing import campaign
 from xlabench.fuzzing.campaign import Source
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.findings import Finding
+from xlabench.fuzzing.progress import Progress as CampaignProgress
 from xlabench.survival import ERROR
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -88,7 +89,7 @@ def run(options: dict[str, Any], engines: tuple[str, ...], source: Source, *, na
 
         before_s: list[float] = []
 
-        def observe(progress: campaign.Progress, found: Sequence[Finding], coverage: Mapping[str, Any]) -> None:
+        def observe(progress: CampaignProgress, found: Sequence[Finding], coverage: Mapping[str, Any]) -> None:
             before_s.append(progress.elapsed_s)
             done = progress.cases if config.count else progress.elapsed_s - before_s[0]
             bar.update(task, completed=done, rate=_rate(progress, coverage), found=f"{len(found)} findings")
@@ -122,7 +123,7 @@ def _stages(seconds: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {s / whole:.0%}" for name, s in sorted(seconds.items(), key=lambda item: -item[1]))
 
 
-def _rate(progress: campaign.Progress, coverage: Mapping[str, Any]) -> str:
+def _rate(progress: CampaignProgress, coverage: Mapping[str, Any]) -> str:
     rate = progress.cases / progress.elapsed_s if progress.elapsed_s else 0.0
     reached = f"{coverage['reached']:,} {coverage['of'].partition(' ')[0]}"
     return f"{progress.cases:,} programs, {rate:.1f}/s, {reached}, {len(progress.rules)} rules"

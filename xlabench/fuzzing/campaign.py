@@ -21,10 +21,9 @@ import json
 import shutil
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -34,90 +33,11 @@ from xlabench.errors import BenchError
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.findings import CaseFailure, Finding, Findings
 from xlabench.fuzzing.own_failures import OwnFailure, attempt, is_full
-from xlabench.fuzzing.reached import known
+from xlabench.fuzzing.progress import BATCH, Progress
 from xlabench.fuzzing.support_probe import SupportProbe
 from xlabench.fuzzing.worker_pool import PRELOAD, Done, WorkerPool
 
 _IDENTITY = "campaign.json"
-_BATCH = 20
-_COUNTERS = ("verdicts", "seconds", "pairs", "rules", "ways", "tellingly", "changes", "variants", "asked", "told")
-
-
-@dataclass(slots=True)
-class Progress:
-    """What has been done; `done` says how many cases of a batch, by its number: a count may end amid one."""
-
-    done: dict[int, int] = field(default_factory=dict)
-    cases: int = 0
-    instructions: int = 0
-    elapsed_s: float = 0.0
-    verdicts: Counter[str] = field(default_factory=Counter)
-    seconds: Counter[str] = field(default_factory=Counter)
-    pairs: Counter[str] = field(default_factory=Counter)
-    rules: Counter[str] = field(default_factory=Counter)
-    ways: Counter[str] = field(default_factory=Counter)
-    tellingly: Counter[str] = field(default_factory=Counter)
-    changes: Counter[str] = field(default_factory=Counter)
-    variants: Counter[str] = field(default_factory=Counter)
-    asked: Counter[str] = field(default_factory=Counter)
-    told: Counter[str] = field(default_factory=Counter)
-
-    def add(self, record: dict[str, Any]) -> None:
-        """Count one case."""
-        self.cases += 1
-        self.instructions += record["instructions"]
-        self.verdicts.update(f"{spec} {verdict}" for spec, (verdict, *_) in record["verdicts"].items())
-        self.seconds.update(record["seconds"])
-        self.pairs.update(record["pairs"])
-        self.rules.update(record["rules"])
-        self.ways.update(record["ways"])
-        self.tellingly.update(record["tellingly"])
-        self.changes.update(record["changes"])
-        self.variants.update(record["variants"])
-        self.asked.update(record["asked"])
-        self.told.update(record["told"])
-
-    def finish(self, cases: Sequence[int]) -> None:
-        """Count the rest of a batch, or the next of it, as done."""
-        batch, last = divmod(cases[-1], _BATCH)
-        self.done[batch] = last + 1
-
-    def to_json(self) -> dict[str, Any]:
-        """The counts as they are stored."""
-        plain = {"cases": self.cases, "instructions": self.instructions, "elapsed_s": self.elapsed_s}
-        counters = {key: dict(getattr(self, key)) for key in _COUNTERS}
-        return {**plain, **counters, "done": self._ranges()}
-
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Progress:
-        """Counts as they were stored."""
-        counts = int(content["cases"]), int(content["instructions"]), float(content["elapsed_s"])
-        result = cls(_batches(content["done"]), *counts)
-        for key in _COUNTERS:
-            getattr(result, key).update(dict(content.get(key, {})))
-        return result
-
-    def _ranges(self) -> list[list[int]]:
-        """The cases that are done, as the first of those in a row and the one behind them."""
-        ranges: list[list[int]] = []
-        for batch, count in sorted(self.done.items()):
-            first = batch * _BATCH
-            if ranges and ranges[-1][1] == first:
-                ranges[-1][1] = first + count
-            else:
-                ranges.append([first, first + count])
-        return ranges
-
-
-def _batches(stored: Sequence[Any]) -> dict[int, int]:
-    """How many cases of a batch are done, from ranges of cases.
-
-    Formerly the numbers of batches were stored: of those the last, which may have been short, is taken for undone.
-    """
-    if stored and isinstance(stored[0], int):
-        return dict.fromkeys(sorted(stored)[:-1], _BATCH)
-    firsts = ((first, behind) for begin, behind in stored for first in range(begin, behind, _BATCH))
-    return {first // _BATCH: min(behind - first, _BATCH) for first, behind in firsts}
 
 
 class Source(Protocol):
@@ -295,45 +215,19 @@ def _summary(begun: _Campaign, *, is_interrupted: bool) -> dict[str, Any]:
         "instructions_per_case": progress.instructions / progress.cases if progress.cases else 0.0,
         "elapsed_s": progress.elapsed_s,
         "cases_per_s": progress.cases / progress.elapsed_s if progress.elapsed_s else 0.0,
-        "cases_per_s_and_core": _rate_per_core(progress),
+        "cases_per_s_and_core": progress.rate_per_core(),
         "seconds": dict(progress.seconds),
         "cases_per_s_by_stage": {
             stage: progress.cases / spent for stage, spent in progress.seconds.items() if spent > 0
         },
         "verdicts": dict(progress.verdicts),
         "variants": dict(progress.variants),
-        "telling": _telling(progress),
-        "coverage": {**_reach(progress), **begun.source.coverage(progress, begun.support)},
+        "telling": progress.telling(),
+        "coverage": {**progress.reach(), **begun.source.coverage(progress, begun.support)},
         "findings": [asdict(finding) for finding in begun.found.all],
     }
     _write(begun.folder / "results.json", summary)
     return summary
-
-
-def _reach(progress: Progress) -> dict[str, Any]:
-    """What the passes and back ends came to, and what of it that small programs of our own do was never come to."""
-    if not progress.ways:
-        return {"rules": dict(progress.rules)}
-    reached = {f"rule {rule}" for rule in progress.rules} | set(progress.ways)
-    return {
-        "rules": dict(progress.rules),
-        "tellingly": dict(progress.tellingly),
-        "ways": dict(progress.ways),
-        "never": sorted(known() - reached),
-    }
-
-
-def _telling(progress: Progress) -> dict[str, Any]:
-    """How many of the instructions that were asked showed in a result when their values were changed, by opcode too."""
-    asked, told = sum(progress.asked.values()), sum(progress.told.values())
-    by_opcode = {opcode: [count, progress.told[opcode]] for opcode, count in sorted(progress.asked.items())}
-    return {"asked": asked, "told": told, "share": told / asked if asked else 0.0, "by_opcode": by_opcode}
-
-
-def _rate_per_core(progress: Progress) -> float:
-    """Programs in a second of the CPU time of workers: drawing, running, judging."""
-    worked_s = sum(progress.seconds.values())
-    return progress.cases / worked_s if worked_s else 0.0
 
 
 def _open(config: Config, source: Source, folder: Path) -> Progress:
@@ -364,11 +258,11 @@ def _pending(
     most = min(counts) if counts else None
     deadline = None if config.budget_s is None else time.monotonic() + config.budget_s
     batch = 0
-    while most is None or batch * _BATCH < most:
+    while most is None or batch * BATCH < most:
         if wants_an_end() or (deadline is not None and time.monotonic() >= deadline):
             return
-        last = (batch + 1) * _BATCH if most is None else min((batch + 1) * _BATCH, most)
-        cases = list(range(batch * _BATCH + progress.done.get(batch, 0), last))
+        last = (batch + 1) * BATCH if most is None else min((batch + 1) * BATCH, most)
+        cases = list(range(batch * BATCH + progress.done.get(batch, 0), last))
         if cases:
             yield batch, cases
         batch += 1

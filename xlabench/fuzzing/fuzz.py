@@ -15,11 +15,11 @@ import compiler
 from xlabench.engines import is_complete
 from xlabench.errors import BenchError
 from xlabench.fuzzing import small
-from xlabench.fuzzing.campaign import Progress
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.findings import CaseFailure
 from xlabench.fuzzing.generate import PROFILES, probe_module
 from xlabench.fuzzing.own_failures import OwnFailure, attempt, bug_in
+from xlabench.fuzzing.progress import Progress
 from xlabench.fuzzing.support_probe import SupportProbe
 from xlabench.fuzzing.values import make_inputs
 from xlabench.fuzzing.variants import quickest

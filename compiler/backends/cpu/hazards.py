@@ -1,4 +1,4 @@
-"""Which accesses to memory must wait for those of other chunks."""
+"""Hazards between chunks of a phase: accesses to memory that must wait for those of other threads, at a barrier."""
 
 from __future__ import annotations
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from compiler.codegen.llvm_ir import Function, Module
 
 _MOST_LINES = 200
-"""Lines of LLVM IR of a kernel without branches that is written into the loop that calls it (chosen; five calls an
-iteration took 100 times as long as XLA, 11-21)."""
+"""Lines of LLVM IR of a kernel without branches that is written into the loop that calls it: five calls an iteration
+took 100 times as long as XLA (11-21). A single one takes, and compiles, as long either way
+(`reports/measured/2026-11-26-constants`)."""
 _MOST_WITH_BRANCHES = 100
 """And of one with branches, which LLVM takes longer for: an iteration of eleven kernels 35 to 25 ns (11-22)."""
 

@@ -19,6 +19,8 @@ TILE_REQUEST = 158, 0x1023, 18
 WIDEST_VECTOR_BYTES = 64
 """Bytes of the widest vector of any machine, AVX-512's: blocks have its size, and LLVM halves them for others."""
 
+_PAGE_BYTES = 4096  # of memory
+
 
 @functools.cache
 def permits_tiles() -> bool:
@@ -79,6 +81,11 @@ class Machine:
     def __str__(self) -> str:
         tiles = ", tile registers" if self.tiles else ""
         return f"{self.name}, {self.vector_registers} vector registers of {self.vector_bits} bits{tiles}"
+
+    @property
+    def l1_ways(self) -> int:
+        """How many lines that lie a multiple of a page apart the first cache holds: its sets cover a page."""
+        return self.l1_bytes // _PAGE_BYTES
 
     def has(self, feature: str) -> bool:
         """Whether it has a feature by LLVM's name, e.g. `avx512f`."""

@@ -2,9 +2,9 @@
 
 To vectorise a loop takes LLVM ten milliseconds, however few elements it is over, and models have dozens of kernels over
 a bias, a step counter or the shape of a batch.  At level 0 such a kernel may take two hundred times as long, so that of
-all kernels only those are chosen that are a twenty-thousandth of the program together.
+all kernels only those are taken that are a twenty-thousandth of the program together.
 
-Results are the same to the bit: a kernel is not chosen where LLVM would make one rounding of two at a higher level, or
+Results are the same to the bit: a kernel is not taken where LLVM would make one rounding of two at a higher level, or
 take sums in another order.
 """
 
@@ -20,8 +20,10 @@ from compiler.codegen.kernel import CONTROL
 from compiler.codegen.llvm_ir import Function, Module
 from compiler.ir.module import Computation, Instruction
 
-_SHARE = 1 / 20_000
-"""What of a program's expected time all of them may be (chosen)."""
+_SLOWER = 200
+"""How many times as long a kernel may take at level 0."""
+_SHARE = 0.01 / _SLOWER
+"""What of a program's expected time all of them may be, so that it grows by a hundredth."""
 _CALLEE = re.compile(r"\bcall .*?@([\w.$-]+)\(")
 
 

@@ -1,4 +1,4 @@
-"""Where buffers lie, as addresses in the function that walks a program and in the functions of its phases.
+"""Addresses of buffers in the code that calls kernels: in a program's main function and in those of its phases.
 
 All of them get the same three parameters: addresses of the program's parameters and results, and the arena.
 """

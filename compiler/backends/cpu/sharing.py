@@ -1,4 +1,4 @@
-"""Which kernels one thread runs alone although each by itself would be worth several.
+"""Kernels in loops that one thread runs alone, since meeting the others in every iteration costs more than it saves.
 
 Threads meet in every iteration of a loop that they share: at the end of every phase.  Cores that share a cache do so in
 0.1 to 0.2 us, others in 0.4 to 0.6, and virtual ones are moved from minute to minute.  A thread that has nothing to do

@@ -1,4 +1,4 @@
-"""Persistent kernels: steps in a row, loops and branches above all, that one block does within one launch.
+"""Persistent kernels: a loop, a branch or a row of small kernels as one launch of a single block.
 
 Where an iteration of a loop is little work, what it costs is its launches, and the host's look at the condition.  One
 block does the same work itself: it goes through each launch's blocks in turn, and a barrier stands where one launch

@@ -15,6 +15,7 @@ from xlabench.commands.fuzz import command
 from xlabench.errors import BenchError, ExitCode
 from xlabench.fuzzing import campaign
 from xlabench.fuzzing.fuzz import Generated
+from xlabench.fuzzing.progress import Progress
 
 
 @pytest.mark.slow
@@ -41,14 +42,15 @@ def test_an_engine_is_named_once(tmp_path):
 
 @pytest.mark.slow
 def test_ctrl_c_ends_a_campaign_with_its_summary_and_loses_nothing(tmp_path, monkeypatch, capfd):
-    finish = campaign.Progress.finish
+    finish = Progress.finish
 
     def finish_and_press(progress, cases):
         finish(progress, cases)
         os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(campaign, "_BATCH", 1)
-    monkeypatch.setattr(campaign.Progress, "finish", finish_and_press)
+    monkeypatch.setattr("xlabench.fuzzing.progress.BATCH", 1)
+    monkeypatch.setattr(campaign, "BATCH", 1)
+    monkeypatch.setattr(Progress, "finish", finish_and_press)
     monkeypatch.setattr(Generated, "support", lambda *_arguments: {"banned": []})
     options = ["--out", str(tmp_path / "c"), "--count", "1000", "--engines", "reference", "--max-probes", "0"]
     done = CliRunner().invoke(command, options)

@@ -9,8 +9,8 @@ import compiler
 from reports.fuzzing import page
 from xlabench.cases.inputs import DTYPES
 from xlabench.fuzzing import telling
-from xlabench.fuzzing.campaign import Progress, _telling
 from xlabench.fuzzing.generate import PROFILES, draw_case
+from xlabench.fuzzing.progress import Progress
 from xlabench.fuzzing.worker_pool import nothing_known
 
 
@@ -108,7 +108,7 @@ def test_shares_are_counted_and_shown():
     progress.add({**record, "asked": {"add": 4, "and": 2}, "told": {"add": 3}})
     progress.add({**record, "asked": {"add": 2}, "told": {"add": 2}})
     assert Progress.from_json(progress.to_json()).told == {"add": 5}
-    summary = _telling(progress)
+    summary = progress.telling()
     assert summary == {"asked": 8, "told": 5, "share": 5 / 8, "by_opcode": {"add": [6, 5], "and": [2, 0]}}
     shown = page(
         {

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from xlabench.fuzzing.campaign import Progress
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.findings import CaseFailure
 from xlabench.fuzzing.graphs.cases import NAME
 from xlabench.fuzzing.graphs.drawing import PLAIN
 from xlabench.fuzzing.own_failures import OwnFailure
+from xlabench.fuzzing.progress import Progress
 from xlabench.fuzzing.support_probe import SupportProbe
 
 

@@ -16,6 +16,7 @@ from xlabench.tensorflow.framework.convert import convert_to_tensor, tensor_valu
 from xlabench.tensorflow.framework.dtypes import DType, as_dtype, of_data_type
 from xlabench.tensorflow.framework.graph import Graph, graph_of
 from xlabench.tensorflow.framework.shapes import as_shape
+from xlabench.tensorflow.framework.structures import leaves
 from xlabench.tensorflow.framework.tensor import Operation
 
 
@@ -32,7 +33,7 @@ def apply(op: str, inputs: Sequence[Any], attributes: Mapping[str, Any], name: s
         TypeError: an input is of another type than the op takes.
         ValueError: shapes do not go together, or a value makes no sense.
     """
-    graph = graph_of(*_flat(inputs))
+    graph = graph_of(*leaves(inputs))
     try:
         signature = graph.builder.signature(op)
     except CompilerError as error:
@@ -67,10 +68,10 @@ def create(graph: Graph, op: str, inputs: Sequence[Any], attributes: Mapping[str
 
 def _refusal(op: str, inputs: Sequence[Any], attributes: Mapping[str, Any], name: str) -> str:
     """What TensorFlow says of two inputs whose sizes do not go together; nothing where that is not what is wrong."""
-    ports = graph_of(*_flat(inputs)).builder.signature(op).inputs
+    ports = graph_of(*leaves(inputs)).builder.signature(op).inputs
     if not mismatch.is_spread(ports):
         return ""
-    tensors = list(_flat(inputs))
+    tensors = list(leaves(inputs))
     shapes = [one.output.shape.dims for one in tensors]
     transposed = bool(attributes.get("transpose_a")), bool(attributes.get("transpose_b"))
     found = mismatch.unequal(op, shapes, transposed=transposed)
@@ -84,14 +85,6 @@ def _refusal(op: str, inputs: Sequence[Any], attributes: Mapping[str, Any], name
         f"Dimensions must be equal, but are {found[0]} and {found[1]} for '{{{{node {name}}}}} = {call}' with input "
         f"shapes: {sizes}."
     )
-
-
-def _flat(values: Any) -> Any:
-    for one in values:
-        if isinstance(one, list | tuple):
-            yield from _flat(one)
-        else:
-            yield one
 
 
 def attribute_value(kind: str, value: Any) -> Any:

@@ -16,6 +16,7 @@ from compiler.tf import tensor_of
 from xlabench.tensorflow.framework.dtypes import DType, as_dtype
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.shapes import Dimension, TensorShape
+from xlabench.tensorflow.framework.structures import leaves
 from xlabench.tensorflow.framework.tensor import Tensor
 
 _KINDS = {"b": ("bool",), "i": ("int", "bool-no"), "f": ("float",), "c": ("complex",)}
@@ -218,7 +219,7 @@ def _strings(value: Any, wanted: DType | None) -> TensorValue:
 
 def _packed(values: Sequence[Any], dtype: DType | None, name: str) -> Tensor:
     """Lists in which there are tensors: stacked."""
-    tensors = [one for one in _leaves(values) if hasattr(one, "dense_tensor")]
+    tensors = [one for one in leaves(values) if hasattr(one, "dense_tensor")]
     wanted = dtype or tensors[0].dtype.base_dtype
     graph = get_default_graph()
     with graph.name_scope(name) as scope:
@@ -229,11 +230,3 @@ def _packed(values: Sequence[Any], dtype: DType | None, name: str) -> Tensor:
         ]  # fmt: skip
         attributes = {"N": len(elements), "T": wanted.data_type, "axis": 0}
         return graph.create("Pack", [elements], attributes, scope).outputs[0]
-
-
-def _leaves(values: Any) -> Iterable[Any]:
-    for one in values:
-        if isinstance(one, list | tuple):
-            yield from _leaves(one)
-        else:
-            yield one

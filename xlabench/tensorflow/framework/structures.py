@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 
@@ -13,6 +13,15 @@ def flattened(structure: Any) -> list[Any]:
     if isinstance(structure, list | tuple):
         return [leaf for one in structure for leaf in flattened(one)]
     return [] if structure is None else [structure]
+
+
+def leaves(values: Iterable[Any]) -> Iterator[Any]:
+    """What lists and tuples hold at any depth, in order; None is a leaf, too, and so is a dictionary."""
+    for one in values:
+        if isinstance(one, list | tuple):
+            yield from leaves(one)
+        else:
+            yield one
 
 
 def packed(structure: Any, leaves: Sequence[Any]) -> Any:

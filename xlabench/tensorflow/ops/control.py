@@ -7,13 +7,8 @@ from typing import Any
 
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.graph import get_default_graph
+from xlabench.tensorflow.framework.structures import flattened
 from xlabench.tensorflow.framework.tensor import Operation, Tensor
-
-
-def _flat(values: Any) -> list[Any]:
-    if isinstance(values, list | tuple):
-        return [leaf for one in values for leaf in _flat(one)]
-    return [] if values is None else [values]
 
 
 def group(*inputs: Any, **options: Any) -> Operation:
@@ -26,7 +21,7 @@ def group(*inputs: Any, **options: Any) -> Operation:
     if options:
         raise ValueError(f"Received unexpected keyword arguments: {options}")
     graph = get_default_graph()
-    waits = [graph.as_operation(one) for one in _flat(inputs)]
+    waits = [graph.as_operation(one) for one in flattened(inputs)]
     with graph.control_dependencies(waits):
         return graph.create("NoOp", [], {}, name or "group_deps")
 
@@ -42,7 +37,7 @@ def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Any 
     if not there:
         raise ValueError("Must have at least one Tensor")
     with graph.name_scope(name or "tuple"):
-        gate = group(*there, *_flat(control_inputs))
+        gate = group(*there, *flattened(control_inputs))
         with graph.control_dependencies([gate]):
             return [
                 None if one is None else one if isinstance(one, Operation)

@@ -25,14 +25,13 @@ from compiler.codegen import element
 from compiler.codegen.kernel import Kernel
 from compiler.ir.module import Instruction
 
-_CACHED_SHARE = 5 / 8
-"""What weights may take of an L2 cache for several panels to read them where they lie (chosen, 11-21)."""
 _COLLISION = 2048
 """Bytes at multiples of which rows lie in the same sets of the L1 cache."""
 _BANDS_PER_THREAD = 2
 """Bands for each thread, so that one that comes late leaves half of its share to others."""
 _FEWEST_STEPS = 64
-"""Multiply-adds of a register tile beside which storing it, some 2 cycles a vector, is little: 3 % (chosen)."""
+"""Multiply-adds of a register tile, beside which storing it, 2 cycles a vector, is 3 %; flat from 16 to 256
+(`reports/measured/2026-11-26-constants`)."""
 _LOAD_CYCLES = 0.05
 """Cycles for a load of a vector that a tile repeats, beside an FMA."""
 _MOST_VECTORS = 4
@@ -291,7 +290,7 @@ class _Draft:
         if shape.labels.kernel_output_feature != rhs.rank - 1:
             return False
         pitch = rhs.dims[-1] * shape.size
-        is_cached = rhs.size * shape.size <= _CACHED_SHARE * self.machine.l2_bytes
+        is_cached = rhs.size * shape.size <= self.machine.l2_bytes
         return panels == 1 or (is_cached and pitch % _COLLISION != 0)
 
     def plans(self, tile: TileSize, block: int, band: int) -> list[Plan]:

@@ -30,7 +30,8 @@ from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.ir.module import Instruction
 
 _LONG_TILE = 4096
-"""Products of vectors in a register tile, half a microsecond, from which on it may be called by slow code (chosen)."""
+"""Products of vectors in a register tile, half a microsecond, from which on slow code, which compiles in two thirds of
+the time, may call it: 1024 would run as fast (`reports/measured/2026-11-26-constants`)."""
 _FEATURES = -1
 """The walk over features, beside those over positions, which are numbered from 0."""
 

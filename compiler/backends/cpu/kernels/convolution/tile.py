@@ -16,9 +16,9 @@ from compiler.backends.cpu.kernels.gemm.product import InVectors, VnniOperands
 from compiler.backends.cpu.kernels.gemm.vnni import multiply_add_words
 from compiler.codegen.llvm_ir import I1, PTR, Builder, Module, Value, integer, keep_rolled, vector_type, zero
 
-_JOINED, _SHORT = 2, 16
-"""Loops that are one where the inner is at most so long: the sums pass from one to the other by a phi each, which take
-LLVM as long as the products (chosen)."""
+_JOINED = 2
+"""Loops that are one: the sums would pass from one to the other by a phi each, which cost compile time and save nothing
+(`reports/measured/2026-11-26-constants`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,10 @@ def emit(module: Module, name: str, tile: Tile) -> Value:
 
 
 def _walk(b: Builder, tile: Tile, steps: Sequence[Step], at: tuple[Value, Value], totals: list[Value]) -> list[Value]:
-    """The loops over the steps, one inside the other; the last two are one where the inner is short."""
+    """The loops over the steps, one inside the other; two are one."""
     if not steps:
         return _multiply(b, tile, at, totals)
-    joins = len(steps) == _JOINED and steps[-1].count <= _SHORT
+    joins = len(steps) == _JOINED
     own = steps if joins else steps[:1]
     with b.loop(
         integer(0),

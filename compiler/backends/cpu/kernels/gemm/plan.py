@@ -27,18 +27,17 @@ _NARROW = 4
 # factor is read where it lies, far away, one page per step.
 _WHOLE_DEPTH_BYTES = 4096
 _DEPTH_BYTES = 2048
-"""Bytes of a row that are summed in one go where the whole is longer (chosen by measuring over shapes, 11-21)."""
+"""Bytes of a row that are summed in one go where the whole is longer (over shapes, 11-21; flat within a tenth from 512
+to 8192, `reports/measured/2026-11-26-constants`)."""
 _DISTANT_DEPTH_BYTES = 512
-"""The same where each step of the right factor is a page of its own (chosen by measuring over shapes, 11-21)."""
+"""The same where each step of the right factor is a page of its own (over shapes, 11-21; flat within a fifth from 128
+to 2048, `reports/measured/2026-11-26-constants`)."""
 # With few steps along k it is storing the sums that takes the time: a small left factor is read again for blocks of the
 # right one as small as L1, at no loss, and threads need little room for them.
 _SHALLOW_DEPTH_BYTES = 128
 # Rows this far apart fall into the same sets of L1, which has room for fewer than a register tile has.
 _COLLISION = 4096
 """Bytes at multiples of which rows lie in the same sets of the L1 cache."""
-_SAFE_ROWS = 12
-"""Rows of a register tile that lie in the same sets of L1: as many as the ways of an L1 cache of 48 KiB (Sapphire
-Rapids; chosen 11-21)."""
 _MOST_ROWS = 16
 """Rows of a register tile: with a vector of sums for each and two of factors, 32 registers have no room for more."""
 # What is read a few times only, or stays near, is not worth packing.  For the right factor: up to how many rows of the
@@ -72,7 +71,8 @@ _MOST_SUMMED = 24
 _SUM_SHARE = 4
 """Columns of sums at a time, as one part of so many of the registers: rows take the others."""
 _MOST_SUMMED_ROWS = 8
-"""Rows of sums at a time, where there are several columns (chosen 11-21)."""
+"""Rows of sums at a time, where there are several columns: 4 to 8 of two columns are a third faster than 2 or 10
+(`reports/measured/2026-11-26-constants`)."""
 # Cycles to add up the lanes of a sum and store it, to load a vector of a column from L2, and to turn an element around
 # while it is packed.
 _FOLD_CYCLES = 4
@@ -288,7 +288,7 @@ def _register_tile(gemm: Gemm, lanes: int, machine: Machine) -> tuple[int, int]:
 
     All tiles are of one size, so that there is one kernel: sizes that divide the product well do the least twice.
     """
-    most = _SAFE_ROWS if _lhs_collides(gemm) else _MOST_ROWS
+    most = machine.l1_ways if _lhs_collides(gemm) else _MOST_ROWS
     widest = min(_MOST_VECTORS, -(-max(gemm.n, 1) // lanes))
     widths = [_COLLIDING_VECTORS] if _reads_colliding_rhs(gemm, machine) else range(1, widest + 1)
     tiles = [
@@ -362,7 +362,7 @@ def _depth(plan: Plan) -> int:
 def _reads_lhs_directly(plan: Plan) -> bool:
     """Whether rows that are read side by side along k, or elements that stay near anyway, are left where they are."""
     array, gemm = plan.gemm.lhs.array, plan.gemm
-    if array is None or (_lhs_collides(gemm) and plan.rows > _SAFE_ROWS):
+    if array is None or (_lhs_collides(gemm) and plan.rows > plan.machine.l1_ways):
         return False
     fits_l2 = gemm.m * gemm.k * ELEMENT_BYTES[gemm.type] <= plan.machine.l2_bytes
     return array.column == 1 or plan.column_panels <= _FEW_COLUMN_PANELS or fits_l2

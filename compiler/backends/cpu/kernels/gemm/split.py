@@ -21,14 +21,14 @@ from compiler.codegen.llvm_ir import FLOAT_TYPES, I64, PTR, Builder, Module, Val
 from compiler.codegen.workspace import whole_lines
 
 _CHUNK_COUNTS = range(16, 7, -1)
-_DEEP = 1024
-"""Terms of a sum from which on it may be split: pieces of 64 fill 16 chunks (chosen, 11-21)."""
+_DEEP = 64 * max(_CHUNK_COUNTS)
+"""Terms of a sum from which on it may be split: four lines of f32 for each chunk."""
 # Fewer pieces than this are not shared out evenly; results are this much smaller than what is read; bytes worth it.
 _UNITS = 12
 _SMALLER = 16
 """What is read beside the results: each chunk writes them once more, which so is an eighth at most."""
 _WORTH_BYTES = 1 << 18
-"""Bytes of factors: some 2 us of reading an L2 cache, twice what meeting twice takes (chosen)."""
+"""Bytes of factors, which one thread reads at some 120 a nanosecond in twice `cost.PARALLEL_NS`."""
 _COLUMN_UNIT = 64
 """Columns that a thread takes at once: four cache lines of f32, so that no line has two writers."""
 # Vectors of pairs start at even positions, those within runs of neighbours at multiples of what no vector is longer

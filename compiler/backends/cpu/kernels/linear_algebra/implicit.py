@@ -27,8 +27,8 @@ _MOST_ITERATIONS = 30
 _STEPS = 32
 """Whole steps that are noted down."""
 _MOST_STEPS = 4 * _STEPS
-"""Steps, also ones of parts of a matrix, that are noted before they are applied (chosen: a quarter of them go through
-all of it)."""
+"""Steps, also ones of parts of a matrix, that are noted before they are applied (a quarter of them go through all of
+it; flat from 32 to 512, `reports/measured/2026-11-26-constants`)."""
 _VECTORS = 4
 """Vectors of columns that are rotated together: as many as hide that each rotation waits for the one before."""
 

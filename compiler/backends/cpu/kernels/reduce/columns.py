@@ -23,7 +23,8 @@ TILE = 512
 WIDEST_TILE = 1024
 """As many at most, where threads share one row of results: they read longer pieces of memory then."""
 _LEAST_TILE = 256
-"""Results of a tile at least: 1 KiB of f32 in a row, what a prefetcher follows (chosen)."""
+"""Results of a tile at least: 1 KiB of f32 in a row, what a prefetcher follows (64 take a tenth longer, from 128 on it
+is flat: `reports/measured/2026-11-26-constants`)."""
 _UNROLL = 4
 """Steps of the innermost reduced loop between two visits of an accumulator."""
 

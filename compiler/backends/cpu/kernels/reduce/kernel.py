@@ -41,7 +41,8 @@ _CHUNK_ELEMENTS = 8192
 _CHUNK_NS = 350.0
 """Work of a chunk at least."""
 _MOST_CHUNKS = 64
-"""Chunks of a reduction: each is a partial result that is combined by one thread in the end (chosen)."""
+"""Chunks of a reduction: each is a partial result that is combined by one thread in the end (flat from 16 to 256,
+`reports/measured/2026-11-26-constants`)."""
 _ENOUGH_UNITS = 16
 """Rows, or tiles of columns, from which on threads share them whole: what loops share in the same way is near then."""
 _FEW_TERMS = 8

@@ -50,7 +50,8 @@ _CHUNKS = 4
 """Chunks of the updates that are applied apart, whatever the number of threads, so that results have the same bits: one
 for each of four threads."""
 _FEWEST_CHUNKED = 16384
-"""Updates from which on arrays for each chunk are worth clearing and adding up: some 16 us of updates (chosen)."""
+"""Updates from which on arrays for each chunk are worth clearing and adding up: 10 us of updates, which one thread
+would pay a seventh more for (`reports/measured/2026-11-26-constants`)."""
 _PER_ELEMENT = 4
 """Updates for each element of the operand from which on applying them in chunks is worth an array for each chunk."""
 

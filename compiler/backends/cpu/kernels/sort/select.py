@@ -18,8 +18,6 @@ _BLOCK = 32
 """Elements that are compared with the last of the selected before any is looked at: a word of bits."""
 _FEW = 64
 """Elements up to which the selected lie in registers; more are in memory, and found by bisection."""
-_MOST = 1024
-"""Elements up to which they are selected at all: inserting among more takes longer than sorting (chosen, 11-22)."""
 _STEP = 8
 """Of many records, how many are moved at a time; as many of the least come before the first."""
 _KEY_BITS = 32
@@ -55,7 +53,7 @@ class Selection:
             key: what the order is decided by.
             count: elements of a line that anybody reads, the first ones.
         """
-        if key.element_type.bits > _KEY_BITS or not 0 < count <= min(_MOST, lines.length // 4):
+        if key.element_type.bits > _KEY_BITS or not 0 < count <= lines.length // 4:
             return False
         # A single line would be sorted by several threads.
         whole_ns = _SORT_NS * lines.length * lines.length.bit_length() / (2 if lines.count == 1 else 1)

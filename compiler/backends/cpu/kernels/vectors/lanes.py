@@ -38,7 +38,8 @@ side."""
 _VERY_HEAVY_ACCUMULATORS = 4
 """And of those that are several polynomials, one behind the other."""
 _MANY_ROWS = 64
-"""Rows from which on several are walked side by side: with fewer, threads have too few groups each (chosen)."""
+"""Rows from which on several are walked side by side: with fewer of softmax there is nothing to win by it
+(`reports/measured/2026-11-26-constants`)."""
 _LONGEST_ROWS = {16: 16, 8: 16, 4: 1024, 2: 2048}
 """For a number of rows side by side, the most elements of one: the ends of longer rows do not count."""
 LINE = 64

@@ -26,7 +26,7 @@ from compiler.ops import Trait, having
 _MOST_TOGETHER = 64
 """Iterations that become one: each has its reads in registers."""
 _MOST_INSTRUCTIONS = 1024
-"""Instructions of HLO that iterations together have: compiling is a matter of milliseconds (chosen)."""
+"""Instructions of HLO that iterations together have: bodies of up to 16 are written out as often as registers allow."""
 
 
 def _threads(given: Given) -> Plan:
