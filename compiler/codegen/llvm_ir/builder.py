@@ -59,6 +59,11 @@ class Builder:
         """Whether functions are written out where they are called."""
         return False
 
+    @property
+    def keeps_calls(self) -> bool:
+        """Whether LLVM is to leave calls of functions as they are."""
+        return False
+
     # -- blocks -------------------------------------------------------------------------------------------------
     def new_label(self, hint: str) -> str:
         """A fresh label; `begin` starts its block."""
