@@ -104,11 +104,7 @@ class CallingLaneBuilder(LaneBuilder):
     """One for code with so many functions that it would be long with all of them written out."""
 
     __slots__ = ()
-
-    @property
-    def keeps_calls(self) -> bool:
-        """That they stay calls."""
-        return True
+    call_attributes = "noinline"
 
 
 _NAME = re.compile(r"%v\d+")

@@ -43,6 +43,7 @@ class Builder:
     """Appends instructions to the current block of a function."""
 
     __slots__ = ("_block", "_lines", "_loops", "_placeholders", "_visited", "function", "module")
+    call_attributes = ""  # of calls of math functions
 
     def __init__(self, function: Function, entry: str = "entry") -> None:
         self.function = function
@@ -57,11 +58,6 @@ class Builder:
     @property
     def writes_out(self) -> bool:
         """Whether functions are written out where they are called."""
-        return False
-
-    @property
-    def keeps_calls(self) -> bool:
-        """Whether LLVM is to leave calls of functions as they are."""
         return False
 
     # -- blocks -------------------------------------------------------------------------------------------------
