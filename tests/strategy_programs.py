@@ -97,6 +97,9 @@ CPU = _programs(
         "loop: tables in memory": "bf16[1048576] x -> a = bf16[1048576] tanh(x); b = bf16[1048576] log-plus-one(a);"
         " bf16[1048576] exponential(b)",
         "loop: pairs of bf16": "bf16[4096] x; bf16[4096] y -> bf16[4096] add(x, y)",
+        "loop: called functions": "f32[8] x -> "
+        + " ".join(f"y{n} = f32[8] sine({f'y{n - 1}' if n else 'x'});" for n in range(8))
+        + " f32[8] sine(y7)",
         "loop: loops": "f32[100] x -> f32[100] negate(x)",
         "reduce: a few terms in a loop": f"f32[1024] x -> {ZERO}; b = f32[1024,4] broadcast(x), dimensions={{0}};"
         " i = f32[1024,4] iota(), iota_dimension=1; m = f32[1024,4] multiply(b, i); t = f32[1024,4] tanh(m);"

@@ -12,8 +12,8 @@ calls them) make units of their own: to them the passes that transform loops are
 are cold, the program and its phases outside of loops, and those that LLVM is told not to optimise: to translate them
 quickly takes a quarter of the time.
 
-Routines that go together are a unit whose text is the same in every program that has the same ones, so that a process
-compiles it once.
+Routines that go together are a unit whose text is the same in every program that has the same ones, so that it is
+compiled once (`routines`).
 """
 
 from __future__ import annotations

@@ -100,6 +100,13 @@ class LaneBuilder(Builder):
         return self.emit(vector_type(pointer.type, lanes), f"getelementptr inbounds {element}, {pointer}, {index}")
 
 
+class CallingLaneBuilder(LaneBuilder):
+    """One for code with so many functions that it would be long with all of them written out."""
+
+    __slots__ = ()
+    call_attributes = "noinline"
+
+
 _NAME = re.compile(r"%v\d+")
 
 

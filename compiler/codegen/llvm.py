@@ -19,7 +19,8 @@ import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 from llvmlite.binding.newpassmanagers import NewPassManager
 
-from compiler.codegen import elf, fast_selection, libcalls
+from compiler.cache import Cache
+from compiler.codegen import elf, fast_selection, libcalls, routines
 from compiler.codegen.sharing_out import share_out
 
 NVPTX_TRIPLE = "nvptx64-nvidia-cuda"
@@ -149,7 +150,7 @@ def assembly(module: llvm.ModuleRef, target: Target, opt: int) -> str:
 class Source:
     """IR text to be compiled: whether there are loops for LLVM to vectorise, whether its speed matters at all.
 
-    A routine is compiled once a process, as the runtime is: other programs have the same.
+    A routine is compiled once, as the runtime is: other programs have the same.
     """
 
     text: str
@@ -162,9 +163,12 @@ class Source:
         return 0 if self.cold else opt
 
 
-def compile_all(sources: Sequence[Source], target: Target, opt: int, *, threads: int) -> list[bytes]:
+def compile_all(
+    sources: Sequence[Source], target: Target, opt: int, *, threads: int, cache: Cache | None = None
+) -> list[bytes]:
     """The object files of `sources` for a CPU, the `target`, at level `opt`, up to `threads` made at a time.
 
+    Routines are looked for in the `cache`, and kept there.
     Of LLVM's own pipelines this is the shortest with the loop vectoriser in it, and nothing where there are no loops
     for it; code generation goes without strength reduction.  What is left out (value numbering, jump threading,
     unswitching, vectors from straight code, ...) was measured to gain nothing on such code and to cost half the time.
@@ -176,12 +180,10 @@ def compile_all(sources: Sequence[Source], target: Target, opt: int, *, threads:
             return _emit(machine, module)
 
     def compile_one(source: Source) -> bytes:
-        if source.is_routine and not _LIMITS and (kept := _ROUTINES.get((source, target, opt))):
-            return kept
-        code = translated(source)
-        if source.is_routine and len(_ROUTINES) < _MOST_ROUTINES:
-            _ROUTINES[source, target, opt] = code
-        return code
+        if not source.is_routine or _LIMITS:
+            return translated(source)
+        depends_on = source.text, f"{source.has_loops} {source.cold} {target} {opt} {package_version()}"
+        return routines.compiled(depends_on, lambda: translated(source), None if source.cold else cache)
 
     def translated(source: Source) -> bytes:
         code = emit(source)
@@ -191,10 +193,6 @@ def compile_all(sources: Sequence[Source], target: Target, opt: int, *, threads:
     with _WITHOUT_STRENGTH_REDUCTION:
         return share_out(compile_one, sources, threads=threads)
 
-
-_MOST_ROUTINES = 1024  # kept compiled in a process, some kilobytes each (chosen)
-_ROUTINES: dict[tuple[Source, Target, int], bytes] = {}
-"""The object files of routines, some kilobytes each."""
 
 _LIMITS: list[int] = []
 _OF_LIMITED: dict[Source, str] = {}

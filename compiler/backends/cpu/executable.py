@@ -22,6 +22,7 @@ from compiler.backends.cpu.runtime.cores import available
 from compiler.backends.cpu.runtime.entry import Entry
 from compiler.backends.decisions import Decisions
 from compiler.backends.executable import Artifacts, ExecutableInfo, KernelTime, LaunchModel, Phases, Serializer
+from compiler.cache import Cache
 from compiler.codegen import compile_units, cost, llvm
 from compiler.ir.module import Module
 from compiler.ir.rewrite import Refusal
@@ -42,7 +43,9 @@ def compile_module(module: Module, options: CompileOptions, phases: Phases) -> C
     with phases.phase("emit"):
         built = _built(module, options, wanted)
     with phases.phase("llvm"):
-        image = create(built, target, options.opt, threads=1 if options.llvm_limit is not None else wanted)
+        cache = Cache.open(options.cache, options.cache_bytes) if options.cache else None
+        threads = 1 if options.llvm_limit is not None else wanted
+        image = create(built, target, options.opt, threads=threads, cache=cache)
     callbacks = [kernel.callback for kernel in built.emitted.values() if kernel.callback is not None]
     return CpuExecutable(image, lambda: built, options, phases, callbacks)
 

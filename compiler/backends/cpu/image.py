@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from compiler.backends.cpu.program import Program
 from compiler.backends.cpu.runtime.arguments import Leaf
+from compiler.cache import Cache
 from compiler.codegen import compile_units, llvm
 from compiler.ir.shape import Shape, leaves, without_layout
 from compiler.ir.types import TOKEN, TYPES
@@ -83,7 +84,7 @@ class Image:
 _FACTS = tuple(name for name in Image.__dataclass_fields__ if name != "objects")
 
 
-def create(program: Program, target: llvm.Target, opt: int, *, threads: int) -> Image:
+def create(program: Program, target: llvm.Target, opt: int, *, threads: int, cache: Cache | None) -> Image:
     """Compile a program's IR, on up to that many threads.
 
     Args:
@@ -91,8 +92,9 @@ def create(program: Program, target: llvm.Target, opt: int, *, threads: int) -> 
         target: the machine that the code is for.
         opt: LLVM's optimisation level, 0 to 3.
         threads: at work at once, at most.
+        cache: where routines are kept, None for nowhere.
     """
-    code = llvm.compile_all(sources(program, opt), target, opt, threads=threads)
+    code = llvm.compile_all(sources(program, opt), target, opt, threads=threads, cache=cache)
     assignment, module = program.assignment, program.module
     return Image(
         tuple(code),

@@ -43,6 +43,7 @@ class Builder:
     """Appends instructions to the current block of a function."""
 
     __slots__ = ("_block", "_lines", "_loops", "_placeholders", "_visited", "function", "module")
+    call_attributes = ""  # of calls of math functions
 
     def __init__(self, function: Function, entry: str = "entry") -> None:
         self.function = function

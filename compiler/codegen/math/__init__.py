@@ -131,7 +131,7 @@ def emit(builder: Builder, name: str, operands: Sequence[Value], *, fast: bool =
     symbol = f"math.{name}.{suffix(type_)}{'.fast' if fast else ''}"
     if not builder.module.has_function(symbol):
         _define(builder, symbol, emitter, type_, len(operands))
-    return builder.call(f"@{symbol}", type_, operands)
+    return builder.call(f"@{symbol}", type_, operands, attributes=builder.call_attributes)
 
 
 def _define(builder: Builder, symbol: str, emitter: Callable[..., Term], type_: str, arity: int) -> None:

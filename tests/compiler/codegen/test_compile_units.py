@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.codegen import compile_units, llvm
+from compiler.codegen import compile_units, llvm, routines
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer, keep_rolled
 
 TARGET = llvm.Target.host()
@@ -87,7 +87,7 @@ def test_a_routine_is_compiled_once_a_process(monkeypatch):
         texts += [unit.text for unit in compile_units.cut(module) if unit.routine]
         assert run(module) == [1] * 1000
     assert texts[0] == texts[1]
-    monkeypatch.setattr(llvm, "_ROUTINES", {})
+    monkeypatch.setattr(routines, "_COMPILED", {})
     source = llvm.Source(texts[0], has_loops=True, is_routine=True)
     first, again = (llvm.compile_all([source], TARGET, 2, threads=1)[0] for _ in range(2))
     assert first is again
