@@ -10,7 +10,7 @@ names become names of it.
 Functions without a loop that LLVM could vectorise (those that calculate with vectors themselves, and the program that
 calls them) make units of their own: to them the passes that transform loops are nothing but work.  So do functions that
 are cold, the program and its phases outside of loops, and those that LLVM is told not to optimise: to translate them
-quickly takes a quarter of the time.
+quickly takes a quarter of the time.  Where LLVM is to optimise nothing, all functions are like these.
 
 Routines that go together are a unit whose text is the same in every program that has the same ones, so that it is
 compiled once (`routines`).
@@ -65,17 +65,17 @@ def whole(module: Module) -> CompileUnit:
     return CompileUnit(has_loops, functions=module.functions, text=str(module))
 
 
-def cut(module: Module, *, vectorise: bool = True) -> list[CompileUnit]:
+def cut(module: Module, *, optimise: bool = True) -> list[CompileUnit]:
     """The module's units, the most expensive first.  Functions called across units become visible from outside.
 
-    Where LLVM is not to vectorise, loops cost nothing, and a unit may hold functions with and without.
+    Where LLVM is not to optimise anything, all code is cold, and units hold whatever comes.
     """
     helpers = {function.name: function for function in module.functions if _goes_along(function)}
     roots = [function for function in module.functions if function.name not in helpers]
     same = _equals(module, roots)
     compiled = [function for function in roots if same[function.name] == function.name]
     uses = {function.name: _references(str(function)) for function in (*compiled, *helpers.values())}
-    units = _fill([_closure(function, helpers, uses) for function in compiled], vectorise=vectorise)
+    units = _fill([_closure(function, helpers, uses) for function in compiled], optimise=optimise)
     shared: set[str] = set()
     for unit in units:
         unit.text = _text(module, unit, uses, same, shared)
@@ -159,13 +159,13 @@ class _Sort(NamedTuple):
     routine: str
 
 
-def _fill(closures: Sequence[Sequence[Function]], *, vectorise: bool) -> list[CompileUnit]:
+def _fill(closures: Sequence[Sequence[Function]], *, optimise: bool) -> list[CompileUnit]:
     """Neighbours of one sort share a unit until it is full."""
     units: list[CompileUnit] = []
     open_units: dict[_Sort, CompileUnit] = {}
     for functions in closures:
-        is_cold = functions[0].cold or "optnone" in functions[0].attributes
-        loops = sum(function.scalar_loops for function in functions) if vectorise and not is_cold else 0
+        is_cold = not optimise or functions[0].cold or "optnone" in functions[0].attributes
+        loops = 0 if is_cold else sum(function.scalar_loops for function in functions)
         sort = _Sort(loops > 0, is_cold, functions[0].routine)
         cost = sum(len(function.lines) for function in functions) // (_COLD if is_cold else 1) + _LOOP_COST * loops
         unit = open_units.get(sort)

@@ -8,6 +8,7 @@ computed here may stand in a branch that is never taken.  Elided constants, effe
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from compiler.diagnostics import UnsupportedError
 from compiler.interpreter import evaluate_instruction
 from compiler.ir.control import is_ordered
 from compiler.ir.literal import Literal
-from compiler.ir.module import Computation, Instruction, Module
+from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape, without_layout
 from compiler.ops import OPS
@@ -31,16 +32,16 @@ _MOST_WORK = float(1 << 24)
 def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
     changed = False
-    known: dict[Computation, float] | None = None
+    known = cache(lambda: work_of_computations(module))
     for computation in module.computations:
         awaited = control_predecessors(computation)
         is_folded = False
         for instruction in list(computation.instructions):
             if instruction in awaited or not _foldable(instruction):
                 continue
-            if known is None:  # as it is before anything is folded, which only makes it less
-                known = work_of_computations(module)
-            if work(instruction, known) > _MOST_WORK:
+            # Few instructions call anything; folding in what they call only makes it less.
+            calls = any(instruction.called_computations())
+            if work(instruction, known() if calls else {}) > _MOST_WORK:
                 continue
             literal = _evaluate(instruction)
             if literal is None or not fuel.spend("fold", instruction):

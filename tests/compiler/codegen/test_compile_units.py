@@ -70,6 +70,9 @@ def test_cold_code_is_translated_quickly_and_by_itself():
         (False, False): ["vector"],
         (False, True): ["kept", "program"],
     }
+    (unit,) = compile_units.cut(module, optimise=False)
+    assert unit.cold
+    assert sorted(names(unit)) == ["kept", "loop", "program", "vector"]
     cold = llvm.Source("", has_loops=False, cold=True)
     assert (cold.level(3), llvm.Source("", has_loops=False).level(3)) == (0, 3)
     assert run(module) == [1] * 1000
