@@ -209,6 +209,8 @@ CALLS = {
     "ReadVariableOp": rows_of(op_state_rows.held, attribute="dtype"),
     "VarIsInitializedOp": rows_of(op_state_rows.held, [BY_NAME["float32"]], attribute=""),
     "IsVariableInitialized": rows_of(op_state_rows.held, attribute="dtype"),
+    "RefIdentity": rows_of(op_state_rows.held),
+    "CountUpTo": rows_of(op_state_rows.counts),
     "VariableShape": rows_of(op_state_rows.sizes, [BY_NAME["int32"], BY_NAME["int64"]], attribute="out_type"),
     **dict.fromkeys(
         ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"),

@@ -17,6 +17,7 @@ framework.dtypes: DType as_dtype dtypes.as_dtype=as_dtype
 framework.variables: Variable
 framework.convert: constant convert_to_tensor
 framework.operators: abs=absolute math.abs=absolute
+framework.imported: GraphDef MetaGraphDef VariableDef import_graph_def graph_util.import_graph_def=import_graph_def
 framework.scopes: name_scope op_scope device control_dependencies colocate_with
 session: Session InteractiveSession get_default_session
 config: ConfigProto GPUOptions OptimizerOptions GraphOptions RunOptions RunMetadata
@@ -85,6 +86,7 @@ training.steps: train.get_global_step=get_global_step train.create_global_step=c
 training.steps: train.get_or_create_global_step=get_or_create_global_step train.exponential_decay=exponential_decay
 training.graph_files: train.write_graph=write_graph io.write_graph=write_graph
 training.saver: train.Saver=Saver
+training.meta_graphs: train.import_meta_graph=import_meta_graph
 training.checkpoint_state: train.latest_checkpoint=latest_checkpoint train.checkpoint_exists=checkpoint_exists
 training.checkpoint_state: train.get_checkpoint_state=get_checkpoint_state train.remove_checkpoint=remove_checkpoint
 training.checkpoint_state: train.update_checkpoint_state=update_checkpoint_state
@@ -120,6 +122,7 @@ NAMESPACES = (
         "contrib.seq2seq",
         "debugging",
         "dtypes",
+        "graph_util",
         "initializers",
         "io",
         "layers",
@@ -147,7 +150,6 @@ REFUSED: Mapping[str, str] = {
     "function": "tf.function is not there; use a session",
     "GradientTape": "eager execution is not there; use tf.gradients and a session",
     "py_function": "eager execution is not there; use tf.py_func, which gives arrays",
-    "train.import_meta_graph": "build the graph by its program; `python -m compiler graph` reads graphs of files",
     "train.Coordinator": "queues are not there; feed arrays with feed_dict",
     "train.MonitoredSession": "monitored sessions are not there; use tf.Session",
     "train.MonitoredTrainingSession": "monitored sessions are not there; use tf.Session",
