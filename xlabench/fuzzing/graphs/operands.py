@@ -113,6 +113,8 @@ SHAPES: Mapping[str, str] = {
     "UnsortedSegmentMin": "bc b",
     "ClipByValue": "bc  ",
     "TopKV2": "bc",
+    "BatchNormWithGlobalNormalization": "bhwc c c c c",
+    "CropAndResize": "bhwc m4 m ",
     "NthElement": "bc",
     "HistogramFixedWidth": "bc 2",
     "MirrorPad": "bc",

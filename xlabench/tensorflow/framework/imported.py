@@ -89,7 +89,7 @@ def import_graph_def(
         word = "input_map" if unknown[0] in given else "return_elements"
         raise ValueError(f"{word} names {unknown[0]!r}, which is not in graph_def.")
     with graph.name_scope("import" if name is None else name) as scope, graph.control_dependencies(None):
-        _check_free(graph, [f"{scope}{one}" for one in names])
+        _check_free(graph, [f"{scope}{one.name}" for one in definition.nodes])
         known = {one.name for one in graph.builder.graph.functions}
         graph.builder.graph.functions += [one for one in definition.functions if one.name not in known]
         try:

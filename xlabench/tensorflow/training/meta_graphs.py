@@ -34,6 +34,7 @@ def import_meta_graph(
         meta_graph_or_file: the path of the file, which ends in `.meta`, or a message that holds one.
         clear_devices: whether its nodes forget where they ran.
         import_scope: the scope of the nodes, by default none.
+        _options: what else TensorFlow takes changes nothing.
 
     Returns:
         The saver, None where the graph has no variables.
