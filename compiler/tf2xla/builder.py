@@ -200,7 +200,13 @@ class Builder:
         return self._built(node, signature, {}, is_open=True)
 
     def by_port(self, node: Node, signature: Signature, inputs: Sequence[Output]) -> dict[str, Sequence[Output]]:
-        """What a node takes by the names that a signature has for it."""
+        """What a node takes by the names that a signature has for it.
+
+        Args:
+            node: says how many outputs each name stands for.
+            signature: of its op.
+            inputs: what it takes, in order.
+        """
         takes: dict[str, Sequence[Output]] = {}
         empty = Built(self, node, signature, {})
         for port in signature.inputs:

@@ -30,12 +30,12 @@ def _scaled(node: Built, g: Output) -> Output:
 
 def _cropped(node: Built, g: Output) -> Sequence[Gradient]:
     """To the image, unless it is of whole numbers, and to the boxes."""
-    image, places = node["image"], (node["boxes"], node["box_ind"])
+    image, where = node["image"], (node["boxes"], node["box_ind"])
     of_image = None
     if str(image.type.base) in ("float16", "float32", "float64"):
         stated = {"T": image.type.base, "method": node.attribute("method")}
-        of_image = g.op("CropAndResizeGradImage", *places, image.op("Shape"), **stated)
-    return [of_image, g.op("CropAndResizeGradBoxes", image, *places)]
+        of_image = g.op("CropAndResizeGradImage", *where, image.op("Shape"), **stated)
+    return [of_image, g.op("CropAndResizeGradBoxes", image, *where)]
 
 
 GRADIENTS: dict[str, Differentiate] = {

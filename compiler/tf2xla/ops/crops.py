@@ -139,7 +139,7 @@ def _cropped(operation: Operation) -> Expression:
     else:
         corners = [gathered_deep(operation, image, one).to(F32) for one in crops.corners()]
         across = crops.of_columns(crops.columns.weight)
-        above, below = (_between(*corners[n : n + 2], across) for n in (0, 2))
+        above, below = (_between(corners[n], corners[n + 1], across) for n in (0, 2))
         found = _between(above, below, crops.of_rows(crops.rows.weight))
     return crops.is_inside.where(found, outside)
 
@@ -159,8 +159,8 @@ def _of_image(operation: Operation) -> Expression:
         return scattered(found, crops.nearest(), grads.to(kind), "add")
     below, right = crops.of_rows(crops.rows.weight), crops.of_columns(crops.columns.weight)
     shares = [one * other for one in ((-below + 1) * grads, below * grads) for other in (-right + 1, right)]
-    for place, share in zip(crops.corners(), shares, strict=True):
-        found = scattered(found, place, share.to(kind), "add")
+    for corner, share in zip(crops.corners(), shares, strict=True):
+        found = scattered(found, corner, share.to(kind), "add")
     return found
 
 

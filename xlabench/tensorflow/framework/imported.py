@@ -115,10 +115,10 @@ def _output(text: str) -> str:
 def _moved(node: Node, scope: str, given: Mapping[str, Tensor]) -> Node:
     """A node under its name in a scope, taking what is given in place of what it names."""
     attributes = dict(node.attributes)
-    places = attributes.get(_CLASS)
-    if isinstance(places, AttributeList) and scope:
-        moved = tuple(_in_scope(one, scope) for one in places.values)
-        attributes[_CLASS] = AttributeList(places.kind, moved)
+    locations = attributes.get(_CLASS)
+    if isinstance(locations, AttributeList) and scope:
+        moved = tuple(_in_scope(one, scope) for one in locations.values)
+        attributes[_CLASS] = AttributeList(locations.kind, moved)
     return replace(
         node,
         name=f"{scope}{node.name}",
@@ -127,9 +127,9 @@ def _moved(node: Node, scope: str, given: Mapping[str, Tensor]) -> Node:
     )
 
 
-def _in_scope(place: Any, scope: str) -> Any:
-    is_node = isinstance(place, bytes) and place.startswith(_COLOCATED)
-    return _COLOCATED + scope.encode() + place.removeprefix(_COLOCATED) if is_node else place
+def _in_scope(location: Any, scope: str) -> Any:
+    is_node = isinstance(location, bytes) and location.startswith(_COLOCATED)
+    return _COLOCATED + scope.encode() + location.removeprefix(_COLOCATED) if is_node else location
 
 
 def _input(text: str, scope: str, given: Mapping[str, Any]) -> str:

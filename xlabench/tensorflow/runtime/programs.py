@@ -154,8 +154,7 @@ class LoweredKernel:
 
 def _declared(name: str, value: Array) -> Node:
     """A variable as a reference, which holds values like one."""
-    stated = {"dtype": tensor_of(value).type, "shape": PartialShape(value.shape)}
-    return Node(name, "VariableV2", attributes=dict(stated))
+    return Node(name, "VariableV2", attributes={"dtype": tensor_of(value).type, "shape": PartialShape(value.shape)})
 
 
 def _feed(value: Any, name: str) -> Any:

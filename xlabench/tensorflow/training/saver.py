@@ -103,7 +103,13 @@ class Saver:
 
     @classmethod
     def of_nodes(cls, file: Tensor, path: Tensor, restore: Any) -> Saver:
-        """The saver of nodes that are there: the file's name, what saves and gives it, and what restores."""
+        """The saver of nodes that are there.
+
+        Args:
+            file: the tensor that is the file's name.
+            path: the tensor that is it, too, once all is saved.
+            restore: the operation that restores.
+        """
         saver = cls(defer_build=True)
         saver._nodes = {"file": file, "path": path, "restore": restore}
         saver._is_built = True
