@@ -21,6 +21,8 @@ from compiler.graph import (
     framed,
     message_class,
     meta_graph,
+    parse_graph,
+    parse_message,
     read_checkpoint,
     require_protobuf,
     tensor_of,
@@ -49,6 +51,7 @@ from compiler.jit import (
     optimize,
 )
 from compiler.tf2xla import RECORDS, Record, Resource, Trait, lower
+from compiler.tf2xla.adoption import adopt_all
 from compiler.tf2xla.builder import Builder
 from compiler.tf2xla.differentiation import gradients, is_continuous
 from compiler.tf2xla.distinct import first_seen
@@ -97,6 +100,7 @@ __all__ = [
     "Signature",
     "Tensor",
     "Trait",
+    "adopt_all",
     "cluster",
     "cluster_of",
     "element_type_of",
@@ -119,6 +123,8 @@ __all__ = [
     "optimize",
     "output_names",
     "output_types",
+    "parse_graph",
+    "parse_message",
     "prepare",
     "read_checkpoint",
     "require_protobuf",

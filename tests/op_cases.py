@@ -209,6 +209,14 @@ CALLS = {
     "ReadVariableOp": rows_of(op_state_rows.held, attribute="dtype"),
     "VarIsInitializedOp": rows_of(op_state_rows.held, [BY_NAME["float32"]], attribute=""),
     "IsVariableInitialized": rows_of(op_state_rows.held, attribute="dtype"),
+    **{
+        name: rows_of(op_image_rows.pieces(name), FLOATS[:1] if name.endswith("Boxes") else None)
+        for name in ("CropAndResize", "CropAndResizeGradImage", "CropAndResizeGradBoxes")
+    },
+    "BatchNormWithGlobalNormalization": rows_of(op_image_rows.globally, FLOATS[:1]),
+    **{f"SparseSegment{name}": rows_of(op_matrix_rows.taken_segments) for name in ("Sum", "Mean", "SqrtN")},
+    "RefIdentity": rows_of(op_state_rows.held),
+    "CountUpTo": rows_of(op_state_rows.counts),
     "VariableShape": rows_of(op_state_rows.sizes, [BY_NAME["int32"], BY_NAME["int64"]], attribute="out_type"),
     **dict.fromkeys(
         ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"),

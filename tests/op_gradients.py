@@ -26,14 +26,15 @@ _DIFFERENTIATED_INPUTS = {
 """Ops of which other inputs are constant to TensorFlow: those that have gradients."""
 _NO_DIFFERENCES = (
     *("FakeQuantWithMinMax", "QuantizeAndDequantize", "NextAfter", "FusedBatchNormGrad"),
-    "ImageProjectiveTransform",
+    *("ImageProjectiveTransform", "CropAndResize"),
 )
 WITHOUT_DIFFERENCES = {name for name in RECORDS if name.startswith(_NO_DIFFERENCES)}
-"""Ops that round, whose gradients are those of what they are without it; one that is given what follows from x; and one
-whose gradient TensorFlow sees back through the inverse projection, which is no derivative."""
+"""Ops that round, whose gradients are those of what they are without it; one that is given what follows from x; one
+whose gradient TensorFlow sees back through the inverse projection, which is no derivative; and one that moves boxes as
+if elements between were taken, though the nearest are."""
 _DEPENDENT = ("MaxPoolGrad", "MaxPoolGradGrad", "MaxPoolGradV2", "MaxPool3DGrad", "MaxPool3DGradGrad")
 """Ops of which one input follows from another."""
-_WITHOUT = ("PreventGradient", "XlaClusterOutput", "Merge")
+_WITHOUT = ("PreventGradient", "XlaClusterOutput", "Merge", "RefIdentity")
 DIFFERENTIATED = sorted(
     name
     for name, record in RECORDS.items()

@@ -4,6 +4,7 @@ import numpy as np
 from op_values import ints, numbers
 
 from compiler.graph import AttributeList
+from compiler.ir.types import F32
 
 
 def stated(strides=(1, 1), padding="SAME", layout="NHWC", **more):
@@ -206,6 +207,36 @@ def local_back(element_type):
         near = sum(np.pad(wide, [(0, 0)] * 3 + [(radius, radius)])[..., k : k + 7] ** 2 for k in range(2 * radius + 1))
         y = (wide * (bias + alpha * near) ** -beta).astype(x.dtype)
         yield attributes, [numbers(element_type, 1, 2, 3, 7, seed=1), x, y]
+
+
+def globally(element_type):
+    x, *rest = (numbers(element_type, *dims, seed=n) for n, dims in enumerate(((2, 3, 2, 3), (3,), (3,), (3,), (3,))))
+    rest[1] = rest[1] * rest[1]
+    for is_scaled in (True, False):
+        yield {"variance_epsilon": 0.125, "scale_after_normalization": is_scaled}, [x, *rest]
+
+
+_BOXES = np.array([[0, 0, 1, 1], [0.25, 0.125, 0.875, 0.5], [0.75, 1, 0.125, 0.25], [-0.5, 0.25, 0.5, 1.5]], np.float32)
+_OF = ints(1, 0, 1, 0)
+# Attributes, sizes of pieces.
+_PIECES = (({}, (3, 4)), ({"method": b"nearest"}, (2, 3)), ({}, (1, 1)), ({}, (1, 2)))
+
+
+def pieces(name):
+    """Pieces of two images, upright and turned over, inside and beyond the edges; or their gradients."""
+
+    def rows(element_type):
+        image = numbers(element_type, 2, 5, 4, 2)
+        for number, (attributes, size) in enumerate(_PIECES):
+            g = numbers(F32, len(_BOXES), *size, 2, seed=1)
+            if name == "CropAndResize":
+                yield {**attributes, "extrapolation_value": float(number)}, [image, _BOXES, _OF, ints(*size)]
+            elif name.endswith("Image"):
+                yield attributes, [g, _BOXES, _OF, ints(*image.shape)]
+            elif not attributes:
+                yield attributes, [g, image, _BOXES, _OF]
+
+    return rows
 
 
 ROWS = {

@@ -182,6 +182,11 @@ def segments(element_type):
     yield kind, [numbers(element_type, 4), ints(0, 1, 1, 2)]
 
 
+def taken_segments(element_type):
+    yield {}, [numbers(element_type, 4, 2), ints(3, 0, 0, 2, 1), ints(0, 0, 1, 3, 3)]
+    yield {}, [numbers(element_type, 4), ints(1, 1, 3), ints(0, 1, 1)]
+
+
 INT32, _COMPLEX, _REAL = (
     BY_NAME["int32"],
     {32: BY_NAME["complex64"], 64: BY_NAME["complex128"]},

@@ -14,6 +14,10 @@ def held(element_type):
     yield {}, [numbers(element_type)]
 
 
+def counts(element_type):
+    yield {"limit": 5}, [np.array(3, element_type.dtype)]
+
+
 def assigned(element_type):
     yield {}, [numbers(element_type, 2, 3), numbers(element_type, 2, 3, seed=1)]
     yield {}, [numbers(element_type), numbers(element_type, seed=1)]

@@ -63,6 +63,7 @@ __all__ = [
     "message_class",
     "meta_graph",
     "parse_graph",
+    "parse_message",
     "read_checkpoint",
     "read_graph",
     "read_saved_model",
@@ -92,6 +93,21 @@ def parse_graph(source: str | bytes, filename: str = "<string>") -> Graph:
     """The graph of text, or of the bytes of a file; raises as `read_graph` does."""
     graph: Graph = _files(filename).parse_graph(source, filename)
     return graph
+
+
+def parse_message(kind: str, data: bytes, filename: str) -> Any:
+    """One of TensorFlow's messages from the bytes of a file, in binary form or as text.
+
+    Args:
+        kind: the message's name, of those in `schema`.
+        data: what the file holds.
+        filename: what messages call it.
+
+    Raises:
+        InputError: it is none of that kind.
+        UnsupportedError: the library `protobuf` is not installed.
+    """
+    return _files(filename).parse_message(kind, data, filename)
 
 
 def is_saved_model(path: Path) -> bool:

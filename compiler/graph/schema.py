@@ -105,8 +105,15 @@ _MESSAGES = {
     "SignatureDef": """
         inputs:1:TensorInfo<string outputs:2:TensorInfo<string method_name:3:string defaults:4:TensorProto<string""",
     "SaverDef": "filename_tensor_name:1:string save_tensor_name:2:string restore_op_name:3:string",
+    "CollectionDef": "node_list:1:CollectionDef.NodeList|kind bytes_list:2:CollectionDef.BytesList|kind",
+    "CollectionDef.NodeList": "value:1:string*",
+    "CollectionDef.BytesList": "value:1:bytes*",
+    "VariableDef": """
+        variable_name:1:string initializer_name:2:string snapshot_name:3:string is_resource:5:bool
+        initial_value_name:6:string trainable:7:bool""",
     "MetaGraphDef": """
         meta_info_def:1:MetaGraphDef.MetaInfoDef graph_def:2:GraphDef saver_def:3:SaverDef
+        collection_def:4:CollectionDef<string
         signature_def:5:SignatureDef<string object_graph_def:7:SavedObjectGraph""",
     "MetaGraphDef.MetaInfoDef": """
         meta_graph_version:1:string tags:4:string* tensorflow_version:5:string tensorflow_git_version:6:string

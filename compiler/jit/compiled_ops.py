@@ -15,6 +15,9 @@ _NEVER = """
     _Arg _Retval Placeholder PlaceholderV2 VarHandleOp Switch Merge _SwitchN Enter Exit NextIteration LoopCond
     XlaClusterOutput Print PrintV2 PyFunc PyFuncStateless EagerPyFunc SaveV2 RestoreV2
     ScalarSummary HistogramSummary ImageSummary MergeSummary Where Unique NonMaxSuppressionV3 StringFormat
+    CropAndResize CropAndResizeGradImage CropAndResizeGradBoxes SparseSegmentSum SparseSegmentMean SparseSegmentSqrtN
+    BatchNormWithGlobalNormalization
+    RefSwitch RefMerge RefIdentity RefEnter RefExit RefNextIteration CountUpTo
     Assign AssignAdd AssignSub IsVariableInitialized Variable VariableV2 ResourceGatherNd
     ScatterAdd ScatterSub ScatterMul ScatterDiv ScatterMin ScatterMax ScatterUpdate
     ApplyAdadelta ApplyAdagrad ApplyAdagradV2 ApplyAdam ApplyCenteredRMSProp ApplyGradientDescent ApplyMomentum

@@ -34,7 +34,7 @@ from compiler.tf2xla.ops import RECORDS
 from compiler.tf2xla.record import Trait
 from compiler.tf2xla.refused import why_not
 from compiler.tf2xla.signature import Port, Signature
-from compiler.tf2xla.terms import Built, Given, Output
+from compiler.tf2xla.terms import UNKNOWN, Built, Given, Output
 
 _RESOURCE = BY_NAME["resource"]
 
@@ -59,7 +59,7 @@ class Builder:
         self._attributes: Mapping[str, Attribute] = {}
         if graph is not None:
             self.graph.functions = graph.functions
-            for node in _in_order(graph.nodes):
+            for node in in_order(graph.nodes):
                 self.adopt(node)
 
     @property
@@ -161,14 +161,16 @@ class Builder:
             raise UnsupportedError(f"op {op}", "the builder of graphs", why_not(op))
         return signature_of(called)
 
-    def _built(self, node: Node, signature: Signature, takes: Mapping[str, Sequence[Output]]) -> Built:
+    def _built(
+        self, node: Node, signature: Signature, takes: Mapping[str, Sequence[Output]], *, is_open: bool = False
+    ) -> Built:
         built = Built(self, node, signature, takes)
         try:
             ports = types_of(built, signature.outputs)
         except TypeError as error:
             raise InputError(f"node {node.name!r} ({node.op}): an attribute that says a type is missing") from error
         types = [one for _, listed in ports for one in listed]
-        facts = self._inference.shapes(built, RECORDS.get(node.op), types)
+        facts = [(UNKNOWN, ())] * len(types) if is_open else self._inference.shapes(built, RECORDS.get(node.op), types)
         outputs = [
             _variable(built, number) if kind == _RESOURCE else Output(built, number, kind, shape, trials)
             for number, (kind, (shape, trials)) in enumerate(zip(types, facts, strict=True))
@@ -185,12 +187,32 @@ class Builder:
         self.names.unique(f"{node.name}/")
         signature = self.signature(node.op)
         inputs = [self.output(text) for text in node.data_inputs]
+        return self._built(node, signature, self.by_port(node, signature, inputs))
+
+    def adopt_open(self, node: Node, signature: Signature) -> Built:
+        """Take a node of which nothing is known but its types: what it takes may come later, or nobody knows its op.
+
+        Args:
+            node: as its graph has it.
+            signature: of its op.
+        """
+        self.names.unique(f"{node.name}/")
+        return self._built(node, signature, {}, is_open=True)
+
+    def by_port(self, node: Node, signature: Signature, inputs: Sequence[Output]) -> dict[str, Sequence[Output]]:
+        """What a node takes by the names that a signature has for it.
+
+        Args:
+            node: says how many outputs each name stands for.
+            signature: of its op.
+            inputs: what it takes, in order.
+        """
         takes: dict[str, Sequence[Output]] = {}
         empty = Built(self, node, signature, {})
         for port in signature.inputs:
             count = _count(empty, port)
             takes[port.name], inputs = inputs[:count], inputs[count:]
-        return self._built(node, signature, takes)
+        return takes
 
     def extend(self, built: Built, inputs: Sequence[Output], attributes: Mapping[str, Attribute]) -> Sequence[Output]:
         """Let a loop carry more; gives the outputs that it has for them.
@@ -277,7 +299,7 @@ def signature_of(function: Function) -> Signature:
     return Signature(ports[0], ports[1], {})
 
 
-def _in_order(nodes: Sequence[Node]) -> list[Node]:
+def in_order(nodes: Sequence[Node]) -> list[Node]:
     """Nodes after those that they take from."""
     by_name = {node.name: node for node in nodes}
     done: dict[str, Node] = {}

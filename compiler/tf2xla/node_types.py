@@ -119,7 +119,7 @@ def _types(node: Node, library: Library, *, is_input: bool) -> Types | None:
         return _given(node, is_input=is_input)
     record = RECORDS.get(node.op)
     if record is None:
-        return _reference(node) if node.op in _REFERENCES and not is_input else None
+        return _reference(node) if node.op == _TEMPORARY and not is_input else None
     ports = record.signature.inputs if is_input else record.signature.outputs
     return tuple(one for port in ports for one in _port_types(node, port))
 
@@ -143,14 +143,14 @@ def _given(node: Node, *, is_input: bool) -> Types:
 
 
 _GIVEN = ("_Arg", "_Retval")
-_REFERENCES = ("TemporaryVariable", "RefIdentity", "RefEnter", "RefExit", "RefNextIteration", "RefMerge", "RefSwitch")
-"""Ops without a record whose outputs are references to a variable."""
+_TEMPORARY = "TemporaryVariable"
+"""An op without a record whose output is a reference to a variable."""
 
 
 def _reference(node: Node) -> Types:
-    value = node.attributes.get("dtype", node.attributes.get("T"))
+    value = node.attributes.get("dtype")
     base = value.base.number if isinstance(value, DataType) else 0
-    return (DataType(base + _REFERENCE),) * (2 if node.op == "RefSwitch" else 1)
+    return (DataType(base + _REFERENCE),)
 
 
 def _port_types(node: Node, port: Port) -> Types:

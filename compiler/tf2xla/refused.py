@@ -37,7 +37,9 @@ _REASONS = {
     ),
     "*Queue* *Iterator* *Dataset* *Reader*": f"it reads what programs are given: {_HOST}",
     "String* AsString Decode* Encode* *Regex* *Substr": f"HLO has no strings: {_HOST}",
-    "SparseSegment*": "take rows by GatherV2, and sum them by SegmentSumV2 or UnsortedSegmentSum",
+    "SparseSegment*WithNumSegments SparseSegment*Grad*": (
+        "take rows by GatherV2, and sum them by SegmentSumV2 or UnsortedSegmentSum"
+    ),
     "Sparse* DeserializeSparse*": "arrays are dense: make them so by ScatterNd, or SparseToDense",
     "Eig Lu MatrixSquareRoot MatrixLogarithm BandedTriangularSolve": (
         f"no back end decomposes matrices in this way: compute it on the host, and {_HOST}"
@@ -45,7 +47,6 @@ _REASONS = {
     "BesselJ? BesselK? BesselK?e BesselY? Dawsn Expint FresnelCos FresnelSin Spence": (
         f"no formula for it is here whose errors are bounded: compute it on the host, and {_HOST}"
     ),
-    "CropAndResize*": "take the parts by StridedSlice, and resize them by ResizeBilinear or ScaleAndTranslate",
     "ResizeArea": "take means by AvgPool where sizes divide each other, and else ResizeBilinear",
     "LSTMBlockCell* BlockLSTM* GRUBlockCell*": "write the cell in ops: MatMul, Sigmoid, Tanh and Mul",
     "CTC* *CandidateSampler FractionalAvgPool* FractionalMaxPool* CombinedNonMaxSuppression": (

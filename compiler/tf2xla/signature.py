@@ -81,12 +81,10 @@ def _ports(text: str) -> tuple[Port, ...]:
 
 
 def _port(name: str, kind: str) -> Port:
-    if kind.startswith("Ref("):
-        return Port(name, kind[4:-1], is_reference=True)
-    number, star, one = kind.partition("*")
-    if star:
-        return Port(name, one, number)
-    return Port(name, kind.removesuffix("[]"), is_list=kind.endswith("[]"))
+    number, _, one = kind.rpartition("*")
+    if one.startswith("Ref("):
+        return Port(name, one[4:-1], number, is_reference=True)
+    return Port(name, one.removesuffix("[]"), number, is_list=one.endswith("[]"))
 
 
 def _attribute(row: str) -> AttributeRow:

@@ -51,6 +51,12 @@ class FailedPreconditionError(OpError):
     code = 9
 
 
+class OutOfRangeError(OpError):
+    """There is no more of it."""
+
+    code = 11
+
+
 class UnimplementedError(OpError):
     """It is not done here."""
 

@@ -17,6 +17,7 @@ framework.dtypes: DType as_dtype dtypes.as_dtype=as_dtype
 framework.variables: Variable
 framework.convert: constant convert_to_tensor
 framework.operators: abs=absolute math.abs=absolute
+framework.imported: GraphDef MetaGraphDef VariableDef import_graph_def graph_util.import_graph_def=import_graph_def
 framework.scopes: name_scope op_scope device control_dependencies colocate_with
 session: Session InteractiveSession get_default_session
 config: ConfigProto GPUOptions OptimizerOptions GraphOptions RunOptions RunMetadata
@@ -94,6 +95,7 @@ training.metrics: metrics.true_negatives=true_negatives metrics.false_negatives=
 training.metrics: metrics.precision=precision metrics.recall=recall
 training.graph_files: train.write_graph=write_graph io.write_graph=write_graph
 training.saver: train.Saver=Saver
+training.meta_graphs: train.import_meta_graph=import_meta_graph
 training.checkpoint_state: train.latest_checkpoint=latest_checkpoint train.checkpoint_exists=checkpoint_exists
 training.checkpoint_state: train.get_checkpoint_state=get_checkpoint_state train.remove_checkpoint=remove_checkpoint
 training.checkpoint_state: train.update_checkpoint_state=update_checkpoint_state
@@ -130,6 +132,7 @@ NAMESPACES = (
         "contrib.seq2seq",
         "debugging",
         "dtypes",
+        "graph_util",
         "initializers",
         "io",
         "layers",
@@ -180,7 +183,6 @@ REFUSED: Mapping[str, str] = {
     "function": "tf.function is not there; use a session",
     "GradientTape": "eager execution is not there; use tf.gradients and a session",
     "py_function": "eager execution is not there; use tf.py_func, which gives arrays",
-    "train.import_meta_graph": "build the graph by its program; `python -m compiler graph` reads graphs of files",
     "train.Server": "sessions of other processes are not there; use tf.Session()",
     "train.FtrlOptimizer": "of optimizers there are GradientDescent, Momentum, Adam, RMSProp and Adagrad",
     "train.AdadeltaOptimizer": "of optimizers there are GradientDescent, Momentum, Adam, RMSProp and Adagrad",

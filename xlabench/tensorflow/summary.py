@@ -23,6 +23,7 @@ from xlabench.tensorflow.config import RunMetadata
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import Graph, get_default_graph
+from xlabench.tensorflow.framework.imported import definition_of
 from xlabench.tensorflow.framework.keys import GraphKeys
 from xlabench.tensorflow.framework.tensor import Tensor
 
@@ -176,8 +177,7 @@ class FileWriter:
     def add_graph(self, graph: Any, global_step: int | None = None, graph_def: Any = None) -> None:
         """Write a graph, as a graph or in its older form as data (`graph_def`), at the step `global_step`."""
         given = graph if graph is not None else graph_def
-        definition = given.as_graph_def() if isinstance(given, Graph) else given
-        self._add(global_step, graph_def=to_binary(definition))
+        self._add(global_step, graph_def=to_binary(definition_of(given)))
 
     def add_run_metadata(self, run_metadata: RunMetadata, tag: str, global_step: int | None = None) -> None:
         """Write what a traced run recorded, `run_metadata`, under a `tag` that stands once, at the step `global_step`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from compiler.tf2xla.gradients.spreading import INT32, conj, rank_of, sizes
 from compiler.tf2xla.record import Differentiate
@@ -116,6 +116,23 @@ def _mean_of_rows(node: Built, g: Output) -> Output:
     return (g / ones).op("GatherV2", ids, 0)
 
 
+def _taken_rows(share: Callable[[Output], Output] | None) -> Differentiate:
+    """Back to the rows that were taken, of each segment what its sum was divided by."""
+
+    def formula(node: Built, g: Output) -> Output:
+        ids, data = node["segment_ids"], node["data"]
+        if share is not None:
+            counts = ids.op("OnesLike").op("Cast", DstT=g.type.base).op("SegmentSum", ids)
+            divisor = share(counts.op("Maximum", 1))
+            for _ in range(rank_of(node, data) - 1):
+                divisor = divisor.op("ExpandDims", -1)
+            g = g / divisor
+        rows = sizes(data).op("StridedSlice", [0], [1], [1], shrink_axis_mask=1)
+        return g.op("GatherV2", ids, 0).op("UnsortedSegmentSum", node["indices"], rows)
+
+    return formula
+
+
 def _extreme_of_rows(node: Built, g: Output) -> Output:
     """Equal parts to all elements that are the greatest, or the least, of their segment."""
     ids, data = node["segment_ids"], node["data"]
@@ -138,6 +155,9 @@ GRADIENTS: dict[str, Differentiate] = {
     "SegmentProd": _product_of_rows,
     "SegmentSum": _rows,
     "SegmentMean": _mean_of_rows,
+    "SparseSegmentSum": _taken_rows(None),
+    "SparseSegmentMean": _taken_rows(lambda count: count),
+    "SparseSegmentSqrtN": _taken_rows(lambda count: count.op("Sqrt")),
     "SegmentMax": _extreme_of_rows,
     "SegmentMin": _extreme_of_rows,
 }

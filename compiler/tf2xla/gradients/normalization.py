@@ -104,6 +104,20 @@ def _patches(node: Built, g: Output) -> Output:
     return found.op("Reshape", _joined(node, height, width, batch, channels)).op("Transpose", [2, 0, 1, 3])
 
 
+def _globally(node: Built, g: Output) -> Sequence[Gradient]:
+    """Of x, means, variances, offsets and scales; a scale that is not used has zeros."""
+    x, mean, variance, _, scale = node.inputs
+    widened = variance + node.attribute("variance_epsilon")
+    inverse = widened.op("Rsqrt")
+    is_scaled = node.attribute("scale_after_normalization")
+    factor = inverse * scale if is_scaled else inverse
+    over = (g * (x - mean)).op("Sum", [0, 1, 2])
+    of_variance = over * (factor / widened) * -0.5
+    of_offset = g.op("Sum", [0, 1, 2])
+    of_scale = over * inverse if is_scaled else scale.op("ZerosLike")
+    return [g * factor, -(of_offset * factor), of_variance, of_offset, of_scale]
+
+
 def _size(all_sizes: Output, number: int) -> Output:
     return all_sizes.op("StridedSlice", [number], [number + 1], [1], shrink_axis_mask=1)
 
@@ -116,4 +130,5 @@ def _joined(node: Built, *sizes_: Output | int) -> Output:
 GRADIENTS: dict[str, Differentiate] = {
     **dict.fromkeys((f"FusedBatchNormGrad{version}" for version in ("", "V2", "V3")), _normalised_back),
     "ExtractImagePatches": _patches,
+    "BatchNormWithGlobalNormalization": _globally,
 }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from compiler.tf2xla.gradients.spreading import sizes
 from compiler.tf2xla.record import Differentiate, no_gradient
-from compiler.tf2xla.terms import Built, Output
+from compiler.tf2xla.terms import Built, Gradient, Output
 
 
 def _stated(node: Built) -> dict[str, object]:
@@ -26,9 +28,20 @@ def _scaled(node: Built, g: Output) -> Output:
     return g.op("ScaleAndTranslateGrad", image, node["scale"], node["translation"], **stated)
 
 
+def _cropped(node: Built, g: Output) -> Sequence[Gradient]:
+    """To the image, unless it is of whole numbers, and to the boxes."""
+    image, where = node["image"], (node["boxes"], node["box_ind"])
+    of_image = None
+    if str(image.type.base) in ("float16", "float32", "float64"):
+        stated = {"T": image.type.base, "method": node.attribute("method")}
+        of_image = g.op("CropAndResizeGradImage", *where, image.op("Shape"), **stated)
+    return [of_image, g.op("CropAndResizeGradBoxes", image, *where)]
+
+
 GRADIENTS: dict[str, Differentiate] = {
     "ResizeNearestNeighbor": _nearest,
     "ScaleAndTranslate": _scaled,
+    "CropAndResize": _cropped,
     "ResizeBilinear": _of_image("ResizeBilinearGrad"),
     "ResizeBilinearGrad": no_gradient,
     "ResizeBicubic": _of_image("ResizeBicubicGrad"),

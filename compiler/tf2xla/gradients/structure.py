@@ -49,7 +49,7 @@ def _shaped(node: Built, g: Output) -> Output:
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall", "If", "StatelessIf", "Case", "StatelessCase")
 GRADIENTS: dict[str, Differentiate] = {
     **dict.fromkeys((*_CALLS, "While", "StatelessWhile"), through_functions),
-    **dict.fromkeys(("Identity", "PlaceholderWithDefault", "IdentityN"), _same),
+    **dict.fromkeys(("Identity", "IdentityN", "PlaceholderWithDefault", "RefIdentity"), _same),
     **dict.fromkeys(("XlaSpmdFullToShardShape", "XlaSpmdShardToFullShape"), _same),
     "CheckNumerics": _same,
     "CheckNumericsV2": _same,

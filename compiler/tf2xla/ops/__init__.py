@@ -16,6 +16,7 @@ from compiler.tf2xla.ops import (
     control,
     convolution,
     counting,
+    crops,
     decompositions,
     dequantization,
     diagonals,
@@ -63,6 +64,7 @@ from compiler.tf2xla.record import Record
 
 _FAMILIES = (
     structure,
+    crops,
     unary,
     complexes,
     binary,

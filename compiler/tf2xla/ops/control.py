@@ -55,7 +55,24 @@ def _results(node: Built) -> list[object]:
     return found
 
 
+_FRAME = "frame_name: string; is_constant: bool = false; parallel_iterations: int = 10"
+
+
+def _of_references() -> list[Record]:
+    """The same on references to variables, which are no values of programs."""
+    one = "Ref(T); T: {any}"
+    rows = (
+        ("RefSwitch", f"data: Ref(T), pred: bool -> output_false: Ref(T), output_true: {one}", _BRANCHES),
+        ("RefMerge", "inputs: N*Ref(T) -> output: Ref(T), value_index: int32; T: {any}; N: int", _BRANCHES),
+        ("RefEnter", f"data: Ref(T) -> output: {one}; {_FRAME}", _LOOPS),
+        ("RefExit", f"data: Ref(T) -> output: {one}", _LOOPS),
+        ("RefNextIteration", f"data: Ref(T) -> output: {one}", _LOOPS),
+    )
+    return [_on_host(name, text, reason, "The same on a reference.") for name, text, reason in rows]
+
+
 RECORDS = table(
+    *_of_references(),
     record(
         "Switch",
         "data: T, pred: bool -> output_false: T, output_true: T; T: {any}",
@@ -98,7 +115,7 @@ RECORDS = table(
     ),
     _on_host(
         "Enter",
-        "data: T -> output: T; T: {any}; frame_name: string; is_constant: bool = false; parallel_iterations: int = 10",
+        f"data: T -> output: T; T: {{any}}; {_FRAME}",
         _LOOPS,
         "Into a frame.",
     ),

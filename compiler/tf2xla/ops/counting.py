@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +12,7 @@ from compiler.expansion.expression import Expression, concatenate, iota
 from compiler.ir.numbers import bounds
 from compiler.ir.types import F32, F64, PRED, S32
 from compiler.tf2xla.operation import Operation
+from compiler.tf2xla.ops.indexing import gathered
 from compiler.tf2xla.record import Record, record, table
 from compiler.tf2xla.scattering import scattered
 
@@ -88,6 +91,17 @@ def _unravelled(operation: Operation) -> Expression:
     return concatenate(found[::-1], 0)
 
 
+def _of_taken_segments(name: str, types: str) -> Record:
+    return record(
+        f"SparseSegment{name}",
+        f"data: T, indices: Tidx, segment_ids: Tsegmentids -> output: T; T: {{{types}}}; Tidx: {{index}} = int32; "
+        "Tsegmentids: {index} = int32; sparse_gradient: bool = false",
+        partial(_taken_segments, name),
+        "Rows taken by their numbers, and combined that have the same segment, of sorted ones.",
+        constants=("segment_ids",),
+    )
+
+
 def _placed(direction: str, operation: Operation) -> Expression:
     """Of each row's values how many of its sorted numbers come before them."""
     among, values = operation["sorted_inputs"], operation["values"]
@@ -101,6 +115,7 @@ def _placed(direction: str, operation: Operation) -> Expression:
 _COMBINED = {
     "Sum": ("add", "numbers"),
     "Mean": ("add", "numbers"),
+    "SqrtN": ("add", "floats"),
     "Prod": ("multiply", "numbers"),
     "Max": ("maximum", "reals"),
     "Min": ("minimum", "reals"),
@@ -108,8 +123,26 @@ _COMBINED = {
 """How the rows of a segment are combined, and for which types; a segment of no rows is zeros, or ones of a product."""
 
 
+_SCALED: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "Mean": ("divide", lambda count: count),
+    "SqrtN": ("multiply", lambda count: 1 / np.sqrt(count)),
+}
+"""How the sum of a segment is scaled by the number of its rows."""
+
+
 def _segments(name: str, operation: Operation) -> Expression:
-    data, ids = operation["data"], operation.value("segment_ids")
+    return _combined(name, operation, operation["data"])
+
+
+def _taken_segments(name: str, operation: Operation) -> Expression:
+    """The same of rows that are taken by their numbers first."""
+    data, numbers = operation["data"], operation["indices"]
+    operation.require(len(numbers.dims) == 1, lambda: f"{list(numbers.dims)} are no sizes of a list of numbers")
+    return _combined(name, operation, gathered(operation, data, numbers, 0, 0))
+
+
+def _combined(name: str, operation: Operation, data: Expression) -> Expression:
+    ids = operation.value("segment_ids")
     fits = ids.ndim == 1 and data.dims[:1] == ids.shape and (np.diff(ids) >= 0).all() and (ids >= 0).all()
     operation.require(fits, lambda: f"{ids.tolist()} are no sorted numbers of the rows of {list(data.dims)}")
     count = int(ids[-1]) + 1 if ids.size else 0
@@ -119,9 +152,10 @@ def _segments(name: str, operation: Operation) -> Expression:
     indices = operation.constant(ids.astype(np.int32).reshape(-1, 1), S32)
     found = scattered(operation.full(start, data.type, dims), indices, data, opcode)
     each = np.bincount(ids, minlength=count)
-    if name == "Mean":
-        number = operation.constant(np.maximum(each, 1).astype(data.type.dtype), data.type)
-        found = found / number.spread(dims, [0])
+    if name in _SCALED:
+        scale, of = _SCALED[name]
+        number = operation.constant(of(np.maximum(each, 1)).astype(data.type.dtype), data.type)
+        found = found.apply(scale, number.spread(dims, [0]))
     if opcode in ("maximum", "minimum") and (each == 0).any():
         is_there = operation.constant(each > 0, PRED).spread(dims, [0])
         found = is_there.where(found, found.literal(0))
@@ -177,5 +211,8 @@ RECORDS = table(
     ),
     record("LowerBound", _SORTED, partial(_placed, "LT"), "Where values go before equal ones."),
     record("UpperBound", _SORTED, partial(_placed, "LE"), "Where values go behind equal ones."),
-    *map(_of_segments, _COMBINED),
+    *(_of_segments(name) for name in _COMBINED if name != "SqrtN"),
+    _of_taken_segments("Sum", "reals"),
+    _of_taken_segments("Mean", "floats"),
+    _of_taken_segments("SqrtN", "floats"),
 )

@@ -158,12 +158,33 @@ def _batches(version: str, types: str) -> list[Record]:
     ]
 
 
+def _globally(operation: Operation) -> Expression:
+    """By means and variances that are given, of each channel, the last dimension."""
+    x = operation["t"]
+    operation.require(len(x.dims) == 4, lambda: f"it takes images of 4 dimensions, not the sizes {list(x.dims)}")
+    mean, variance, offset, scale = (operation[name] for name in ("m", "v", "beta", "gamma"))
+    fits = all(one.dims == x.dims[3:] for one in (mean, variance, offset, scale))
+    operation.require(fits, lambda: f"each channel of {list(x.dims)} needs a mean, a variance, an offset and a scale")
+    factor = (variance + operation.attribute("variance_epsilon")).apply("rsqrt")
+    if operation.attribute("scale_after_normalization"):
+        factor = factor * scale
+    mean, factor, offset = (one.spread(x.dims, [3]) for one in (mean, factor, offset))
+    return (x - mean) * factor + offset
+
+
 _RADIUS = "depth_radius: int = 5; bias: float = 1; alpha: float = 1; beta: float = 0.5"
 _HALVES = "float32 bfloat16 float16"
 RECORDS = table(
     *_batches("", "float32"),
     *_batches("V2", _HALVES),
     *_batches("V3", _HALVES),
+    record(
+        "BatchNormWithGlobalNormalization",
+        "t: T, m: T, v: T, beta: T, gamma: T -> result: T; T: {numbers}; "
+        "variance_epsilon: float; scale_after_normalization: bool",
+        _globally,
+        "Images normalised by given means and variances.",
+    ),
     record(
         "LRN",
         f"input: T -> output: T; {_RADIUS}; T: {{{_HALVES}}} = float32",

@@ -94,6 +94,14 @@ def _changed_reference(update: Update) -> Lower:
     return lower
 
 
+def _counted(operation: Operation) -> Expression:
+    """What it held before; a run op by op ends where the limit is reached, a compiled one counts no further."""
+    before = operation.read("ref")
+    is_below = before.compare("LT", operation.attribute("limit"))
+    operation.write("ref", is_below.where(before + 1, before))
+    return before
+
+
 def _gather(operation: Operation) -> Expression:
     batch = operation.attribute("batch_dims")
     return gathered(operation, operation.read("resource"), operation["indices"], batch, batch)
@@ -195,11 +203,15 @@ RECORDS = table(
     _stateful("VariableShape", "input: resource -> output: out_type; out_type: {index} = int32", _sizes, "Its sizes."),
     _old_variable("VariableV2", _NAMES, "A variable, as a reference."),
     _old_variable("Variable", _NAMES, "The same, under its older name."),
-    record(
-        "Assign",
-        "ref: Ref(T), value: T -> output_ref: Ref(T); T: {any}; validate_shape: bool = true; use_locking: bool = true",
-        _assign_reference,
-        "Let it hold a value.",
+    with_shapes(
+        record(
+            "Assign",
+            "ref: Ref(T), value: T -> output_ref: Ref(T); T: {any}; validate_shape: bool = true; "
+            "use_locking: bool = true",
+            _assign_reference,
+            "Let it hold a value.",
+        ),
+        lambda node: [node["value"].shape],
     ),
     *(
         record(
@@ -210,6 +222,13 @@ RECORDS = table(
         )
         for name, update in _UPDATES.items()
     ),
+    record(
+        "RefIdentity",
+        "input: Ref(T) -> output: Ref(T); T: {any}",
+        lambda operation: operation.variable("input"),
+        "The same reference.",
+    ),
+    record("CountUpTo", "ref: Ref(T) -> output: T; limit: int; T: {index}", _counted, "A count, before it goes on."),
     record(
         "IsVariableInitialized",
         "ref: Ref(dtype) -> is_initialized: bool; dtype: {any}",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from compiler.tf import Attribute, Builder, Built, Node, Output, Signature
+from compiler.tf import Attribute, Builder, Built, Node, Output, Signature, message_class, to_binary
 from compiler.tf import Graph as Definition
 from xlabench.tensorflow.framework import elements
 from xlabench.tensorflow.framework.device_names import DeviceName, device_name_of
@@ -42,9 +42,11 @@ class _Builder(Builder):
         self.graph.producer = _PRODUCER
         self._owner = owner
 
-    def _built(self, node: Node, signature: Signature, takes: Mapping[str, Sequence[Output]]) -> Built:
+    def _built(
+        self, node: Node, signature: Signature, takes: Mapping[str, Sequence[Output]], *, is_open: bool = False
+    ) -> Built:
         self._owner.prepare(node, takes)
-        built = super()._built(node, signature, takes)
+        built = super()._built(node, signature, takes, is_open=is_open)
         self._owner.adopt(built)
         return built
 
@@ -316,9 +318,9 @@ class Graph:
         """Forget a collection."""
         self._collections.pop(name, None)
 
-    def as_graph_def(self, **_options: Any) -> Definition:
-        """The graph as data."""
-        return self.builder.graph
+    def as_graph_def(self, **_options: Any) -> Any:
+        """The graph as a message `tf.GraphDef`; raises `UnsupportedError` where the library `protobuf` is missing."""
+        return message_class("GraphDef").FromString(to_binary(self.definition))
 
 
 _PRODUCER = 1882

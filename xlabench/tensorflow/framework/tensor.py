@@ -256,7 +256,7 @@ class Tensor(Overloaded):
 
     def dense_tensor(self, dtype: Any = None, name: str = "") -> Tensor:
         """Itself, as what may stand where a tensor is taken; of another type it is refused."""
-        if dtype is not None and not as_dtype(dtype).is_compatible_with(self.dtype):
+        if dtype is not None and not as_dtype(dtype).is_compatible_with(self.dtype.base_dtype):
             wanted = as_dtype(dtype).name
             raise ValueError(
                 f"Tensor conversion requested dtype {wanted} for Tensor with dtype {self.dtype.name}: {self!r}"

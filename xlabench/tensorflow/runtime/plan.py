@@ -12,7 +12,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from compiler.tf import FRAME, RECORDS, CompilerError, Frame, Graph, Node, folded, for_execution, in_order, is_a
+from compiler.tf import (
+    FRAME,
+    RECORDS,
+    CompilerError,
+    Frame,
+    Graph,
+    Node,
+    folded,
+    for_execution,
+    in_order,
+    input_types,
+    is_a,
+    output_types,
+)
 from xlabench.tensorflow import errors
 from xlabench.tensorflow.runtime import host, summaries
 from xlabench.tensorflow.runtime.frames import Iteration
@@ -20,7 +33,8 @@ from xlabench.tensorflow.runtime.kernels import KERNELS, Kernel, Maker, raised
 from xlabench.tensorflow.runtime.lists import maker_for
 from xlabench.tensorflow.runtime.lookup import TABLES
 from xlabench.tensorflow.runtime.placement import assign_devices
-from xlabench.tensorflow.runtime.programs import LoweredKernel, output_count
+from xlabench.tensorflow.runtime.programs import READ, LoweredKernel, output_count
+from xlabench.tensorflow.runtime.references import REFERENCES, changing
 from xlabench.tensorflow.runtime.resources import Resources
 from xlabench.tensorflow.runtime.settings import Device
 from xlabench.tensorflow.runtime.steps import COPY, Plan, Step
@@ -28,7 +42,7 @@ from xlabench.tensorflow.runtime.stores import STORES
 from xlabench.tensorflow.runtime.texts import TEXTS
 from xlabench.tensorflow.runtime.value_sizes import VALUE_SIZES
 
-_VALUES = frozenset({"Const", "VarHandleOp"})
+_VALUES = frozenset({"Const", "VarHandleOp", "Variable", "VariableV2"})
 """Nodes whose value is the same in every run of a session."""
 _IDLE = frozenset({"_Retval", "_Arg"})
 _KERNELS: Mapping[str, Maker] = {
@@ -39,6 +53,7 @@ _KERNELS: Mapping[str, Maker] = {
     **STORES,
     **TABLES,
     **TEXTS,
+    **REFERENCES,
 }
 FUNCTION = "_Function"
 """The op whose kernel runs a node that is named for a function of the library."""
@@ -118,12 +133,12 @@ class _Planner:
         self._slots: dict[str, int] = {}
         self._copied: dict[tuple[str, str], str] = {}
         self._nodes = {node.name: node for node in graph.nodes}
-        self._functions = {function.name for function in graph.functions}
+        self._library = {function.name: function for function in graph.functions}
 
     def plan(self, entries: Sequence[str], exits: Sequence[str]) -> Plan:
         """Every node as a step."""
         for node in in_order(self._graph.nodes):
-            self._add(self._with_copies(node))
+            self._add(self._with_copies(self._with_reads(node)))
         plan = self._plan
         plan.may_die = any(is_a(node, "Switch") or node.op == FRAME for node in self._graph.nodes)
         plan.feeds = [self._slots[f"{name}:0"] for name in entries]
@@ -131,12 +146,34 @@ class _Planner:
         plan.quick = [one for one in plan.steps if not _is_idle(one, may_die=plan.may_die)]
         return plan
 
+    def _with_reads(self, node: Node) -> Node:
+        """The node, taking what variables hold where it wants values, and is given references."""
+        inputs = list(node.inputs)
+        wanted = input_types(node, self._library)
+        for number, (text, kind) in enumerate(zip(node.data_inputs, wanted, strict=False)):
+            is_handed_on = kind is not None and kind.is_reference and node.op != "_Retval"
+            if self._is_reference(text) and not is_handed_on:
+                source = self._nodes[text.partition(":")[0]]
+                read = Node(f"{node.name}/_read_{number}", READ, (text,), source.device)
+                self._nodes[read.name] = read
+                self._add(read)
+                inputs[number] = read.name
+        return replace(node, inputs=tuple(inputs))
+
+    def _is_reference(self, text: str) -> bool:
+        """Whether an output is a reference to a variable."""
+        name, _, port = text.partition(":")
+        types = output_types(self._nodes[name], self._library) if name in self._nodes else None
+        kind = types[int(port or 0)] if types else None
+        return kind is not None and kind.is_reference
+
     def _with_copies(self, node: Node) -> Node:
         """The node, taking copies of what lies on other devices."""
         inputs = []
         for text in node.inputs:
             source = self._nodes[text.removeprefix("^").partition(":")[0]]
-            is_same = text.startswith("^") or source.device == node.device or source.op == "VarHandleOp"
+            is_handle = source.op == "VarHandleOp" or (not text.startswith("^") and self._is_reference(text))
+            is_same = text.startswith("^") or source.device == node.device or is_handle
             inputs.append(text if is_same else self._copy(text, source, node.device))
         return replace(node, inputs=tuple(inputs))
 
@@ -173,7 +210,7 @@ class _Planner:
             return self._loop(self._frames[node.name])
         around = self._around
         count = output_count(node, self._graph.functions)
-        maker = around.kernels.get(FUNCTION if node.op in self._functions else node.op)
+        maker = around.kernels.get(FUNCTION if node.op in self._library else node.op)
         if maker is not None:
             return maker(node, self._graph, around), count
         simple = _KERNELS.get(node.op) or maker_for(node)
@@ -184,7 +221,9 @@ class _Planner:
             raise raised(errors.InvalidArgumentError, node, said)
         device = around.devices[node.device]
         spec = device.cluster_spec if device.compiles else device.spec
-        return LoweredKernel(node, spec, around.resources, self._graph.functions), count
+        lowered = LoweredKernel(node, spec, around.resources, self._graph.functions)
+        outputs = RECORDS[node.op].signature.outputs
+        return changing(node, lowered) if outputs and outputs[0].is_reference else lowered, count
 
     def _loop(self, frame: Frame) -> tuple[Kernel, int]:
         iteration = Iteration(frame)

@@ -20,6 +20,7 @@ from compiler.tf import (
     Graph,
     Node,
     NotConstantError,
+    PartialShape,
     Port,
     Record,
     Resource,
@@ -76,7 +77,8 @@ class LoweredKernel:
         calls = any(isinstance(one, FunctionReference) for one in node.attributes.values())
         self._functions = functions if calls else ()
         self._constants = _inputs_of(node, lambda port, record: port.name in record.constants)
-        self._variables = _inputs_of(node, lambda port, _: port.type == "resource")
+        self._references = _inputs_of(node, lambda port, _: port.is_reference)
+        self._variables = self._references + _inputs_of(node, lambda port, _: port.type == "resource")
         self._programs: dict[Any, Callable[[Sequence[Any]], Sequence[Array]]] = {}
         self._passes_on = node.op in _PASS_ON
 
@@ -125,12 +127,15 @@ class LoweredKernel:
     ) -> tuple[Callable[[Sequence[Any]], Sequence[Array]], bool]:
         """A program, and whether other nodes may use it: not one that keeps something for this node."""
         names = [f"input_{number}" for number in range(len(inputs))]
-        count = output_count(self._node)
+        count = 0 if self._references else output_count(self._node)
         node = Node(self._node.name, self._node.op, tuple(names), attributes=dict(attributes))
         known = {names[number]: tensor_of(inputs[number]) for number in self._constants}
         constants = [Node(name, "Const", attributes={"dtype": one.type, "value": one}) for name, one in known.items()]
-        feeds = {name: _feed(inputs[number], name) for number, name in enumerate(names) if name not in known}
-        graph = Graph([*constants, *(Node(name, "Placeholder") for name in feeds), node], list(self._functions))
+        variables = [_declared(names[number], inputs[number].value) for number in self._references]
+        left_out = {*known, *(one.name for one in variables)}
+        feeds = {name: _feed(inputs[number], name) for number, name in enumerate(names) if name not in left_out}
+        placeholders = [Node(name, "Placeholder") for name in feeds]
+        graph = Graph([*constants, *variables, *placeholders, node], list(self._functions))
         fetches = [f"{node.name}:{port}" if port else node.name for port in range(count)]
         lowered = lower(graph, feeds, fetches or [f"^{node.name}"], self._node.op)
         program = compiled(self._spec, lowered.module)
@@ -145,6 +150,11 @@ class LoweredKernel:
         if taken == list(range(len(inputs))):
             return lambda given: program(*given), True
         return lambda given: program(*[given[number] for number in taken]), True
+
+
+def _declared(name: str, value: Array) -> Node:
+    """A variable as a reference, which holds values like one."""
+    return Node(name, "VariableV2", attributes={"dtype": tensor_of(value).type, "shape": PartialShape(value.shape)})
 
 
 def _feed(value: Any, name: str) -> Any:
@@ -196,8 +206,10 @@ def output_count(node: Node, functions: Sequence[Function] = ()) -> int:
     return _WITHOUT_RECORD[node.op] if node.op in _WITHOUT_RECORD else number_of("Tresults") or 0
 
 
-_WITHOUT_RECORD = {"_XlaCompile": 2, "_XlaMerge": 2}
-"""How many outputs ops have that clustering makes."""
+READ = "_ReadReference"
+"""The op of a node that stands before one that takes a reference as a value."""
+_WITHOUT_RECORD = {"_XlaCompile": 2, "_XlaMerge": 2, READ: 1}
+"""How many outputs ops have that clustering and plans make."""
 
 
 def _inputs_of(node: Node, holds: Callable[[Port, Record], bool]) -> tuple[int, ...]:

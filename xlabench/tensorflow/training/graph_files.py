@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from compiler.tf import require_protobuf, to_binary, to_text
-from xlabench.tensorflow.framework.graph import Graph
+from xlabench.tensorflow.framework.imported import definition_of
 
 
 def write_graph(graph_or_graph_def: Any, logdir: str | os.PathLike[str], name: str, as_text: bool = True) -> str:
@@ -23,8 +23,7 @@ def write_graph(graph_or_graph_def: Any, logdir: str | os.PathLike[str], name: s
         UnsupportedError: the library `protobuf` is not installed.
     """
     require_protobuf("writing a graph")
-    given = graph_or_graph_def
-    definition = given.as_graph_def() if isinstance(given, Graph) else given
+    definition = definition_of(graph_or_graph_def)
     path = Path(logdir) / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(to_text(definition).encode() if as_text else to_binary(definition))

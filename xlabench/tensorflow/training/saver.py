@@ -101,6 +101,20 @@ class Saver:
         if not defer_build:
             self.build()
 
+    @classmethod
+    def of_nodes(cls, file: Tensor, path: Tensor, restore: Any) -> Saver:
+        """The saver of nodes that are there.
+
+        Args:
+            file: the tensor that is the file's name.
+            path: the tensor that is it, too, once all is saved.
+            restore: the operation that restores.
+        """
+        saver = cls(defer_build=True)
+        saver._nodes = {"file": file, "path": path, "restore": restore}
+        saver._is_built = True
+        return saver
+
     def build(self) -> None:
         """Add the nodes, if that was put off."""
         if self._is_built:
@@ -219,7 +233,7 @@ class Saver:
             graph = nodes["file"].graph
         else:
             graph = get_default_graph()
-        Path(filename).write_bytes(meta_graph(graph.as_graph_def(), names))
+        Path(filename).write_bytes(meta_graph(graph.definition, names))
 
     def _note(self, path: str, filename: str, suffix: str) -> None:
         """Say that this is the last checkpoint, and remove those that are not kept."""

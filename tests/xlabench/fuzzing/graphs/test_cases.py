@@ -81,7 +81,8 @@ def test_engines_of_graphs_are_varied_with_what_they_run_on():
 
 
 _BY_GRADIENTS = """
-    AvgPoolGrad AvgPool3DGrad Conv2DBackpropFilter Conv2DBackpropInput Conv3DBackpropFilterV2 Conv3DBackpropInputV2
+    AvgPoolGrad AvgPool3DGrad CropAndResizeGradBoxes CropAndResizeGradImage
+    Conv2DBackpropFilter Conv2DBackpropInput Conv3DBackpropFilterV2 Conv3DBackpropInputV2
     DepthwiseConv2dNativeBackpropFilter DepthwiseConv2dNativeBackpropInput
     Dilation2DBackpropFilter Dilation2DBackpropInput MaxPool3DGrad MaxPool3DGradGrad
     MaxPoolGradV2 MaxPoolGradGradV2 MaxPoolGradWithArgmax

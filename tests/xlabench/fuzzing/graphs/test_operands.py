@@ -10,6 +10,7 @@ from xlabench.fuzzing.graphs.drawing import PLAIN
 DIMS = [(), (3,), (2, 1), (4, 1, 3)]
 FOLLOWING = {
     *(f"AvgPool{dims}Grad.orig_input_shape" for dims in ("", "3D")),
+    "CropAndResizeGradImage.image_size",
     *("Conv2DBackpropFilter.filter_sizes", "Conv2DBackpropInput.input_sizes"),
     *("Conv3DBackpropFilterV2.filter_sizes", "Conv3DBackpropInputV2.input_sizes"),
     *("DepthwiseConv2dNativeBackpropFilter.filter_sizes", "DepthwiseConv2dNativeBackpropInput.input_sizes"),
