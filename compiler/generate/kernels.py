@@ -32,8 +32,9 @@ Draw = Callable[[Scope, ElementType], Instruction]
 _PLAIN_PERCENT, _TWICE_PERCENT, _SEEN_PERCENT = 50, 15, 15
 """How often what a kernel reads is a parameter as it is; how often both operands are one; how often what the kernel
 yields is a result besides what is made of it."""
-_SEVERAL_PERCENT, _AGAIN_PERCENT = 25, 30
-"""How often rows are reduced over several dimensions; how often what was read is, not what was made of it so far."""
+_SEVERAL_PERCENT, _AGAIN_PERCENT, _BENT_PERCENT = 25, 30, 30
+"""How often rows are reduced over several dimensions; how often what was read is, not what was made of it so far; how
+often each element is such that none is computed twice."""
 _BEHIND = (0, 1, 1, 2)
 """How many operations stand behind a kernel."""
 
@@ -200,9 +201,18 @@ def _factor(scope: Scope, element_type: ElementType, sizes: tuple[int, int, int]
 
 
 def _normalised(scope: Scope, element_type: ElementType) -> Instruction:
+    return _by_rows(scope, _read(scope, element_type, sizes(scope.choices, regimes.ROWS)))
+
+
+def _attended(scope: Scope, element_type: ElementType) -> Instruction:
+    """Rows between two products, as in attention: nobody else sees what they are, before or after."""
+    shape = ArrayShape(element_type, tuple(sizes(scope.choices, regimes.ROWS)))
+    return _contracted(scope, _by_rows(scope, _multiplied(scope, shape)))
+
+
+def _by_rows(scope: Scope, given: Instruction) -> Instruction:
     """Rows, each combined with what it or the first one is reduced to, several of them perhaps, once or more often."""
-    dims = tuple(sizes(scope.choices, regimes.ROWS))
-    given = value = _read(scope, element_type, dims)
+    value, element_type, dims = given, given.array.element_type, given.array.dims
     last = len(dims) - 1
     for _ in range(scope.choices.integer(1, 3)):
         opcode = pick(scope.choices, combiners(element_type)[:3])
@@ -215,6 +225,8 @@ def _normalised(scope: Scope, element_type: ElementType) -> Instruction:
         shape = ArrayShape(element_type, dims)
         spread = scope.build("broadcast", [reduced], shape=shape, dimensions=tuple(range(first)))
         value = scope.build(pick(scope.choices, ("subtract", "add")), [value, spread])
+        if element_type.is_float and chance(scope.choices, _BENT_PERCENT):
+            value = scope.build("tanh", [value])
     return value
 
 
@@ -354,6 +366,7 @@ KERNELS: dict[str, Recipe] = {
     "complex product": _form((TYPES["c64"], TYPES["c128"]), _product),
     "convolution": _form(_PRODUCT_TYPES, _convolved),
     "rows": _form(_MOVED, _normalised),
+    "attention": _form([t for t in _PRODUCT_TYPES if t is not PRED], _attended),
     "reduce": _like("reduce", COMBINING["reduce"], regimes.REDUCED),
     "columns": _form(_MOVED, _columns),
     "running": _form(_MOVED, _running),
