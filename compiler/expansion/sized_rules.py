@@ -20,7 +20,7 @@ from compiler.ir.module import Computation, Instruction, inline
 from compiler.ir.numbers import integer_bounds
 from compiler.ir.products import product_dimensions
 from compiler.ir.shape import ArrayShape, TupleShape
-from compiler.ir.types import S32, S64, ElementType
+from compiler.ir.types import F8E8M0, F32, S32, S64, ElementType
 from compiler.ir.windows import window_of, window_padding
 from compiler.ops import dynamic_sizes
 from compiler.ops.build import build, parameter
@@ -96,8 +96,14 @@ def _reduce_window(instruction: Instruction, operands: Sequence[Sized]) -> Resul
     return reduced(instruction, operands, range(operands[0].rank), sizes)
 
 
+def _with_zeros(operand: Sized) -> Sized:
+    """The array in a type that has the zero with which terms of sums are filled: where it has none, that is NaN."""
+    has_none = operand.instruction.array.element_type is F8E8M0
+    return Sized(operand.whole.to(F32).instruction, operand.sizes) if has_none else operand
+
+
 def _dot(instruction: Instruction, operands: Sequence[Sized]) -> Result:
-    lhs, rhs = operands[:2]
+    lhs, rhs = map(_with_zeros, operands[:2])
     sides = product_dimensions(instruction)
     factors = [lhs.filled(0, sides.lhs_contracting), rhs.filled(0, sides.rhs_contracting)]
     # A size that only one factor knows ends the sum for both.
@@ -117,7 +123,7 @@ def _dot(instruction: Instruction, operands: Sequence[Sized]) -> Result:
 
 
 def _convolution(instruction: Instruction, operands: Sequence[Sized]) -> Result:
-    lhs, rhs = operands
+    lhs, rhs = map(_with_zeros, operands)
     numbers = instruction.attributes["dim_labels"]
     window = window_of(instruction, len(numbers.input_spatial))
     if rhs.sizes or numbers.input_feature in lhs.sizes:

@@ -3,21 +3,22 @@
 What threads share, and what is cut, is computed by code of its own: a last tile that overlaps the one before or is
 lower, sums that go on in another block of their terms, partial results that are put together, an epilogue over sums
 that wait in memory.  Sizes drawn at random hardly ever come to any of that, since it hangs on several dimensions at
-once: few rows and long sums, many columns and longer sums than a block has.  So here each kernel has its regimes,
-ranges of sizes that go together; within them sizes are mostly no multiple of anything.  What a kernel reads is at times
-computed, and what it yields goes into what is fused behind it.
+once.  So here each kernel has its regimes (`compiler.generate.regimes`).  What a kernel reads is at times computed, or
+left by another kernel, and what it yields goes into what is fused behind it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from compiler.generate.choices import Choices, chance, permutation, pick, turned
+from compiler.generate import regimes
+from compiler.generate.choices import chance, permutation, pick, turned
 from compiler.generate.combining import RECIPES as COMBINING
 from compiler.generate.combining import combiner, combiners, identity_constant, running
 from compiler.generate.products import RECIPES as PRODUCTS
 from compiler.generate.products import sum_type
 from compiler.generate.recipe import Recipe
+from compiler.generate.regimes import Regime, sizes
 from compiler.generate.scope import Scope
 from compiler.ir.attributes import ConvolutionDimensions, SliceDimension, WindowDimension
 from compiler.ir.module import Instruction
@@ -26,94 +27,32 @@ from compiler.ir.types import BF16, F16, PRED, S32, TYPES, ElementType
 from compiler.ir.windows import output_size
 from compiler.ops import OPS, Trait, having
 
-Range = tuple[int, int]
-Regime = tuple[Range, ...]
 Draw = Callable[[Scope, ElementType], Instruction]
 
-_WHOLE_PERCENT, _WHOLE = 20, 16
-"""How often a size is a multiple of what vectors and tiles are."""
 _PLAIN_PERCENT, _TWICE_PERCENT, _SEEN_PERCENT = 50, 15, 15
 """How often what a kernel reads is a parameter as it is; how often both operands are one; how often what the kernel
 yields is a result besides what is made of it."""
-_SEVERAL_PERCENT, _AGAIN_PERCENT = 25, 30
-"""How often rows are reduced over several dimensions; how often what was read is, not what was made of it so far."""
+_SEVERAL_PERCENT, _AGAIN_PERCENT, _BENT_PERCENT = 25, 30, 30
+"""How often rows are reduced over several dimensions; how often what was read is, not what was made of it so far; how
+often each element is such that none is computed twice."""
 _BEHIND = (0, 1, 1, 2)
 """How many operations stand behind a kernel."""
 
-_FACTORS: Sequence[Regime] = (
-    ((1, 3), (17, 70), (17, 140), (2, 70)),
-    ((1, 3), (5, 40), (3, 30), (2, 300)),
-    ((1, 3), (1, 4), (17, 300), (17, 200)),
-    ((1, 1), (2, 5), (2, 5), (8200, 12_000)),
-    ((5, 20), (2, 20), (2, 20), (2, 40)),
-)
-"""Batches, rows, columns and terms of products: tiles beside each other, sums along vectors, few rows, few sums so long
-that they are split, many small ones."""
-_BLOCKED: Regime = ((1, 2), (3, 40), (520, 800), (4110, 4800))
-"""The same in blocks of terms, columns and terms in bytes: more than two tiles of columns, and sums longer than a block
-of 4 KiB."""
 _BLOCKED_PERCENT, _WIDER_PERCENT = 35, 50
-"""How often products are such; how often narrow numbers are summed in a wider type."""
+"""How often sums of products are longer than a block; how often narrow numbers are summed in a wider type."""
 _LEAST_SUMMED_BITS = 32
 """Bits of a term of a sum: narrower numbers are widened."""
-
-_REDUCED: Sequence[Regime] = (
-    ((1, 4), (6000, 20_000)), ((6000, 20_000), (1, 4)), ((20, 300), (17, 130)), ((2, 5), (30, 90), (30, 90)),
-    ((300, 3000), (2, 9)),
-)  # fmt: skip
-"""Arrays that are reduced: along few long lines, of few columns, and of many."""
-_SCANNED: Sequence[Regime] = (
-    ((8200, 12_000),),
-    ((2, 3), (8200, 9500)),
-    ((3, 40), (20, 300)),
-    ((9, 40), (3, 9), (5, 70)),
-)
-"""Arrays along which something runs: few lines longer than a block, many, and lines side by side."""
 _ANY_PERCENT = 30
-"""How often it runs along any dimension, and not along the longest."""
-_SORTED: Sequence[Regime] = (
-    ((12_000, 20_000),), ((2, 3), (2500, 6000)), ((2500, 6000), (2, 3)), ((20, 60), (30, 300)), ((3, 300), (2, 20)),
-)  # fmt: skip
-"""Arrays that are sorted: lines that several threads sort together, that each sorts alone, and across."""
-_CHOSEN: Sequence[Regime] = (((1, 2), (4000, 9000)), ((9, 40), (300, 700)))
-"""Arrays of whose lines a few are chosen."""
-_MOST_CHOSEN = (4, 20, 70)
-"""How many at most: such as vectors hold, and more."""
-_TRANSFORMED: Sequence[Regime] = (((2, 4), (300, 1100)), ((1000, 4200),), ((20, 40), (20, 60)))
-"""Arrays that are transformed, by lengths with factors of all kinds."""
-_TRANSPOSED: Sequence[Regime] = (((60, 130), (60, 130)), ((2, 5), (33, 80), (33, 80)), ((2000, 5000), (2, 6)))
-"""Arrays that are turned around: beyond a tile, and narrower than one."""
-_LOOKED_UP: Sequence[Regime] = (((2, 300), (30, 40), (129, 200)), ((2, 300), (1, 1), (4100, 6000)))
-"""The entries of a table, and the dimensions of the indices into it."""
-_UPDATED: Sequence[Regime] = (
-    ((3, 700), (1, 1), (16_400, 20_000)),
-    ((65, 150), (8, 40), (20, 90)),
-    ((3, 20), (129, 600), (3, 30)),
-)
-"""Rows and columns that updates go to, and how many there are: more than elements, of short rows and of long ones."""
-_LINE_PERCENT = 30
-"""How often rows lie in one line, where they may begin anywhere and overlap."""
-_ROWS: Sequence[Regime] = (((3, 40), (2, 15)), ((3, 60), (17, 300)), ((1, 5), (600, 3000)), ((2, 4), (3, 9), (20, 120)))
-"""Rows, shorter than a vector or many vectors long."""
-_FEATURES: Sequence[Regime] = (
-    ((16, 70), (16, 70), (1, 1), (5, 12)), ((1, 5), (2, 20), (1, 1), (20, 50)), ((1, 1), (1, 2), (16, 40), (6, 14)),
-    ((3, 9), (3, 40), (2, 4), (6, 12)),
-)  # fmt: skip
-"""Features of convolutions that come in and go out of each group, groups, and how long spatial dimensions are."""
-_CHAINED: Regime = ((262_150, 280_000),)
-"""As many numbers as a table of all numbers of 16 bits is worth for."""
+"""How often something runs along any dimension, and not along the longest."""
+_MOST_CHOSEN = (4, 20, 300)
+"""How many of a line are chosen at most: such as vectors hold, and more."""
+_LINE_PERCENT, _ACROSS_PERCENT = 30, 30
+"""How often rows lie in one line, where they may begin anywhere and overlap; how often windows lie across rows."""
+_MOST_TERMS = 5
+"""Terms, or columns, of a product that stands before or behind a kernel."""
+_PRODUCT_TYPES = tuple(t for t in PRODUCTS["dot"].element_types if t.bits >= 8 and not t.is_complex)
 _CHAIN = tuple(opcode for opcode in sorted(having(Trait.APPROXIMATE)) if OPS[opcode].operands[0] == 1)
 """Functions of one number that take long enough to be looked up."""
-
-
-def _size(choices: Choices, within: Range) -> int:
-    """A size, mostly no multiple of anything."""
-    size = choices.integer(*within)
-    return max(within[0], size - size % _WHOLE) if chance(choices, _WHOLE_PERCENT) else size
-
-
-def _sizes(scope: Scope, regimes: Sequence[Regime]) -> list[int]:
-    return [_size(scope.choices, within) for within in pick(scope.choices, regimes)]
 
 
 def _read(scope: Scope, element_type: ElementType, dims: Sequence[int]) -> Instruction:
@@ -154,7 +93,16 @@ def _computed(scope: Scope, shape: ArrayShape) -> Instruction:
     return _biased(scope, scope.parameter(shape))
 
 
-_MADE: Sequence[Callable[[Scope, ArrayShape], Instruction]] = (_converted, _turned, _cut, _computed)
+def _multiplied(scope: Scope, shape: ArrayShape) -> Instruction:
+    """What another kernel leaves, in memory that nobody reads afterwards: a kernel may write over it."""
+    if not shape.rank or shape.element_type not in _PRODUCT_TYPES:
+        return _computed(scope, shape)
+    terms, (*rows, columns) = scope.choices.integer(1, _MOST_TERMS), shape.dims
+    factors = [scope.parameter(ArrayShape(shape.element_type, dims)) for dims in ((*rows, terms), (terms, columns))]
+    return scope.build("dot", factors, shape=shape, lhs_contracting_dims=(len(rows),), rhs_contracting_dims=(0,))
+
+
+_MADE: Sequence[Callable[[Scope, ArrayShape], Instruction]] = (_converted, _turned, _cut, _computed, _multiplied)
 """What may stand before a kernel."""
 
 
@@ -187,8 +135,19 @@ def _exchanged(scope: Scope, value: Instruction) -> Instruction:
     return scope.build("transpose", [value], dimensions=tuple(permutation(scope.choices, value.array.rank)))
 
 
+def _contracted(scope: Scope, value: Instruction) -> Instruction:
+    """A product of the rows: what a kernel yields is no result then, and may lie where its operand did."""
+    if not value.array.rank or value.array.element_type not in _PRODUCT_TYPES:
+        return _added(scope, value)
+    *rows, terms = value.array.dims
+    columns = scope.choices.integer(1, _MOST_TERMS)
+    other = scope.parameter(ArrayShape(value.array.element_type, (terms, columns)))
+    shape = ArrayShape(value.array.element_type, (*rows, columns))
+    return scope.build("dot", [value, other], shape=shape, lhs_contracting_dims=(len(rows),), rhs_contracting_dims=(0,))
+
+
 _BEHIND_KERNELS: Sequence[Callable[[Scope, Instruction], Instruction]] = (
-    _added, _biased, _scaled, _narrowed, _exchanged, lambda scope, value: scope.build("negate", [value]),
+    _added, _biased, _scaled, _narrowed, _exchanged, _contracted, lambda scope, value: scope.build("negate", [value]),
 )  # fmt: skip
 """What may stand behind a kernel."""
 
@@ -211,10 +170,10 @@ def _product(scope: Scope, element_type: ElementType) -> Instruction:
     """A batch of matrix products, dimensions in any order."""
     choices = scope.choices
     if chance(choices, _BLOCKED_PERCENT):
-        batch, rows, *wide = (_size(choices, within) for within in _BLOCKED)
+        batch, rows, *wide = sizes(choices, regimes.BLOCKED)
         columns, depth = (size // _bytes(element_type) for size in wide)
     else:
-        batch, rows, columns, depth = _sizes(scope, _FACTORS)
+        batch, rows, columns, depth = sizes(scope.choices, regimes.FACTORS)
     is_twice = chance(choices, _TWICE_PERCENT)
     columns = rows if is_twice else columns
     left, at = _factor(scope, element_type, (batch, rows, depth))
@@ -240,9 +199,18 @@ def _factor(scope: Scope, element_type: ElementType, sizes: tuple[int, int, int]
 
 
 def _normalised(scope: Scope, element_type: ElementType) -> Instruction:
+    return _by_rows(scope, _read(scope, element_type, sizes(scope.choices, regimes.ROWS)))
+
+
+def _attended(scope: Scope, element_type: ElementType) -> Instruction:
+    """Rows between two products, as in attention: nobody else sees what they are, before or after."""
+    shape = ArrayShape(element_type, tuple(sizes(scope.choices, regimes.ROWS)))
+    return _contracted(scope, _by_rows(scope, _multiplied(scope, shape)))
+
+
+def _by_rows(scope: Scope, given: Instruction) -> Instruction:
     """Rows, each combined with what it or the first one is reduced to, several of them perhaps, once or more often."""
-    dims = tuple(_sizes(scope, _ROWS))
-    given = value = _read(scope, element_type, dims)
+    value, element_type, dims = given, given.array.element_type, given.array.dims
     last = len(dims) - 1
     for _ in range(scope.choices.integer(1, 3)):
         opcode = pick(scope.choices, combiners(element_type)[:3])
@@ -255,33 +223,43 @@ def _normalised(scope: Scope, element_type: ElementType) -> Instruction:
         shape = ArrayShape(element_type, dims)
         spread = scope.build("broadcast", [reduced], shape=shape, dimensions=tuple(range(first)))
         value = scope.build(pick(scope.choices, ("subtract", "add")), [value, spread])
+        if element_type.is_float and chance(scope.choices, _BENT_PERCENT):
+            value = scope.build("tanh", [value])
     return value
+
+
+def _columns(scope: Scope, element_type: ElementType) -> Instruction:
+    """Columns, few or many, each reduced along all rows."""
+    value = _read(scope, element_type, sizes(scope.choices, regimes.REDUCED))
+    opcode = pick(scope.choices, combiners(element_type))
+    reducer, start = combiner(scope, opcode, element_type), identity_constant(scope, opcode, element_type)
+    return scope.build("reduce", [value, start], to_apply=reducer, dimensions=tuple(range(value.array.rank - 1)))
 
 
 def _running(scope: Scope, element_type: ElementType) -> Instruction:
     """Along the longest dimension, or any."""
-    value = _read(scope, element_type, _sizes(scope, _SCANNED))
+    value = _read(scope, element_type, sizes(scope.choices, regimes.SCANNED))
     dims = value.array.dims
     return running(scope, value, None if chance(scope.choices, _ANY_PERCENT) else dims.index(max(dims)))
 
 
 def _chosen(scope: Scope, element_type: ElementType) -> Instruction:
     """A few of the greatest numbers of each line, or of the least, and where they are."""
-    value = _read(scope, element_type, _sizes(scope, _CHOSEN))
+    value = _read(scope, element_type, sizes(scope.choices, regimes.CHOSEN))
     count = scope.choices.integer(1, pick(scope.choices, _MOST_CHOSEN))
     done = scope.build("topk", [value], k=count, largest=chance(scope.choices, 50))
     return [scope.build("get-tuple-element", [done], index=k) for k in (1, 0)][-1]
 
 
 def _turned_around(scope: Scope, element_type: ElementType) -> Instruction:
-    value = _read(scope, element_type, _sizes(scope, _TRANSPOSED))
+    value = _read(scope, element_type, sizes(scope.choices, regimes.TRANSPOSED))
     order = turned(scope.choices, value.array.rank) if value.array.rank > 2 else (1, 0)
     return scope.build("transpose", [value], dimensions=tuple(order))
 
 
 def _looked_up(scope: Scope, element_type: ElementType) -> Instruction:
     """Single numbers of a short table, by many indices."""
-    entries, *dims = _sizes(scope, _LOOKED_UP)
+    entries, *dims = sizes(scope.choices, regimes.LOOKED_UP)
     indices = scope.parameter(ArrayShape(pick(scope.choices, _INDICES), tuple(dims)))
     return scope.build(
         "gather",
@@ -295,21 +273,23 @@ def _looked_up(scope: Scope, element_type: ElementType) -> Instruction:
 
 
 def _updated(scope: Scope, element_type: ElementType) -> Instruction:
-    """Rows to which many updates go, several to one of them."""
-    rows, width, count = _sizes(scope, _UPDATED)
+    """Rows, or columns, to which many updates go, several to one of them."""
+    rows, width, count = sizes(scope.choices, regimes.UPDATED)
     is_flat, is_line = width == 1, width > 1 and chance(scope.choices, _LINE_PERCENT)
-    dims = (rows,) if is_flat else (rows + width,) if is_line else (rows, width)
+    is_across = not is_flat and not is_line and chance(scope.choices, _ACROSS_PERCENT)
+    dims, updated = ((rows,), (count,)) if is_flat else ((rows, width), (count, width))
+    dims, updated = (dims[::-1], updated[::-1]) if is_across else (dims, updated)
     opcode = pick(scope.choices, combiners(element_type))
     return scope.build(
         "scatter",
         [
-            _read(scope, element_type, dims),
+            _read(scope, element_type, (rows + width,) if is_line else dims),
             scope.parameter(ArrayShape(pick(scope.choices, _INDICES), (count, 1))),
-            _read(scope, element_type, (count,) if is_flat else (count, width)),
+            _read(scope, element_type, updated),
         ],
-        update_window_dims=() if is_flat else (1,),
-        inserted_window_dims=() if is_line else (0,),
-        scatter_dims_to_operand_dims=(0,),
+        update_window_dims=() if is_flat else (int(not is_across),),
+        inserted_window_dims=() if is_line else (int(is_across),),
+        scatter_dims_to_operand_dims=(int(is_across),),
         index_vector_dim=1,
         to_apply=combiner(scope, opcode, element_type),
     )
@@ -318,7 +298,7 @@ def _updated(scope: Scope, element_type: ElementType) -> Instruction:
 def _convolved(scope: Scope, element_type: ElementType) -> Instruction:
     """Images of many features, or of single ones; windows of one element, of several, or with steps between them."""
     choices = scope.choices
-    inputs, outputs, groups, extent = _sizes(scope, _FEATURES)
+    inputs, outputs, groups, extent = sizes(scope.choices, regimes.FEATURES)
     window = (pick(choices, _WINDOWS),) * 2
     batch, out = choices.integer(1, 3), output_size(extent, window[0])
     if chance(choices, _FEATURES_LAST_PERCENT):
@@ -341,7 +321,7 @@ def _convolved(scope: Scope, element_type: ElementType) -> Instruction:
 
 def _chained(scope: Scope, element_type: ElementType) -> Instruction:
     """Functions of one number each, of so many numbers that all their results are tabled."""
-    value = scope.parameter(ArrayShape(element_type, tuple(_sizes(scope, (_CHAINED,)))))
+    value = scope.parameter(ArrayShape(element_type, tuple(sizes(scope.choices, regimes.CHAINED))))
     for _ in range(3):
         value = scope.build(pick(scope.choices, _CHAIN), [value])
     return value
@@ -358,14 +338,13 @@ _WINDOWS = (
 _FEATURES_LAST_PERCENT = 60
 """How often features lie side by side."""
 _INDICES = (S32, S32, TYPES["u8"], TYPES["s64"])
-_PRODUCT_TYPES = tuple(t for t in PRODUCTS["dot"].element_types if t.bits >= 8 and not t.is_complex)
 
 
-def _like(opcode: str, recipe: Recipe, regimes: Sequence[Regime]) -> Recipe:
+def _like(opcode: str, recipe: Recipe, of: Sequence[Regime]) -> Recipe:
     """The recipe of an opcode, on arrays of such sizes."""
 
     def draw(scope: Scope, _: str, element_type: ElementType) -> Instruction | None:
-        dims = _sizes(scope, regimes)
+        dims = sizes(scope.choices, of)
         _read(scope, element_type, dims)
         scope.parameter(ArrayShape(pick(scope.choices, [S32, *scope.program.element_types]), tuple(dims)))
         return recipe.draw(scope, opcode, element_type)
@@ -385,14 +364,16 @@ KERNELS: dict[str, Recipe] = {
     "complex product": _form((TYPES["c64"], TYPES["c128"]), _product),
     "convolution": _form(_PRODUCT_TYPES, _convolved),
     "rows": _form(_MOVED, _normalised),
-    "reduce": _like("reduce", COMBINING["reduce"], _REDUCED),
+    "attention": _form([t for t in _PRODUCT_TYPES if t is not PRED], _attended),
+    "reduce": _like("reduce", COMBINING["reduce"], regimes.REDUCED),
+    "columns": _form(_MOVED, _columns),
     "running": _form(_MOVED, _running),
-    "sort": _like("sort", COMBINING["sort"], _SORTED),
+    "sort": _like("sort", COMBINING["sort"], regimes.SORTED),
     "topk": _form(COMBINING["topk"].element_types, _chosen),
     "scatter": _form(_MOVED, _updated),
     "gather": _form(_MOVED, _looked_up),
     "transpose": _form(_MOVED, _turned_around),
-    "fft": _like("fft", PRODUCTS["fft"], _TRANSFORMED),
+    "fft": _like("fft", PRODUCTS["fft"], regimes.TRANSFORMED),
     "chain": _form((BF16, F16), _chained),
 }
 """The kernels by name, and how one is drawn with what stands before and behind it."""

@@ -31,8 +31,8 @@ _TYPES = {F32: "s", F64: "d", C64: "c", C128: "z"}
 _HERMITIAN = {"syevd": "heevd", "sytrd": "hetrd", "orgqr": "ungqr", "ormqr": "unmqr"}
 """Names of what is done to complex matrices."""
 _ORDERS, _LARGE_ORDERS, _LARGE_PERCENT, _SPECTRAL_PERCENT = (1, 2, 3, 4, 5, 6, 7, 8, 9), (15, 16, 17, 18, 20), 20, 8
-"""Rows of matrices, and how often there are so many that there are kernels for them: iterations take a simulator
-seconds."""
+"""Rows of matrices, and how often there are so many that there are kernels for them, besides among large arrays:
+iterations take a simulator seconds."""
 _WANTED = f"{ord('V')} : ui8"
 _UNKNOWN_PERCENT, _DEFINITE_PERCENT, _KEPT_PERCENT = 75, 85, 75
 """How often matrices are new parameters; how often they are definite; how often results are the program's."""
@@ -64,7 +64,8 @@ def _truth(scope: Scope) -> str:
 
 
 def _order(scope: Scope, percent: int = _LARGE_PERCENT) -> int:
-    return pick(scope.choices, _LARGE_ORDERS if chance(scope.choices, percent) else _ORDERS)
+    is_large = scope.is_large or chance(scope.choices, percent)
+    return pick(scope.choices, _LARGE_ORDERS if is_large else _ORDERS)
 
 
 def _given(scope: Scope, shape: ArrayShape) -> Instruction:
@@ -267,6 +268,10 @@ ROUTINES: dict[str, Draw] = {
     "gtsv": _gtsv,
 }
 """By LAPACK's name for real matrices, without the letter of the type."""
+_ITERATED = frozenset(("gesdd", "gesvd", "syevd", "gehrd", "gees", "geev"))
+_NAMES = [name for name in ROUTINES for _ in range(1 if name in _ITERATED else 3)]
+"""Those that reduce a matrix step by step or iterate are hundreds of kernels, which take as long to compile as thirty
+other programs, so each comes a third as often."""
 
 
 def _by_columns(shape: ArrayShape, rank: int) -> ArrayShape:
@@ -304,7 +309,7 @@ def _called(scope: Scope, kind: ElementType, name: str, made: Made) -> Arrays:
 
 
 def _draw(scope: Scope, _: str, element_type: ElementType) -> Instruction | None:
-    name = pick(scope.choices, list(ROUTINES))
+    name = pick(scope.choices, _NAMES)
     made = ROUTINES[name](scope, element_type)
     if not all(scope.fits(shape.dims) for shape in made.shapes):
         return None

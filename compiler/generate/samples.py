@@ -14,6 +14,7 @@ from dataclasses import replace
 from compiler.generate.choices import Choices, chance, pick
 from compiler.generate.exhaustive import COMMON, Packing, space_of
 from compiler.generate.kernels import KERNELS
+from compiler.generate.lapack import RECIPES as ROUTINES
 from compiler.generate.libraries import LIBRARIES
 from compiler.generate.recurrences import RECURRENCES
 from compiler.generate.scope import Space
@@ -70,23 +71,28 @@ _LARGE = ((100, 65), (3, 40, 50), (65, 129), (2, 3, 33, 31), (5000,), (17, 300),
 _LARGE_ABLE = having(Trait.ACCUMULATES | Trait.ORDERS | Trait.INDEXED | Trait.MOVES) - having(Trait.ALGORITHM)
 _CUT = tuple(sorted(_LARGE_ABLE & RECIPES.keys()))
 """What is done in other ways there."""
-_FEW_KERNELS = 3
-"""Kernels of a module, which takes as long as a dozen small programs."""
 _ALL_KERNELS = {**KERNELS, **RECURRENCES}
 _WEIGHTS_OF_KERNELS: Mapping[str, int] = {
     **dict.fromkeys(_ALL_KERNELS, 2),
     "product": 8,
-    "reduce": 5,
+    "reduce": 3,
+    "columns": 3,
     "convolution": 4,
     "rows": 4,
     "scatter": 3,
     "sort": 3,
+    "topk": 3,
     "chain": 1,
 }
 """Those for which there are the most strategies come more often, and what takes many numbers less."""
-_CALLS_PERCENT = 12
-"""How often all are calls of libraries instead, which some engines refuse."""
-_KERNELS = [name for name, weight in _WEIGHTS_OF_KERNELS.items() for _ in range(weight)]
+_KERNELS = [_ALL_KERNELS[name] for name, weight in _WEIGHTS_OF_KERNELS.items() for _ in range(weight)]
+_ALIKE_KERNELS = (
+    *[(_KERNELS, 3)] * 7,
+    (list(LIBRARIES.values()), 3),
+    (list(ROUTINES.values()), 1),
+)
+"""What the kernels of a module are, each as often as the others, and how many there are, which take as long as a dozen
+small programs: those of instructions mostly; calls of libraries, which some engines refuse; or of LAPACK."""
 _PARAMETERS = (0, 4, 1 << 10)
 """How many values a module takes besides those that its programs begin with: where there are few, constants stand
 beside them."""
@@ -150,9 +156,9 @@ def around_kernels(
         The module; None where no kernel is on any of the types.
     """
     packing = Packing(name, _space(choices, element_types, banned, is_large=True), step)
-    known, names = (LIBRARIES, sorted(LIBRARIES)) if chance(choices, _CALLS_PERCENT) else (_ALL_KERNELS, _KERNELS)
-    for _ in range(_FEW_KERNELS):
-        recipe = known[pick(choices, names)]
+    recipes, count = pick(choices, _ALIKE_KERNELS)
+    for _ in range(count):
+        recipe = pick(choices, recipes)
         kinds = [kind for kind in recipe.element_types if kind.name in element_types]
         if kinds:
             packing.kernel(recipe, pick(choices, kinds), choices)

@@ -67,6 +67,8 @@ _OTHER_CALLS = 5
 _CALLS_OF_SAMPLE = 8
 _KERNELS_PERCENT = 40
 """How often samples are of a few kernels, on arrays that are cut and shared."""
+_OF_KERNELS = ("integers",)
+"""Kinds of values with which kernels are called in any case: of long sums rounding explains much, but not of these."""
 _NO_CORPUS = Corpus()
 _COMMON_WEIGHT = 3
 _NEWEST_PERCENTS, _IN_CHAINS = (20, 35, 50, 70), (60, 75, 90)
@@ -147,7 +149,7 @@ def _sampled(profile: Profile, rng: np.random.Generator, number: int) -> Case | 
     if module is None or not (is_valid(module) and is_determined(module)) or _is_banned(module, space):
         return None
     count, note = (_OTHER_CALLS, "a few kernels") if is_apart else (_CALLS_OF_SAMPLE, "small programs side by side")
-    made, others = make_inputs(module, rng, "tame"), several(module, rng, count)
+    made, others = make_inputs(module, rng, "tame"), several(module, rng, count, _OF_KERNELS if is_apart else ())
     return Case(number, module, made, note=note, others=others, is_apart=is_apart)
 
 

@@ -8,7 +8,7 @@ that are about that, and of these where somebody checks them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -27,7 +27,7 @@ Draw = Callable[[Generator, Dims, DType, int | None], Array]
 _iinfo: Any = ml_dtypes.iinfo  # knows NumPy's own integers as well; untyped
 
 _ONE_SIGN_PERCENT, _AWAY_FROM_ZERO = 35, 0.25  # what begins at 0 instead of an extreme is right if signs differ
-_SMALL_INTEGERS_PERCENT, _SMALL = 70, 10
+_SMALL_INTEGERS_PERCENT, _SMALL, _SMALLEST = 70, 10, 3
 _SOME = (0.02, 0.2, 0.8)  # shares of the elements that are replaced
 _SPREAD = 0.5  # of the exponents of a type, around 1
 _ALL_PERCENT = 50
@@ -83,6 +83,17 @@ def special(rng: Generator, dims: Dims, dtype: DType, limit: int | None = None) 
         limit: of what are indices, the largest that lies inside.
     """
     return _sprinkled(rng, tame(rng, dims, dtype, limit), _specials(dtype))
+
+
+def _integers(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
+    """Small integers, of which sums of products are exact in every order: no rounding explains another result."""
+    if dtype.kind == "b" or limit is not None:
+        return tame(rng, dims, dtype, limit)
+    low, high = (-_SMALLEST if _is_signed(dtype) else 0), _SMALLEST
+    if not is_inexact(dtype):
+        low, high = max(low, _range(dtype)[0]), min(high, _range(dtype)[1])
+    values = rng.integers(low, high, dims, endpoint=True)
+    return _as(values + 1j * rng.integers(low, high, dims, endpoint=True) if dtype.kind == "c" else values, dtype)
 
 
 def _zeros(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
@@ -259,6 +270,7 @@ _WITH_PAYLOADS = frozenset({"bfloat16", "float16", "float32", "float64", "comple
 KINDS: Mapping[str, Draw] = {
     "tame": tame,
     "special": special,
+    "integers": _integers,
     "zeros": _zeros,
     "equal": _equal,
     "sorted": _sorted,
@@ -294,19 +306,23 @@ def make_inputs(module: Any, rng: Generator, kind: str = "tame", *, mixed: bool 
     return made
 
 
-def several(module: Any, rng: Generator, count: int) -> dict[str, list[Array]]:
+def several(module: Any, rng: Generator, count: int, always: Sequence[str] = ()) -> dict[str, list[Array]]:
     """Inputs of so many kinds, other than tame ones, by their names; of none where a program takes no inputs.
 
     Args:
         module: a program.
         rng: what is drawn by.
         count: kinds.
+        always: kinds that are among them, and of all inputs.
     """
     if not module.entry.parameters:
         return {}
     kinds = [kind for kind in KINDS if kind != "tame"]
-    chosen = [kinds[int(number)] for number in rng.permutation(len(kinds))[:count]]
-    return {kind: make_inputs(module, rng, kind, mixed=bool(rng.integers(100) >= _ALL_PERCENT)) for kind in chosen}
+    drawn = [kinds[int(number)] for number in rng.permutation(len(kinds))]
+    made = {kind: make_inputs(module, rng, kind) for kind in always}
+    for kind in [kind for kind in drawn if kind not in always][: count - len(always)]:
+        made[kind] = make_inputs(module, rng, kind, mixed=bool(rng.integers(100) >= _ALL_PERCENT))
+    return made
 
 
 def number_near(rng: Generator, number: Any, dtype: DType) -> Any:

@@ -30,6 +30,7 @@ REACHED = {
         "dot: split sums",
         "dot: sums along vectors",
         "fft: passes",
+        "lapack: matrix by matrix",
         "loop: tables in memory",
         "loop: tables in registers",
         "loop: transposing tiles",

@@ -1,0 +1,94 @@
+"""The sizes of kernels at which back ends go other ways about them, in ranges that go together.
+
+Which way it is hangs on several dimensions at once: few rows and long sums, many columns and longer sums than a block
+has, results that no cache holds.  Within a range sizes are mostly no multiple of anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.generate.choices import Choices, chance, pick
+
+Range = tuple[int, int]
+Regime = tuple[Range, ...]
+
+_WHOLE_PERCENT, _WHOLE = 20, 16
+"""How often a size is a multiple of what vectors and tiles are."""
+
+
+def sizes(choices: Choices, regimes: Sequence[Regime]) -> list[int]:
+    """Sizes within one of several regimes.
+
+    Args:
+        choices: which they are.
+        regimes: what they are drawn from.
+    """
+    return [_size(choices, within) for within in pick(choices, regimes)]
+
+
+def _size(choices: Choices, within: Range) -> int:
+    size = choices.integer(*within)
+    return max(within[0], size - size % _WHOLE) if chance(choices, _WHOLE_PERCENT) else size
+
+
+FACTORS: Sequence[Regime] = (
+    ((1, 3), (17, 70), (17, 140), (2, 70)),
+    ((1, 3), (5, 40), (3, 30), (2, 300)),
+    ((1, 3), (1, 4), (17, 300), (17, 200)),
+    ((1, 1), (2, 5), (2, 5), (8200, 12_000)),
+    ((5, 20), (2, 20), (2, 20), (2, 40)),
+)
+"""Batches, rows, columns and terms of products: tiles beside each other, sums along vectors, few rows, few sums so long
+that they are split, many small ones."""
+BLOCKED: Sequence[Regime] = (((1, 2), (3, 40), (520, 800), (4110, 4800)),)
+"""The same in blocks of terms, columns and terms in bytes: more than two tiles of columns, and sums longer than a block
+of 4 KiB."""
+REDUCED: Sequence[Regime] = (
+    ((1, 4), (6000, 20_000)), ((6000, 20_000), (1, 4)), ((20, 300), (17, 130)), ((2, 5), (30, 90), (30, 90)),
+    ((300, 3000), (2, 9)), ((515, 540), (2050, 2200)),
+)  # fmt: skip
+"""Arrays that are reduced: along few long lines, of few columns, of many, and such that no cache holds."""
+SCANNED: Sequence[Regime] = (
+    ((8200, 12_000),),
+    ((2, 3), (8200, 9500)),
+    ((3, 40), (20, 300)),
+    ((9, 40), (3, 9), (5, 70)),
+)
+"""Arrays along which something runs: few lines longer than a block, many, and lines side by side."""
+SORTED: Sequence[Regime] = (
+    ((12_000, 20_000),), ((2, 3), (2500, 6000)), ((2500, 6000), (2, 3)), ((20, 60), (30, 300)), ((3, 300), (2, 20)),
+)  # fmt: skip
+"""Arrays that are sorted: lines that several threads sort together, that each sorts alone, and across."""
+CHOSEN: Sequence[Regime] = (((1, 2), (4000, 9000)), ((9, 40), (300, 700)), ((2, 3), (9000, 14_000)))
+"""Arrays of whose lines a few are chosen."""
+TRANSFORMED: Sequence[Regime] = (((2, 4), (300, 1100)), ((1000, 4200),), ((20, 40), (20, 60)))
+"""Arrays that are transformed, by lengths with factors of all kinds."""
+TRANSPOSED: Sequence[Regime] = (
+    ((60, 130), (60, 130)),
+    ((2, 5), (33, 80), (33, 80)),
+    ((2000, 5000), (2, 6)),
+    ((1040, 1040), (2064, 2064)),
+)
+"""Arrays that are turned around: beyond a tile, narrower than one, and such that go past the caches in whole lines."""
+LOOKED_UP: Sequence[Regime] = (((2, 300), (30, 40), (129, 200)), ((2, 300), (1, 1), (4100, 6000)))
+"""The entries of a table, and the dimensions of the indices into it."""
+UPDATED: Sequence[Regime] = (
+    ((3, 700), (1, 1), (16_400, 20_000)),
+    ((65, 150), (8, 40), (20, 90)),
+    ((3, 20), (129, 600), (3, 30)),
+    ((4300, 4400), (33, 36), (16_400, 17_000)),
+    ((300, 400), (600, 700), (150, 200)),
+)
+"""Rows and columns that updates go to, and how many there are: more than elements, of short rows, of long ones, more
+than anybody can learn whose they are, and more than a cache holds."""
+ROWS: Sequence[Regime] = (((3, 40), (2, 15)), ((3, 60), (17, 300)), ((1, 5), (600, 3000)), ((2, 4), (3, 9), (20, 120)))
+"""Rows, shorter than a vector or many vectors long."""
+FEATURES: Sequence[Regime] = (
+    ((16, 70), (16, 70), (1, 1), (5, 12)), ((1, 5), (2, 20), (1, 1), (20, 50)), ((1, 1), (1, 2), (16, 40), (6, 14)),
+    ((3, 9), (3, 40), (2, 4), (6, 12)), ((260, 300), (100, 130), (1, 1), (5, 6)),
+)  # fmt: skip
+"""Features of convolutions that come in and go out of each group, groups, and how long spatial dimensions are; the last
+are summed in several blocks."""
+CHAINED: Sequence[Regime] = (((262_150, 280_000),),)
+"""As many numbers as a table of all numbers of 16 bits is worth for."""
