@@ -33,7 +33,7 @@ def _steps(count: Any, rate: Tensor) -> Tensor:
 
 
 def _decay(
-    word: str, formula: Callable[[Tensor, Tensor, Tensor], tuple[str, Any, Any]], said: str
+    public: str, word: str, formula: Callable[[Tensor, Tensor, Tensor], tuple[str, Any, Any]], said: str
 ) -> Callable[..., Tensor]:
     """A rate by its last op and that one's operands, as a formula of rate, `decay_rate` and how far training is."""
 
@@ -53,21 +53,25 @@ def _decay(
             op, *operands = formula(rate, convert_to_tensor(decay_rate, rate.dtype), done)
             return apply(op, operands, {}, scope).outputs[0]
 
+    decay.__name__ = decay.__qualname__ = public
     decay.__doc__ = said
     return decay
 
 
 exponential_decay = _decay(
+    "exponential_decay",
     "ExponentialDecay",
     lambda rate, factor, done: ("Mul", rate, _of("Pow", factor, done)),
     "A learning rate that falls by the factor `decay_rate` in so many steps: rate * factor ^ (step / steps).",
 )
 natural_exp_decay = _decay(
+    "natural_exp_decay",
     "NaturalExpDecay",
     lambda rate, factor, done: ("Mul", rate, _of("Exp", _of("Neg", factor * done))),
     "A learning rate that falls as e ^ (-decay_rate * step / steps).",
 )
 inverse_time_decay = _decay(
+    "inverse_time_decay",
     "InverseTimeDecay",
     lambda rate, factor, done: ("RealDiv", rate, 1 + factor * done),
     "A learning rate that falls as 1 / (1 + decay_rate * step / steps).",

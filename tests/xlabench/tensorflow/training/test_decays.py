@@ -22,13 +22,14 @@ def found(rate):
 @pytest.mark.parametrize(
     ("decay", "formula"),
     [
-        ("exponential_decay", lambda done: 0.25**done),
-        ("natural_exp_decay", lambda done: math.exp(-0.25 * done)),
-        ("inverse_time_decay", lambda done: 1 / (1 + 0.25 * done)),
+        (tf.train.exponential_decay, lambda done: 0.25**done),
+        (tf.train.natural_exp_decay, lambda done: math.exp(-0.25 * done)),
+        (tf.train.inverse_time_decay, lambda done: 1 / (1 + 0.25 * done)),
     ],
+    ids=lambda given: given.__name__,
 )
 def test_a_rate_falls_in_so_many_steps(decay, formula, staircase):
-    rates = found(lambda step: getattr(tf.train, decay)(0.5, step, 10, 0.25, staircase=staircase))
+    rates = found(lambda step: decay(0.5, step, 10, 0.25, staircase=staircase))
     expected = [0.5 * formula(step // 10 if staircase else step / 10) for step in STEPS]
     np.testing.assert_allclose(rates, expected, rtol=1e-6)
 
