@@ -192,7 +192,9 @@ def _read_as(scope: Scope, shape: ArrayShape) -> ElementType:
 
 
 def _laid_out(scope: Scope, shape: ArrayShape) -> ArrayShape:
-    """An array whose dimensions lie in memory in any order."""
+    """An array whose dimensions lie in memory in any order; a scalar has none to say."""
+    if not shape.rank:
+        return shape
     return replace(shape, layout=Layout(tuple(permutation(scope.choices, shape.rank))))
 
 

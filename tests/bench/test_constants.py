@@ -19,9 +19,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-import constant_programs as programs
 import numpy as np
 import pytest
+from bench import constant_programs as programs
 
 import compiler
 from compiler.graph.checksum import crc32c

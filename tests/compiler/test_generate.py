@@ -344,11 +344,12 @@ def test_a_turn_is_another_order_than_its_inverse(length):
 
 def test_what_programs_for_several_devices_exchange_all_of_them_reach():
     space = Space(frozenset({"all-reduce", "while", "conditional"}), frozenset({"f32", "s32"}), devices_percent=100)
+    inner = 0
     for seed in range(40):
         made = module(seed, space)
-        exchanges = [i for i in made.instructions() if i.opcode == "all-reduce"]
-        assert all(i.parent is made.entry for i in exchanges)
+        inner += sum(i.opcode == "all-reduce" and i.parent is not made.entry for i in made.instructions())
         assert compiler.interpret(made, *draw(made, seed))
+    assert inner
 
 
 def test_of_sizes_known_at_run_time_no_result_is_left_open():
