@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from compiler.expansion.expression import Expression, iota
 from compiler.expansion.matrices import conjugate
@@ -42,15 +43,22 @@ def _softmax(operation: Operation) -> Expression:
 def _log_softmax(operation: Operation) -> Expression:
     x = operation["logits"]
     operation.require(x.dims, "it takes rows, not a scalar")
-    return _log_of_softmax(x)[0]
+    return _log_of_softmax(x).logarithm
 
 
-def _log_of_softmax(x: Expression) -> tuple[Expression, Expression, Expression]:
-    """The logarithm of softmax, the exponentials, and their sum for each row."""
+class _LogOfSoftmax(NamedTuple):
+    """The logarithm of softmax, and what it is made of: exponentials, and their sum for each row."""
+
+    logarithm: Expression
+    exponentials: Expression
+    sums: Expression
+
+
+def _log_of_softmax(x: Expression) -> _LogOfSoftmax:
     shifted = _shifted(x)
     grown = shifted.apply("exponential")
     sums = _sum_of_rows(grown)
-    return shifted - _along(sums.apply("log"), x), grown, sums
+    return _LogOfSoftmax(shifted - _along(sums.apply("log"), x), grown, sums)
 
 
 def _cross_entropy(operation: Operation) -> list[Expression]:
