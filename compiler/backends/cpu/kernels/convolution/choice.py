@@ -49,7 +49,7 @@ class _OutputDimension:
 
 
 def plans(kernel: Kernel, convolution: Instruction, machine: Machine, threads: int) -> list[Plan]:
-    """How a `kernel`'s `convolution` that walks is computed on a `machine` by so many threads, a plan a phase."""
+    """The plans of a `kernel`'s `convolution` on a `machine` with so many threads, one a phase."""
     shape = _shape_on(machine, kernel, convolution)
     output_dims = _output_dims_of(shape)
     lanes = machine.vector_bits // 8 // shape.size

@@ -1,4 +1,4 @@
-"""What a dot kernel amounts to: a product of matrices.
+"""Dots as batches of matrix products.
 
 The dimensions of a dot fall into four groups, batch, rows, columns and depth; each is walked by one linear index.
 What is fused before the dot is evaluated while its operands are packed (`dot_operand`), the epilogue where a result

@@ -1,4 +1,4 @@
-"""What a matrix product is: factors and epilogue as callbacks that emit code, and what is known about memory.
+"""A matrix product to be planned and emitted: factors and epilogue as callbacks that emit code, strides where known.
 
 Nothing here decides anything; `plan` does.
 """

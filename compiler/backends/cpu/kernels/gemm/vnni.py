@@ -30,7 +30,7 @@ _SMALLEST_DEPTH = 2
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """How `group` elements of LLVM's `type`, signed or not, make a word, which `flip` moves by 128 in every byte."""
+    """A VNNI word: `group` elements of LLVM's `type`, signed or not; `flip` moves every byte of it by 128."""
 
     type: str
     signed: bool
