@@ -391,9 +391,10 @@ def merged(steps: tuple[Step, ...]) -> list[Step]:
         if step.count == 1:
             continue
         if result:
+            # Where the loop outside goes on just where this one ends, in both operands, they are one.
             outer = result[-1]
             if outer.patch == step.patch * step.count and outer.weight == step.weight * step.count:
                 result[-1] = replace(step, count=outer.count * step.count)
                 continue
         result.append(step)
-    return result or [Step(1, 0, 0, -1)]
+    return result or [Step(count=1, patch=0, weight=0, dim=-1)]
