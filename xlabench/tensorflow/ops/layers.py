@@ -34,7 +34,7 @@ from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.keys import GraphKeys
 from xlabench.tensorflow.framework.tensor import Tensor
 from xlabench.tensorflow.framework.variables import Variable
-from xlabench.tensorflow.ops import arrays, initializers, nn, random
+from xlabench.tensorflow.ops import arrays, initializers, nn, random, windows
 from xlabench.tensorflow.ops.control_flow import cond
 from xlabench.tensorflow.ops.math import tensordot
 from xlabench.tensorflow.ops.variable_scopes import get_variable, variable_scope
@@ -186,7 +186,7 @@ def conv2d(
             bias = get_variable(
                 "bias", [filters], x.dtype, bias_initializer, bias_regularizer, trainable, constraint=bias_constraint
             )
-        made = nn.conv2d(
+        made = windows.conv2d(
             x,
             kernel,
             _pair(strides, "strides"),
@@ -220,8 +220,8 @@ def _pooling(kind: str, function: Callable[..., Tensor]) -> Callable[..., Tensor
     return pooling
 
 
-max_pooling2d = _pooling("max_pooling2d", nn.max_pool)
-average_pooling2d = _pooling("average_pooling2d", nn.avg_pool)
+max_pooling2d = _pooling("max_pooling2d", windows.max_pool)
+average_pooling2d = _pooling("average_pooling2d", windows.avg_pool)
 
 
 def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Tensor:
