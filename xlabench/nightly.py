@@ -21,10 +21,11 @@ from xlabench import environment, jobs, survival, verdicts
 from xlabench.bundles import bundle
 from xlabench.cases.subject import Subject, by_variant, digest_of
 from xlabench.cases.suite import Suite, SuiteProgram, Variant
+from xlabench.database import Records
 from xlabench.errors import BenchError, verdict_of
 from xlabench.judging import differ
 from xlabench.judging.judge import judged
-from xlabench.results import RIGHT, Bundle, Canary, Case, Decided, Kernel, Launch, Records, Run, Timing, Verdict
+from xlabench.results import RIGHT, Bundle, Canary, Case, Decided, Kernel, Launch, Run, Timing, Verdict
 from xlabench.timing import change
 from xlabench.timing.measure import Plan
 from xlabench.worker import ENGINES, Outcome, Worker

@@ -19,9 +19,9 @@ from xlabench.bundles import bundle
 from xlabench.cases import inputs, programs, twins
 from xlabench.cases.suite import load_suite
 from xlabench.commands.nightly import _exit_code
+from xlabench.database import Records
 from xlabench.errors import ExitCode, RecordsLost
 from xlabench.judging import differ
-from xlabench.results import Records
 from xlabench.timing import change
 
 FAULTS = {

@@ -6,20 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from xlabench.database import READABLE_VERSIONS, SCHEMA_VERSION, Records, to_json
 from xlabench.errors import BenchError
-from xlabench.results import (
-    READABLE_VERSIONS,
-    SCHEMA_VERSION,
-    Bundle,
-    Canary,
-    Case,
-    Kernel,
-    Records,
-    Run,
-    Timing,
-    Verdict,
-    to_json,
-)
+from xlabench.results import Bundle, Canary, Case, Kernel, Run, Timing, Verdict
 
 FROZEN = {version: Path(__file__).parent / f"results_v{version}.sql" for version in READABLE_VERSIONS}
 RUN = Run("smoke", "", "reference", ["cpu"], 0, {"timed": ["a", "b"]}, {"cpu": None})
