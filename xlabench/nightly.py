@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import compiler
 from xlabench import environment, jobs, survival, verdicts
-from xlabench.bundles import bundle
+from xlabench.bundles import bundle, saving
 from xlabench.cases.subject import Subject, by_variant, digest_of
 from xlabench.cases.suite import Suite, SuiteProgram, Variant
 from xlabench.database import Records
@@ -324,7 +324,7 @@ class _Night:
         )
         name = re.sub(r"[^\w.-]+", "-", f"{subject.variant.path.stem}.{of}")
         path = f"bundles/run-{self.run_id}/{name}"
-        saved = bundle.save(failure, self.folder / path, timeout_s=self.config.timeout_s + _REPLAY_START_S)
+        saved = saving.save(failure, self.folder / path, timeout_s=self.config.timeout_s + _REPLAY_START_S)
         self.records.add(case_id, Bundle(of, path, saved.verified, saved.message))
 
     def _time_and_confirm(
