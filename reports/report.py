@@ -14,9 +14,9 @@ from typing import Any
 from reports import changes, history, page, speedup, summary
 from reports.changes import Changes
 from reports.summary import Summary
-from xlabench import atomic, results
+from xlabench import atomic, database
+from xlabench.database import Records
 from xlabench.errors import BenchError
-from xlabench.results import Records
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Report:
         over_nights = history.charts([*self.earlier, self.exported], self.changes) if self.changes else {}
         numbers = summary.to_json(self.summary) | ({"changes": changes.to_json(self.changes)} if self.changes else {})
         return {
-            "results.json": results.to_json({**self.exported, "summary": numbers}).encode(),
+            "results.json": database.to_json({**self.exported, "summary": numbers}).encode(),
             **{f"speedup.{kind}": data for kind, data in drawn.items()},
             **{f"history.{kind}": data for kind, data in over_nights.items()},
             "index.html": page.render(self.summary, self.changes, drawn["svg"], over_nights.get("svg")).encode(),

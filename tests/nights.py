@@ -4,8 +4,8 @@ import json
 
 from xlabench import nightly
 from xlabench.cases.suite import load_suite
+from xlabench.database import Records
 from xlabench.nightly import Config
-from xlabench.results import Records
 from xlabench.timing.measure import Plan
 
 QUICK = Config(

@@ -4,7 +4,7 @@ import numpy as np
 from click.testing import CliRunner
 
 import compiler
-from xlabench.bundles import bundle
+from xlabench.bundles import bundle, saving
 from xlabench.cli import cli
 
 PROGRAM = """HloModule m
@@ -33,6 +33,6 @@ def write_bundle(folder, expected, *, text=PROGRAM, engine="reference", referenc
     """A bundle in a folder that is made, of a failure with what was expected and got."""
     folder.mkdir()
     failure = bundle.Failure(text, [X], [expected], [expected], engine, reference, 1, verdict, "8 elements are wrong")
-    for name, data in bundle._contents(failure).items():
+    for name, data in saving._contents(failure).items():
         (folder / name).write_bytes(data)
     return folder

@@ -18,7 +18,7 @@ _REMEDY = "give the file that `pytest --benchmark-json=FILE` wrote, best with --
 
 
 def exported(path: Path) -> dict[str, Any]:
-    """One run with a case for each benchmark, as `xlabench.results.Records.export` gives it.
+    """One run with a case for each benchmark, as `xlabench.database.Records.export` gives it.
 
     A benchmark's engine is what its `extra_info` says under `engine`, "" where it says nothing.  Without
     --benchmark-save-data a file holds no samples: then the median stands for them, and a doubt says so.

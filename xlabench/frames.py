@@ -19,7 +19,8 @@ from typing import Any
 import pandas as pd
 
 from xlabench import benchmarks
-from xlabench.results import Bundle, Kernel, Launch, Records, Run, Verdict
+from xlabench.database import Records
+from xlabench.results import Bundle, Kernel, Launch, Run, Verdict
 
 _OF_RUN = ("run", "started_at")
 _OF_CASE = (*_OF_RUN, "program", "digest")

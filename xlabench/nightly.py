@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 
 import compiler
 from xlabench import environment, jobs, survival, verdicts
-from xlabench.bundles import bundle
+from xlabench.bundles import bundle, saving
 from xlabench.cases.subject import Subject, by_variant, digest_of
 from xlabench.cases.suite import Suite, SuiteProgram, Variant
+from xlabench.database import Records
 from xlabench.errors import BenchError, verdict_of
 from xlabench.judging import differ
 from xlabench.judging.judge import judged
-from xlabench.results import RIGHT, Bundle, Canary, Case, Decided, Kernel, Launch, Records, Run, Timing, Verdict
+from xlabench.results import RIGHT, Bundle, Canary, Case, Decided, Kernel, Launch, Run, Timing, Verdict
 from xlabench.timing import change
 from xlabench.timing.measure import Plan
 from xlabench.worker import ENGINES, Outcome, Worker
@@ -35,6 +36,13 @@ Progress = Callable[[str, str], None]
 DONE = "done"
 _WORTH_A_BUNDLE = ("wrong", "flaky", "compile-error", "crash", "timeout")
 _REPLAY_START_S = 30.0
+
+
+class _Results(NamedTuple):
+    """What the reference gave and what an engine did; nothing where there were none."""
+
+    expected: list[Array]
+    actual: list[Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +197,7 @@ class _Night:
         for subject in self.at_hand[-1:]:
             said = f"failed in: {failed_in}"
             verdict = Verdict(self.config.reference, survival.ERROR, said, reduced=subject.variant.reduced)
-            self._save(case_id, subject, verdict, ([], []), of=survival.US)
+            self._save(case_id, subject, verdict, _Results([], []), of=survival.US)
 
     def _judge_and_time(self, program: SuiteProgram, case: Case, case_id: int) -> None:
         """Judge all engines, then time those that deserve it."""
@@ -222,13 +230,13 @@ class _Night:
         if expected is None:
             verdict = verdicts.of_no_results(self.config.reference, variant, outcome)
             yield verdict
-            self._keep(program, case_id, subject, verdict, ([], []))
+            self._keep(program, case_id, subject, verdict, _Results([], []))
         asked = jobs.Watched(self.worker, variant.path, self._inputs_path, self.scratch, self.config.timeout_s)
         for engine in engines:
             self._step(program, engine)
             verdict, actual = self._judge(engine, subject, expected, asked)
             yield verdict
-            self._keep(program, case_id, subject, verdict, (expected or [], actual))
+            self._keep(program, case_id, subject, verdict, _Results(expected or [], actual))
             for kernel in json.loads(self._kernels_path.read_text()) if self._kernels_path.exists() else ():
                 self.records.add(case_id, Kernel(engine, **kernel))
             for launch in json.loads(self._launches_path.read_text()) if self._launches_path.exists() else ():
@@ -292,28 +300,19 @@ class _Night:
         }
         return jobs.evaluated(self.worker, arguments, timeout_s=self.config.timeout_s)
 
-    def _keep(
-        self,
-        program: SuiteProgram,
-        case_id: int,
-        subject: Subject,
-        verdict: Verdict,
-        results: tuple[list[Array], list[Array]],
-    ) -> None:
+    def _keep(self, program: SuiteProgram, case_id: int, subject: Subject, verdict: Verdict, results: _Results) -> None:
         """Save a repro bundle of a failure of an engine."""
         if verdict.verdict in _WORTH_A_BUNDLE:
             self._step(program, f"bundle of {verdict.engine}")
             self._save(case_id, subject, verdict, results, of=verdict.engine)
 
-    def _save(
-        self, case_id: int, subject: Subject, verdict: Verdict, results: tuple[list[Array], list[Array]], *, of: str
-    ) -> None:
+    def _save(self, case_id: int, subject: Subject, verdict: Verdict, results: _Results, *, of: str) -> None:
         """Save a repro bundle, under a name that says what it is of."""
         failure = bundle.Failure(
             module_text=subject.text,
             inputs=subject.inputs,
-            expected=results[0],
-            actual=results[1],
+            expected=results.expected,
+            actual=results.actual,
             engine=verdict.engine,
             reference=self.config.reference,
             seed=self.config.seed,
@@ -323,7 +322,7 @@ class _Night:
         )
         name = re.sub(r"[^\w.-]+", "-", f"{subject.variant.path.stem}.{of}")
         path = f"bundles/run-{self.run_id}/{name}"
-        saved = bundle.save(failure, self.folder / path, timeout_s=self.config.timeout_s + _REPLAY_START_S)
+        saved = saving.save(failure, self.folder / path, timeout_s=self.config.timeout_s + _REPLAY_START_S)
         self.records.add(case_id, Bundle(of, path, saved.verified, saved.message))
 
     def _time_and_confirm(

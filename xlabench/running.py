@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import compiler
 from xlabench import jobs
-from xlabench.bundles import bundle
+from xlabench.bundles import bundle, saving
 from xlabench.bundles.bundle import is_bundle
 from xlabench.cases import inputs, programs
 from xlabench.engines import Array, Engine, build, engine, execute, info_of
@@ -100,7 +100,7 @@ class Report:
     case: Case
     judgement: Judgement
     specs: tuple[str, str]
-    saved: bundle.Saved | None
+    saved: saving.Saved | None
     notes: tuple[str, ...]
 
 
@@ -262,7 +262,7 @@ def _without_results(spec: str, outcome: Outcome, expected: Sequence[Array] = ()
     return Judgement(verdict, message, expected, stage=outcome.stage)
 
 
-def save(request: Request, case: Case, judgement: Judgement, specs: tuple[str, str]) -> bundle.Saved | None:
+def save(request: Request, case: Case, judgement: Judgement, specs: tuple[str, str]) -> saving.Saved | None:
     """Keep a failure, if that was asked for.
 
     Args:
@@ -286,7 +286,7 @@ def save(request: Request, case: Case, judgement: Judgement, specs: tuple[str, s
         message=judgement.message,
         policy=case.policy,
     )
-    return bundle.save(failure, request.bundle, timeout_s=request.timeout)
+    return saving.save(failure, request.bundle, timeout_s=request.timeout)
 
 
 def run(request: Request, worker: Worker | None, environment: Mapping[str, str]) -> Report:
@@ -299,7 +299,7 @@ def run(request: Request, worker: Worker | None, environment: Mapping[str, str])
     """
     spec, dump_to, notes = with_environment(request.engine, environment)
     if request.bundle is not None:
-        bundle.require_writable(request.bundle)
+        saving.require_writable(request.bundle)
     dump_to = _writable(Path(dump_to) if request.dump_to is None and dump_to else request.dump_to)
     subject, reference = engine(spec, dump_to=dump_to), engine(request.reference)
     case = replace(prepare(request), wide=request.wide)

@@ -1,4 +1,4 @@
-"""Whether a reducer gives the same of two values whichever comes first.
+"""Commutativity of reducers: whether one gives the same of two values whichever comes first.
 
 A reduction is some binary tree over its elements *in their order* (StableHLO's specification, `reduce`; XLA's semantics
 of Reduce say that it may be reassociated), so associativity may be used and nothing else: what lets lanes or threads

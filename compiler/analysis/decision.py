@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether something is done; true where it is.
+    """A yes, or a no with its reason, as XLA's FusionDecision; true where it is a yes.
 
     Attributes:
         reason: why it is not, as the end of the sentence "it is not, since ..."; empty where it is.

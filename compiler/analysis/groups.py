@@ -138,7 +138,7 @@ def add_to(group: FusionGroup, instruction: Instruction) -> None:
 
 
 def depth_of(instruction: Instruction, group: FusionGroup) -> int:
-    """How deep emission is in calls when it gets to an instruction; elementwise chains it takes in a loop."""
+    """The depth of recursion at which emission reaches an instruction; elementwise chains it takes in a loop."""
     above = max((group.depths[user] for user in common(instruction.users, group.depths)), default=0)
     return above if is_elementwise(instruction) else above + _FRAMES.get(instruction.opcode, 3)
 

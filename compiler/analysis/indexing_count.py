@@ -1,4 +1,4 @@
-"""How often fusion duplicates a producer: how many uses of each value that it computes a kernel has.
+"""Duplication by fusion: the uses that a kernel has of each value that it computes, and so how often it emits it.
 
 So often is the value's code emitted, and run; XLA counts the same (`FusionNodeIndexingEvaluation`).
 
@@ -32,7 +32,7 @@ class IndexingCount:
             self._askers[root], self._counts[root] = frozenset((None,)), 1
 
     def of(self, value: Instruction) -> int:
-        """How many uses of a value the members have."""
+        """The number of times that the members ask for a value."""
         return sum(self._counts[asker] for asker in self._asked_by(value))
 
     def add(self, member: Instruction) -> None:

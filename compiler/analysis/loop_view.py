@@ -1,4 +1,4 @@
-"""What every analysis of a loop begins with: its initial state, condition and body."""
+"""A view of a `while`, which every analysis of loops begins with: its initial state, condition and body."""
 
 from __future__ import annotations
 

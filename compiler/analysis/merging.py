@@ -90,7 +90,7 @@ class _Order:
         self.spans[group] = min((self.positions[user] for user in self.after(group)), default=last), last
 
     def after(self, group: FusionGroup) -> list[Instruction]:
-        """What comes after a group."""
+        """The instructions that must follow a group."""
         return [user for root in group.roots for user in self.following[root]]
 
     def last_before(self, group: FusionGroup) -> int:
@@ -116,7 +116,7 @@ def _is_needed(root: Instruction, group: FusionGroup) -> bool:
 
 
 class Walk(NamedTuple):
-    """How a group's kernel walks: its kind, the sizes of the dimensions it walks over, and which of them it reduces."""
+    """The iteration space of a group's kernel: its kind, the sizes of its dimensions, and which of them it reduces."""
 
     kind: FusionGroupKind
     dims: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Which NaN can be among the values of f32: those of bf16, whose lower half is empty, or any.
+"""NaN payloads among values of f32: those of bf16, whose lower half is empty, or any.
 
 Arithmetic makes a certain NaN, whose lower half is empty, or passes on one of its operands'.  So what is computed of
 bf16 and of integers has no other, and rounding it to bf16 need not look for them.

@@ -1,4 +1,4 @@
-"""What a program reads of a sort: some of its results, or no more than the first few of each line (top-k).
+"""The results of a sort that a program reads: some of them, or no more than the first few of each line (top-k).
 
 The other results, and what comes behind the first few, need neither memory nor be written.
 """
@@ -10,7 +10,7 @@ from compiler.ir.shape import ArrayShape, TupleShape
 
 
 def read_of(sort: Instruction) -> list[Instruction]:
-    """What a sort may yield in place of all its results; empty where everything is read, or not as results are."""
+    """The values that a sort may yield instead of all results; empty where everything is read, or in another way."""
     results = _results(sort)
     if any(not isinstance(result.shape, ArrayShape) or result.array.is_dynamic for result in results):
         return []

@@ -1,4 +1,4 @@
-"""How often a loop iterates, where that stands in the program: a counter goes up by a constant to a constant."""
+"""Trip counts that stand in the program: a counter goes up by a constant to a constant."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def known_trip_count(loop: Instruction) -> int | None:
 
 
 def counted_trip_count(loop: Instruction) -> int | None:
-    """How often a loop iterates whose condition does nothing but compare the counter: nobody need ask it."""
+    """The trip count of a loop whose condition only compares the counter, and need not be evaluated; else None."""
     condition: Computation = loop.attributes["condition"]
     asks = {i.opcode for i in condition.instructions if i is not condition.root} <= _ASKED
     return known_trip_count(loop) if asks else None

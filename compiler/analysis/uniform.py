@@ -1,4 +1,4 @@
-"""Which loops have the same trip count on every device, whatever the devices are given.
+"""Uniform loops: those with the same trip count on every device, whatever the devices are given.
 
 A loop is known to be uniform when its condition looks only at elements of the state that start from constants and are
 stepped by arithmetic on one another: counters.

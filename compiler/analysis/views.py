@@ -50,7 +50,7 @@ class View:
         return found[0][1] if found else 1
 
     def run(self, group: Iterable[int]) -> int:
-        """How many neighbours along a linear index over dimensions are adjacent, from each multiple of it on."""
+        """The number of adjacent elements along a linear index over dimensions, from each multiple of it on."""
         found = self.stretches(group)
         return found[-1][0] if found and found[-1][1] == 1 else 1
 

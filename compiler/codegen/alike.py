@@ -1,4 +1,4 @@
-"""Which kernels are equal, so that one function serves them all: it is told apart by what is inside and what it takes.
+"""Equal kernels, which one function serves: they are told apart by what is inside and what they take.
 
 What a kernel's code depends on besides must keep it apart: a sort looks at what its users read of it, a call of the
 caller's functions and of LAPACK at what is written beside it, and what yields a tuple at who takes that apart.

@@ -18,7 +18,7 @@ from compiler.ops.control import branches_by_operand
 
 
 class Values(movement.Values, Protocol):
-    """What control flow asks for besides."""
+    """The values of instructions, and the results of calls."""
 
     def call(self, computation: Computation, argument: Sequence[Value]) -> list[Value]:
         """The scalars of a computation's result, from those of its one parameter."""

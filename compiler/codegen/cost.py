@@ -1,4 +1,4 @@
-"""What a kernel is expected to cost, roughly: enough to decide whether threads pay and whether work is repeated.
+"""The cost model: nanoseconds that a kernel takes, near enough to decide whether threads or repeated work pay.
 
 The weights are nanoseconds per element on one core of a present-day server, with vectors of 512 bits, for loops over
 f32 that keep its units busy; memory is counted at the bandwidth of a private cache.  For half of some 600 kernels of

@@ -1,4 +1,4 @@
-"""How one element lies in memory, what LLVM value stands for it, and how types convert.
+"""Elements: how one lies in memory, the LLVM value that stands for it, and how types convert.
 
 pred is a byte in memory and an `i1` as a value.  bf16 and f16 are computed in `float` and rounded to their own
 precision after every operation, as the language demands; between operations the value is a `float` that the narrow type

@@ -1,4 +1,4 @@
-"""What an object file lacks: symbols that it refers to and does not define, and the functions that refer to them.
+"""Undefined symbols of an object file, and the functions that refer to them.
 
 LLVM calls functions of its own accord where a machine has no instruction, conversions of halves for one, and says so
 nowhere but in the object file.  Only what 64-bit little-endian ELF has is read, which is what all our CPUs' code is.
@@ -32,7 +32,7 @@ class UndefinedSymbolError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What an object file defines for others, and for each symbol that it lacks the functions that refer to it."""
+    """Symbols of an object file: those it defines for others, and for each it lacks the functions that refer to it."""
 
     defined: frozenset[str]
     undefined: dict[str, tuple[str, ...]]

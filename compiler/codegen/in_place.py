@@ -1,4 +1,4 @@
-"""Which operands a kernel may write its results over, as far as that follows from what it computes.
+"""Results in place: the operands that a kernel may write them over, as far as that follows from what it computes.
 
 An element of a result may lie where an element of an operand lies that is needed for no other element.  That is so
 where every way from the results down to the operand leads through elementwise ops alone; reshapes keep the order of

@@ -1,4 +1,4 @@
-"""Which kernel an instruction of a scheduled computation becomes; both back ends read it from here.
+"""Kernels: what an instruction of a scheduled computation becomes, on both back ends.
 
 A kernel evaluates one instruction: a fusion, or a single op when nothing was fused.  Seen from inside, it is a set of
 `roots` to be computed from `leaves`, the things that lie in memory; the two cases differ only in where those are found.

@@ -31,7 +31,7 @@ class LaneBuilder(Builder):
         return self._abreast > 0
 
     def abreast(self, bodies: Sequence[Callable[[], list[Value]]]) -> list[list[Value]]:
-        """What bodies that need nothing of each other yield, their instructions taken in turn.
+        """The results of independent bodies, their instructions interleaved.
 
         A CPU looks some hundred instructions ahead: of long chains of dependent ones, written one behind the other, it
         sees one or two, and waits.

@@ -1,4 +1,4 @@
-"""Which elements of their operands the opcodes that move data need, by opcode: no arithmetic on values here.
+"""Index rules of the opcodes that move data: the elements of operands that they read; no arithmetic on values here.
 
 Each rule gets the indices of one element of the result and answers with its value, asking for elements of the operands
 at indices computed on symbols.  What it asks of the kernel that it is part of is `Values`.

@@ -232,7 +232,7 @@ class Range:
         return self.length > 0 or (start is not None and stop is not None and start < stop)
 
     def whole_until(self, builder: Builder, block: int) -> Value:
-        """Where the last of its whole blocks of `block` iterations ends; `builder` emits what is not known."""
+        """The end of the last of its whole blocks of `block` iterations; `builder` emits what is not known."""
         length = builder.sub(self.stop, self.start)
         if length.literal is not None:
             return builder.add(self.start, integer(length.literal // block * block))
@@ -339,7 +339,7 @@ def share(builder: Builder, count: int, thread: Value, threads: Value, *, align:
 
 
 def joined(group: LoopNest, *, enough: int = 32) -> int:
-    """How many of the outermost loops threads share as one, to have enough iterations; 1 where the first one will do.
+    """The number of outermost loops that threads share as one, to have enough iterations; 1 where the first will do.
 
     What a thread does then lies together.  Loops that run in pieces are not joined.
     """

@@ -1,4 +1,4 @@
-"""What products of matrices are made of: the dimensions of a dot by role, and convolutions that amount to a dot."""
+"""Matrix products: the dimensions of a dot by role, and convolutions that amount to a dot."""
 
 from __future__ import annotations
 

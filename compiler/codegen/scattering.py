@@ -46,7 +46,7 @@ def window_dimension(kernel: Kernel) -> int | None:
 
 
 def window_stride(kernel: Kernel) -> int:
-    """How many elements of the operands lie from one place in that dimension to the next; 0 without one."""
+    """The stride of that dimension in elements of the operands; 0 without one."""
     _, dimension = max(_kept(kernel), default=(0, None))
     return 0 if dimension is None else math.prod(kernel.outputs[0].dims[dimension + 1 :])
 
@@ -187,7 +187,7 @@ def batched(kernel: Kernel) -> dict[int, int]:
 
 
 def combined(kernel: Kernel, emission: Emission, at: tuple[Index, ...], window: Index) -> Callable[[Value], Value]:
-    """What one element of the only operand becomes by the window of that number, if that covers it.
+    """The update of one element of the only operand by the window of that number, if that covers it.
 
     Args:
         kernel: the scatter.

@@ -29,7 +29,7 @@ class SortKey(Ordering):
 
     @property
     def body(self) -> list[Instruction]:
-        """What is computed of elements."""
+        """The comparator's instructions that compute the key, from parameters."""
         return [value for value in computed([self.expression], ()) if value.opcode != "parameter"]
 
     @property

@@ -1,4 +1,4 @@
-"""How much of a sort is read: where only the first few of each line are, no more need be sorted (top-k).
+"""Prefixes of sorts: where only the first few of each line are read, no more need be sorted (top-k).
 
 A kernel yields a sort's results, or some of them, or their beginnings (`analysis.sort_results`).
 """

@@ -1,4 +1,4 @@
-"""Which of its elements a window of select-and-scatter picks; both back ends' kernels ask this."""
+"""The element that a window of select-and-scatter picks, as both back ends' kernels compute it."""
 
 from __future__ import annotations
 

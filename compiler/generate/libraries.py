@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from compiler.generate.choices import chance, permutation, pick
 from compiler.generate.matrices import diagonal
@@ -68,10 +68,15 @@ def _factor(scope: Scope, element_type: ElementType, sizes: Sequence[int]) -> tu
     return scope.parameter(shape), [order.index(number) for number in range(len(sizes))]
 
 
-def _factors(
-    scope: Scope, element_type: ElementType
-) -> tuple[list[Instruction], dict[str, list[str]], tuple[int, ...]]:
+class _Factors(NamedTuple):
     """Two factors, their dimension numbers as the libraries have them, and the dimensions of the product."""
+
+    operands: list[Instruction]
+    numbers: dict[str, list[str]]
+    dims: tuple[int, ...]
+
+
+def _factors(scope: Scope, element_type: ElementType) -> _Factors:
     rows, columns, depth = (pick(scope.choices, _SIZES) for _ in range(3))
     batch = [n for n in (pick(scope.choices, _BATCHES),) if n > 1]
     numbers, factors = dict[str, list[str]](), list[Instruction]()
@@ -80,7 +85,7 @@ def _factors(
         factors.append(factor)
         numbers[f"{side}_batch_dimensions"] = list(map(str, at[:-2]))
         numbers[f"{side}_contracting_dimensions"] = [str(at[-1])]
-    return factors, numbers, (*batch, rows, columns)
+    return _Factors(factors, numbers, (*batch, rows, columns))
 
 
 def _product(scope: Scope, _: str, element_type: ElementType) -> Instruction:

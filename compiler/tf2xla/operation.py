@@ -265,16 +265,22 @@ class Operation:
             found.append(value)
         return found
 
-    def integers(self, name: str) -> tuple[int, ...]:
+    def integers(self, name: str, count: int | None = None) -> tuple[int, ...]:
         """The numbers of an input that must be known: a vector, or a scalar as one number.
 
+        Args:
+            name: the input's.
+            count: how many numbers there must be; None for any.
+
         Raises:
-            InputError: it has more dimensions.
+            InputError: it has more dimensions, or another count.
         """
         value = self.value(name)
         if value.ndim > 1:
             raise self.invalid(f"its input {name!r} must be a vector, and has the sizes {list(value.shape)}")
-        return tuple(int(one) for one in value.reshape(-1))
+        found = tuple(int(one) for one in value.reshape(-1))
+        self.require(count in (None, len(found)), lambda: f"its {name} must be {count} numbers, not {list(found)}")
+        return found
 
     def integer(self, name: str) -> int:
         """The one number of an input that must be known, a scalar, or a vector as earlier versions write it."""

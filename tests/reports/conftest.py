@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from xlabench.results import Records
+from xlabench.database import Records
 
 FROZEN = Path(__file__).parents[1] / "xlabench" / "results_v2.sql"
 

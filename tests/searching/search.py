@@ -15,7 +15,7 @@ from pathlib import Path
 from searching.forked import TIMEOUT_S, Forked, forked, read
 
 import compiler
-from xlabench.bundles import bundle
+from xlabench.bundles import bundle, saving
 from xlabench.diagnosis import probe
 from xlabench.diagnosis.moves import instruction_count
 from xlabench.engines import engine
@@ -43,7 +43,7 @@ def use_forked_workers(engines):
     for spec in engines:
         engine(spec)
     probe.Worker = bundle.Worker = Forked
-    bundle._verify = lambda *_: "nothing is planted in a fresh process"
+    saving._verify = lambda *_: "nothing is planted in a fresh process"
 
 
 def support_of(engines, folder, profile):

@@ -20,13 +20,13 @@ from xlabench import engines, nightly, running
 from xlabench.bundles import bundle
 from xlabench.cases.suite import load_suite
 from xlabench.cli import COMMANDS, SUMMARIES, cli
+from xlabench.database import Records
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.isolate import examine
 from xlabench.diagnosis.probe import Prober, Setup
 from xlabench.diagnosis.triage import triage
 from xlabench.fuzzing import fuzz_jobs
 from xlabench.judging.tolerance import TolerancePolicy
-from xlabench.results import Records
 from xlabench.worker import ENGINES, Worker
 
 HERE = Path(__file__).resolve().parent

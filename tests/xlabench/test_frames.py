@@ -3,8 +3,9 @@
 import pytest
 
 import xlabench
+from xlabench.database import DATABASE, Records
 from xlabench.errors import BenchError
-from xlabench.results import DATABASE, Bundle, Canary, Case, Kernel, Records, Run, Timing, Verdict
+from xlabench.results import Bundle, Canary, Case, Kernel, Run, Timing, Verdict
 
 RUN = Run("smoke", "", "reference", ["cpu"], 0, {"timed": ["a", "b"]}, {"cpu": None})
 RECORDS = (

@@ -15,8 +15,8 @@ from nights import QUICK, add, run, verdicts
 from reports.report import Report
 from reports.summary import summarise
 from xlabench import nightly
+from xlabench.database import Records
 from xlabench.errors import BenchError
-from xlabench.results import Records
 
 HERE = Path(__file__).parent
 

@@ -15,13 +15,13 @@ from reports.report import Report
 from reports.summary import summarise
 from xlabench import jobs, nightly
 from xlabench import verdicts as verdicts_of
-from xlabench.bundles import bundle
+from xlabench.bundles import saving
 from xlabench.cases import inputs, programs, twins
 from xlabench.cases.suite import load_suite
 from xlabench.commands.nightly import _exit_code
+from xlabench.database import Records
 from xlabench.errors import ExitCode, RecordsLost
 from xlabench.judging import differ
-from xlabench.results import Records
 from xlabench.timing import change
 
 FAULTS = {
@@ -41,7 +41,7 @@ STAGES = {
     "comparing": (differ, "compare", "cpu"),
     "finding bounds": (jobs, "basis_of", "cpu"),
     "judging": (verdicts_of, "of_answer", "cpu"),
-    "saving a bundle": (bundle, "save", "bundle of cpu"),
+    "saving a bundle": (saving, "save", "bundle of cpu"),
     "timing": (nightly, "_timings", "timing"),
     "comparing with the night before": (change, "looks_slower", "timing"),
 }

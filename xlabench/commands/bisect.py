@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from xlabench import atomic
-from xlabench.bundles import bundle
+from xlabench.bundles import bundle, saving
 from xlabench.commands.examples import examples
 from xlabench.commands.progress import steps
 from xlabench.commands.target import Target, load, target_options
@@ -116,16 +116,16 @@ def _keep(found: Blame, target: Target, judgement: Judgement, out: Path, *, is_n
         target.setup.policy,
     )
     timeout_s = target.setup.timeout_s
-    failure = replace(failure, bounds=bundle.find_bounds(failure, timeout_s))
+    failure = replace(failure, bounds=saving.find_bounds(failure, timeout_s))
     atomic.new_folder(out)
     if is_narrowed:
         shown = replace(failure, engine=target.setup.engine, verdict=judgement.verdict, message=judgement.message)
-        bundle.save(shown, out / _REDUCED, timeout_s=timeout_s)
+        saving.save(shown, out / _REDUCED, timeout_s=timeout_s)
     if not found.before:
         return
     for name, text in ((_GOOD, found.before), (_BAD, found.after)):
         message = f"{name.replace('_', ' ')}: {found.summary}"
-        bundle.save(replace(failure, module_text=text, message=message), out / name, timeout_s=timeout_s)
+        saving.save(replace(failure, module_text=text, message=message), out / name, timeout_s=timeout_s)
 
 
 def _commands(found: Blame, again: Sequence[str], out: Path | None) -> list[str]:

@@ -13,8 +13,8 @@ from reports import changes, summary
 from reports.changes import Changes
 from reports.summary import Summary
 from xlabench.commands.examples import examples
+from xlabench.database import READABLE_VERSIONS, Records
 from xlabench.errors import BenchError, ExitCode
-from xlabench.results import READABLE_VERSIONS, Records
 
 _EXAMPLES = """
 xlabench compare nightly-out

@@ -20,10 +20,10 @@ from xlabench.commands.engine_lists import FORM, engines_of, engines_option
 from xlabench.commands.examples import examples
 from xlabench.commands.judging_options import judging_options
 from xlabench.commands.progress import bars
+from xlabench.database import DATABASE, Records
 from xlabench.engines import engine
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, Undecidable
 from xlabench.nightly import Config
-from xlabench.results import DATABASE, Records
 from xlabench.timing.measure import Plan
 
 _DEFAULT = Config()

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from xlabench import atomic
-from xlabench.bundles import bundle
+from xlabench.bundles import bundle, saving
 from xlabench.commands.examples import examples
 from xlabench.commands.interruption import interruptible
 from xlabench.commands.target import Target, load, target_options
@@ -47,7 +47,7 @@ class Written:
     """Where the result lies, maybe as a bundle."""
 
     path: Path
-    saved: bundle.Saved | None = None
+    saved: saving.Saved | None = None
 
 
 _EXAMPLES = """
@@ -80,7 +80,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     asked = None if options["script"] is None else script(options["script"], options["timeout"])
     target = load(options, is_engine_asked=asked is None)
     out = options["out"] or _beside(target.path)
-    (bundle.require_writable if asked is None else atomic.require_folder)(out)
+    (saving.require_writable if asked is None else atomic.require_folder)(out)
     with ExitStack() as stack:
         # The script is asked elsewhere; then one prober records values.
         count = options["workers"] if asked is None else 1
@@ -120,7 +120,7 @@ def _keep(result: Result, out: Path, options: dict[str, Any]) -> Written:
 
 def _write(result: Result, out: Path, timeout_s: float) -> Written:
     if result.failure is not None:
-        return Written(out, bundle.save(result.failure, out, timeout_s=timeout_s))
+        return Written(out, saving.save(result.failure, out, timeout_s=timeout_s))
     atomic.write(atomic.new_folder(out) / "reduced.hlo", result.reduction.case.text().encode())
     return Written(out)
 

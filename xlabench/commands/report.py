@@ -11,8 +11,8 @@ import click
 from reports import report
 from reports.report import Report
 from xlabench.commands.examples import examples
+from xlabench.database import Records
 from xlabench.errors import ExitCode
-from xlabench.results import Records
 
 _EXAMPLES = """
 xlabench report nightly-out --check

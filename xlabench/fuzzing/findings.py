@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import compiler
 from xlabench import atomic
-from xlabench.bundles import bundle
+from xlabench.bundles import bundle, saving
 from xlabench.bundles.bundle import Failure, Original
 from xlabench.diagnosis.blame import Blame
 from xlabench.diagnosis.case import Case
@@ -219,10 +219,10 @@ class Findings:
         self.all.append(finding)
         self._write()
 
-    def _saved(self, failure: Failure, name: str) -> bundle.Saved:
+    def _saved(self, failure: Failure, name: str) -> saving.Saved:
         """A bundle; of a disk that is full the end of the campaign is the answer, not one case."""
         try:
-            return bundle.save(failure, self._folder / name, timeout_s=max(_SHORTEST_S, _LONGER * self._timeout_s))
+            return saving.save(failure, self._folder / name, timeout_s=max(_SHORTEST_S, _LONGER * self._timeout_s))
         except (OSError, BenchError) as error:
             if own_failures.is_full(error):
                 raise RecordsLost(f"the campaign cannot go on: {error}; make room, and run it again") from error

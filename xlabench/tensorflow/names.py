@@ -31,15 +31,16 @@ ops.arrays: placeholder placeholder_with_default zeros ones zeros_like ones_like
 ops.arrays: unstack split transpose one_hot where where_v2 gather pad strided_slice identity_n meshgrid linalg.eye=eye
 ops.arrays: linalg.transpose=transpose boolean_mask
 ops.nn: nn.softmax=softmax nn.log_softmax=log_softmax math.softmax=softmax math.log_softmax=log_softmax
-ops.nn: nn.softmax_cross_entropy_with_logits=softmax_cross_entropy_with_logits
-ops.nn: nn.softmax_cross_entropy_with_logits_v2=softmax_cross_entropy_with_logits_v2
-ops.nn: nn.sparse_softmax_cross_entropy_with_logits=sparse_softmax_cross_entropy_with_logits
-ops.nn: nn.sigmoid_cross_entropy_with_logits=sigmoid_cross_entropy_with_logits nn.bias_add=bias_add
-ops.nn: nn.xw_plus_b=xw_plus_b nn.relu_layer=relu_layer nn.conv2d=conv2d nn.depthwise_conv2d_native=depthwise_conv2d
-ops.nn: nn.max_pool=max_pool nn.avg_pool=avg_pool nn.l2_normalize=l2_normalize math.l2_normalize=l2_normalize
+ops.nn: nn.bias_add=bias_add nn.xw_plus_b=xw_plus_b nn.relu_layer=relu_layer
+ops.nn: nn.l2_normalize=l2_normalize math.l2_normalize=l2_normalize linalg.l2_normalize=l2_normalize
 ops.nn: nn.moments=moments nn.batch_normalization=batch_normalization nn.in_top_k=in_top_k math.in_top_k=in_top_k
 ops.nn: nn.top_k=top_k math.top_k=top_k nn.embedding_lookup=embedding_lookup
-ops.nn: clip_by_norm global_norm linalg.global_norm=global_norm clip_by_global_norm linalg.l2_normalize=l2_normalize
+ops.cross_entropy: nn.softmax_cross_entropy_with_logits=softmax_cross_entropy_with_logits
+ops.cross_entropy: nn.softmax_cross_entropy_with_logits_v2=softmax_cross_entropy_with_logits_v2
+ops.cross_entropy: nn.sparse_softmax_cross_entropy_with_logits=sparse_softmax_cross_entropy_with_logits
+ops.cross_entropy: nn.sigmoid_cross_entropy_with_logits=sigmoid_cross_entropy_with_logits
+ops.windows: nn.conv2d=conv2d nn.depthwise_conv2d_native=depthwise_conv2d nn.max_pool=max_pool nn.avg_pool=avg_pool
+ops.clipping: clip_by_norm clip_by_global_norm global_norm linalg.global_norm=global_norm
 ops.random: set_random_seed random_normal truncated_normal random_uniform nn.dropout=dropout
 ops.random: random.set_random_seed=set_random_seed random.normal=random_normal random.uniform=random_uniform
 ops.random: random.truncated_normal=truncated_normal

@@ -140,7 +140,7 @@ class _Facts:
     arena_bytes: int
 
     def words(self) -> dict[str, Any]:
-        """What the C texts are filled with."""
+        """The words that the C texts are filled with."""
         rows = [(f"parameters[{i}]", p) for i, p in enumerate(self.parameters)]
         rows += [(f"results[{i}]", r) for i, r in enumerate(self.results)]
         return {

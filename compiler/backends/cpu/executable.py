@@ -87,7 +87,7 @@ def _restore(data: bytes, prepare: Callable[[], Module], options: CompileOptions
 def decide_module(
     module: Module, options: CompileOptions, refusals: Sequence[Refusal], target: llvm.Target | None
 ) -> Decisions:
-    """What would be decided about a module that the pipeline `compile` has prepared, on this machine or a target.
+    """The decisions about a module that the pipeline `compile` has prepared, for this machine or a target.
 
     Args:
         module: what the pipeline `compile` made.
@@ -187,7 +187,7 @@ class CpuExecutable:
 
     @property
     def threads(self) -> int:
-        """How many threads a call runs on."""
+        """The number of threads that a call runs on."""
         return self.image.threads
 
     @property

@@ -58,7 +58,7 @@ class _Walk:
     shared: set[Buffer] = field(default_factory=set)
 
     def visit(self, computation: Computation) -> None:
-        """What all threads go through."""
+        """Note of what all threads execute the buffers that one has alone, and those that several touch."""
         for instruction in computation.instructions:
             if instruction.opcode == "while" and (self.threads == 1 or not shares(instruction, self.emitted)):
                 self.alone |= dict.fromkeys(self._inside(instruction))

@@ -1,4 +1,4 @@
-"""How fast this machine can be: what bytes and flops per second the simplest loops reach, on the same pool of threads.
+"""The roofline of this machine: bytes and flops per second that the simplest loops reach, on the same pool of threads.
 
 A share of the limit says more than a time: it shows what is left to gain, and carries over to other machines.  The
 loops read, or copy, memory of a given size again and again, or do nothing but multiply-adds in registers; each is

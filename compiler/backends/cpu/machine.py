@@ -84,7 +84,7 @@ class Machine:
 
     @property
     def l1_ways(self) -> int:
-        """How many lines that lie a multiple of a page apart the first cache holds: its sets cover a page."""
+        """The associativity of the first cache: its sets cover a page, so it holds so many lines a page apart."""
         return self.l1_bytes // _PAGE_BYTES
 
     def has(self, feature: str) -> bool:

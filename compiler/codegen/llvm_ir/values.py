@@ -47,7 +47,7 @@ def element_of(type_: str) -> str:
 
 
 def lanes_of(type_: str) -> int:
-    """How many lanes a vector type has; 0 for any other type."""
+    """The number of lanes of a vector type; 0 for any other type."""
     return int(type_[1 : type_.index(" ")]) if type_[0] == "<" else 0
 
 

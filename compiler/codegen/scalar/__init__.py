@@ -1,4 +1,4 @@
-"""What an elementwise instruction does to one element of each operand.
+"""Scalar code of elementwise instructions: one element of the result from one of each operand.
 
 `rules` is the table for real numbers, `complex_rules` that for complex ones.  Here is what they have in common: which
 of them is asked, and that its value is rounded once, to the type of the result.

@@ -1,4 +1,4 @@
-"""What elementwise opcodes do to complex numbers, a formula on their parts for each.
+"""Functions of complex numbers: for each elementwise opcode a formula on real and imaginary components.
 
 Sums and products are computed in the parts' own type; everything else in f64, where squares of f32 parts cannot
 overflow.

@@ -1,4 +1,4 @@
-"""What the elementwise opcodes do to complex numbers; functions of them are in `complex_functions`."""
+"""The rules of elementwise opcodes on complex numbers: arithmetic; functions of them are in `complex_functions`."""
 
 from __future__ import annotations
 

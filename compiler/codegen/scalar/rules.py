@@ -1,4 +1,4 @@
-"""What each elementwise opcode does to one real number of each operand: a table from opcode to emission.
+"""The rules of elementwise opcodes on real numbers: a table from opcode to emission.
 
 Functions of real numbers that need more than an instruction come from `compiler.codegen.math`.  Where HLO's meaning
 differs from LLVM's (division by zero, shifts beyond the width, saturation), the difference is emitted, branch-free.

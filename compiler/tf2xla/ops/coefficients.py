@@ -6,6 +6,7 @@ They are kept as printed; numbers of 32 bits hold as many of the digits as they 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 _GILES_32_NEAR = (
     *(2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503),
@@ -37,11 +38,25 @@ _GILES_64_FARTHEST = (
     *(7.5995277030017761139e-05, -0.00021503011930044477347, -0.00013871931833623122026, 1.0103004648645343977),
     4.8499064014085844221,
 )
-ERROR_INVERSE: tuple[tuple[tuple[float, float, tuple[float, ...]], ...], ...] = (
-    ((5.0, 2.5, _GILES_32_NEAR), (math.inf, 3.0, _GILES_32_FAR)),
-    ((6.25, 3.125, _GILES_64_NEAR), (16.0, 3.25, _GILES_64_FAR), (math.inf, 5.0, _GILES_64_FARTHEST)),
+
+
+class Piece(NamedTuple):
+    """A polynomial in (x - shift), which approximates a function where that is below a limit."""
+
+    limit: float
+    shift: float
+    coefficients: tuple[float, ...]
+
+
+ERROR_INVERSE: tuple[tuple[Piece, ...], ...] = (
+    (Piece(5.0, 2.5, _GILES_32_NEAR), Piece(math.inf, 3.0, _GILES_32_FAR)),
+    (
+        Piece(6.25, 3.125, _GILES_64_NEAR),
+        Piece(16.0, 3.25, _GILES_64_FAR),
+        Piece(math.inf, 5.0, _GILES_64_FARTHEST),
+    ),
 )
-"""For f32 and f64: up to which w a polynomial goes, what is subtracted from its argument, its coefficients."""
+"""For f32 and f64: of w the first piece, of its root the others; limits are those of w."""
 
 NORMAL_INVERSE = (
     (

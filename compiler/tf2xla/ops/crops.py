@@ -110,12 +110,6 @@ def _crops(operation: Operation, image: tuple[int, ...], wanted: tuple[int, ...]
     return _Crops(rows, columns, numbers, image[3])
 
 
-def _sizes(operation: Operation, name: str, count: int) -> tuple[int, ...]:
-    found = operation.integers(name)
-    operation.require(len(found) == count, lambda: f"its {name} must be {count} numbers, not {list(found)}")
-    return found
-
-
 def _is_nearest(operation: Operation) -> bool:
     method = operation.attribute("method")
     operation.require(
@@ -130,7 +124,7 @@ def _between(first: Expression, second: Expression, weight: Expression) -> Expre
 
 def _cropped(operation: Operation) -> Expression:
     image = operation["image"]
-    crops = _crops(operation, image.dims, _sizes(operation, "crop_size", 2))
+    crops = _crops(operation, image.dims, operation.integers("crop_size", 2))
     outside = operation.full(operation.attribute("extrapolation_value"), F32, crops.dims)
     if 0 in crops.dims or not image.dims[0]:
         return outside
@@ -147,7 +141,7 @@ def _cropped(operation: Operation) -> Expression:
 def _of_image(operation: Operation) -> Expression:
     """Each element's gradient added to those that it was made of."""
     grads, kind = operation["grads"], operation.type("T")
-    image = _sizes(operation, "image_size", 4)
+    image = operation.integers("image_size", 4)
     operation.require(
         len(grads.dims) == 4, lambda: f"it takes pieces of 4 dimensions, not the sizes {list(grads.dims)}"
     )

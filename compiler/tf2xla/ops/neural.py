@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from compiler.expansion.expression import Expression, iota
 from compiler.expansion.matrices import conjugate
@@ -42,25 +43,37 @@ def _softmax(operation: Operation) -> Expression:
 def _log_softmax(operation: Operation) -> Expression:
     x = operation["logits"]
     operation.require(x.dims, "it takes rows, not a scalar")
-    return _log_of_softmax(x)[0]
+    return _log_of_softmax(x).logarithm
 
 
-def _log_of_softmax(x: Expression) -> tuple[Expression, Expression, Expression]:
-    """The logarithm of softmax, the exponentials, and their sum for each row."""
+class _LogOfSoftmax(NamedTuple):
+    """The logarithm of softmax, and what it is made of: exponentials, and their sum for each row."""
+
+    logarithm: Expression
+    exponentials: Expression
+    sums: Expression
+
+    @property
+    def softmax(self) -> Expression:
+        """Softmax itself."""
+        return self.exponentials / _along(self.sums, self.exponentials)
+
+
+def _log_of_softmax(x: Expression) -> _LogOfSoftmax:
     shifted = _shifted(x)
     grown = shifted.apply("exponential")
     sums = _sum_of_rows(grown)
-    return shifted - _along(sums.apply("log"), x), grown, sums
+    return _LogOfSoftmax(shifted - _along(sums.apply("log"), x), grown, sums)
 
 
 def _cross_entropy(operation: Operation) -> list[Expression]:
     """For each row the sum of -label log(softmax), and softmax - label, which is its gradient."""
     logits, labels = together(operation, operation["features"], operation["labels"])
     operation.require(len(logits.dims) == 2, lambda: f"it takes rows of a matrix, not the sizes {list(logits.dims)}")
-    logs, grown, sums = _log_of_softmax(logits)
+    found = _log_of_softmax(logits)
     # A label of 0 counts nothing, be its logarithm infinite.
-    terms = labels.compare("EQ", 0).where(labels.literal(0).spread(labels.dims, ()), -labels * logs)
-    return [_sum_of_rows(terms), grown / _along(sums, grown) - labels]
+    terms = labels.compare("EQ", 0).where(labels.literal(0).spread(labels.dims, ()), -labels * found.logarithm)
+    return [_sum_of_rows(terms), found.softmax - labels]
 
 
 def _sparse_cross_entropy(operation: Operation) -> list[Expression]:
@@ -74,9 +87,9 @@ def _sparse_cross_entropy(operation: Operation) -> list[Expression]:
     hot = numbers.compare("EQ", positions).where(logits.literal(1), logits.literal(0).spread(logits.dims, ()))
     inside = labels.compare("GE", 0) & labels.compare("LT", logits.dims[1])
     hot = hot + _along(inside.where(logits.literal(0).spread(labels.dims, ()), logits.literal(float("nan"))), logits)
-    logs, grown, sums = _log_of_softmax(logits)
-    terms = hot.compare("EQ", 0).where(hot.literal(0).spread(hot.dims, ()), -hot * logs)
-    return [_sum_of_rows(terms), grown / _along(sums, grown) - hot]
+    found = _log_of_softmax(logits)
+    terms = hot.compare("EQ", 0).where(hot.literal(0).spread(hot.dims, ()), -hot * found.logarithm)
+    return [_sum_of_rows(terms), found.softmax - hot]
 
 
 def _channel(operation: Operation, rank: int) -> int:

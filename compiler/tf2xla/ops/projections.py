@@ -7,7 +7,7 @@ reflecting, wrapping or staying at the edge.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from compiler.expansion.expression import Expression, iota
 from compiler.ir.types import F32, S32
@@ -29,7 +29,7 @@ def _transformed(operation: Operation) -> Expression:
     operation.require(len(size) == 2 and min(size) > 0, f"its size must be two positive numbers, not {list(size)}")
     fill = operation["fill_value"].to(images.type)
     dims = (batch, *size)
-    x, y, is_finite = _coordinates(operation, dims)
+    x, y, is_finite = _sources(operation, dims)
     mode = _choice(operation, "fill_mode", _MODES)
     x, y = mode(x, width), mode(y, height)
     kind = _choice(operation, "interpolation", {"NEAREST": _nearest, "BILINEAR": _bilinear})
@@ -43,8 +43,15 @@ def _choice(operation: Operation, name: str, known: Mapping[str, T]) -> T:
     return known[said]
 
 
-def _coordinates(operation: Operation, dims: tuple[int, ...]) -> tuple[Expression, Expression, Expression]:
-    """From which column and row each new element comes, and whether there is such a place."""
+class _Source(NamedTuple):
+    """The column and row that each new element comes from, and whether there are any."""
+
+    column: Expression
+    row: Expression
+    is_finite: Expression
+
+
+def _sources(operation: Operation, dims: tuple[int, ...]) -> _Source:
     column, row = (iota(operation.computation, F32, dims, axis) for axis in (2, 1))
     transforms = operation["transforms"]
 
@@ -60,7 +67,7 @@ def _coordinates(operation: Operation, dims: tuple[int, ...]) -> tuple[Expressio
     zero = column.literal(0).spread(dims, ())
     is_finite = scale.compare("NE", zero)
     scale = is_finite.where(scale, column.literal(1).spread(dims, ()))
-    return (mixed(0) + field(2)) / scale, (mixed(3) + field(5)) / scale, is_finite
+    return _Source((mixed(0) + field(2)) / scale, (mixed(3) + field(5)) / scale, is_finite)
 
 
 def _between(coordinate: Expression, size: int) -> Expression:

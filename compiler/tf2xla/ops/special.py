@@ -6,6 +6,7 @@ each with one table of coefficients for f32 and another for f64.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 
@@ -23,13 +24,11 @@ def _spread(x: Expression, value: float) -> Expression:
 def _error_inverse(x: Expression) -> Expression:
     """By polynomials of w = -log(1 - x^2), or of its root where x is near 1 or -1."""
     w = -(-(x * x)).apply("log-plus-one")
-    pieces = ERROR_INVERSE[x.type is F64]
-    limit, shift, coefficients = pieces[0]
-    found = polynomial(w - shift, coefficients)
+    first, *others = ERROR_INVERSE[x.type is F64]
+    found = polynomial(w - first.shift, first.coefficients)
     root = w.apply("sqrt")
-    for following, moved, others in pieces[1:]:
-        found = w.compare("LT", limit).where(found, polynomial(root - moved, others))
-        limit = following
+    for before, piece in itertools.pairwise((first, *others)):
+        found = w.compare("LT", before.limit).where(found, polynomial(root - piece.shift, piece.coefficients))
     end = x.apply("abs").compare("EQ", 1)
     return end.where(x * math.inf, found * x)
 

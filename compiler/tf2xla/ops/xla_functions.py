@@ -56,17 +56,11 @@ def _reduce_several(operation: Operation) -> list[list[Expression]]:
     return [_reduced(operation, *(operation.list(name) for name in ports))]
 
 
-def _numbers(operation: Operation, name: str, count: int) -> tuple[int, ...]:
-    found = operation.integers(name)
-    operation.require(len(found) == count, lambda: f"its {name} must be {count} numbers, not {list(found)}")
-    return found
-
-
 def _windowed(operation: Operation) -> Expression:
     x = operation["input"]
     count = len(x.dims)
     names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
-    rows = zip(*(_numbers(operation, name, count) for name in names), pairs(operation, "padding", count), strict=True)
+    rows = zip(*(operation.integers(name, count) for name in names), pairs(operation, "padding", count), strict=True)
     window = tuple(
         WindowDimension(size, stride, low, high, lhs_dilate=base, rhs_dilate=own)
         for size, stride, base, own, (low, high) in rows
@@ -78,7 +72,7 @@ def _windowed(operation: Operation) -> Expression:
 def _selected(operation: Operation) -> Expression:
     x = operation["operand"]
     count, kinds = len(x.dims), [x.type, x.type]
-    sizes, strides = (_numbers(operation, f"window_{name}", count) for name in ("dimensions", "strides"))
+    sizes, strides = (operation.integers(f"window_{name}", count) for name in ("dimensions", "strides"))
     window = tuple(
         WindowDimension(size, stride, low, high)
         for size, stride, (low, high) in zip(sizes, strides, pairs(operation, "padding", count), strict=True)

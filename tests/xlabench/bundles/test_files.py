@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xlabench.bundles import archive, bundle, files
+from xlabench.bundles import archive, bundle, files, saving
 from xlabench.errors import BenchError
 
 PROGRAM = """HloModule m
@@ -29,7 +29,7 @@ def draft(tmp_path):
     folder = tmp_path / "bundle"
     folder.mkdir()
     failure = bundle.Failure(PROGRAM, [X], [X], [X + X], "reference", "reference", 7, "wrong", "2 elements are wrong")
-    for name, data in bundle._contents(failure).items():
+    for name, data in saving._contents(failure).items():
         (folder / name).write_bytes(data)
     return folder
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from in_process import Telling
 
-from xlabench.bundles import bundle
+from xlabench.bundles import saving
 from xlabench.errors import BenchError
 from xlabench.fuzzing import campaign, findings, worker_pool
 from xlabench.fuzzing.config import Config
@@ -99,7 +99,7 @@ def test_what_was_found_out_beforehand_is_asked_once(tmp_path):
 
 def test_what_went_wrong_beforehand_is_a_finding_though_nothing_was_drawn(tmp_path, monkeypatch):
     monkeypatch.setattr(findings, "triage", lambda *_given, **_options: None)
-    monkeypatch.setattr(bundle, "save", lambda _failure, folder, **_: bundle.Saved(folder, verified=True))
+    monkeypatch.setattr(saving, "save", lambda _failure, folder, **_: saving.Saved(folder, verified=True))
     died = CaseFailure(-1, "right", "crash", "killed", "compile", "ENTRY e { ROOT c = f32[] constant(1) }", [], [], [])
     summary = run(tmp_path, Small(0, [died]))
     (found,) = summary["findings"]

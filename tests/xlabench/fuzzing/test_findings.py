@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import compiler
-from xlabench.bundles import bundle
+from xlabench.bundles import saving
 from xlabench.cases import inputs
 from xlabench.diagnosis import blame
 from xlabench.fuzzing.findings import CaseFailure, Findings
@@ -64,9 +64,9 @@ class OfOneCause(Findings):
 def test_engines_that_fail_on_the_same_case_leave_a_bundle(tmp_path, monkeypatch):
     def save(_failure, folder, **_):
         folder.mkdir(parents=True, exist_ok=True)
-        return bundle.Saved(folder, verified=True)
+        return saving.Saved(folder, verified=True)
 
-    monkeypatch.setattr(bundle, "save", save)
+    monkeypatch.setattr(saving, "save", save)
     findings = OfOneCause(tmp_path / "findings", max_probes=1)
     medium = "ENTRY main { x = f32[4] parameter(0) y = f32[4] abs(x) z = f32[4] abs(y) ROOT r = f32[4] abs(z) }"
     for number, text in ((1, _LARGE), (2, medium), (2, _SMALL)):
@@ -91,7 +91,7 @@ def test_a_known_bug_is_named_and_does_not_hide_what_holds_more(tmp_path, monkey
             looked_at.append(failure.number)
             return failure, "engine/xla", 1
 
-    monkeypatch.setattr(bundle, "save", lambda _failure, folder, **_: bundle.Saved(folder, verified=True))
+    monkeypatch.setattr(saving, "save", lambda _failure, folder, **_: saving.Saved(folder, verified=True))
     findings, denormal = OnXla(tmp_path / "findings", max_probes=1), np.full(4, 9e-41, np.float32)
 
     def add(number, text, value):
@@ -115,7 +115,7 @@ def test_one_pass_of_xla_has_many_bugs(tmp_path, monkeypatch):
         def _triaged(self, failure):
             return failure, "pass/simplification/algsimp", 1
 
-    monkeypatch.setattr(bundle, "save", lambda _failure, folder, **_: bundle.Saved(folder, verified=True))
+    monkeypatch.setattr(saving, "save", lambda _failure, folder, **_: saving.Saved(folder, verified=True))
     for engine, count in (("cpu", 1), ("xla", 2)):
         findings = OfOnePass(tmp_path / engine, max_probes=1)
         for number, opcode in enumerate(("tanh", "sine")):

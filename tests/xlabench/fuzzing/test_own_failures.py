@@ -13,7 +13,7 @@ import pytest
 from in_process import InProcess
 
 from reports.fuzzing import page
-from xlabench.bundles import bundle
+from xlabench.bundles import saving
 from xlabench.commands import campaign_options
 from xlabench.errors import BenchError, ExitCode
 from xlabench.fuzzing import asking, campaign, described, findings, fuzz, fuzz_jobs, mutate, patients, worker_pool
@@ -42,7 +42,7 @@ STAGES = {
     "telling findings apart": (findings, "signature_of", "spoils", "following up the verdict wrong of spoils"),
     "narrowing": (Generated, "narrowed", "spoils", "following up the verdict wrong of spoils"),
     "reducing and blaming": (findings, "triage", "spoils", "following up the verdict wrong of spoils"),
-    "saving a bundle": (bundle, "save", "spoils", "following up the verdict wrong of spoils"),
+    "saving a bundle": (saving, "save", "spoils", "following up the verdict wrong of spoils"),
     "following up an end": (worker_pool, "drawer_of", "dies", "following up the crash of dies"),
     "looking for who did it": (worker_pool, "attribute_crash", "dies", "looking for what is behind the crash of dies"),
 }
@@ -83,7 +83,7 @@ def _here(monkeypatch):
     monkeypatch.setattr(worker_pool, "Worker", Here)
     monkeypatch.syspath_prepend(HERE)
     monkeypatch.setattr(findings, "triage", lambda *_given, **_options: None)
-    monkeypatch.setattr(bundle, "save", lambda _failure, folder, **_: bundle.Saved(folder, verified=True))
+    monkeypatch.setattr(saving, "save", lambda _failure, folder, **_: saving.Saved(folder, verified=True))
 
 
 def plant(monkeypatch, owner, name, error, *, times=1):
@@ -179,7 +179,7 @@ def _full(*_given, **_named):
 @pytest.mark.parametrize(
     ("owner", "name"),
     [
-        (bundle, "save"),
+        (saving, "save"),
         (findings.atomic, "write"),
         (fuzz_jobs, "write_arrays"),
         (findings.own_failures.atomic, "write_all"),

@@ -15,7 +15,7 @@ import pytest
 import compiler
 from compiler.ir.types import of_dtype
 from xlabench import jobs
-from xlabench.bundles import bundle
+from xlabench.bundles import bundle, saving
 from xlabench.engines import engine
 from xlabench.judging.bounds import basis_of
 from xlabench.judging.judge import judge
@@ -373,7 +373,7 @@ def test_a_bundle_is_replayed_by_them(tmp_path: Path) -> None:
     failure = bundle.Failure(
         compiler.to_text(module), values, expected, wrong, "cpu", "reference", None, "wrong", "25 of 30 elements"
     )
-    place = bundle.save(failure, tmp_path / "kept").path
+    place = saving.save(failure, tmp_path / "kept").path
     answer = bundle.replay_job({"folder": str(place)}, lambda _: None)
     assert answer["verdict"] in ("bitwise", "within")
 

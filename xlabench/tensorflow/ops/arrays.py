@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -63,7 +63,7 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize
 
     They are a constant where the shape is known, unless `optimize` is False.
     """
-    return _like(tensor, dtype, name, optimize, ("zeros_like", "ZerosLike", zeros))
+    return _like(tensor, dtype, name, optimize, _Like("zeros_like", "ZerosLike", zeros))
 
 
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
@@ -71,22 +71,27 @@ def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize:
 
     They are a constant where the shape is known, unless `optimize` is False.
     """
-    return _like(tensor, dtype, name, optimize, ("ones_like", "OnesLike", ones))
+    return _like(tensor, dtype, name, optimize, _Like("ones_like", "OnesLike", ones))
 
 
-def _like(
-    tensor: Any, dtype: Any, name: str | None, optimize: Any, kind: tuple[str, str, Callable[..., Tensor]]
-) -> Tensor:
-    word, op, full = kind
+class _Like(NamedTuple):
+    """What makes an array like another: the scope's name, the op for a shape that is not known, and the function."""
+
+    scope: str
+    op: str
+    full: Callable[..., Tensor]
+
+
+def _like(tensor: Any, dtype: Any, name: str | None, optimize: Any, kind: _Like) -> Tensor:
     graph = graph_of(tensor)
-    with graph.as_default(), graph.name_scope(name or word) as scope:
+    with graph.as_default(), graph.name_scope(name or kind.scope) as scope:
         x = convert_to_tensor(tensor, name="tensor")
         wanted = x.dtype.base_dtype if dtype is None else as_dtype(dtype)
         if optimize and x.shape.is_fully_defined():
-            return full(x.shape, wanted, scope)
+            return kind.full(x.shape, wanted, scope)
         if wanted == x.dtype.base_dtype:
-            return apply(op, [x], {}, scope).outputs[0]
-        return full(apply("Shape", [x], {}).outputs[0], wanted, scope)
+            return apply(kind.op, [x], {}, scope).outputs[0]
+        return kind.full(apply("Shape", [x], {}).outputs[0], wanted, scope)
 
 
 def eye(

@@ -54,10 +54,10 @@ def function(name: str) -> Callable[..., Any] | None:
     row = rows().get(name)
     if row is None:
         return None
-    op, word, text = row
-    if op not in RECORDS:
-        raise AttributeError(f"tf.{name}: the op {op} has no lowering here, and so neither a kernel nor a function")
-    return _made(name.rpartition(".")[2], RECORDS[op], arguments_of(RECORDS[op], text), word)
+    if row.op not in RECORDS:
+        raise AttributeError(f"tf.{name}: the op {row.op} has no lowering here, and so neither a kernel nor a function")
+    record = RECORDS[row.op]
+    return _made(name.rpartition(".")[2], record, arguments_of(record, row.arguments), row.node_name)
 
 
 @cache

@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import constant, convert_to_tensor
@@ -34,7 +34,7 @@ from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.keys import GraphKeys
 from xlabench.tensorflow.framework.tensor import Tensor
 from xlabench.tensorflow.framework.variables import Variable
-from xlabench.tensorflow.ops import arrays, initializers, nn, random
+from xlabench.tensorflow.ops import arrays, initializers, nn, random, windows
 from xlabench.tensorflow.ops.control_flow import cond
 from xlabench.tensorflow.ops.math import tensordot
 from xlabench.tensorflow.ops.variable_scopes import get_variable, variable_scope
@@ -186,7 +186,7 @@ def conv2d(
             bias = get_variable(
                 "bias", [filters], x.dtype, bias_initializer, bias_regularizer, trainable, constraint=bias_constraint
             )
-        made = nn.conv2d(
+        made = windows.conv2d(
             x,
             kernel,
             _pair(strides, "strides"),
@@ -220,8 +220,8 @@ def _pooling(kind: str, function: Callable[..., Tensor]) -> Callable[..., Tensor
     return pooling
 
 
-max_pooling2d = _pooling("max_pooling2d", nn.max_pool)
-average_pooling2d = _pooling("average_pooling2d", nn.avg_pool)
+max_pooling2d = _pooling("max_pooling2d", windows.max_pool)
+average_pooling2d = _pooling("average_pooling2d", windows.avg_pool)
 
 
 def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Tensor:
@@ -318,22 +318,34 @@ def batch_normalization(
             )
         mean = get_variable("moving_mean", sizes, dtype, moving_mean_initializer, trainable=False)
         variance = get_variable("moving_variance", sizes, dtype, moving_variance_initializer, trainable=False)
-        normalised: tuple[Tensor, Tensor, Tensor]
+        state = _State(gamma, beta, mean, variance)
         if form and fused is not False and x.dtype.name != "float64":
-            normalised = _fused(x, (gamma, beta, mean, variance), epsilon, form, training)
+            normalised = _fused(x, state, epsilon, form, training)
         else:
-            normalised = _plain(x, (gamma, beta, mean, variance), epsilon, along, training)
-        made, *found = normalised
+            normalised = _plain(x, state, epsilon, along, training)
         if isinstance(training, Tensor | Variable) or training:
-            _update((mean, variance), found, momentum, training)
-        return made
+            _update((mean, variance), (normalised.mean, normalised.variance), momentum, training)
+        return normalised.result
 
 
-_State = tuple[Variable | None, Variable | None, Variable, Variable]
-"""Scale, offset, and the means over many batches of means and variances."""
+class _State(NamedTuple):
+    """Scale, offset, and the means over many batches of means and variances."""
+
+    gamma: Variable | None
+    beta: Variable | None
+    mean: Variable
+    variance: Variable
 
 
-def _fused(x: Tensor, state: _State, epsilon: float, form: str, training: Any) -> tuple[Tensor, Tensor, Tensor]:
+class _Normalised(NamedTuple):
+    """A batch less its mean and by the root of its variance, and these two."""
+
+    result: Tensor
+    mean: Tensor
+    variance: Tensor
+
+
+def _fused(x: Tensor, state: _State, epsilon: float, form: str, training: Any) -> _Normalised:
     """By the op for images."""
     gamma, beta, mean, variance = state
     kept = mean.dtype
@@ -350,10 +362,10 @@ def _fused(x: Tensor, state: _State, epsilon: float, form: str, training: Any) -
         lambda: normalised([nothing, nothing], is_training=True),
         lambda: normalised([mean, variance], is_training=False),
     )
-    return made[0], made[1], made[2]
+    return _Normalised(made[0], made[1], made[2])
 
 
-def _plain(x: Tensor, state: _State, epsilon: float, axis: int, training: Any) -> tuple[Tensor, Tensor, Tensor]:
+def _plain(x: Tensor, state: _State, epsilon: float, axis: int, training: Any) -> _Normalised:
     """By moments over all dimensions but one."""
     gamma, beta, mean, variance = state
     rank = x.shape.rank or 0
@@ -372,7 +384,7 @@ def _plain(x: Tensor, state: _State, epsilon: float, axis: int, training: Any) -
 
     means, variances = (spread(one) for one in found)
     made = nn.batch_normalization(x, means, variances, spread(beta), spread(gamma), epsilon)
-    return made, found[0], found[1]
+    return _Normalised(made, found[0], found[1])
 
 
 def _update(variables: Sequence[Variable], found: Sequence[Tensor], momentum: float, training: Any) -> None:

@@ -9,6 +9,7 @@ function of its own in this folder.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 ROWS = """
 acos math.acos = Acos
@@ -129,14 +130,22 @@ xlogy math.xlogy = Xlogy
 """
 
 
-def rows() -> Mapping[str, tuple[str, str, str]]:
-    """For each public name its op, what its nodes are called, and the text of its arguments."""
-    found: dict[str, tuple[str, str, str]] = {}
+class Row(NamedTuple):
+    """An op, the name that its nodes get, and the text of its arguments, empty where they are the op's."""
+
+    op: str
+    node_name: str
+    arguments: str
+
+
+def rows() -> Mapping[str, Row]:
+    """The row of each public name."""
+    found: dict[str, Row] = {}
     for line in ROWS.strip().splitlines():
         public, _, what = line.partition(" = ")
         named, _, arguments = what.partition(" ")
         op, _, word = named.partition(":")
-        found.update((name, (op, word or op, arguments)) for name in public.split())
+        found.update((name, Row(op, word or op, arguments)) for name in public.split())
     return found
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import convert_to_tensor
@@ -32,10 +32,18 @@ def _steps(count: Any, rate: Tensor) -> Tensor:
     return cast(convert_to_tensor(count), rate.dtype)
 
 
+class _LastOp(NamedTuple):
+    """The op that gives a rate, whose node has the name that the caller gives, and its operands."""
+
+    op: str
+    left: Any
+    right: Any
+
+
 def _decay(
-    public: str, word: str, formula: Callable[[Tensor, Tensor, Tensor], tuple[str, Any, Any]], said: str
+    public: str, word: str, formula: Callable[[Tensor, Tensor, Tensor], _LastOp], said: str
 ) -> Callable[..., Tensor]:
-    """A rate by its last op and that one's operands, as a formula of rate, `decay_rate` and how far training is."""
+    """A rate as a formula of the first rate, `decay_rate` and how far training is."""
 
     def decay(
         learning_rate: Any,
@@ -50,8 +58,8 @@ def _decay(
             done = cast(global_step, rate.dtype) / _steps(decay_steps, rate)
             if staircase:
                 done = _of("Floor", done)
-            op, *operands = formula(rate, convert_to_tensor(decay_rate, rate.dtype), done)
-            return apply(op, operands, {}, scope).outputs[0]
+            last = formula(rate, convert_to_tensor(decay_rate, rate.dtype), done)
+            return apply(last.op, [last.left, last.right], {}, scope).outputs[0]
 
     decay.__name__ = decay.__qualname__ = public
     decay.__doc__ = said
@@ -61,19 +69,19 @@ def _decay(
 exponential_decay = _decay(
     "exponential_decay",
     "ExponentialDecay",
-    lambda rate, factor, done: ("Mul", rate, _of("Pow", factor, done)),
+    lambda rate, factor, done: _LastOp("Mul", rate, _of("Pow", factor, done)),
     "A learning rate that falls by the factor `decay_rate` in so many steps: rate * factor ^ (step / steps).",
 )
 natural_exp_decay = _decay(
     "natural_exp_decay",
     "NaturalExpDecay",
-    lambda rate, factor, done: ("Mul", rate, _of("Exp", _of("Neg", factor * done))),
+    lambda rate, factor, done: _LastOp("Mul", rate, _of("Exp", _of("Neg", factor * done))),
     "A learning rate that falls as e ^ (-decay_rate * step / steps).",
 )
 inverse_time_decay = _decay(
     "inverse_time_decay",
     "InverseTimeDecay",
-    lambda rate, factor, done: ("RealDiv", rate, 1 + factor * done),
+    lambda rate, factor, done: _LastOp("RealDiv", rate, 1 + factor * done),
     "A learning rate that falls as 1 / (1 + decay_rate * step / steps).",
 )
 

@@ -20,7 +20,7 @@ from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.keys import GraphKeys
 from xlabench.tensorflow.framework.tensor import Tensor
-from xlabench.tensorflow.ops import arrays, nn
+from xlabench.tensorflow.ops import arrays, cross_entropy
 from xlabench.tensorflow.ops.math import REDUCTIONS, add_n, cast
 
 _sum = REDUCTIONS["reduce_sum"]
@@ -233,7 +233,7 @@ def sigmoid_cross_entropy(
         labels = cast(multi_class_labels, scores.dtype)
         if label_smoothing > 0:
             labels = labels * (1 - label_smoothing) + 0.5 * label_smoothing
-        losses = nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=scores, name="xentropy")
+        losses = cross_entropy.sigmoid_cross_entropy_with_logits(labels=labels, logits=scores, name="xentropy")
         return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
 
 
@@ -257,7 +257,7 @@ def softmax_cross_entropy(
             classes = cast(arrays.shape(labels)[-1], scores.dtype)
             labels = labels * (1 - label_smoothing) + label_smoothing / classes
         labels = apply("StopGradient", [labels], {}, "labels_stop_gradient").outputs[0]
-        losses = nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=scores, name="xentropy")
+        losses = cross_entropy.softmax_cross_entropy_with_logits_v2(labels=labels, logits=scores, name="xentropy")
         return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
 
 
@@ -277,5 +277,5 @@ def sparse_softmax_cross_entropy(
         scores, numbers = convert_to_tensor(logits), convert_to_tensor(labels)
         if scores.shape.rank is not None and scores.shape.rank == numbers.shape.rank:
             numbers = apply("Squeeze", [numbers], {"squeeze_dims": [-1]}).outputs[0]
-        losses = nn.sparse_softmax_cross_entropy_with_logits(labels=numbers, logits=scores, name="xentropy")
+        losses = cross_entropy.sparse_softmax_cross_entropy_with_logits(labels=numbers, logits=scores, name="xentropy")
         return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)

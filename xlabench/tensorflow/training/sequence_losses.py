@@ -13,7 +13,7 @@ from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.tensor import Tensor
-from xlabench.tensorflow.ops import arrays, nn
+from xlabench.tensorflow.ops import arrays, cross_entropy
 from xlabench.tensorflow.ops.math import REDUCTIONS, add_n
 
 Loss = Callable[..., Tensor]
@@ -81,7 +81,7 @@ def sequence_loss_by_example(
 
 def _of_each(rows: Any, wanted: Any, loss: Loss | None) -> Tensor:
     numbers = _reshaped(wanted, [-1])
-    return (loss or nn.sparse_softmax_cross_entropy_with_logits)(labels=numbers, logits=rows)
+    return (loss or cross_entropy.sparse_softmax_cross_entropy_with_logits)(labels=numbers, logits=rows)
 
 
 def _reshaped(value: Any, sizes: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""What a kernel emitter hands to the program: functions to call in order, with the same arguments each.
+"""An emitted kernel, as the program takes it: functions to call in order, with the same arguments each.
 
 A kernel function is `void NAME(inputs..., outputs..., workspace, i64 thread, i64 threads)`.  Where all chunks of
 one part must be finished before the next begins, a kernel is several functions, each in a phase of its own.
@@ -42,7 +42,7 @@ class EmittedKernel:
 
 
 def emit_nothing(kernel: Kernel) -> Callable[[Module], tuple[str, ...]]:
-    """What emits a kernel that has nothing to compute: a function that returns."""
+    """The emitter of a kernel that has nothing to compute: a function that returns."""
 
     def emit(module: Module) -> tuple[str, ...]:
         function = begin(module, kernel)

@@ -1,4 +1,4 @@
-"""What strategies for kernels on a CPU are given, and what is alike in all their plans."""
+"""Strategies for kernels on a CPU: their input (kernel, machine, threads), and what is alike in all their plans."""
 
 from __future__ import annotations
 

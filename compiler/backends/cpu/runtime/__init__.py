@@ -1,1 +1,1 @@
-"""What runs beside a compiled program: the call from Python, recycled memory and the thread pool."""
+"""The run-time of compiled programs: the call from Python, recycled memory and the thread pool."""

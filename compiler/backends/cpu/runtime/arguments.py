@@ -1,4 +1,4 @@
-"""What was passed for a parameter, turned into exactly the array that the program reads.
+"""Arguments of a call: what was passed for a parameter, turned into exactly the array that the program reads.
 
 Native code accepts only arrays that fit as they are; everything else comes here.  Arrays, and what offers one, must
 have the parameter's dtype and shape: they are copied where their strides or byte order are not the program's, never

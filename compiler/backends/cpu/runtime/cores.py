@@ -1,4 +1,4 @@
-"""How many threads this process may run at once.
+"""The number of threads that this process may run at once.
 
 The affinity mask says which cores it may run on, its control groups how much of their time it may take: a container
 with a quota of one and a half processors sees all cores of its machine.
@@ -15,7 +15,7 @@ _MOUNT = Path("/sys/fs/cgroup")
 
 
 def available() -> int:
-    """How many threads this process may run at once: as many as cores in its affinity mask, or as its quota allows.
+    """The number of threads that this process may run at once: cores in its affinity mask, or what its quota allows.
 
     A quota is rounded down: a thread more than it allows stops all of them for the rest of each period.
     """

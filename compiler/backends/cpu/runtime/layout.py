@@ -1,4 +1,4 @@
-"""Where CPython and NumPy keep the fields of their objects, for native code that reads them without asking.
+"""Offsets of the fields of CPython's and NumPy's objects, for native code that reads them without asking.
 
 The offsets are those of 64-bit builds with the interpreter lock since NumPy 1.7; `layouts_hold` compares them with what
 the objects say of themselves, on this interpreter, before anything relies on them.

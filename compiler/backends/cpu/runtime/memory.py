@@ -31,7 +31,7 @@ class Statistics:
 
 
 def statistics() -> Statistics:
-    """How much memory is kept, mapped and in use."""
+    """The memory that is kept, mapped and in use, in bytes."""
     return Statistics(*(ctypes.c_int64 * 4).from_address(blocks().statistics))
 
 

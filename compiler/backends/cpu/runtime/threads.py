@@ -124,7 +124,7 @@ class Pool:
 
     @property
     def workers(self) -> int:
-        """How many workers are there, besides the threads that call."""
+        """The number of workers, besides the threads that call."""
         return len(self._threads)
 
     def ensure(self, threads: int) -> None:

@@ -7,6 +7,7 @@ that a kernel that forgets to wait is caught reading them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -81,8 +82,8 @@ def decode_copy_access(operands: Operands) -> Action:
             touch(batch, "global", sources, size)
         else:
             saved = batch.index
-            for positions, offset, step in _pieces(batch, wanted, size):
-                touch(batch, "global", sources[positions] + np.uint64(offset), step)
+            for read in _accesses(batch, wanted, size):
+                touch(batch, "global", sources[read.positions] + np.uint64(read.offset), read.size)
             batch.index = saved
         touch(batch, "shared", np.broadcast_to(destination(batch), (batch.active_count,)), size)
 
@@ -98,15 +99,23 @@ def _wanted(batch: Batch, size: int, valid_size: int | None) -> Lanes | None:
     return least
 
 
-def _pieces(batch: Batch, wanted: Lanes, size: int) -> Iterator[tuple[Lanes, int, int]]:
-    """Of copies cut short the places of lanes, the offset and the size of each access, for which these are active."""
+class _Access(NamedTuple):
+    """A read of some lanes: which of the active ones, from how many bytes behind each source on, how many bytes."""
+
+    positions: Lanes
+    offset: int
+    size: int
+
+
+def _accesses(batch: Batch, wanted: Lanes, size: int) -> Iterator[_Access]:
+    """The reads of copies cut short; while one is looked at, its lanes are the active ones."""
     active = batch.active
     for amount in np.unique(wanted):
         positions = np.flatnonzero(wanted == amount)
         batch.index = active[positions]
         step = size if amount == size else 1
         for offset in range(0, int(amount), step):
-            yield positions, offset, step
+            yield _Access(positions, offset, step)
 
 
 def _read_source(batch: Batch, sources: Addresses, size: int, valid_size: int | None) -> Array:
@@ -117,9 +126,9 @@ def _read_source(batch: Batch, sources: Addresses, size: int, valid_size: int | 
         return np.array(np.broadcast_to(load(batch, "global", sources, _BYTE, size), (sources.size, size)))
     values = np.zeros((sources.size, size), np.uint8)
     saved = batch.index
-    for positions, offset, step in _pieces(batch, wanted, size):
-        loaded = load(batch, "global", sources[positions] + np.uint64(offset), _BYTE, step)
-        values[positions, offset : offset + step] = loaded
+    for read in _accesses(batch, wanted, size):
+        loaded = load(batch, "global", sources[read.positions] + np.uint64(read.offset), _BYTE, read.size)
+        values[read.positions, read.offset : read.offset + read.size] = loaded
     batch.index = saved
     return values
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,12 +114,20 @@ def _unravel(number: int, extents: Coordinates) -> Coordinates:
     return number % extents[0], number // extents[0] % extents[1], number // (extents[0] * extents[1])
 
 
-@lru_cache(_MOST_GEOMETRIES)
-def _numbered(blocks: int, threads: int) -> tuple[Lanes, Lanes, Lanes, Lanes]:
+class _LaneNumbers(NamedTuple):
     """Of each lane of some blocks its number, that of its block, that of its warp, and its own within the warp."""
+
+    lane: Lanes
+    block: Lanes
+    warp: Lanes
+    lane_in_warp: Lanes
+
+
+@lru_cache(_MOST_GEOMETRIES)
+def _numbered(blocks: int, threads: int) -> _LaneNumbers:
     lanes = np.arange(blocks * threads)
     block, thread = np.divmod(lanes, threads)
-    return lanes, block, block * -(-threads // 32) + thread // 32, thread & 31
+    return _LaneNumbers(lanes, block, block * -(-threads // 32) + thread // 32, thread & 31)
 
 
 def _slice_of(lanes: Lanes) -> Lanes | slice:
@@ -173,9 +181,9 @@ class Batch:
         self.local = LaneMemory("local", geometry.lanes, local_bytes)
         self.index: Lanes | None = None
         self._where: tuple[Lanes | None, Lanes | slice] = None, slice(None)
-        self.all_lanes, self.block_of_lane, self.warp_of_lane, self.lane_in_warp = _numbered(
-            geometry.blocks, geometry.threads
-        )
+        numbers = _numbered(geometry.blocks, geometry.threads)
+        self.all_lanes, self.block_of_lane = numbers.lane, numbers.block
+        self.warp_of_lane, self.lane_in_warp = numbers.warp, numbers.lane_in_warp
         self.number_of_block: Lanes = np.array(geometry.held, np.int64)
         self.has_whole_warps = geometry.threads % 32 == 0
         self.is_alive: NDArray[np.bool_] = np.ones(geometry.lanes, np.bool_)

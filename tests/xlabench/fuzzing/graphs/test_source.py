@@ -7,7 +7,7 @@ from in_process import Telling
 
 import compiler
 from compiler.tf2xla import RECORDS
-from xlabench.bundles import bundle
+from xlabench.bundles import bundle, saving
 from xlabench.diagnosis import probe
 from xlabench.engines import engine
 from xlabench.fuzzing import campaign, worker_pool
@@ -39,7 +39,7 @@ def test_a_wrong_lowering_is_found_and_kept_as_a_graph(tmp_path, monkeypatch):
     for module in (probe, worker_pool):
         monkeypatch.setattr(module, "Worker", Telling)
     monkeypatch.setattr(programs, "_PROGRAMS", {})
-    monkeypatch.setattr(bundle, "_verify", lambda *_: "")
+    monkeypatch.setattr(saving, "_verify", lambda *_: "")
     monkeypatch.setitem(RECORDS, "Mul", replace(MUL, lower=_adds_what_is_the_same))
     seed = next(seed for seed in range(200) if _shows(cases.draw_case(seed, 0, varied=False)))
     summary = campaign.run(

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 _LABEL = re.compile(r"(.*) = (.*)\((.*)\)")
 _COPY_SUFFIX = "/_"
@@ -94,7 +94,7 @@ class Timeline:
         process = 2 * device + 1
         is_traced = "/stream:" in self._devices[device][0] or "/memcpy" in self._devices[device][0]
         for node, lane in zip(self._devices[device][1], lanes, strict=True):
-            name, op, inputs = _kernel(node.node_name) if is_traced else (node.node_name, *_parsed(node.timeline_label))
+            name, op, inputs = _kernel(node.node_name) if is_traced else _parsed(node.node_name, node.timeline_label)
             yield {
                 "ph": "X",
                 "cat": "Op",
@@ -148,18 +148,26 @@ def _lanes(nodes: list[Any]) -> list[int]:
     return lanes
 
 
-def _parsed(label: str) -> tuple[str, list[str]]:
-    """Op and inputs of a label."""
+class _Execution(NamedTuple):
+    """What a box shows: a node's name, its op, and the names of its inputs."""
+
+    name: str
+    op: str
+    inputs: list[str]
+
+
+def _parsed(name: str, label: str) -> _Execution:
+    """A node's execution by its label."""
     found = _LABEL.match(label)
     if found is None:
-        return "unknown", []
-    return found[2], found[3].split(", ") if found[3] else []
+        return _Execution(name, "unknown", [])
+    return _Execution(name, found[2], found[3].split(", ") if found[3] else [])
 
 
-def _kernel(name: str) -> tuple[str, str, list[str]]:
-    """Name, op and no inputs of what a tracer of a GPU saw: `name:op`."""
+def _kernel(name: str) -> _Execution:
+    """What a tracer of a GPU saw, `name:op`, whose inputs nobody knows."""
     node, _, op = name.partition(":")
-    return node, op or "unknown", []
+    return _Execution(node, op or "unknown", [])
 
 
 def _process(name: str, number: int) -> Event:

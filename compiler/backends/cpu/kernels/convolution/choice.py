@@ -49,7 +49,7 @@ class _OutputDimension:
 
 
 def plans(kernel: Kernel, convolution: Instruction, machine: Machine, threads: int) -> list[Plan]:
-    """How a `kernel`'s `convolution` that walks is computed on a `machine` by so many threads, a plan a phase."""
+    """The plans of a `kernel`'s `convolution` on a `machine` with so many threads, one a phase."""
     shape = _shape_on(machine, kernel, convolution)
     output_dims = _output_dims_of(shape)
     lanes = machine.vector_bits // 8 // shape.size
@@ -391,9 +391,10 @@ def merged(steps: tuple[Step, ...]) -> list[Step]:
         if step.count == 1:
             continue
         if result:
+            # Where the loop outside goes on just where this one ends, in both operands, they are one.
             outer = result[-1]
             if outer.patch == step.patch * step.count and outer.weight == step.weight * step.count:
                 result[-1] = replace(step, count=outer.count * step.count)
                 continue
         result.append(step)
-    return result or [Step(1, 0, 0, -1)]
+    return result or [Step(count=1, patch=0, weight=0, dim=-1)]

@@ -82,7 +82,7 @@ def emit_packing(module: Module, kernel: Kernel, plans: Sequence[Plan], layout: 
 
 
 def emit_starts(b: Builder, plan: Plan, phases: int, memory: tuple[Value, Value], layout: Layout) -> None:
-    """What the sums of each phase start from: zero times the weights of all others.
+    """Emit the initial sums of each phase: zero times the weights of all others, which may be NaN.
 
     Args:
         b: where code is emitted.

@@ -98,7 +98,7 @@ class _Corner:
 
     @property
     def arguments(self) -> list[Value]:
-        """What a tile's function is called with."""
+        """The arguments of a call of a tile's function."""
         return [self.patch, self.weights, self.starts, self.out, self.resumes]
 
 

@@ -1,4 +1,4 @@
-"""How a convolution is walked: which index fills vectors, what a register tile covers, what is copied; no code here.
+"""Plans of convolutions: the index that fills vectors, the register tile, what is packed; nothing here emits code.
 
 Every convolution is a sum over *steps* (input features of a group x points of the window) for every *position* (batch x
 spatial) and output feature.  The input is read through a padded copy of a band of it, small enough for L2, in which
@@ -140,7 +140,7 @@ class Shape:
 
     @property
     def output_counts(self) -> dict[int, int]:
-        """How many positions there are along the result's spatial dimensions, at most in a phase."""
+        """The number of positions along each spatial dimension of the result, at most in a phase."""
         return {dim: phase_dim.count for dim, phase_dim in zip(self.labels.output_spatial, self.phases[0], strict=True)}
 
     @property

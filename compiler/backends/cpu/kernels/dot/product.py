@@ -1,4 +1,4 @@
-"""What a dot kernel amounts to: a product of matrices.
+"""Dots as batches of matrix products.
 
 The dimensions of a dot fall into four groups, batch, rows, columns and depth; each is walked by one linear index.
 What is fused before the dot is evaluated while its operands are packed (`dot_operand`), the epilogue where a result
@@ -13,7 +13,7 @@ from dataclasses import replace
 from compiler.analysis.views import view
 from compiler.backends.cpu.kernels.dot import addresses
 from compiler.backends.cpu.kernels.dot.dot_operand import DotOperand
-from compiler.backends.cpu.kernels.gemm.product import Array, Gemm
+from compiler.backends.cpu.kernels.gemm.product import Array, ColumnRange, Gemm
 from compiler.backends.cpu.kernels.vectors import epilogue
 from compiler.backends.cpu.kernels.vectors.interleaving import interleave
 from compiler.backends.cpu.kernels.vectors.lanes import Counters, Lanes, Loops
@@ -110,17 +110,17 @@ class Product:
         at = [emission.opaque(index, size) for index, size in zip((batch, row, column), self._sizes, strict=True)]
         self._put(emission, at, value)
 
-    def _store_row(self, builder: LaneBuilder, lanes: Lanes, row: Sequence[Value], sums: Value) -> None:
+    def _store_row(self, builder: LaneBuilder, lanes: Lanes, at: ColumnRange, sums: Value) -> None:
         emission = Emission(builder)
-        batch, number, first, stop = row
-        outer = [emission.opaque(index, size) for index, size in zip((batch, number), self._sizes[:-1], strict=True)]
+        outer = [emission.opaque(index, size) for index, size in zip((at.batch, at.row), self._sizes[:-1], strict=True)]
 
         def body(counters: Counters) -> None:
-            value = epilogue.sums_at(emission, sums, self.type, first)
+            value = epilogue.sums_at(emission, sums, self.type, at.first)
             self._put(emission, [*outer, *counters], value)
 
         length = self._sizes[-1]
-        epilogue.row_lanes(self.kernel, lanes, length).each(emission, Loops([nest.Range(first, stop)], [length]), body)
+        columns = nest.Range(at.first, at.stop)
+        epilogue.row_lanes(self.kernel, lanes, length).each(emission, Loops([columns], [length]), body)
 
     @property
     def _sizes(self) -> tuple[int, int, int]:

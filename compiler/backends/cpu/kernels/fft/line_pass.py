@@ -36,7 +36,7 @@ class LinePass(Transform):
 
     @property
     def units(self) -> int:
-        """How many times something is transformed."""
+        """The number of transforms."""
         return self.fft_pass.lines
 
     @property
@@ -84,7 +84,7 @@ class ColumnPass(LinePass):
 
     @property
     def units(self) -> int:
-        """How many groups of neighbouring lines there are."""
+        """The number of groups of neighbouring lines."""
         return self.fft_pass.lines // self.fft_pass.inner * self._blocks
 
     def unit(self, builder: Builder, number: Value, here: Value, there: Value) -> None:

@@ -142,12 +142,15 @@ class _Stage:
         self.stages = stages
         self.builder = builder
         self.radix = radix
-        self.mixed = stride
+        self.neighbours = stride
         self.is_last = stages.size == stride * radix
         *_, self.table, self.apart, self.stride, self.roots = builder.function.arguments
 
     def emit(self, form: str) -> None:
-        """All butterflies, by vectors where they fit."""
+        """All butterflies of the stage, in a form of `Stages._form`.
+
+        Roots share vectors where it is mixed, and else the neighbours of one root do; `numbers` go one by one.
+        """
         builder, lanes = self.builder, self.stages.lanes
         rolled = keep_rolled(builder.module)
         if form.startswith("mixed"):
@@ -156,8 +159,11 @@ class _Stage:
             return
         step, type_ = lanes, vector_type(self.stages.type, lanes)
         if form != "vectors":
-            step, type_, roots = 1, self.stages.type, self.stages.size // self.mixed // self.radix
-            self.apart, self.stride, self.roots = (integer(size) for size in (self.mixed * roots, self.mixed, roots))
+            # Sizes that LLVM knows, so that it makes vectors of its own.
+            step, type_, roots = 1, self.stages.type, self.stages.size // self.neighbours // self.radix
+            self.apart, self.stride, self.roots = (
+                integer(size) for size in (self.neighbours * roots, self.neighbours, roots)
+            )
         with builder.loop(integer(0), self.roots, name="root", nonempty=True, metadata=rolled) as root:
             twiddles = self._all(lambda number: self._twiddle(number, root.index, type_))
             with builder.loop(integer(0), self.stride, step=step, name="element", nonempty=True, metadata=rolled) as at:
@@ -170,7 +176,7 @@ class _Stage:
     def _mixed(self, first: Value) -> None:
         builder, lanes = self.builder, self.stages.lanes
         type_ = vector_type(self.stages.type, lanes)
-        root = builder.binary("udiv", first, integer(self.mixed))
+        root = builder.binary("udiv", first, integer(self.neighbours))
         twiddles = self._all(lambda number: self._spread(number, root))
         results = self._butterfly(type_, first, twiddles)
         components = [
@@ -190,7 +196,7 @@ class _Stage:
 
     def _zipped(self, left: Value, right: Value) -> list[Value]:
         """The two vectors that hold `stride` lanes of each side in turn."""
-        lanes, stride = self.stages.lanes, self.mixed
+        lanes, stride = self.stages.lanes, self.neighbours
         pairs = [
             side + lane
             for start in range(0, lanes, stride)
@@ -302,9 +308,9 @@ class _Stage:
     def _spread(self, number: int, root: Value) -> Complex:
         """Several roots, each for `stride` lanes."""
         builder, stages = self.builder, self.stages
-        count = stages.lanes // self.mixed
+        count = stages.lanes // self.neighbours
         type_ = vector_type(stages.type, count)
-        lanes = [lane // self.mixed for lane in range(stages.lanes)]
+        lanes = [lane // self.neighbours for lane in range(stages.lanes)]
         components = [builder.load(type_, address, align=stages.size_bytes) for address in self._twiddles(number, root)]
         return Complex(*(Term(builder, self._shuffled(component, component, lanes)) for component in components))
 

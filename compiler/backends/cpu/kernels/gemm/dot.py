@@ -16,12 +16,12 @@ from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Gemm
 from compiler.backends.cpu.kernels.gemm.share import Extent, batches, share
 from compiler.codegen.llvm_ir import FLOAT_TYPES, PTR, Builder, Value, integer, keep_rolled, vector_type, zero
 
-# Places for the sums of a group of rows.
 _SUMS = 32
+"""Elements of the workspace for the sums of a group of rows."""
 _ACCUMULATORS = 16
 """Sums in registers at once: half of AVX-512's 32, the rest is for factors."""
-# Columns up to which code is written for each.
 _UNROLLED = 4
+"""Columns up to which code is written for each."""
 
 
 class _Sums(NamedTuple):
@@ -92,14 +92,17 @@ def sums_vectors(gemm: Gemm, lanes: int) -> bool:
 
 
 def _emit_groups(b: Builder, gemm: Gemm, shape: GroupShape, scratch: Value, threads: tuple[Value, Value]) -> None:
-    """Some rows at a time, and of the columns pieces of equal size, or one more."""
-    lanes, rows, most = shape
+    """Call a function for the sums of each group of rows, and of each piece of the columns, and store them.
+
+    Groups have `shape.rows` rows; pieces of the columns differ by one at most.
+    """
+    rows = shape.rows
     left = gemm.lhs.array
     if left is None:
         raise AssertionError("only plain rows are grouped")
     groups = -(-gemm.m // rows)
     mine = share(b, Extent(gemm.batch, groups, 1), *threads)
-    pieces = -(-gemm.n // most)
+    pieces = -(-gemm.n // shape.columns)
     starts = [gemm.n * piece // pieces for piece in range(pieces + 1)]
     with b.when(mine.present(b), "present"), batches(b, mine) as (batch, chunk):
         right = gemm.rhs.array
@@ -109,14 +112,14 @@ def _emit_groups(b: Builder, gemm: Gemm, shape: GroupShape, scratch: Value, thre
             base, stride = b.gep(gemm.type, scratch, integer(_SUMS)), gemm.k
             _gather_columns(b, gemm, batch, base)
         with b.loop(chunk.start, chunk.stop, name="group", nonempty=True) as group:
-            wanted = b.mul(group.index, integer(rows))
+            wanted = b.mul(group.index, integer(rows))  # the first row of the group, if it did not reach beyond the end
             first = wanted if gemm.m % rows == 0 else b.smin(wanted, integer(gemm.m - rows))
             for columns in itertools.starmap(range, itertools.pairwise(starts)):
                 lines = b.gep(gemm.type, left.base(b, batch), b.mul(first, integer(left.row)))
                 held = b.gep(gemm.type, base, integer(columns.start * stride))
-                callee = _group_sums(b, gemm, GroupShape(lanes, rows, len(columns)), stride)
+                callee = _group_sums(b, gemm, shape._replace(columns=len(columns)), stride)
                 b.call(callee, "void", [lines, held, scratch])
-                # The last group overlaps the one before.
+                # The last group overlaps the one before, and `store` is called once per element.
                 with b.loop(b.sub(wanted, first), integer(rows), name="store", nonempty=True) as row:
                     _store_row(b, gemm, _Sums(batch, b.add(first, row.index), columns), row.index, scratch)
 

@@ -138,7 +138,7 @@ class Tile(InVectors):
 
     @property
     def told(self) -> list[Value]:
-        """How far rows lie apart in the left factor and in the result, if it is told that."""
+        """The strides of rows in the left factor and in the result, as arguments of a shared routine; else none."""
         return [integer(self.lhs_row), integer(self.out_row)] if self.routine else []
 
 

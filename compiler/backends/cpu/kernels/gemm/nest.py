@@ -16,7 +16,7 @@ from compiler.backends.cpu.kernels.gemm.dot import dot_scratch
 from compiler.backends.cpu.kernels.gemm.micro import Tile, may_be_told, micro_kernel
 from compiler.backends.cpu.kernels.gemm.pack import Packer, Panels, Rows, Steps
 from compiler.backends.cpu.kernels.gemm.plan import Plan
-from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Array
+from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Array, ColumnRange
 from compiler.backends.cpu.kernels.gemm.share import Extent, Range, batches, blocks, share
 from compiler.backends.cpu.kernels.gemm.stream import stream_scratch
 from compiler.backends.cpu.kernels.gemm.vnni import FLIP
@@ -386,7 +386,7 @@ class TileNest:
             lanes = Lanes(each, 1, whole=gemm.n % each == self.plan.columns % each == 0)
             with b.loop(integer(0), height, name="row", nonempty=True, metadata=keep_rolled(b.module)) as row:
                 here = b.gep(self.type, sums, b.mul(row.index, integer(self._out_pitch)))
-                gemm.store_row(b, lanes, (batch, b.add(first, row.index), left, stop), here)
+                gemm.store_row(b, lanes, ColumnRange(batch, b.add(first, row.index), left, stop), here)
             return
         outer, inner = (width, height) if gemm.exchanged else (height, width)
         metadata = keep_rolled(b.module, interleave=gemm.interleave) if gemm.interleave else ""

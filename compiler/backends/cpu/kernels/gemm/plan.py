@@ -1,4 +1,4 @@
-"""How the generated kernel of a matrix product will go about it; nothing here emits code.
+"""Plans of matrix products: form, register tile and blocks, chosen by a model of cycles; nothing here emits code.
 
 The plan depends on the shape, the operands' memory order and the target only, never on the number of threads: the order
 in which one output element is summed is therefore fixed when the kernel is compiled, and results are bit-identical for
@@ -172,7 +172,7 @@ class Plan:
 
 
 def plan(gemm: Gemm, machine: Machine) -> Plan:
-    """How to compute the product (UnsupportedError for a type it has not); its `gemm` may be the transposed one."""
+    """The plan of a product (UnsupportedError for a type it has not); its `gemm` may be the transposed one."""
     if gemm.type not in ELEMENT_BYTES:
         known = ", ".join(ELEMENT_BYTES)
         raise UnsupportedError(f"accumulation in {gemm.type}", "the matrix product kernel", f"known are {known}")

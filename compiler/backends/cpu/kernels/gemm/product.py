@@ -1,13 +1,13 @@
-"""What a matrix product is: factors and epilogue as callbacks that emit code, and what is known about memory.
+"""A matrix product to be planned and emitted: factors and epilogue as callbacks that emit code, strides where known.
 
 Nothing here decides anything; `plan` does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from compiler.backends.cpu.kernels.vectors.lanes import Lanes
 from compiler.codegen.lane_builder import LaneBuilder
@@ -17,9 +17,20 @@ Base: TypeAlias = Callable[[Builder, Value], Value]
 Load: TypeAlias = Callable[[Builder, Value, Value, Value], Value]
 VectorLoad: TypeAlias = Callable[[Builder, Value, Value, Value, int], Value]
 Store: TypeAlias = Callable[[Builder, Value, Value, Value, Value], None]
-StoreRow: TypeAlias = Callable[[LaneBuilder, Lanes, Sequence[Value], Value], None]
 
 ELEMENT_BYTES = {"float": 4, "double": 8, "i32": 4, "i64": 8}
+
+
+class ColumnRange(NamedTuple):
+    """Neighbours in a row of the result: its batch and number, the first column, and the one behind the last."""
+
+    batch: Value
+    row: Value
+    first: Value
+    stop: Value
+
+
+StoreRow: TypeAlias = Callable[[LaneBuilder, Lanes, ColumnRange, Value], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +172,8 @@ class Gemm:
 
     `type` is the type of the accumulation, `float`, `double`, `i32` or `i64` (integers wrap).  `store(builder, batch,
     row, column, value)` is the epilogue and is called once per element, in whose place it may read what it writes over;
-    `store_row(builder, lanes, (batch, row, first, stop), sums)`, where there is one, does the same by vectors for
-    neighbours of a row whose sums are in memory.  `out` is given when all that `store` does is to write element (row,
+    `store_row(builder, lanes, columns, sums)`, where there is one, does the same by vectors for neighbours of a row
+    whose sums are in memory.  `out` is given when all that `store` does is to write element (row,
     column) of a plain array that overlaps neither operand: it need not be called at all.  With an `addend`, it writes
     the sum and the element of that array, which is `out` itself if it `accumulates`.  `exchanged` says that neighbours
     in the result are adjacent in memory along rows; it steers loop order only.  `interleave` is how many vectors the

@@ -50,7 +50,7 @@ def pays(gemm: Gemm, decided: Plan) -> Decision:
 
 
 def chunk_count(gemm: Gemm) -> int:
-    """How many chunks a product is split into."""
+    """The number of chunks of k that a product is split into."""
     return min(_CHUNK_COUNTS, key=lambda count: gemm.k - count * _size(gemm, count))
 
 

@@ -30,7 +30,7 @@ _SMALLEST_DEPTH = 2
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """How `group` elements of LLVM's `type`, signed or not, make a word, which `flip` moves by 128 in every byte."""
+    """A VNNI word: `group` elements of LLVM's `type`, signed or not; `flip` moves every byte of it by 128."""
 
     type: str
     signed: bool
@@ -188,7 +188,7 @@ class WordFactor:
 
     def operand(self, *, row_major: bool) -> Operand:
         """The words as a factor like any other, `row_major` as that of its elements."""
-        k_runs = row_major != self.down
+        k_runs = row_major != self.down  # neighbours in memory follow each other along k, so they make words
 
         def load(b: Builder, batch: Value, row: Value, column: Value) -> Value:
             index, step = (column, row) if self.down else (row, column)
@@ -200,6 +200,7 @@ class WordFactor:
 
         array = self.narrow.array
         vectors: VectorLoad | None = vector
+        # Vectors are loaded of neighbours in memory only, and along k of whole words.
         if array is None or (array.column if row_major else array.row) != 1 or (k_runs and self.k % self.group):
             vectors = None
         plain = self._array() if vectors and k_runs else None

@@ -1,6 +1,6 @@
 """Eigenvalues and vectors of symmetric matrices: LAPACK's syevd.
 
-The matrix is scaled by a power of 2, made tridiagonal (`lapack_tridiagonal`) and diagonal (`lapack_implicit`), whose
+The matrix is scaled by a power of 2, made tridiagonal (`tridiagonal`) and diagonal (`implicit`), whose
 rotations turn the rows of the first step's transposed orthogonal matrix into the vectors.  A matrix with NaN or
 infinity in it has only NaN for results, and as many failures as rows.
 """

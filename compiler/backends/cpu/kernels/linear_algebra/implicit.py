@@ -35,7 +35,7 @@ _VECTORS = 4
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """Where rotations are noted: cosines and sines, in pairs; the first row and the number of each step; how many."""
+    """Addresses of noted rotations: pairs of cosine and sine; the first row and the number of each step; how many."""
 
     pairs: Value
     steps: Value

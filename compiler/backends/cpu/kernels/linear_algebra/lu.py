@@ -41,7 +41,7 @@ class Lu:
 
     @property
     def steps(self) -> int:
-        """How many pivots there are."""
+        """The number of pivots."""
         return min(self.rows, self.columns)
 
     @property

@@ -1,6 +1,6 @@
 """Cholesky factors, blocked: panels of columns, and register tiles for what each takes from the rest.
 
-As in LU (`lapack_lu`) a panel is kept transposed and the first takes the columns that are left over; but there are no
+As in LU (`lu`) a panel is kept transposed and the first takes the columns that are left over; but there are no
 pivots to look for, and only strips from the diagonal down are changed.  What lies above it is swept away in the end.
 Half precision is factored in f32 and rounded once.
 """
@@ -72,6 +72,9 @@ class Potrf:
 
     def factorise(self, b: Builder, factor: str, pair: tuple[Matrix, Matrix], work: Value) -> Value:
         """Compute a matrix's factor by the function `factor`, zeros above it; NaN if a pivot is, otherwise 0.
+
+        A lower triangle is factored where the factor will lie. The workspace holds the transpose of an upper one, and
+        f32 of narrower types.
 
         Args:
             b: where code is emitted.

@@ -75,7 +75,7 @@ class Reflections:
         return (PANEL + 1) * self.pitch + PANEL * PANEL + 2 * PANEL * self.tiles.width
 
     def regions(self, b: Builder, work: Value) -> Workspace:
-        """What lies where in a workspace."""
+        """The regions of a workspace."""
         triangle = b.gep(self.tiles.type, work, integer((PANEL + 1) * self.pitch))
         return Workspace(work, triangle, b.gep(self.tiles.type, triangle, integer(PANEL * PANEL)))
 

@@ -1,4 +1,4 @@
-"""What Francis's steps start with, from the last two rows and the first three of a block, as in `expansion.schur`."""
+"""Shifts of Francis's steps, from the last two rows and the first three of a block, as in `expansion.schur`."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class LastRows:
 
     @property
     def rise(self) -> Number:
-        """How far that of the eigenvalues which is farther from d lies from it."""
+        """The distance from d of the eigenvalue that is farther from it."""
         b, n, half = self.builder, self.numbers, self._half
         found = self._root()
         cosine = half[0]

@@ -1,4 +1,4 @@
-"""What routines that find eigenvalues have in common: how they begin, what they give of no numbers, and the order.
+"""Eigenvalue routines' common frame: scaling, NaN for a matrix of no numbers, and the order of results.
 
 A matrix is scaled by a power of 2, so that squares of its elements neither overflow nor vanish; one with NaN or
 infinity in it has only NaN for results, and as many failures as rows.

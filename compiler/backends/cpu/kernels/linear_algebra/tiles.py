@@ -1,4 +1,4 @@
-"""What blocked factorisations of matrices are made of: register tiles, transposes, small triangles.
+"""Building blocks of blocked factorisations: register tiles, transposes, small triangles.
 
 A blocked algorithm factors a panel of a few columns and applies that to the rest of the matrix at once, strip by strip
 of columns, by the register tiles of matrix products.  A panel is kept transposed, so that its columns are walked in

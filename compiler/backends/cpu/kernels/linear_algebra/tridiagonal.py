@@ -4,7 +4,7 @@ Each reflection changes the whole rest of the matrix, by `v w' + w v'`, and the 
 with its own vector: both are done in one pass, since that vector follows from one row alone.  Only the upper triangle
 is kept up, and stands for both.  Rows are walked from whole vectors on, as `v` and `w` are zero where they have not
 begun.  The vectors stay in the rows that they come from, which makes these the panels of blocks
-(`lapack_reflections`).
+(`reflections`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What strategies for loop kernels are given: the loops that the results fall into, and what they are made of."""
+"""The loops of a loop kernel, one for each group of results of a shape, as its strategies get them."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class _Loops:
 
     @property
     def details(self) -> dict[str, Detail]:
-        """What there is to say about them."""
+        """Their details, as `emit decisions` prints them."""
         found: dict[str, Detail] = {"loops": self.group.loops}
         if self.parallel:
             found |= (

@@ -116,7 +116,7 @@ class _Blocks:
         return -(-self.blocks // self.most)
 
     def of_tile(self, builder: Builder, tile: Value) -> Value:
-        """How many blocks a tile has."""
+        """The number of blocks of a tile."""
         if self.blocks % self.most == 0:
             return integer(self.most)
         left = builder.sub(integer(self.blocks), builder.mul(tile, integer(self.most)))

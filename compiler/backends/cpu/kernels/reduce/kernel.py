@@ -74,7 +74,7 @@ class ReduceGiven(Given):
 
     @cached_property
     def chunks(self) -> int:
-        """How many chunks the outermost reduced loop is cut into; depends on the program alone."""
+        """The number of chunks that the outermost reduced loop is cut into; depends on the program alone."""
         total, kept = math.prod(self.form.dims), self.form.kept
         units = kept
         if not self.form.is_row:

@@ -1,4 +1,4 @@
-"""What the forms of a reduction kernel have in common: the loops over its dimensions, and a visit of its results."""
+"""The loop nest of a reduction kernel, common to its forms: loops over its dimensions, and a visit of its results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Finish = Callable[[Emission, Index, Sequence[Value]], None]
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What is visited: which thread of how many, ranges of the reduced loops, first values, what becomes of each."""
+    """A visit of results: which thread of how many, ranges of the reduced loops, first values, what becomes of each."""
 
     share: tuple[Value, Value]
     ranges: Sequence[nest.Range]

@@ -57,7 +57,7 @@ class Form:
 
     @property
     def side(self) -> int:
-        """How many rows are walked side by side: one where what is computed once for each has no form in lanes."""
+        """The number of rows walked side by side: one where what is computed once for each has no form in lanes."""
         rows = self.rows
         joins = lane_rules.fits(rows.body, [leaf for leaf, _ in rows.kernel.leaves])
         return self.lanes.together(rows.count, rows.length) if joins else 1
@@ -161,7 +161,7 @@ class _Side:
             self.every.store_row_results()
 
     def reduction(self, phase: Phase, group: nest.LoopNest, machine: Machine, *, fetches: bool) -> Lanewise:
-        """What a phase does along the rows; it begins here."""
+        """The reduction of a phase along the rows; the phase begins here."""
         start = self.enter(phase)
 
         def elements(values: RowValues, counters: Counters) -> list[Value]:

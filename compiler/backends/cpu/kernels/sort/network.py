@@ -128,7 +128,7 @@ class Network:
         return min(_STRIDES - 1, self._most - 1, level)
 
     def flip_iterations(self, run: int) -> Value:
-        """How many iterations `flip` has for runs of that many vectors."""
+        """The trip count of `flip` for runs of that many vectors."""
         return integer(run >> self._fused(self._level(run)))
 
     def flip_start(self, builder: Builder, first: Value, run: int) -> Value:

@@ -126,10 +126,11 @@ class Radix:
         self._count(builder, records[0], counts)
         source, target = records
         for number in range(self.passes):
-            at = builder.gep(I32, counts, integer(number << self.digit))
-            where = builder.call(f"@{counting_pass}", PTR, [source, target, at, integer(number * self.digit)])
-            moved = builder.compare("eq", where, target)
-            source, target = where, builder.select(moved, source, target)
+            of_digit = builder.gep(I32, counts, integer(number << self.digit))
+            sorted_ = builder.call(f"@{counting_pass}", PTR, [source, target, of_digit, integer(number * self.digit)])
+            # A pass moves nothing where all records have the same digit: then the other buffer is still free.
+            has_moved = builder.compare("eq", sorted_, target)
+            source, target = sorted_, builder.select(has_moved, source, target)
         self._store(builder, line, source)
 
     def _count(self, builder: Builder, records: Value, counts: Value) -> None:

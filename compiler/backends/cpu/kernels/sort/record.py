@@ -1,4 +1,4 @@
-"""What stands for an element while lines are sorted by a network: one unsigned integer that orders as the element does.
+"""Records of a sorting network: an unsigned integer for each element, which orders as the element does.
 
 Where nothing but the key moves along, the record is the key, out of which the element is made again.  Zeros of both
 signs, or NaNs, that the comparator takes for equal become one record; where a line has such, they are put right in the

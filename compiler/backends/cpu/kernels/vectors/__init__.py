@@ -1,1 +1,1 @@
-"""What kernels that write vectors themselves walk with: `lanes` along a loop, `accumulators`, `nontemporal` stores."""
+"""Kernels that write vectors themselves walk with these: `lanes` along a loop, `accumulators`, `nontemporal` stores."""

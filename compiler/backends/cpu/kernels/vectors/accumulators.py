@@ -1,4 +1,4 @@
-"""What accumulators are kept as inside a loop over vectors, where that differs from the values that they stand for.
+"""Accumulators inside a loop over vectors, where they are kept as something else than the values that they stand for.
 
 The language's maximum and minimum of floats propagate NaN and put -0 below +0, for which CPUs have no instruction:
 done as such, each step of the chain is six.  Of the bits of an IEEE number taken as an integer, though, two extrema say

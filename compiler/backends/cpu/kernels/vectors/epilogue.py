@@ -1,4 +1,4 @@
-"""What is done with finished sums of products, by vectors of neighbours.
+"""Epilogues of products: what is done with finished sums, by vectors of neighbours.
 
 A product or a convolution writes its vectors itself, and so does what follows it where that has a form on vectors: for
 LLVM's vectoriser it would be the one loop among functions that need none of its passes, compiled in twice the time.

@@ -1,4 +1,4 @@
-"""How many vectors of a loop are computed at once."""
+"""Interleaving: the number of vectors of a loop that are computed at once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def has_complex(kernel: Kernel) -> bool:
 
 
 def interleave(kernel: Kernel, length: int, work: float) -> int:
-    """How many vectors to compute at once, 0 to leave it to LLVM, which counts registers and leaves long bodies single.
+    """The number of vectors to compute at once; 0 leaves it to LLVM, which keeps long bodies single.
 
     A polynomial is a chain of operations that wait for one another: one vector at a time keeps the units idle most of
     the time, while operands that no longer fit into registers cost next to nothing.  A CPU looks some two hundred

@@ -1,4 +1,4 @@
-"""What can be emitted on vectors: opcodes whose rules do the same to every lane, for the types that they do it for.
+"""Opcodes that can be emitted on vectors: their rules do the same to every lane, for the types listed.
 
 A rule qualifies if it is straight-line code of a builder's operations, all of which a `LaneBuilder` lifts.
 """

@@ -110,7 +110,7 @@ class Lanewise:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.elements)
 
     def opened(self) -> list[Value]:
@@ -172,7 +172,7 @@ class Lanes:
         return Lanes(min(width, 1 << (count - 1).bit_length()), 1)
 
     def together(self, rows: int, length: int) -> int:
-        """How many of so many rows of a length are walked side by side, so that what happens at their ends overlaps."""
+        """The number of rows of a length that are walked side by side, so that what happens at their ends overlaps."""
         if rows < _MANY_ROWS:
             return 1
         fitting = (n for n in (16, 8, 4, 2) if rows % n == 0 and n <= self.width and length <= _LONGEST_ROWS[n])

@@ -16,7 +16,14 @@ from functools import cached_property
 from compiler.analysis.decision import Decision, unless
 from compiler.backends.nvptx.kernels.dot import kernel as dot
 from compiler.backends.nvptx.kernels.dot import tile
-from compiler.backends.nvptx.kernels.dot.matrix_product import Position, Product, of_dot, run_of, taken_apart
+from compiler.backends.nvptx.kernels.dot.matrix_product import (
+    FactorPosition,
+    Product,
+    ResultPosition,
+    of_dot,
+    run_of,
+    taken_apart,
+)
 from compiler.backends.nvptx.kernels.loop import kernel as loop
 from compiler.backends.nvptx.kernels.strategy import Given, Kind, Plan, Strategy
 from compiler.backends.strategy import Declined
@@ -138,7 +145,7 @@ class _Geometry:
         patches, weights = _Patches(self), _Weights(self)
         is_last = self.labels.output_feature == self.instruction.array.rank - 1
 
-        def indices_of(emission: Emission, at: Position) -> Indices:
+        def indices_of(emission: Emission, at: ResultPosition) -> Indices:
             group, row, column = at
             free, feature = (row, column) if is_last else (column, row)
             found = dict(zip(self.free_dims, taken_apart(emission, free, self.free_sizes), strict=True))
@@ -181,7 +188,7 @@ class _Patches:
         geometry = self.geometry
         return run_of(geometry.weights.array.dims[geometry.labels.kernel_input_feature]) if self.is_deep else 1
 
-    def at(self, values: Values, position: Position) -> tuple[Indices, list[Value | None]]:
+    def at(self, values: Values, position: FactorPosition) -> tuple[Indices, list[Value | None]]:
         """The element of the input, and whether it is not padding."""
         geometry, labels, (group, free, depth) = self.geometry, self.geometry.labels, position
         emission = values.emission
@@ -237,7 +244,7 @@ class _Weights:
             return run_of(self.geometry.features)
         return run_of(self.instruction.array.dims[last]) if self.geometry.terms[-1] == last else 1
 
-    def at(self, values: Values, position: Position) -> tuple[Indices, list[Value | None]]:
+    def at(self, values: Values, position: FactorPosition) -> tuple[Indices, list[Value | None]]:
         """The indices of a weight."""
         labels, (group, free, depth) = self.geometry.labels, position
         found = self.geometry.terms_at(values.emission, depth)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.dot import split, tile
-from compiler.backends.nvptx.kernels.dot.matrix_product import Position, Product, of_dot
+from compiler.backends.nvptx.kernels.dot.matrix_product import FactorPosition, Product, ResultPosition, of_dot
 from compiler.backends.nvptx.kernels.grid import Gpu, Launch
 from compiler.backends.nvptx.kernels.strategy import (
     Given,
@@ -121,14 +121,14 @@ class _Terms(NamedTuple):
     step: int
 
 
-def _sum(product: Product, emission: Emission, at: Position, terms: _Terms) -> Value:
+def _sum(product: Product, emission: Emission, at: ResultPosition, terms: _Terms) -> Value:
     """The sum of some terms of one element."""
-    builder, (batch, row, column), (first, end, step) = emission.builder, at, terms
+    builder, (first, end, step) = emission.builder, terms
 
     def factors(index: Value) -> list[Value]:
         depth = whole(Variable(index, product.depth))
-        frees = zip(product.sides, (row, column), strict=True)
-        return [product.load(emission, side, (batch, free, depth)) for side, free in frees]
+        frees = zip(product.sides, (at.row, at.column), strict=True)
+        return [product.load(emission, side, FactorPosition(at.batch, free, depth)) for side, free in frees]
 
     # Factors of some terms are on their way together, and are added in order; what is left over comes one by one.
     start, behind = zero(product.value_type), builder.sub(end, integer((_AHEAD - 1) * step))

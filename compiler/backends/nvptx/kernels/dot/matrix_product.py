@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from compiler.codegen import element, scalar
 from compiler.codegen.complex_numbers import Complex
@@ -22,10 +22,32 @@ from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.ir.module import Instruction
 from compiler.ir.types import ElementType
 
-Position = tuple[Index, Index, Index]
-"""Batch, free index (row or column) and depth."""
 _LONGEST_RUN = 16
 """Elements that lie side by side at most: a word of 16 bytes of the narrowest type."""
+
+
+class FactorPosition(NamedTuple):
+    """An element of an operand: its batch, its row or column, and the term of the sums that it is in."""
+
+    batch: Index
+    free: Index
+    depth: Index
+
+
+class ResultPosition(NamedTuple):
+    """An element of the results."""
+
+    batch: Index
+    row: Index
+    column: Index
+
+
+class RunOfSums(NamedTuple):
+    """Sums of neighbours along a row of a tile: the row, the column of the first, and what they are."""
+
+    row: Index
+    column: Index
+    sums: list[Value]
 
 
 class Operand(Protocol):
@@ -51,7 +73,7 @@ class Operand(Protocol):
     def run(self) -> int:
         """How many elements lie side by side in that direction, and aligned, from each multiple of that number on."""
 
-    def at(self, values: Values, position: Position) -> tuple[Indices, list[Value | None]]:
+    def at(self, values: Values, position: FactorPosition) -> tuple[Indices, list[Value | None]]:
         """The indices of an element, and under which conditions there is one; None always holds."""
 
 
@@ -89,7 +111,7 @@ class DotOperand:
         last = self.instruction.array.rank - 1
         return run_of(self.instruction.array.dims[last]) if group and group[-1] == last else 1
 
-    def at(self, values: Values, position: Position) -> tuple[Indices, list[Value | None]]:
+    def at(self, values: Values, position: FactorPosition) -> tuple[Indices, list[Value | None]]:
         """The indices of an element."""
         side, found = self.factor, dict[int, Index]()
         for dims, index in zip((side.batch, side.free, side.depth), position, strict=True):
@@ -107,7 +129,7 @@ class Product:
         sides: the left operand, with rows, and the right one, with columns.
         batch: how many products.
         depth: how many terms each sum has.
-        output_indicesion: the indices of `owner`'s element by batch, row and column.
+        output_indices: the indices of `owner`'s element by batch, row and column.
     """
 
     kernel: Kernel
@@ -115,7 +137,7 @@ class Product:
     sides: tuple[Operand, Operand]
     batch: int
     depth: int
-    output_indices: Callable[[Emission, Position], Indices]
+    output_indices: Callable[[Emission, ResultPosition], Indices]
 
     @property
     def type(self) -> ElementType:
@@ -153,13 +175,13 @@ class Product:
             (source,) = source.operands
         return source
 
-    def load(self, emission: Emission, side: Operand, position: Position) -> Value:
+    def load(self, emission: Emission, side: Operand, position: FactorPosition) -> Value:
         """An element of an operand in the accumulation type; 0 where there is none.
 
         Args:
             emission: where code is emitted, with what is known there.
             side: the operand.
-            position: batch, free index, and index along what is summed.
+            position: which element.
         """
         values = elemental_of(self.kernel, emission)
         at, conditions = side.at(values, position)
@@ -196,13 +218,13 @@ class Product:
             return (Complex.of(builder, left) + Complex.of(builder, right)).value
         return builder.binary("fadd" if self.type.is_float else "add", left, right)
 
-    def store(self, emission: Emission, total: Value, position: Position) -> None:
-        """Store the root's element that a sum belongs to, by batch, row and column.
+    def store(self, emission: Emission, total: Value, position: ResultPosition) -> None:
+        """Store the root's element that a sum belongs to.
 
         Args:
             emission: where code is emitted, with what is known there.
             total: the sum.
-            position: batch, row and column.
+            position: which sum.
         """
         (root,) = self.kernel.roots
         at = self.output_indices(emission, position)
@@ -211,11 +233,10 @@ class Product:
         stored = result if root is self.owner else values.value(root, at)
         store(emission, root.array, stored, arguments(self.kernel).outputs[0], linear(at, root.array.dims))
 
-    def position(self, emission: Emission, number: Value) -> Position:
-        """Batch, row and column of an element by its number in the results."""
+    def position(self, emission: Emission, number: Value) -> ResultPosition:
+        """An element by its number in the results."""
         sizes = (self.batch, self.rows, self.columns)
-        batch, row, column = reshape(emission, (emission.opaque(number, self.size),), (self.size,), sizes)
-        return batch, row, column
+        return ResultPosition(*reshape(emission, (emission.opaque(number, self.size),), (self.size,), sizes))
 
 
 def of_dot(kernel: Kernel, dot: Instruction, factors: tuple[Factor, Factor] | None = None) -> Product:
@@ -231,7 +252,7 @@ def of_dot(kernel: Kernel, dot: Instruction, factors: tuple[Factor, Factor] | No
     lhs, rhs = factors or (factor(dot, 0), factor(dot, 1))
     many = lhs if lhs.batch else rhs
 
-    def output_indices(emission: Emission, at: Position) -> Indices:
+    def output_indices(emission: Emission, at: ResultPosition) -> Indices:
         groups = ((many, many.batch), (lhs, lhs.free), (rhs, rhs.free))
         index_groups = [
             taken_apart(emission, index, side.sizes(dims)) for index, (side, dims) in zip(at, groups, strict=True)

@@ -7,7 +7,7 @@ thread for each element, and stores what the kernel yields.  How many chunks the
 from __future__ import annotations
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.dot.matrix_product import Position, Product
+from compiler.backends.nvptx.kernels.dot.matrix_product import Product, ResultPosition
 from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.codegen import element
 from compiler.codegen.index import Emission, Index, linear
@@ -28,7 +28,7 @@ def chunks(workers: int, most_workers: int, terms: int, least_terms: int) -> tup
     return -(-terms // each), each
 
 
-def store(product: Product, emission: Emission, total: Value, chunk: Index, position: Position) -> None:
+def store(product: Product, emission: Emission, total: Value, chunk: Index, position: ResultPosition) -> None:
     """Store what a chunk has of the sum of an element.
 
     Args:
@@ -36,7 +36,7 @@ def store(product: Product, emission: Emission, total: Value, chunk: Index, posi
         emission: where code is emitted.
         total: the chunk's sum.
         chunk: the chunk's number.
-        position: batch, row and column of the element.
+        position: the element's.
     """
     at = emission.value(chunk.times(product.size) + linear(position, (product.batch, product.rows, product.columns)))
     array = arguments(product.kernel).workspace

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.dot import mma, split, tile_mma, tile_plain
-from compiler.backends.nvptx.kernels.dot.matrix_product import Product, all_of, inside
+from compiler.backends.nvptx.kernels.dot.matrix_product import FactorPosition, Product, ResultPosition, all_of, inside
 from compiler.backends.nvptx.kernels.dot.tile_slice import Layout, Slice
 from compiler.backends.nvptx.kernels.grid import Gpu, Launch
 from compiler.backends.nvptx.kernels.strategy import Launches, Plan, planned
@@ -242,7 +242,7 @@ class _TileKernel:
         first = whole(Variable(number, last)) if number.literal is None else constant(number.literal)
         depth, stages = (self.chunk.times(self.count) + first).times(self.tile.depth), self._stage(number)
         registers = [
-            slice_.fetch(self.emission, (self.batch, start, depth), stage)
+            slice_.fetch(self.emission, FactorPosition(self.batch, start, depth), stage)
             for slice_, start, stage in zip(self.slices, self.start, stages, strict=True)
         ]
         self._asynchronous("commit.group")
@@ -270,13 +270,13 @@ class _TileKernel:
 
     def store(self, totals: Sequence[Value]) -> None:
         """Store the thread's sums, but for what lies beyond the result's edges."""
-        for row, column, values in self.tile.results(totals):
-            at = self.start[0] + row, self.start[1] + column
-            if self.product.columns % len(values):
-                for number, value in enumerate(values):
-                    self._store_run((at[0], at[1].plus(number)), [value])
+        for run in self.tile.results(totals):
+            row, column = self.start[0] + run.row, self.start[1] + run.column
+            if self.product.columns % len(run.sums):
+                for number, value in enumerate(run.sums):
+                    self._store_run((row, column.plus(number)), [value])
             else:
-                self._store_run(at, values)
+                self._store_run((row, column), run.sums)
 
     def _store_run(self, at: tuple[Index, Index], values: Sequence[Value]) -> None:
         """Store neighbours of which all or none are inside."""
@@ -289,7 +289,7 @@ class _TileKernel:
                 for index, bound in zip(at, (product.rows, product.columns), strict=True)
             )
             for number, value in enumerate(values):
-                position = self.batch, row, column.plus(number)
+                position = ResultPosition(self.batch, row, column.plus(number))
                 if self.chunks > 1:
                     split.store(product, emission, value, self.chunk, position)
                 else:

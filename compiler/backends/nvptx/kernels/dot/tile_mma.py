@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.dot.matrix_product import Operand, Product
+from compiler.backends.nvptx.kernels.dot.matrix_product import Operand, Product, RunOfSums
 from compiler.backends.nvptx.kernels.dot.mma import Mma
 from compiler.backends.nvptx.kernels.dot.tile_slice import Layout
 from compiler.codegen.index import Emission, Index, reshape
@@ -79,6 +80,14 @@ def _layout(form: Mma, side: Operand, type_: ElementType, width: int) -> Layout:
     return Layout(type_, width, depth, is_deep, pad)
 
 
+class _Matrices(NamedTuple):
+    """Which of four matrices a lane names a row of: where they begin, 0 or 1 down by 8, and 0 or 1 along the depth."""
+
+    start: Index
+    down: Index
+    far: Index
+
+
 class TensorTile:
     """A thread's share of a block's tile, and the arithmetic on it."""
 
@@ -123,20 +132,23 @@ class TensorTile:
                         totals[at] = self.form.multiply(emission.builder, fragment, right, totals[at])
         return totals
 
-    def results(self, totals: Sequence[Value]) -> Iterator[tuple[Index, Index, list[Value]]]:
-        """The sums with their places in the tile: row, first column, and neighbours along the row."""
+    def results(self, totals: Sequence[Value]) -> Iterator[RunOfSums]:
+        """The sums with where they lie in the tile."""
         for number in range(0, len(totals), 2):
             block, lane_ = divmod(number, self.form.results)
             row, column = divmod(block, self._across)
-            at = self._start[0].plus(self.form.rows * row + 4 * lane_) + self._group
-            yield at, self._start[1].plus(8 * column) + self._pair.times(2), list(totals[number : number + 2])
+            yield RunOfSums(
+                self._start[0].plus(self.form.rows * row + 4 * lane_) + self._group,
+                self._start[1].plus(8 * column) + self._pair.times(2),
+                list(totals[number : number + 2]),
+            )
 
     def _left(self, emission: Emission, stage: Value, block: int, depth: int) -> list[Value]:
         """The fragment of some rows: registers 8 rows down, then further along the depth."""
         start = self._start[0].plus(self.form.rows * block)
         if self._is_handed_round(0):
             far, down, _ = self._quarter
-            return self._load_matrices(emission, 0, stage, (start, down, far), depth)
+            return self._load_matrices(emission, 0, stage, _Matrices(start, down, far), depth)
         return [
             self._load(emission, 0, stage, start.plus(8 * down), depth + 4 * self.form.per * far)
             for far in range(self.form.far)
@@ -148,7 +160,7 @@ class TensorTile:
         start = self._start[1].plus(8 * pair)
         if self._is_handed_round(1):
             down, far, _ = self._quarter
-            found = self._load_matrices(emission, 1, stage, (start, down, far), depth)
+            found = self._load_matrices(emission, 1, stage, _Matrices(start, down, far), depth)
             return [found[:2], found[2:]]
         return [
             [
@@ -162,12 +174,11 @@ class TensorTile:
         """Whether `ldmatrix` can load an operand's fragments."""
         return self.form.per > 1 or (self.form.register == I32 and self.layouts[number].is_deep)
 
-    def _load_matrices(
-        self, emission: Emission, number: int, stage: Value, at: tuple[Index, Index, Index], depth: int
-    ) -> list[Value]:
-        """Four registers: each quarter of the lanes names the rows of one matrix, 8 down or further along the depth."""
-        builder, layout, (start, down, far) = emission.builder, self.layouts[number], at
-        position, along, row = start + down.times(8), far.times(4 * self.form.per).plus(depth), self._quarter[2]
+    def _load_matrices(self, emission: Emission, number: int, stage: Value, at: _Matrices, depth: int) -> list[Value]:
+        """Four registers: each quarter of the lanes names the rows of one matrix."""
+        builder, layout = emission.builder, self.layouts[number]
+        position, along = at.start + at.down.times(8), at.far.times(4 * self.form.per).plus(depth)
+        row = self._quarter[2]
         position, along = (position + row, along) if layout.is_deep else (position, along + row)
         address = builder.gep(layout.stored, stage, emission.value(layout.offset(position, along)))
         turned = "" if layout.is_deep else ".trans"

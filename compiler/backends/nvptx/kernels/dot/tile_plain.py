@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.dot.matrix_product import Operand, Product
+from compiler.backends.nvptx.kernels.dot.matrix_product import Operand, Product, RunOfSums
 from compiler.backends.nvptx.kernels.dot.tile_slice import Layout
 from compiler.codegen import element
 from compiler.codegen.index import Emission, Index, Variable, reshape, whole
@@ -151,16 +151,17 @@ class PlainTile:
                     found[at] = [self.product.multiply_add(emission.builder, left, b, total) for b, total in pairs]
         return found
 
-    def results(self, totals: Sequence[Value]) -> Iterator[tuple[Index, Index, list[Value]]]:
-        """The sums with their places in the tile: row, first column, and neighbours along the row."""
+    def results(self, totals: Sequence[Value]) -> Iterator[RunOfSums]:
+        """The sums with where they lie in the tile."""
         if self._teams > 1:
             yield from self._added(totals)
             return
         for number in range(0, len(totals), self._runs[1]):
             row, column = divmod(number, self._counts[1])
-            yield self._position(0, row), self._position(1, column), list(totals[number : number + self._runs[1]])
+            sums = list(totals[number : number + self._runs[1]])
+            yield RunOfSums(self._position(0, row), self._position(1, column), sums)
 
-    def _added(self, totals: Sequence[Value]) -> Iterator[tuple[Index, Index, list[Value]]]:
+    def _added(self, totals: Sequence[Value]) -> Iterator[RunOfSums]:
         """The same of several teams: of each four runs of a thread's sums the one with the number of its team."""
         builder, type_ = self._emission.builder, self.product.type
         stored, mine = element.storage_type(type_), grid.thread(builder)
@@ -183,7 +184,7 @@ class PlainTile:
                 found.append(functools.reduce(functools.partial(self.product.add, builder), sums))
             yield from self._of_team(start, found)
 
-    def _of_team(self, start: int, found: list[Value]) -> Iterator[tuple[Index, Index, list[Value]]]:
+    def _of_team(self, start: int, found: list[Value]) -> Iterator[RunOfSums]:
         """Where in the tile the run lies that a team adds up, of those from a sum on."""
         across = self._counts[1] // _RUN
         down, along = reshape(self._emission, (self._team,), (self._teams,), (self._teams // across, across))
@@ -191,7 +192,7 @@ class PlainTile:
         row = self._position(0, start // self._counts[1]) + down.times(row_step)
         for number in range(0, _RUN, self._runs[1]):
             column = self._position(1, number) + along.times(self._lanes[1] * _RUN)
-            yield row, column, found[number : number + self._runs[1]]
+            yield RunOfSums(row, column, found[number : number + self._runs[1]])
 
     def _position(self, side: int, which: int) -> Index:
         """Where in the tile a row (0) or column (1) of the thread's lies."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.dot.matrix_product import Operand, Position, Product, all_of, inside, run_of
+from compiler.backends.nvptx.kernels.dot.matrix_product import FactorPosition, Operand, Product, all_of, inside, run_of
 from compiler.codegen import element
 from compiler.codegen.index import Emission, Index, linear, reshape
 from compiler.codegen.llvm_ir import I32, Builder, Value, integer, vector_type, zero
@@ -82,7 +82,7 @@ class Slice:
         self._pieces = layout.width * layout.depth // self._run
         self.trip_count = self._pieces // threads
 
-    def fetch(self, emission: Emission, start: Position, stage: Value) -> list[Value]:
+    def fetch(self, emission: Emission, start: FactorPosition, stage: Value) -> list[Value]:
         """Start to bring in the slice whose first element is at `start`; what lies in registers is returned.
 
         Args:
@@ -128,17 +128,16 @@ class Slice:
         return position.times(across), depth.times(deep)
 
     def _where(
-        self, emission: Emission, at: tuple[Index, Index], start: Position
-    ) -> tuple[Position, list[Value | None]]:
+        self, emission: Emission, at: tuple[Index, Index], start: FactorPosition
+    ) -> tuple[FactorPosition, list[Value | None]]:
         """An element of the operand by its place in the slice, and whether it is inside the operand."""
-        batch, free, first = start
-        bounds = [(free + at[0], self.side.count), (first + at[1], self.product.depth)]
+        bounds = [(start.free + at[0], self.side.count), (start.depth + at[1], self.product.depth)]
         conditions = inside(emission, bounds)
         # In range wherever it is used, which the index arithmetic may rely on.
         row, depth = (emission.opaque(emission.value(index), bound) for index, bound in bounds)
-        return (batch, row, depth), conditions
+        return FactorPosition(start.batch, row, depth), conditions
 
-    def _copy(self, emission: Emission, at: tuple[Index, Index], start: Position, stage: Value) -> None:
+    def _copy(self, emission: Emission, at: tuple[Index, Index], start: FactorPosition, stage: Value) -> None:
         """Copy a piece by `cp.async`; one that is not inside reads nothing, wherever its address is, and is zeros."""
         builder, layout = emission.builder, self.layout
         values = elemental_of(self.product.kernel, emission)
@@ -160,7 +159,7 @@ class Slice:
             name += ".s"
         builder.call(builder.module.declare(name, "void", [value.type for value in given]), "void", given)
 
-    def _load(self, emission: Emission, at: tuple[Index, Index], start: Position) -> Value:
+    def _load(self, emission: Emission, at: tuple[Index, Index], start: FactorPosition) -> Value:
         """A piece in one register, or one vector of them."""
         builder, layout = emission.builder, self.layout
         position, conditions = self._where(emission, at, start)
@@ -174,13 +173,15 @@ class Slice:
 
         return _where(builder, all_of(builder, conditions), load, type_)
 
-    def _element(self, emission: Emission, position: Position, number: int) -> Value:
+    def _element(self, emission: Emission, position: FactorPosition, number: int) -> Value:
         """An element of a piece, in the form in which it lies in shared memory."""
         builder, layout = emission.builder, self.layout
-        batch, free, depth = position
-        free, depth = (free, depth.plus(number)) if layout.is_deep else (free.plus(number), depth)
+        if layout.is_deep:
+            position = position._replace(depth=position.depth.plus(number))
+        else:
+            position = position._replace(free=position.free.plus(number))
         values = elemental_of(self.product.kernel, emission)
-        indices, conditions = self.side.at(values, (batch, free, depth))
+        indices, conditions = self.side.at(values, position)
 
         def load() -> Value:
             emission.enter()

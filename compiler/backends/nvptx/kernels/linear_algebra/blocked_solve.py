@@ -14,6 +14,7 @@ a warp for each row, before the next block of rows is solved.  What is left lies
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import WARP, Launch
@@ -43,6 +44,14 @@ def plan(kernel: Kernel, form: Substitution) -> Plan:
         workspace_bytes=8 * form.sides * form.size if form.size > solver.rows else 0,
         details={"sides": form.sides, "size": form.size, "sides_of_block": solver.each},
     )
+
+
+class _Square(NamedTuple):
+    """What a lane has of a square on the diagonal: its row, its pivot, and the pivot's reciprocal."""
+
+    row: Sequence[Value]
+    pivot: Value
+    inverse: Value
 
 
 class _Solver:
@@ -89,7 +98,7 @@ class _Solver:
             with builder.when(builder.compare("sle", warp, step.index), "known"):
                 with builder.when(builder.compare("eq", warp, step.index), "owner"):
                     start = [builder.load("double", left_at(side), align=8) for side in range(self.each)]
-                    found = self._square(builder, lane, (own, pivot, inverse), start)
+                    found = self._square(builder, lane, _Square(own, pivot, inverse), start)
                     for side, value in enumerate(found):
                         builder.store(value, known_at(slot, side, lane), align=8)
                         sides.store(side, mine, value)
@@ -111,33 +120,30 @@ class _Solver:
         builder = sides.builder
         return [sides.factor(row, builder.add(column, integer(number))) for number in range(WARP)]
 
-    def _square(
-        self, builder: Builder, lane: Value, pivots: tuple[Sequence[Value], Value, Value], left: Sequence[Value]
-    ) -> list[Value]:
-        """The unknowns of a warp, each in its lane, for each side, by rows, pivots and their reciprocals.
+    def _square(self, builder: Builder, lane: Value, square: _Square, left: Sequence[Value]) -> list[Value]:
+        """The unknowns of a warp, each in its lane, for each side.
 
         What is above the diagonal may be anything: it changes a lane's rest once its unknown is found.
         """
-        (own, pivot, inverse), left = pivots, list(left)
-        found = list(left)
+        left, found = list(left), list(left)
         for number in range(WARP):
             is_mine = builder.compare("eq", lane, integer(number))
             for side, value in enumerate(left):
-                unknown = value if self.form.unit_diagonal else self._quotient(builder, value, pivot, inverse)
+                unknown = value if self.form.unit_diagonal else self._quotient(builder, value, square)
                 spread = grid.from_lane(builder, unknown, number)
                 found[side] = builder.select(is_mine, unknown, found[side])
-                left[side] = builder.binary("fsub", value, builder.binary("fmul", own[number], spread, SUM), SUM)
+                left[side] = builder.binary("fsub", value, builder.binary("fmul", square.row[number], spread, SUM), SUM)
         return found
 
-    def _quotient(self, builder: Builder, value: Value, pivot: Value, inverse: Value) -> Value:
+    def _quotient(self, builder: Builder, value: Value, square: _Square) -> Value:
         """A rest by a pivot; narrow types have no pivots whose reciprocals f64 does not hold."""
-        product = builder.binary("fmul", value, inverse)
+        product = builder.binary("fmul", value, square.inverse)
         if self.form.element_type is not F64:
             return product
-        size = builder.intrinsic("fabs.f64", [pivot])
+        size = builder.intrinsic("fabs.f64", [square.pivot])
         is_tiny = builder.compare("olt", size, floating(_TINY, "double"))
         is_odd = builder.binary("or", is_tiny, builder.compare("ogt", size, floating(_HUGE, "double")))
-        return builder.choose(is_odd, lambda: builder.binary("fdiv", value, pivot), lambda: product)
+        return builder.choose(is_odd, lambda: builder.binary("fdiv", value, square.pivot), lambda: product)
 
     def _update(self) -> str:
         """Take what is known out of the rows that follow, a warp for each."""

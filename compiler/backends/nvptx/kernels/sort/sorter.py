@@ -40,6 +40,14 @@ _TOGETHER = 1 << _SINGLE_LEVELS
 """So many elements that lie behind each other a thread makes, from one bisection, once runs are as long as that."""
 
 
+class _Merge(NamedTuple):
+    """A merge of 2^`fan` runs of 2^`level` elements each, which lie in a half of the workspace."""
+
+    level: int
+    fan: int
+    half: int
+
+
 class _Path(NamedTuple):
     """A merge in a line: the merge, where it begins, and what puts an element to a position."""
 
@@ -206,7 +214,7 @@ class Sorter:
         of_line = -(-self.length // threads)
         line, number = builder.udivrem(grid.block(builder), integer(of_line))
         line, first = builder.mul(line, integer(self.length)), builder.mul(number, integer(threads))
-        form = self._runs(builder, (line, first), (level, fan, half), threads)
+        form = self._runs(builder, (line, first), _Merge(level, fan, half), threads)
         position = builder.add(first, grid.thread(builder))
         with builder.when(builder.compare("slt", position, integer(self.length)), "inside"):
             goes_to = builder.cast("zext", form.position(builder.cast("trunc", position, I32)), I64)
@@ -222,16 +230,14 @@ class Sorter:
         builder.ret()
         return Launch(builder.function.name, self.count // self.length * of_line, threads)
 
-    def _runs(
-        self, builder: Builder, at: tuple[Value, Value], merge: tuple[int, int, int], threads: int
-    ) -> ranks.Ranks:
-        """The runs that a block merges elements of: from a line's begin and its first element; level, fan and half."""
-        (line, first), (level, fan, half) = at, merge
-        keys = builder.gep(I32, self._keys(builder, integer(half)), line)
-        form = ranks.Ranks(builder, keys, integer(0, I32), self.length, level, fan)
+    def _runs(self, builder: Builder, at: tuple[Value, Value], merge: _Merge, threads: int) -> ranks.Ranks:
+        """The runs that a block merges elements of, from a line's begin and its first element."""
+        line, first = at
+        keys = builder.gep(I32, self._keys(builder, integer(merge.half)), line)
+        form = ranks.Ranks(builder, keys, integer(0, I32), self.length, merge.level, merge.fan)
         if form.group > ranks.SHARED_KEYS:
             return form
-        shared = grid.shared_array(builder, f"{self.kernel.name}.keys_{level}", U32, form.group)
+        shared = grid.shared_array(builder, f"{self.kernel.name}.keys_{merge.level}", U32, form.group)
         group = builder.binary("and", first, integer(-form.group))
         ranks.bring_keys(builder, keys, group, shared, ranks.Bring(form.group, self.length, threads))
         return replace(form, keys=shared, start=builder.cast("trunc", group, I32), is_padded=True)
