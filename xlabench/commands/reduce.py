@@ -53,6 +53,8 @@ class Written:
 _EXAMPLES = """
 xlabench reduce failure.zip --workers 2
     the same verdict with the same culprit, by fewer instructions
+xlabench reduce model.pb --engine clusters:on=cpu
+    a graph, by fewer nodes
 xlabench reduce big.hlo --script 'timeout 60 ./crashes'
     for any other compiler: smallest program with which this ends alike
 """
@@ -73,6 +75,8 @@ xlabench reduce big.hlo --script 'timeout 60 ./crashes'
 def command(ctx: click.Context, /, **options: Any) -> None:
     """Find the smallest program that fails as FILE or BUNDLE does, with the same culprit.
 
+    FILE may be a graph of TensorFlow's.  On the engines `ops` and `clusters` it is reduced by nodes for as long as the
+    graph is to blame, else what of it fails alone, as a program.
     With --script anything that takes HLO text can be reduced for: a program is kept if CMD ends with the same exit
     status, not 0, as it does on FILE.  Ctrl-C ends the search and keeps what it has found (exit code 130); a second one
     ends the command.
