@@ -161,6 +161,6 @@ def test_the_package_itself_can_be_run():
 
 @pytest.mark.parametrize("command", ["run", "nightly", "bisect", "reduce"])
 def test_commands_that_take_graphs_say_so(command):
-    said = CliRunner().invoke(cli, [command, "--help"]).stdout
+    said = _run(command, "--help").stdout
     assert "TensorFlow's" in said
     assert "clusters:on=cpu" in said
