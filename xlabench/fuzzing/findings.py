@@ -288,10 +288,7 @@ class Findings:
         return None
 
     def _is_small(self, engine: str, found: Blame) -> bool:
-        """Whether a pass is blamed that few instructions show already; of a kernel less is, once it is reduced.
-
-        What puts graphs together is known by any finding.
-        """
+        """Whether a pass is blamed that few instructions show already (of graphs any); of a kernel less is, reduced."""
         shown = causes.Shown((engine,), found.verdict, ("",), found.signature)
         is_told = causes.is_told_by_blame(found.stage)
         small = (_shown_by(one) for one in self.all if (is_told or one.instructions <= _FEW) and not one.bug)
