@@ -35,6 +35,7 @@ from xlabench import atomic, custom_calls, environment, jobs, startup
 from xlabench.bundles import archive, placing
 from xlabench.bundles.files import ARRAY_FILES, FORMAT_VERSION, MAX_BYTES, holds_manifest, read
 from xlabench.bundles.packing import pack_arrays, unpack_arrays
+from xlabench.bundles.relowering import lowered_now
 from xlabench.cases import inputs, programs
 from xlabench.engines import build, engine, execute
 from xlabench.engines.spec import split_spec
@@ -240,6 +241,8 @@ def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
     failure = load(Path(arguments["folder"]))
     say("replay")
     try:
+        now = lowered_now(failure.engine, failure.reference, failure.module_text, failure.inputs)
+        failure = replace(failure, **now)
         module = compiler.parse(failure.module_text, filename="module.hlo")
         subject = engine(failure.engine)
         program = build(subject, failure.module_text)  # as it is spelled, which an engine may misread
