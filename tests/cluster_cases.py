@@ -254,6 +254,20 @@ MORE = {
         "",
         [],
     ),
+    "TensorArrayShapeOnXlaDevice": (
+        f"""
+        size = Const() {{dtype=int32}} on {GPU0}
+        array = TensorArrayV3(size) {{dtype=int32}} on {GPU0}
+        zero = Const() {{dtype=int32}} on {GPU0}
+        value = Const() {{dtype=int32}} on {GPU0}
+        write = TensorArrayWriteV3(array, zero, value, array:1) {{T=int32}} on {GPU0}
+        read = TensorArrayReadV3(array, zero, write) {{dtype=int32}} on {GPU0}
+        x = Placeholder()
+        y = Reshape(x, read) {{Tshape=int32}} on {GPU0}
+        """,
+        "",
+        ["array read size value write y zero"],
+    ),
     "DontClusterMergingNodesOnCPU": (
         f"""
         a = Const() on {REAL0}

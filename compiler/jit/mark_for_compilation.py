@@ -28,7 +28,7 @@ from compiler.jit.attributes import (
     truth_of,
 )
 from compiler.jit.clusters import Cluster, Contraction
-from compiler.jit.compilability import Compilability
+from compiler.jit.compilability import STORES, Compilability
 from compiler.jit.cycles import cycle_graph
 from compiler.jit.deadness import Deadness
 from compiler.jit.devices import Device, Policy, Registration, device_of, registration_of
@@ -175,7 +175,7 @@ class _Marker:
         if not self._is_asked(node, registration):
             return self._nobody_asks(device)
         checker = self._checkers.setdefault(registration, Compilability(self._library, registration))
-        if must_be_constant and self._is_stateful(node):
+        if must_be_constant and self._is_stateful(node) and not node.op.startswith(STORES):
             return "its value must be a compile-time constant where it is used, and is another each time"
         return checker.objection(node) or self._choice(node) or self._device_objection(node, number)
 

@@ -23,6 +23,7 @@ UNDER_THEIR_NAMES = {
         ClusterResourceOpsWhenSafe DontClusterResourceOpsWhenUnsafe DontClusterNodesWithScopedAllocatorAttr
         DontClusterNodesWithForwardFromAttr ClusterShapeConsumerWithProducer
         ClusterShapeConsumerWithProducerAndConsumer IterationIncrementAndGroupDeps UnsupportedEnterExitPattern
+        TensorArrayShapeOnXlaDevice
         """,
     f"{JIT}deadness.py": """
         BasicPositive BasicNegative AndIsCommutative AndIsAssociative OrIsCommutative OrIsAssociative AndOfOr OrOfAnd
@@ -35,7 +36,8 @@ UNDER_THEIR_NAMES = {
         WriteSymbolicGradient ChainOfOps DagOfOps DagOfOpsWithRepeatedPaths
         """,
     "compiler/tf2xla/test_constants.py": """
-        Basics TopologicalOrder DontFollowControlDependencies RespectExplicitAttr_0 RespectExplicitAttr_1
+        Basics TopologicalOrder_0 TopologicalOrder_1 DontFollowControlDependencies RespectExplicitAttr_0
+        RespectExplicitAttr_1
         """,
     f"{JIT}partially_decluster.py": """
         DeclusterMustBeConstantNodes DeclusteringStopsAtMetadataOps EdgeAcrossDifferentClusters
@@ -57,8 +59,9 @@ UNDER_OURS = {
     f"{JIT}deadness.py": {
         "test_loops_of_one_condition_are_alive_together_and_others_are_not": "Loop ControlEquivalentLoopBodies",
         "test_a_value_that_is_no_recurrence_is_a_symbol": "LoopInvariantPredicateOnBackedge",
-        "test_frames_are_in_formulas_of_loops": """
-            ControlEquivalentNestedLoopBodies ControlNonEquivalentNestedLoopBodies AndRecurrenceNeedsFrameName""",
+        "test_nested_loops_of_the_same_conditions_are_alive_together": "ControlEquivalentNestedLoopBodies",
+        "test_nested_loops_of_other_conditions_are_not": "ControlNonEquivalentNestedLoopBodies",
+        "test_recurrences_of_one_start_and_step_are_others_in_another_frame": "AndRecurrenceNeedsFrameName",
     },
     f"{JIT}resource_safety.py": {"test_what_comes_back_in_a_loop_does_not_count": "ResourceLoop"},
     "compiler/tf2xla/test_constants.py": {'"calls"': "PartitionedCall", '"stateful"': "StatefulPartitionedCall"},
@@ -66,7 +69,7 @@ UNDER_OURS = {
         "test_a_graph_without_clusters_stays": "NoFunctions",
         "test_one_cluster": "OneFunction",
         "test_two_clusters_take_from_each_other": "TwoFunctions",
-        "test_what_is_taken_twice_is_one_argument": "InputDeduplication",
+        "test_what_two_nodes_take_of_another_cluster_is_one_argument": "InputDeduplication",
     },
     f"{JIT}build_xla_ops.py": {
         "test_who_waits_for_a_strict_cluster_waits_for_its_run": "ControlDepsPreserved",
@@ -99,7 +102,6 @@ UNDER_OURS = {
     },
 }
 NONE = {
-    "TensorArrayShapeOnXlaDevice": "arrays of tensors have no record: lists stand for them",
     "ParallelChecking": "a debugging aid that TensorFlow took out again",
     "NoDeviceToHostCopiesForClustersWithInt32Inputs": "there is one memory for the integers of a device and the host",
     "CompilePersistentCacheEnabled": "executables on disk are XLABENCH_CACHE's: compiler/test_cache.py",

@@ -157,3 +157,10 @@ def test_output_that_goes_nowhere_is_no_verdict(option, arguments, place, code, 
 def test_the_package_itself_can_be_run():
     done = subprocess.run([sys.executable, "-m", "xlabench", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("xlabench, version")
+
+
+@pytest.mark.parametrize("command", ["run", "nightly", "bisect", "reduce"])
+def test_commands_that_take_graphs_say_so(command):
+    said = _run(command, "--help").stdout
+    assert "TensorFlow's" in said
+    assert "clusters:on=cpu" in said

@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from compiler import aot, edit, tf
 from xlabench import custom_calls, jobs
 from xlabench.bundles.files import MAX_BYTES, read
 from xlabench.bundles.packing import unpack_arrays
+from xlabench.bundles.relowering import lowered_now
 from xlabench.cases import inputs, programs
 from xlabench.engines import build, engine, execute
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
@@ -157,6 +158,8 @@ def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
     failure = load(Path(arguments["folder"]))
     say("replay")
     try:
+        now = lowered_now(failure.engine, failure.reference, failure.module_text, failure.inputs)
+        failure = replace(failure, **now)
         module = compiler.parse(failure.module_text, filename="module.hlo")
         subject = engine(failure.engine)
         program = build(subject, failure.module_text)  # as it is spelled, which an engine may misread

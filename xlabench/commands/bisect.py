@@ -34,6 +34,8 @@ xlabench bisect step.hlo --engine xla
     which of XLA's passes
 xlabench bisect step.hlo --engine xla --out around
     with the modules before and after it as bundles, to replay
+xlabench bisect model.pb --engine clusters:on=cpu
+    a graph: a lowering, a decision of clustering, a pass or a kernel
 """
 
 
@@ -51,8 +53,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     Every module between passes is run on the reference, so that the first wrong one names the culprit; withholding the
     rewrites of that pass one half after the other names the rewrite.  If all are right, each kernel is run alone.
     The line of the user's source that the guilty instruction comes from is said where the program says it, as JAX's do.
-    Of a graph on `ops` or `clusters` it is an op's lowering, a decision of clustering, or what compiles; then --out
-    keeps the part that fails alone.
+    FILE may be a graph of TensorFlow's.  On `ops` or `clusters` it is an op's lowering, how the graph is put together
+    (`execution`), a decision of clustering, or what compiles; then --out keeps the part that fails alone.
     For the engine xla the modules are those that XLA dumps after its passes; what cannot be evaluated is passed over.
     """
     target = load(options)
@@ -153,6 +155,8 @@ def describe(found: Blame, path: str, commands: Sequence[str]) -> str:
     lines += [f"  {one.witness}: {one.verdict}" for one in found.evidence]
     if found.stage == "llvm" and found.rewrite:
         lines.append(f"LLVM pass {found.rewrite}: {found.step} on {found.where}")
+    elif found.stage == "clustering":
+        lines.append(f"with node {found.rewrite}, {found.where}, clusters begin to be wrong")
     elif found.rewrite:
         lines.append(f"rewrite {found.rewrite}: {found.rule} at {found.where}")
     elif found.where:

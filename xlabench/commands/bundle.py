@@ -62,12 +62,18 @@ def show(folder: Path, *, as_json: bool) -> None:
             click.echo(f"{name}: {_visible(str(value))}")
     for name, shapes in arrays.items():
         click.echo(f"{name}: {', '.join(shapes) or 'none'}")
-    text = compiler.to_text(aot.without_graph(compiler.parse(failure.module_text))) if graph else failure.module_text
-    click.echo(f"\n{_visible(text.rstrip())}")
+    click.echo(f"\n{_program(failure.module_text)}")
     if graph:
         click.echo(f"\nlowered from\n\n{_visible(graph.rstrip())}")
     if failure.original is not None:
-        click.echo(f"\nreduced from\n\n{_visible(failure.original.module_text.rstrip())}")
+        click.echo(f"\nreduced from\n\n{_program(failure.original.module_text)}")
+
+
+def _program(text: str) -> str:
+    """A program without the graph that it carries, which is no text."""
+    if bundles.graph_text(text):
+        text = compiler.to_text(aot.without_graph(compiler.parse(text)))
+    return _visible(text.rstrip())
 
 
 def _visible(text: str) -> str:

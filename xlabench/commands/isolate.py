@@ -15,9 +15,11 @@ from rich.table import Table
 from xlabench.commands.examples import examples
 from xlabench.commands.progress import counted
 from xlabench.commands.target import Target, load, target_options
+from xlabench.diagnosis.graph_blame import is_of_graphs
 from xlabench.diagnosis.isolate import Row, isolate_each, judged
 from xlabench.diagnosis.probe import Prober
-from xlabench.errors import ExitCode, Undecidable
+from xlabench.engines import compiled_by
+from xlabench.errors import BenchError, ExitCode, Undecidable
 from xlabench.results import RIGHT
 
 _FILE_COLUMNS = 140
@@ -43,6 +45,10 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     Exit 1 if one is wrong, 125 if none could be judged: there were no values, or the engine did nothing with them.
     """
     target = load(options)
+    if is_of_graphs(target.setup.engine):
+        spec = target.setup.engine
+        said = f"engine {spec!r} runs graphs, and isolate runs instructions"
+        raise BenchError(f"{said}: give --engine {compiled_by(spec)}, or ask bisect, which runs each op alone")
     with Prober(target.setup) as prober:
         rows = _rows(prober, target, is_quiet=options["as_json"])
     first = next((row for row in rows if row.judgement.is_failure), None)

@@ -49,6 +49,8 @@ xlabench nightly --suite smoke --engines "cpu xla" --timed xla cpu --out beside-
     our code and XLA's only, with the extra peers
 xlabench nightly --suite programs/ --processes 0 --resume --out nightly-out
     a folder of .hlo files, judged only; goes on after a kill
+xlabench nightly --suite models/ --engines "cpu ops:on=cpu clusters:on=cpu" --out graphs-out
+    a folder with graphs: whole, op by op, in clusters
 """
 
 
@@ -56,7 +58,9 @@ xlabench nightly --suite programs/ --processes 0 --resume --out nightly-out
     short_help="Run a suite on all engines, compare, time, record and report.",
     epilog=examples(_EXAMPLES),
 )
-@click.option("--suite", "suite_name", required=True, metavar="NAME|DIR", help="A suite by name, or a folder of .hlo.")
+@click.option(
+    "--suite", "suite_name", required=True, metavar="NAME|DIR", help="A suite by name, or a folder of .hlo and graphs."
+)
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for records, bundles and report.")
 @engines_option(note=f"{' '.join(_DEFAULT.engines)}, and {_PEER} where it is installed")
 @click.option(
@@ -98,6 +102,7 @@ def command(**options: Any) -> None:
 
     Ends with the code of the gravest verdict, and with 1 also where an engine is decidedly slower than in the run of
     the suite before it in the same folder: by its own time, beside canaries that tell how fast the machine is.
+    Graphs of TensorFlow's are programs of a suite, too: a GraphDef with NAME.config.pbtxt beside it, or a SavedModel.
     A program that cannot be read is `bad-input`, code 2; the others are run all the same.
     """
     suite = load_suite(options["suite_name"])

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from compiler.tf import Graph
 from xlabench import atomic
 from xlabench.bundles import bundle, saving
 from xlabench.commands.examples import examples
@@ -28,6 +29,7 @@ from xlabench.diagnosis.reduce import Progress, Reduction, Watcher, reduce
 from xlabench.diagnosis.script import Script, script
 from xlabench.diagnosis.triage import shrink, shrink_graph
 from xlabench.errors import BenchError, ExitCode
+from xlabench.graphs.case import GraphCase
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,8 @@ class Written:
 _EXAMPLES = """
 xlabench reduce failure.zip --workers 2
     the same verdict with the same culprit, by fewer instructions
+xlabench reduce model.pb --engine clusters:on=cpu
+    a graph, by fewer nodes
 xlabench reduce big.hlo --script 'timeout 60 ./crashes'
     for any other compiler: smallest program with which this ends alike
 """
@@ -73,6 +77,8 @@ xlabench reduce big.hlo --script 'timeout 60 ./crashes'
 def command(ctx: click.Context, /, **options: Any) -> None:
     """Find the smallest program that fails as FILE or BUNDLE does, with the same culprit.
 
+    FILE may be a graph of TensorFlow's.  On the engines `ops` and `clusters` it is reduced by nodes for as long as the
+    graph is to blame, else what of it fails alone, as a program.
     With --script anything that takes HLO text can be reduced for: a program is kept if CMD ends with the same exit
     status, not 0, as it does on FILE.  Ctrl-C ends the search and keeps what it has found (exit code 130); a second one
     ends the command.
@@ -93,7 +99,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     if options["as_json"]:
         click.echo(json.dumps(_to_json(target, result, written)))
     else:
-        click.echo(f"{result.reduction.case.text()}\n{_summary(result, written)}")
+        click.echo(f"{_text(result)}\n{_summary(result, written)}")
     ctx.exit(ExitCode.INTERRUPTED if result.reduction.interrupted else ExitCode.FINE)
 
 
@@ -125,27 +131,45 @@ def _write(result: Result, out: Path, timeout_s: float) -> Written:
     return Written(out)
 
 
+def _graph(result: Result) -> Graph | None:
+    """The graph that was reduced, where it is one that an engine runs."""
+    if result.failure is None or not graph_blame.is_of_graphs(result.failure.engine):
+        return None
+    found = GraphCase.of(result.reduction.case.module, result.reduction.case.inputs)
+    return found.graph if found else None
+
+
+def _text(result: Result) -> str:
+    """The result for people."""
+    graph = _graph(result)
+    return result.reduction.case.text() if graph is None else f"{graph}\n"
+
+
 def _summary(result: Result, written: Written) -> str:
     reduction, saved = result.reduction, written.saved
     state = "" if saved is None else f" ({'verified' if saved.verified else saved.message})"
     stopped = "; stopped for want of probes, see --max-probes" if reduction.exhausted else ""
     stopped = "; interrupted" if reduction.interrupted else stopped
-    found = f"{instruction_count(reduction.case.module)} instructions after {reduction.probes} probes{stopped}"
+    graph = _graph(result)
+    size = f"{len(graph.nodes)} nodes" if graph else f"{instruction_count(reduction.case.module)} instructions"
+    found = f"{size} after {reduction.probes} probes{stopped}"
     return f"{found}; keeps {result.kept}; written to {written.path}{state}"
 
 
-def _watcher(options: dict[str, Any], stack: ExitStack) -> Watcher:
-    """Shows successes; Ctrl-C ends the search with what it has, and pressed again the command."""
+def _watcher(options: dict[str, Any], stack: ExitStack, counted: str = "instructions") -> Watcher:
+    """Shows successes and what is left; Ctrl-C ends the search with what it has, and pressed again the command."""
     says = "stopping after the probe at hand; Ctrl-C again loses what was found"
-    return Watcher(_silent if options["as_json"] else _report, stack.enter_context(interruptible(says)))
+    return Watcher(
+        _silent if options["as_json"] else partial(_report, counted), stack.enter_context(interruptible(says))
+    )
 
 
 def _silent(_: Progress) -> None:
     pass
 
 
-def _report(progress: Progress) -> None:
-    click.echo(f"{progress.probes:4} {progress.move}: {progress.instructions} instructions", err=True)
+def _report(counted: str, progress: Progress) -> None:
+    click.echo(f"{progress.probes:4} {progress.move}: {progress.instructions} {counted}", err=True)
 
 
 def _by_engine(
@@ -156,11 +180,10 @@ def _by_engine(
 ) -> Result:
     judgement, prober = confirm(probers, target.case), probers[0]
     require_failure(judgement)
-    watcher = _watcher(options, stack)
     if graph_blame.is_of_graphs(prober.setup.engine):
         who = graph_blame.find(prober, target.case, judgement, in_detail=False)
         if who.is_about_graph:
-            most = options["max_probes"]
+            most, watcher = options["max_probes"], _watcher(options, stack, "nodes")
             small = shrink_graph(prober, target.case, judgement, who.blame, max_probes=most, watcher=watcher)
             settled = replace(target, setup=prober.setup)
             return Result(
@@ -171,6 +194,7 @@ def _by_engine(
             one.setup = replace(one.setup, engine=who.engine)
         judgement = confirm(probers, target.case)
     found = None if options["any_cause"] else blame.find(prober, target.case, judgement, in_detail=False)
+    watcher = _watcher(options, stack)
     small = shrink(probers, target.case, judgement, found, max_probes=options["max_probes"], watcher=watcher)
     kept = small.found.signature if small.found else judgement.verdict
     settled = replace(target, setup=prober.setup)

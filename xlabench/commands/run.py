@@ -30,11 +30,13 @@ xlabench run failure.zip --engine cpu:opt=0
     does another engine fail as well?
 xlabench run step.hlo --engine nvptx:sim --dump-to dump --bundle failure.zip
     look into it, and keep it if it fails
+xlabench run model.pb --engine clusters:on=cpu
+    a graph of TensorFlow's in clusters; ops:on=cpu is op by op
 """
 
 
 @click.command(
-    short_help="Run an HLO file on two engines and compare.",
+    short_help="Run an HLO file or a graph on two engines and compare.",
     epilog=examples(_EXAMPLES),
 )
 @click.argument("file", metavar="FILE|BUNDLE", type=click.Path(path_type=Path))
@@ -64,11 +66,13 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     """Run FILE or BUNDLE on an engine and on a reference, on the same inputs, and compare the results.
 
     FILE is HLO text, or where jaxlib is installed StableHLO, MHLO, a file of jax.export or a protocol buffer;
-    compressed by gzip or not.  Sizes that are open in it follow from the inputs.  These come from --inputs, which for
-    an export may hold all arguments of its function or those that it uses, from the recipe FILE.json beside FILE.hlo,
-    or from the seed.  A BUNDLE, a folder or a .zip, brings its inputs, and its engine and its reference are run unless
-    others are given.  An engine that crashes, hangs or takes too much memory is a verdict: exit codes 3 (compile), 4
-    (crash) and 5 (timeout).  Options for our engines are also read from XLA_FLAGS.
+    compressed by gzip or not; or a graph of TensorFlow's: the folder of a SavedModel, or a GraphDef (.pb, .pbtxt) with
+    tfcompile's NAME.config.pbtxt beside it for what is fed and fetched.  A graph runs whole, or on the engines `ops`
+    and `clusters` op by op and in clusters.  Sizes that are open follow from the inputs.  These come from --inputs,
+    which for an export may hold all arguments of its function or those that it uses, from the recipe FILE.json beside
+    FILE.hlo, or from the seed.  A BUNDLE, a folder or a .zip, brings its inputs, and its engine and its reference are
+    run unless others are given.  An engine that crashes, hangs or takes too much memory is a verdict: exit codes 3
+    (compile), 4 (crash) and 5 (timeout).  Options for our engines are also read from XLA_FLAGS.
     """
     as_json, in_process, mebibytes = (options.pop(name) for name in ("as_json", "in_process", "memory_limit"))
     memory_bytes = mebibytes << 20 if mebibytes else os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

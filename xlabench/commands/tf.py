@@ -1,8 +1,8 @@
 """`xlabench tf`: a script written for TensorFlow's sessions, run as it is, with ours in TensorFlow's place.
 
 The script sees what it would see under `python SCRIPT ARGS`: its own folder first among the places of modules, its
-arguments, `__main__` as its name.  What it raises is its own: Python's traceback, without frames of ours above it, and
-exit code 1, as Python has it.
+arguments, `__main__` as its name.  What it raises is its own: Python's traceback, without frames of ours above it, nor
+below where what it asks for is refused, and exit code 1, as Python has it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from pathlib import Path
 
 import click
 
+import compiler
+import xlabench
 from compiler.tf import flags_of
 from xlabench.commands.examples import examples
 from xlabench.engines import engine
@@ -32,6 +34,8 @@ xlabench tf --gpu nvptx:sim jit_scope.py
     with a GPU that is simulated
 """
 _FAILED = 1
+_OURS = ("<frozen importlib", *(str(Path(one.__file__ or "").parent) for one in (compiler, xlabench)))
+"""Where the files lie whose frames tell a user nothing."""
 
 
 @click.command(
@@ -103,9 +107,21 @@ def _is_in(script: Path, error: BaseException) -> bool:
 
 
 def _show(script: Path, error: BaseException) -> None:
-    """The traceback from the script on; of a script that is no Python what Python says of it, without ours."""
+    """The traceback from the script on; of a script that is no Python what Python says of it, without ours.
+
+    What is raised on purpose is a message about the script, and ends with the last line that is not ours.
+    """
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename != str(script):
         trace = trace.tb_next
     shown = trace if trace is not None or isinstance(error, SyntaxError) else error.__traceback__
-    traceback.print_exception(type(error), error, shown, file=sys.stderr)
+    frames = traceback.extract_tb(shown)
+    count = max((n for n, one in enumerate(frames, 1) if not _is_ours(one, script)), default=len(frames))
+    is_said = count < len(frames) and (frames[-1].line or "").startswith("raise ")
+    limit = count if is_said else None
+    traceback.print_exception(type(error), error, shown, limit, sys.stderr, chain=not is_said)
+
+
+def _is_ours(frame: traceback.FrameSummary, script: Path) -> bool:
+    """Whether a frame is of what stands in TensorFlow's place, or of how that is loaded."""
+    return frame.filename != str(script) and frame.filename.startswith(_OURS)

@@ -52,7 +52,7 @@ class Blame:
     """Who is to blame for a failure.
 
     Attributes:
-        stage: `pass`, `kernel`, `program` (what joins kernels), `llvm`, or `engine` where nothing can be seen inside.
+        stage: `pass`, `kernel`, `program` (what joins kernels), `llvm`, of graphs also `graph_blame`'s, else `engine`.
         step: the pass, or the opcodes of the kernel.
         guilty: of a kernel what in it is to blame, where that was looked into.
         rule: the rule of the rewrite; "" where there is none.

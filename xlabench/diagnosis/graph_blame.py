@@ -4,7 +4,8 @@ From the reference outwards, each step believed only when the one before is righ
 
 1. `tf2xla/OP`: every array of the graph, op by op on the reference, is held against the same of the whole program.  The
    first that differs, behind inputs that do not, is that of an op that is lowered to another thing among others than
-   alone; a function that it calls is looked into in the same way.
+   alone; a function that it calls is looked into in the same way.  Where that op gives the same with its constants fed,
+   it is `execution`: how the graph is put together, op by op or in the whole, whichever op shows it first.
 2. `clustering/OP`: not even on the reference is the graph with clusters right.  Fuel names the node with which that
    begins.  A cluster that is wrong on what it gets comes back to 1.
 3. Else the clusters mean the same: the first op, or cluster, that is wrong alone on the engine is a program like any
@@ -18,19 +19,21 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from compiler import CompilerError, aot
+from compiler.tf import Node
 from xlabench.diagnosis import blame
 from xlabench.diagnosis.blame import Blame, Evidence, Search, nearest
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.probe import FAILURES, Judgement, Prober, require_failure, with_options
 from xlabench.engines import OF_GRAPHS, compiled_by
 from xlabench.engines.spec import split_spec
-from xlabench.graphs.case import GraphCase, in_order
+from xlabench.graphs.case import VARIABLES, GraphCase, in_order, source_of
 from xlabench.graphs.clustered import Clustered, clustered
 from xlabench.graphs.clusters import flags_of
 from xlabench.judging.tolerance import Array
 from xlabench.judging.wrongness import kind_of
 
 _REFERENCE, _OPS = "reference", "ops"
+_NO_OP = "no op is wrong alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ class _Search(Search):
         if lowering is not None:
             return self._of_graph(lowering)
         if split_spec(self.engine)[0] == _OPS:
-            return self._in_ops(self.graph) or self._unknown("no op is wrong alone")
+            return self._in_ops(self.graph) or self._together()
         alone = with_options(self.engine, {"on": _REFERENCE})
         verdict = self._ask(f"clusters on {_REFERENCE}", self.case, alone)
         return self._in_clustering(alone) if verdict.is_failure else self._in_clusters()
@@ -111,6 +114,14 @@ class _Search(Search):
     def _unknown(self, said: str) -> Found:
         return self._of_graph(Blame("engine", f"{self.engine}: {said}", self.judgement.verdict))
 
+    def _together(self) -> Found:
+        """What is to blame where every op is right alone."""
+        is_execution = self._ask(f"the graph op by op on {_REFERENCE}", self.case, _OPS).is_failure
+        return self._of_graph(self._execution()) if is_execution else self._unknown(_NO_OP)
+
+    def _execution(self, where: str = "") -> Blame:
+        return Blame("execution", "", self.judgement.verdict, where=where, diff=self.judgement.message)
+
     def _in_lowering(self, graph: GraphCase) -> Blame | None:
         """The first op that is lowered to another thing in the whole than alone."""
         graph = graph.pruned()
@@ -121,33 +132,52 @@ class _Search(Search):
         judgement = self._ask(f"every op of {len(opened.fetches)} on {_REFERENCE}", case, _OPS)
         if not judgement.is_failure:
             return None
-        if not judgement.wrong:
-            return self._raising(opened, judgement)
-        output = opened.fetches[judgement.wrong[0]]
-        node, found = graph.graph.node(output.partition(":")[0]), self._found(graph)
+        arrays = [text for text in opened.fetches if not text.startswith("^")]
+        whole = {**graph.constants, **graph.values, **dict(zip(arrays, judgement.expected, strict=False))}
+        if not judgement.wrong or judgement.wrong[0] >= len(arrays):  # nothing is given, or variables alone are wrong
+            return self._alone_or_together(opened, whole)
+        node, found = graph.graph.node(source_of(arrays[judgement.wrong[0]])), self._found(graph)
         if node.op == "Merge" and (way := self._on_a_way(graph, found)) is not None:
             return way
         inner = graph.body(node, found)
         inside = self._in_lowering(inner) if inner is not None else None
         if inside is not None:
             return replace(inside, where=f"{node.name}/{inside.where}")
+        return self._of_op(graph, node, whole)
+
+    def _of_op(self, graph: GraphCase, node: Node, whole: Mapping[str, Array]) -> Blame:
+        """An op's lowering, unless that is the same with constants fed, as op by op."""
+        if self._is_lowered_alike(graph, node, whole):
+            return self._execution(node.name)
         return Blame("tf2xla", node.op, self.judgement.verdict, where=node.name, diff=str(node))
+
+    def _is_lowered_alike(self, graph: GraphCase, node: Node, whole: Mapping[str, Array]) -> bool:
+        """Whether an op gives with constants fed what it gives in the whole, or of what takes variables with them."""
+        fed, kept = (_program_of(graph.subgraph([node.name], whole, feeds_constants=feeds)) for feeds in (True, False))
+        given = None if fed is None else self.prober.expected(fed)
+        if fed is None or given is None:
+            return False
+        outputs = graph.outputs(node)
+        takes_variables = any(graph.graph.node(source_of(text)).op in VARIABLES for text in node.data_inputs)
+        if takes_variables or not whole.keys() >= set(outputs):
+            wanted = None if kept is None else self.prober.expected(kept)
+        else:
+            wanted = tuple(whole[one] for one in outputs)
+        return wanted is not None and self.prober.agrees(fed, wanted, given)
 
     def _on_a_way(self, graph: GraphCase, found: Mapping[str, Array]) -> Blame | None:
         """The first op on one side of a `Switch` that is lowered to another thing on what it gets there than alone."""
         for name, alone in self._alone(graph, found):
             if name in graph.may_be_dead and self._ask(f"{name} alone, on {_REFERENCE}", alone, _OPS).is_failure:
-                node = graph.graph.node(name)
-                return Blame("tf2xla", node.op, self.judgement.verdict, where=name, diff=str(node))
+                return self._of_op(graph, graph.graph.node(name), found)
         return None
 
-    def _raising(self, opened: GraphCase, judgement: Judgement) -> Blame | None:
-        """Of a graph that gives nothing op by op the first op that gives nothing alone."""
-        for node, alone in self._alone(opened, self._found(opened)):
-            if self._ask(f"{node} alone, on {_REFERENCE}", alone, _OPS).is_failure:
-                op = opened.graph.node(node).op
-                return Blame("tf2xla", op, self.judgement.verdict, where=node, diff=judgement.message)
-        return None
+    def _alone_or_together(self, graph: GraphCase, whole: Mapping[str, Array]) -> Blame:
+        """The first op that fails alone; if there is none, they do together."""
+        for name, alone in self._alone(graph, whole):
+            if self._ask(f"{name} alone, on {_REFERENCE}", alone, _OPS).is_failure:
+                return self._of_op(graph, graph.graph.node(name), whole)
+        return self._execution()
 
     def _found(self, graph: GraphCase) -> Mapping[str, Array]:
         """What stands at every place of a graph."""
@@ -187,7 +217,7 @@ class _Search(Search):
             return self._ask(f"clusters of {fuel} nodes", self.case, asked).is_failure
 
         if is_bad(0):
-            return self._unknown("it fails without clusters")
+            return self._of_graph(self._execution())
         good, bad = nearest(0, bad, is_bad)
         before, after = (clustered(self.graph, replace(flags_of(self.engine), clustering_fuel=n)) for n in (good, bad))
         for name, nodes in after.members.items():

@@ -57,7 +57,7 @@ def triage(
     """
     case = Case(compiler.parse(module_text), tuple(inputs))
     if graph_blame.is_of_graphs(setup.engine):
-        return _of_graph(setup, case, max_probes)
+        return _of_graph(setup, case, max_probes, is_known)
     case = Case(aot.without_graph(case.module), case.inputs)
     with Prober(setup) as prober:
         judgement = confirm([prober], case)
@@ -65,7 +65,7 @@ def triage(
             return _of_reference(prober, case, max_probes)
         found = blame.find(prober, case, judgement, in_detail=False)
         small = (
-            Shrunk(Reduction(case, probes=0, exhausted=False, history=()), judgement, found)
+            _as_it_is(case, judgement, found)
             if is_known(found)
             else shrink([prober], case, judgement, found, max_probes=max_probes)
         )
@@ -119,7 +119,7 @@ def _is_verified(case: Case) -> bool:
     return True
 
 
-def _of_graph(setup: Setup, case: Case, max_probes: int) -> Triaged | None:
+def _of_graph(setup: Setup, case: Case, max_probes: int, is_known: Callable[[Blame], bool]) -> Triaged | None:
     """Of what a graph shows op by op or in clusters: the graph where it is to blame, else what of it fails alone."""
     with Prober(setup) as prober:
         judgement = prober.judge(case)
@@ -127,7 +127,11 @@ def _of_graph(setup: Setup, case: Case, max_probes: int) -> Triaged | None:
             return None
         found = graph_blame.find(prober, case, judgement, in_detail=False)
         if found.is_about_graph:
-            small = shrink_graph(prober, case, judgement, found.blame, max_probes=max_probes)
+            small = (
+                _as_it_is(case, judgement, found.blame)
+                if is_known(found.blame)
+                else shrink_graph(prober, case, judgement, found.blame, max_probes=max_probes)
+            )
             done, final = small.reduction, small.final
             return Triaged(
                 setup.engine,
@@ -140,7 +144,8 @@ def _of_graph(setup: Setup, case: Case, max_probes: int) -> Triaged | None:
                 found.blame.signature,
                 done.probes,
             )
-    return triage(replace(setup, engine=found.engine), found.case.text(), found.case.inputs, max_probes=max_probes)
+    inner = replace(setup, engine=found.engine)
+    return triage(inner, found.case.text(), found.case.inputs, max_probes=max_probes, is_known=is_known)
 
 
 def shrink_graph(
@@ -175,6 +180,10 @@ class Shrunk:
     reduction: Reduction
     final: Judgement
     found: Blame | None
+
+
+def _as_it_is(case: Case, judgement: Judgement, found: Blame) -> Shrunk:
+    return Shrunk(Reduction(case, probes=0, exhausted=False, history=()), judgement, found)
 
 
 def shrink(

@@ -2,8 +2,9 @@
 
 One slip shows in many ways: on several engines, as wrong results here and a refusal there, with other opcodes around.
 Engines of ours run the same passes, so a pass or a rewrite that is blamed twice is one finding, whoever runs it and
-however it ends.  Their kernels share what generates code, and do not share all of it: there the same program has to
-fail on both (`may_be_shared`).  A kernel's opcodes share code too: what a logarithm is made of, others are made of.
+however it ends.  So is a lowering; and what puts a graph together is one around any op.  Their kernels share what
+generates code, and do not share all of it: there the same program has to fail on both (`may_be_shared`).  A kernel's
+opcodes share code too: what a logarithm is made of, others are made of.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from xlabench.fuzzing.signature import NUMERIC
 
 _BEHIND = frozenset({"kernel", "program"})
 """The stages behind the passes."""
+_AROUND_OPS = frozenset({"execution", "clustering"})
+"""The stages that put graphs together: which op shows a slip of theirs, on which engine and how, is chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,11 @@ class Shown:
         return not any(map(is_foreign, self.engines))
 
 
+def is_told_by_blame(stage: str) -> bool:
+    """Whether who is blamed is all that a finding of a stage is told by, however large the program is."""
+    return stage in _AROUND_OPS
+
+
 def are_one(known: Shown, found: Shown) -> bool:
     """Whether what is found has the cause of what is known."""
     return _is_known_by_cause(known, found) or (
@@ -64,7 +72,9 @@ def _is_known_by_cause(known: Shown, found: Shown) -> bool:
         return False
     if stage == "reference":  # whoever is held against it
         return same_cause(known.cause, found.cause)
-    if stage == "pass":
+    if stage in _AROUND_OPS:
+        return True
+    if stage in ("pass", "tf2xla"):
         return are_ours and known.cause == found.cause
     if stage == "program" and known.cause == found.cause:  # what is wrong with memory shows as anything
         return are_near

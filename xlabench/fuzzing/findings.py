@@ -288,10 +288,11 @@ class Findings:
         return None
 
     def _is_small(self, engine: str, found: Blame) -> bool:
-        """Whether a pass is blamed that few instructions show already; of a kernel less is, once it is reduced."""
+        """Whether a pass is blamed that few instructions show already (of graphs any); of a kernel less is, reduced."""
         shown = causes.Shown((engine,), found.verdict, ("",), found.signature)
-        small = (_shown_by(known) for known in self.all if known.instructions <= _FEW and not known.bug)
-        return found.stage == "pass" and any(causes.are_one(known, shown) for known in small)
+        is_told = causes.is_told_by_blame(found.stage)
+        small = (_shown_by(one) for one in self.all if (is_told or one.instructions <= _FEW) and not one.bug)
+        return (is_told or found.stage == "pass") and any(causes.are_one(known, shown) for known in small)
 
     def _setup(self, engine: str) -> Setup:
         return Setup(

@@ -134,8 +134,16 @@ class GraphCase:
         """The nodes that run on one side of a `Switch` only."""
         return _may_be_dead(in_order(self.graph.nodes))
 
-    def subgraph(self, names: Iterable[str], found: Mapping[str, Array]) -> GraphCase | None:
-        """Some nodes alone, on the values that they get in the whole; None where one of these is no array."""
+    def subgraph(
+        self, names: Iterable[str], found: Mapping[str, Array], *, feeds_constants: bool = False
+    ) -> GraphCase | None:
+        """Some nodes alone, on the values that they get in the whole; None where one of these is no array.
+
+        Args:
+            names: the nodes.
+            found: what stands at the places of the graph.
+            feeds_constants: whether constants around them are fed, so that a lowering knows no more than of any value.
+        """
         inside = set(names)
         nodes = [node for node in self.graph.nodes if node.name in inside]
         taken = [text for node in nodes for text in node.data_inputs if source_of(text) not in inside]
@@ -144,7 +152,8 @@ class GraphCase:
         made: list[Node] = []
         for text in dict.fromkeys(endpoint_at(source_of(text), port_of(text)) for text in taken):
             source = self.graph.node(source_of(text))
-            if source.op in VARIABLES or (source.op == "Const" and not source.inputs):
+            is_fed = feeds_constants and text in found
+            if source.op in VARIABLES or (source.op == "Const" and not source.inputs and not is_fed):
                 made.append(replace(source, inputs=()))  # what it waits for is not there
                 continue
             value = found.get(text, self.values.get(text))

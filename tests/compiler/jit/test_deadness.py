@@ -236,6 +236,50 @@ def test_frames_are_in_formulas_of_loops():
     assert str(deadness.of(number["else"])) == "{#true,&,*else_cond:0}<other>"
 
 
+def _nested(name):
+    """A loop in a loop, and a value of each that goes round as often."""
+    return [
+        *_loop(f"{name}_out", "outer", "v0"),
+        f"{name}_limit = Enter(v1) {{frame_name=outer, is_constant=true}}",
+        f"{name}_live = Switch({name}_limit, {name}_out_cond)",
+        *_loop(f"{name}_in", "inner", f"{name}_live:1"),
+    ]
+
+
+def test_nested_loops_of_the_same_conditions_are_alive_together():
+    lines = _nested("a")
+    for number in range(2):
+        lines += _dependent(f"o{number}", "outer", f"v{number}", "a_out_cond")
+        lines += _dependent(f"i{number}", "inner", f"o{number}", "a_in_cond")
+    deadness, number_of = _deadness([*lines, _add("add", "i0", "i1")])
+    assert not deadness.inputs_differ(number_of["add"])
+    assert str(deadness.of(number_of["add"])).endswith("<inner;outer>")
+    assert deadness.of(number_of["add"]) is deadness.of(number_of["i0"])
+
+
+def test_nested_loops_of_other_conditions_are_not():
+    deadness, number = _deadness([*_nested("a"), *_nested("b"), _add("add", "a_in", "b_in")])
+    assert deadness.inputs_differ(number["add"])
+    inner = "{(*%s_out_cond:0 & {#true,&,*%s_out_cond:0}<outer>),&,*%s_in_cond:0}<inner;outer>"
+    assert {str(deadness.of(number[f"{one}_in"])) for one in "ab"} == {inner % (one, one, one) for one in "ab"}
+
+
+def test_recurrences_of_one_start_and_step_are_others_in_another_frame():
+    lines = []
+    for frame in ("f", "g"):
+        lines += [f"{one}_{frame} = Enter({given}) {{frame_name={frame}, is_constant=true}}"
+                  for one, given in (("start", "s0:1"), ("step", "s1:1"))]  # fmt: skip
+        lines += [
+            f"e_{frame} = Merge(start_{frame}, next_{frame})",
+            _add(f"a_{frame}", f"e_{frame}", f"step_{frame}"),
+            f"next_{frame} = NextIteration(a_{frame})",
+            f"exit_{frame} = Exit(e_{frame})",
+        ]
+    deadness, number = _deadness(lines)
+    for one in ("exit", "next"):
+        assert deadness.of(number[f"{one}_f"]) is not deadness.of(number[f"{one}_g"])
+
+
 def test_a_value_that_is_no_recurrence_is_a_symbol():
     lines = ["e = Enter(v0) {frame_name=f}", "m = Merge(e, back)", "back = NextIteration(e)", "x = Relu(m)"]
     deadness, number = _deadness(lines)

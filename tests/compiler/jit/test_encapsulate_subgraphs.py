@@ -120,6 +120,23 @@ def test_names_are_free():
     assert str(graph.functions[1].nodes[0]) == "b = cluster_1(cluster_1_0_arg)"
 
 
+def test_names_that_differ_in_capitals_alone_are_told():
+    graph = _encapsulated(
+        f"A = Placeholder()\na = Placeholder()\nC = Mul(A, a) {ONE}\nc = Neg(C, ^C) {ONE}\ne = Mul(C, c)"
+    )
+    called = graph.function("cluster_1")
+    assert len({one.name for one in (*called.inputs, *called.outputs)}) == 4
+    assert [called.returns[one.name] for one in called.outputs] == ["C:z:0", "c:y:0"]
+    assert graph.node("e").inputs == ("cluster_1", "cluster_1:1")
+
+
+def test_what_two_nodes_take_of_another_cluster_is_one_argument():
+    graph = _encapsulated(f"x = Placeholder()\na = AddV2(x, x) {ONE}\nb = AddV2(a, a) {TWO}\nm = Mul(a, b)")
+    assert [graph.node(one).inputs for one in ("cluster_1", "cluster_2", "m")] == [
+        ("x",), ("cluster_1",), ("cluster_1", "cluster_2")
+    ]  # fmt: skip
+
+
 def test_the_function_is_the_cluster():
     graph = _encapsulated(f"a = Placeholder()\nb = Neg(a) {ONE}\nc = Mul(b, a) {ONE}\nd = Neg(c)")
     x = np.array([1, -2, 3], np.float32)

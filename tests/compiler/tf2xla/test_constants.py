@@ -71,7 +71,29 @@ GRAPHS = {
         """,
         {"a"},
     ),
-    "TopologicalOrder": (
+    "TopologicalOrder_0": (
+        """
+        a = Placeholder() {dtype=int32}
+        n = Placeholder() {dtype=int32}
+        x = Placeholder() {dtype=int32}
+        y = Reshape(a, n) {T=int32, Tshape=int32}
+        z = Reshape(x, y) {T=int32, Tshape=int32}
+        r = AddV2(y, z) {T=int32}
+        """,
+        {"a", "n", "y"},
+    ),
+    "TopologicalOrder_1": (
+        """
+        a = Placeholder() {dtype=int32}
+        n = Placeholder() {dtype=int32}
+        x = Placeholder() {dtype=int32}
+        y = Reshape(a, n) {T=int32, Tshape=int32}
+        z = Reshape(x, y) {T=int32, Tshape=int32}
+        r = AddV2(z, y) {T=int32}
+        """,
+        {"a", "n", "y"},
+    ),
+    "ThroughOps": (
         "a = Placeholder()\nn = Placeholder() {dtype=int32}\nm = Neg(n) {T=int32}\nr = Reshape(a, m) {Tshape=int32}",
         {"n", "m"},
     ),

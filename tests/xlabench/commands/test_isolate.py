@@ -33,3 +33,9 @@ def test_isolate_of_what_the_engine_does_not_do_cannot_decide(file, monkeypatch,
     done = run_command("isolate", file)
     assert done.exit_code == 125, done.output
     assert "none of 3 instructions could be judged" in done.stdout
+
+
+def test_an_engine_of_graphs_has_no_instructions(file):
+    done = run_command("isolate", file, "--engine", "clusters:on=cpu")
+    assert done.exit_code == 2
+    assert "runs graphs, and isolate runs instructions: give --engine cpu, or ask bisect" in done.stderr

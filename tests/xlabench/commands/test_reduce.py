@@ -6,13 +6,17 @@ import shlex
 import sys
 import tempfile
 import time
+from types import SimpleNamespace
 
 import pytest
+from graph_cases import counter, program
 from one_program import X, right_result, run_command, write_bundle
 
 import compiler
 from xlabench import jobs
 from xlabench.bundles import bundle
+from xlabench.commands import reduce as reducing
+from xlabench.diagnosis.reduce import Reduction
 
 
 @pytest.fixture
@@ -153,3 +157,12 @@ def test_a_wrong_program_is_reduced_into_a_bundle(sliced, tmp_path):
     saved = bundle.load(tmp_path / "out")
     assert (saved.module_text, saved.verdict) == (report["text"], "wrong")
     assert "slice={[6:12], [0:10]}" in saved.original.module_text
+
+
+def test_a_graph_is_shown_and_counted_by_its_nodes(tmp_path):
+    reduction = Reduction(program(counter()), 7, exhausted=False, history=())
+    result = reducing.Result(reduction, "tf2xla/Mul", SimpleNamespace(engine="ops"))
+    assert "change = AssignAddVariableOp(v, x, ^before)" in reducing._text(result)
+    assert reducing._summary(result, reducing.Written(tmp_path)).startswith("6 nodes after 7 probes; keeps tf2xla/Mul")
+    of_program = reducing.Result(reduction, "pass/cse", SimpleNamespace(engine="cpu"))
+    assert reducing._summary(of_program, reducing.Written(tmp_path)).startswith("3 instructions after 7 probes")

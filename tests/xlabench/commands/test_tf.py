@@ -121,3 +121,24 @@ def test_installing_twice_is_installing_once(run):
     importing.install()
     importing.install()
     assert sum(isinstance(one, importing.Finder) for one in sys.meta_path) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("tf.keras.layers.Dense(3)", "AttributeError: tf.keras: Keras is not there"),
+        ("tf.matmul(tf.zeros([2, 3]), tf.zeros([2, 3]))", "ValueError: Dimensions must be equal, but are 3 and 2"),
+        ("tf.Session().run(tf.placeholder(tf.float32, [2]) + 1)", "InvalidArgumentError: You must feed a value"),
+    ],
+)
+def test_what_is_refused_is_said_with_the_line_that_asks_for_it(run, line, said):
+    done = run(f"import tensorflow as tf\n{line}\n")
+    assert done.exit_code == 1
+    assert done.stderr.count("  File ") == 1
+    assert line in done.stderr
+    assert said in done.stderr
+
+
+def test_a_bug_of_ours_shows_where_it_is(run, monkeypatch):
+    monkeypatch.setattr("xlabench.tensorflow.runtime.executor.run", None)
+    assert "session.py" in run("import tensorflow as tf\ntf.Session().run(tf.constant(1))\n").stderr

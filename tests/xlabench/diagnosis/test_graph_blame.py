@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from graph_cases import program, two_ways
+from graph_cases import counter, program, two_ways
 from in_process import Telling
 
 import compiler
@@ -14,9 +14,9 @@ from xlabench.diagnosis import graph_blame, probe
 from xlabench.diagnosis.probe import Prober, Setup
 from xlabench.diagnosis.triage import triage
 from xlabench.graphs.case import GraphCase
-from xlabench.tensorflow.runtime import programs
+from xlabench.tensorflow.runtime import plan, programs
 
-ADD, OBJECTION = RECORDS["AddV2"], Contraction._objection
+ADD, OBJECTION, FOR_EXECUTION = RECORDS["AddV2"], Contraction._objection, plan.for_execution
 EVERYWHERE = "clusters:on=cpu,min=1"
 
 
@@ -54,6 +54,23 @@ def wrong_rule(monkeypatch):
         return instruction.operands[0]
 
     monkeypatch.setitem(algebraic_simplification.RULES, "negate", (positive,))
+
+
+SLIPS = {
+    "inputs in another order": lambda inputs: inputs[::-1],
+    "nobody waits": lambda inputs: tuple(text for text in inputs if not text.startswith("^")),
+    "the first output in place of any": lambda inputs: tuple(text.partition(":")[0] for text in inputs),
+}
+
+
+def _executes(monkeypatch, slip):
+    """Let runs have another graph."""
+
+    def for_execution(graph, *sides):
+        nodes = [replace(node, inputs=SLIPS[slip](node.inputs)) for node in graph.nodes]
+        return FOR_EXECUTION(replace(graph, nodes=nodes), *sides)
+
+    monkeypatch.setattr(plan, "for_execution", for_execution)
 
 
 def _found(graph, engine):
@@ -120,3 +137,24 @@ def test_what_compiles_is_reduced_as_a_program():
     assert small.engine == "cpu"
     assert "tensorflow_graph" not in small.module_text
     assert small.cause == "pass/algebraic-simplification/positive"
+
+
+@pytest.mark.parametrize("engine", ["ops", "clusters:on=cpu,min=1"])
+@pytest.mark.parametrize(
+    ("graph", "slip"),
+    [
+        (two_ways(chosen=True), "inputs in another order"),
+        (two_ways(chosen=True), "the first output in place of any"),
+        (counter(), "nobody waits"),
+    ],
+)
+def test_how_a_graph_is_put_together_is_no_lowering(monkeypatch, graph, slip, engine):
+    _executes(monkeypatch, slip)
+    assert _found(graph, engine).blame.signature == "execution"
+
+
+def test_what_is_known_is_not_reduced_again(monkeypatch):
+    _executes(monkeypatch, "inputs in another order")
+    case = program(two_ways(chosen=True))
+    kept = triage(Setup("ops"), case.text(), case.inputs, max_probes=60, is_known=lambda found: True)
+    assert (kept.cause, kept.module_text, kept.probes) == ("execution", case.text(), 0)

@@ -25,6 +25,15 @@ ONE = {
     "kernels of what is made alike": (shown("cpu", "kernel/log"), shown("cpu", "kernel/add+atanh", signature=("x",))),
     "the reference, by any engine": (shown("cpu", "reference/log"), shown("xla", "reference/log", signature=("x",))),
     "memory": (shown("cpu", "program/memory"), shown("cpu", "program/memory", "crash", ("x",))),
+    "a lowering, op by op and in clusters": (
+        shown("ops", "tf2xla/AddV2"),
+        shown("clusters:on=cpu", "tf2xla/AddV2", "compile-error", ("x",)),
+    ),
+    "how graphs are put together": (shown("ops", "execution"), shown("clusters", "execution", "crash", ("x",))),
+    "clusters that begin to be wrong with any op": (
+        shown("clusters", "clustering/Mul"),
+        shown("clusters:on=cpu", "clustering/Sub", signature=("x",)),
+    ),
     "nobody is blamed, the same opcodes and more": (shown("xla", ""), shown("xla", "", signature=(*_TANH, "x"))),
 }
 OTHERS = {
@@ -38,6 +47,11 @@ OTHERS = {
     "a pass of a compiler whose passes hold many": (
         shown("xla", "pass/algsimp"),
         shown("xla", "pass/algsimp", signature=("x",)),
+    ),
+    "lowerings of two ops": (shown("ops", "tf2xla/AddV2"), shown("ops", "tf2xla/Sub", signature=("x",))),
+    "a lowering and how graphs are put together": (
+        shown("ops", "tf2xla/AddV2"),
+        shown("ops", "execution", signature=("x",)),
     ),
     "a kernel that crashes": (shown("cpu", "kernel/log"), shown("cpu", "kernel/log", "crash", ("x",))),
 }
