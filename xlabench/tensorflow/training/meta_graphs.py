@@ -16,6 +16,7 @@ from xlabench.tensorflow.training.saver import Saver
 
 _OF_VARIABLES = frozenset(
     (
+        GraphKeys.GLOBAL_STEP,
         GraphKeys.GLOBAL_VARIABLES,
         GraphKeys.LOCAL_VARIABLES,
         GraphKeys.MODEL_VARIABLES,

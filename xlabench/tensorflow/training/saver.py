@@ -162,7 +162,7 @@ class Saver:
             value = apply("Reshape", [value, variable.shape.as_list()], {}).outputs[0]
         else:
             value = apply("EnsureShape", [value], {"shape": variable.shape}, "Identity").outputs[0]
-        return apply("AssignVariableOp", [variable.handle, value], {}, "AssignVariableOp")
+        return apply(variable.writer("AssignVariableOp"), [variable.handle, value], {}, "AssignVariableOp")
 
     # Saving.
 
