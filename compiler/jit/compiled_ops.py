@@ -37,6 +37,7 @@ _NEVER = """
     _FusedMatMul
     Dilation2D Dilation2DBackpropFilter Dilation2DBackpropInput NthElement HistogramFixedWidth UnravelIndex
     GuaranteeConst MaxPoolWithArgmax MaxPoolGradWithArgmax
+    UniformCandidateSampler LogUniformCandidateSampler FixedUnigramCandidateSampler ComputeAccidentalHits
     HashTableV2 LookupTableFindV2 LookupTableSizeV2 LookupTableImportV2 InitializeTableV2
 """
 NEVER_COMPILED = frozenset(_NEVER.split())

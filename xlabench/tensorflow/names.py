@@ -48,6 +48,11 @@ ops.control: debugging.check_numerics=check_numerics
 ops.control_flow: cond case while_loop
 ops.tensor_array: TensorArray
 ops.functional: map_fn scan foldl foldr
+ops.sampling: nn.nce_loss=nce_loss nn.sampled_softmax_loss=sampled_softmax_loss
+ops.sampling: nn.uniform_candidate_sampler=uniform_candidate_sampler
+ops.sampling: nn.log_uniform_candidate_sampler=log_uniform_candidate_sampler
+ops.sampling: nn.fixed_unigram_candidate_sampler=fixed_unigram_candidate_sampler
+ops.sampling: nn.compute_accidental_hits=compute_accidental_hits
 ops.rnn: nn.dynamic_rnn=dynamic_rnn nn.static_rnn=static_rnn
 ops.rnn_cells: nn.rnn_cell.RNNCell=RNNCell nn.rnn_cell.BasicRNNCell=BasicRNNCell nn.rnn_cell.GRUCell=GRUCell
 ops.rnn_cells: nn.rnn_cell.BasicLSTMCell=BasicLSTMCell nn.rnn_cell.LSTMStateTuple=LSTMStateTuple
@@ -151,7 +156,6 @@ NAMESPACES = (
 )
 """Names under which others stand."""
 
-_NO_SAMPLERS = "what samples classes is not there; draw them in Python, feed their numbers, and use "
 _NO_QUEUES = "queues are not there; feed arrays with feed_dict"
 _QUEUES = (
     *("FIFOQueue", "FixedLengthRecordReader", "IdentityReader", "PaddingFIFOQueue", "PriorityQueue", "QueueBase"),
@@ -186,8 +190,6 @@ REFUSED: Mapping[str, str] = {
     "train.Server": "sessions of other processes are not there; use tf.Session()",
     "train.FtrlOptimizer": "of optimizers there are GradientDescent, Momentum, Adam, RMSProp and Adagrad",
     "train.AdadeltaOptimizer": "of optimizers there are GradientDescent, Momentum, Adam, RMSProp and Adagrad",
-    "nn.nce_loss": f"{_NO_SAMPLERS}tf.nn.sigmoid_cross_entropy_with_logits",
-    "nn.sampled_softmax_loss": f"{_NO_SAMPLERS}tf.nn.sparse_softmax_cross_entropy_with_logits",
     "contrib.layers.fully_connected": "contrib's layers are not there; use tf.layers.dense",
     "contrib.learn": "estimators are not there; write the training loop with a session",
     "contrib.slim": "slim is not there; use tf.layers",
