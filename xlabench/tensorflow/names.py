@@ -81,6 +81,11 @@ ops.initializers: initializers.glorot_uniform=glorot_uniform initializers.glorot
 ops.layers: layers.dense=dense layers.conv2d=conv2d layers.max_pooling2d=max_pooling2d layers.flatten=flatten
 ops.layers: layers.average_pooling2d=average_pooling2d layers.dropout=dropout
 ops.layers: layers.batch_normalization=batch_normalization
+training.frozen: graph_util.convert_variables_to_constants=convert_variables_to_constants
+training.frozen: graph_util.extract_sub_graph=extract_sub_graph
+training.saved_models: saved_model.load=load saved_model.loader.load=load saved_model.simple_save=simple_save
+training.saved_models: saved_model.maybe_saved_model_directory=is_saved_model
+training.saved_models: saved_model.loader.maybe_saved_model_directory=is_saved_model
 training.sequence_losses: contrib.seq2seq.sequence_loss=sequence_loss
 training.sequence_losses: contrib.legacy_seq2seq.sequence_loss_by_example=sequence_loss_by_example
 training.gradients: gradients IndexedSlices
@@ -123,7 +128,12 @@ switches: logging.warning=warn logging.error=error logging.fatal=error logging.D
 switches: logging.WARN=WARN logging.ERROR=ERROR logging.FATAL=FATAL
 """
 
-_VALUES = "newaxis=None __version__='1.15.0' VERSION='1.15.0' GIT_VERSION='xlabench' COMPILER_VERSION='xlabench'"
+_VALUES = """
+newaxis=None __version__='1.15.0' VERSION='1.15.0' GIT_VERSION='xlabench' COMPILER_VERSION='xlabench'
+saved_model.tag_constants.SERVING='serve' saved_model.tag_constants.TRAINING='train'
+saved_model.signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY='serving_default'
+saved_model.signature_constants.PREDICT_METHOD_NAME='tensorflow/serving/predict'
+"""
 
 MODULES = ("app", "compat", "contrib", "errors", "examples", "flags", "gfile", "python", "summary")
 """What is a module of its own, and a name of the namespace."""
@@ -151,6 +161,10 @@ NAMESPACES = (
         "nn.rnn_cell",
         "random",
         "raw_ops",
+        "saved_model",
+        "saved_model.loader",
+        "saved_model.signature_constants",
+        "saved_model.tag_constants",
     ),
     "train",
 )
@@ -182,7 +196,8 @@ REFUSED: Mapping[str, str] = {
     "data": "tf.data is not there; feed arrays with feed_dict",
     "keras": "Keras is not there; build the graph with tf.nn",
     "estimator": "estimators are not there; write the training loop with a session",
-    "saved_model": "models are not written here; `python -m compiler graph` reads SavedModels",
+    "saved_model.builder": "models of several graphs are not written here; use tf.saved_model.simple_save",
+    "saved_model.Builder": "models of several graphs are not written here; use tf.saved_model.simple_save",
     "distribute": "strategies are not there; a session runs on one device",
     "function": "tf.function is not there; use a session",
     "GradientTape": "eager execution is not there; use tf.gradients and a session",

@@ -49,28 +49,28 @@ class ImportedVariable(Variable):
         stated = self.handle.op.built.node.attributes
         self._dtype = of_data_type(stated["dtype"])  # type: ignore[arg-type]  # of a variable it is one
         self._shape = TensorShape(stated["shape"])
-        self._is_reference = not said.is_resource
+        self.is_reference = not said.is_resource
 
     def is_initialized(self, name: str | None = None) -> Tensor:
         """Whether it has a value."""
-        op = "IsVariableInitialized" if self._is_reference else "VarIsInitializedOp"
+        op = "IsVariableInitialized" if self.is_reference else "VarIsInitializedOp"
         return apply(op, [self.handle], {}, name).outputs[0]
 
     def _read(self, name: str | None = None) -> Tensor:
-        if self._is_reference:
+        if self.is_reference:
             return apply("Identity", [self.handle], {}, name).outputs[0]
         return super()._read(name)
 
     def writer(self, op: str) -> str:
         """The op that does to a reference what `op` does to a resource."""
-        return _OF_REFERENCES.get(op, op.removeprefix(_ON_RESOURCE)) if self._is_reference else op
+        return _OF_REFERENCES.get(op, op.removeprefix(_ON_RESOURCE)) if self.is_reference else op
 
     def slot(self, value: Any, name: str) -> Variable:
         """A variable that an optimizer keeps beside it: a reference beside a reference, as their ops take no others."""
-        return _reference(self._graph, value, name) if self._is_reference else super().slot(value, name)
+        return _reference(self._graph, value, name) if self.is_reference else super().slot(value, name)
 
     def _written(self, op: str, value: Any, name: str | None, *, read_value: bool) -> Any:
-        if not self._is_reference:
+        if not self.is_reference:
             return super()._written(op, value, name, read_value=read_value)
         given = convert_to_tensor(value, self._dtype)
         found = apply(self.writer(op), [self.handle, given], {}, name)

@@ -24,6 +24,8 @@ from xlabench.tensorflow.framework.tensor import Operation, Overloaded, Tensor
 class Variable(Overloaded):
     """A value that a session keeps."""
 
+    is_reference = False
+    """Whether it is one of TensorFlow 1 before resources, which ops of other names take."""
     __array_priority__ = 100  # so that NumPy's arrays leave operators to it
 
     def __init__(
