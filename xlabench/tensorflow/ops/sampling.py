@@ -86,8 +86,13 @@ def fixed_unigram_candidate_sampler(
     The first `num_reserved_ids` are never drawn. What is in a `vocab_file`, and a `shard` of several, is refused when
     it runs; the other arguments are those of `uniform_candidate_sampler`.
     """
-    attributes = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
-    attributes |= {"vocab_file": vocab_file, "distortion": distortion, "num_reserved_ids": num_reserved_ids}
+    attributes: dict[str, Any] = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique}
+    attributes |= {
+        "range_max": range_max,
+        "vocab_file": vocab_file,
+        "distortion": distortion,
+        "num_reserved_ids": num_reserved_ids,
+    }
     attributes |= {"num_shards": num_shards, "shard": shard, "unigrams": AttributeList("float", tuple(unigrams))}
     return _sampled("FixedUnigramCandidateSampler", true_classes, attributes, seed, name)
 

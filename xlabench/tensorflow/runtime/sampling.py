@@ -178,7 +178,7 @@ def _expected(distribution: _Distribution, classes: Array, count: int, tries: in
     if tries == count:
         return (likely * np.float32(count)).reshape(classes.shape)
     logs = np.log1p(-likely.astype(np.float64)).astype(np.float32) * np.float32(tries)
-    return np.float32(-np.expm1(logs.astype(np.float64))).reshape(classes.shape)
+    return -np.expm1(logs.astype(np.float64)).astype(np.float32).reshape(classes.shape)
 
 
 def _hits(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:

@@ -155,7 +155,7 @@ def _gather(node: Node, constant: Tensor) -> list[Node]:
     at = tensor_of(np.int32(node.attributes.get("batch_dims", 0)).reshape(()))  # type: ignore[arg-type]  # a number
     axis = Node(f"{node.name}/axis", "Const", (), node.device, {"dtype": at.type, "value": at})
     stated = {"Tparams": constant.type, "Tindices": node.attributes["Tindices"], "Taxis": at.type}
-    stated["batch_dims"] = node.attributes.get("batch_dims", 0)  # type: ignore[assignment]  # attributes of any kind
+    stated["batch_dims"] = node.attributes.get("batch_dims", 0)
     data = list(node.data_inputs)
     inputs = (*data, axis.name, *node.inputs[len(data) :])
     return [axis, replace(node, op="GatherV2", inputs=inputs, attributes=dict(stated))]
