@@ -16,6 +16,7 @@ _NEVER = """
     XlaClusterOutput Print PrintV2 PyFunc PyFuncStateless EagerPyFunc SaveV2 RestoreV2
     ScalarSummary HistogramSummary ImageSummary MergeSummary Where Unique NonMaxSuppressionV3 StringFormat
     CropAndResize CropAndResizeGradImage CropAndResizeGradBoxes SparseSegmentSum SparseSegmentMean SparseSegmentSqrtN
+    SparseTensorDenseMatMul
     BatchNormWithGlobalNormalization
     RefSwitch RefMerge RefIdentity RefEnter RefExit RefNextIteration CountUpTo
     Assign AssignAdd AssignSub IsVariableInitialized Variable VariableV2 ResourceGatherNd
