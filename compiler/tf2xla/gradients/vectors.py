@@ -13,6 +13,7 @@ from compiler.tf2xla.record import Differentiate, no_gradient
 from compiler.tf2xla.terms import Built, Gradient, Output
 
 _MATRIX = 2
+"""The rank of a matrix."""
 
 
 def _cross(node: Built, g: Output) -> Sequence[Output]:
@@ -105,10 +106,10 @@ def _product(node: Built, g: Output) -> Sequence[Output]:
 
 def _dense_product(node: Built, g: Output) -> Sequence[Gradient]:
     """To each element the row of the gradient along that of b which it was multiplied by."""
-    places, values, sizes, b = node.inputs
+    positions, values, sizes, b = node.inputs
     by_a, by_b = node.attribute("adjoint_a"), node.attribute("adjoint_b")
-    of_b = places.op("SparseTensorDenseMatMul", values, sizes, g, adjoint_a=not by_a)
-    rows, columns = (places.op("GatherV2", number, 1) for number in ((1, 0) if by_a else (0, 1)))
+    of_b = positions.op("SparseTensorDenseMatMul", values, sizes, g, adjoint_a=not by_a)
+    rows, columns = (positions.op("GatherV2", number, 1) for number in ((1, 0) if by_a else (0, 1)))
     right = _turned(_MATRIX, b) if by_b else conj(b)
     of_values = _along(g.op("GatherV2", rows, 0) * right.op("GatherV2", columns, 0))
     return [None, conj(of_values) if by_a else of_values, None, conj(_turned(_MATRIX, of_b)) if by_b else of_b]

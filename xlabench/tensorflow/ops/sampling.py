@@ -60,7 +60,14 @@ def log_uniform_candidate_sampler(
 ) -> Sampled:
     """Classes below `range_max`, the more likely the less their numbers are, as of words in the order of their counts.
 
-    The arguments are those of `uniform_candidate_sampler`.
+    Args:
+        true_classes: integers [rows, num_true].
+        num_true: how many there are in a row.
+        num_sampled: how many are drawn.
+        unique: whether all that are drawn are different.
+        range_max: how many classes there are.
+        seed: of the op.
+        name: of the node.
     """
     attributes = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
     return _sampled("LogUniformCandidateSampler", true_classes, attributes, seed, name)
@@ -83,8 +90,20 @@ def fixed_unigram_candidate_sampler(
 ) -> Sampled:
     """Classes below `range_max`, as likely as `unigrams` say, each to the power of `distortion`.
 
-    The first `num_reserved_ids` are never drawn. What is in a `vocab_file`, and a `shard` of several, is refused when
-    it runs; the other arguments are those of `uniform_candidate_sampler`.
+    Args:
+        true_classes: integers [rows, num_true].
+        num_true: how many there are in a row.
+        num_sampled: how many are drawn.
+        unique: whether all that are drawn are different.
+        range_max: how many classes there are.
+        vocab_file: must be empty: weights of files are refused when it runs.
+        distortion: the power to which each weight is raised.
+        num_reserved_ids: how many of the first classes are never drawn.
+        num_shards: must be 1.
+        shard: must be 0.
+        unigrams: a weight for each class that is not reserved.
+        seed: of the op.
+        name: of the node.
     """
     attributes: dict[str, Any] = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique}
     attributes |= {
@@ -102,7 +121,12 @@ def compute_accidental_hits(
 ) -> Sampled:
     """Where what was drawn is a true class: rows, positions among what was drawn, and the least number for each.
 
-    The arguments are those of `uniform_candidate_sampler`; `sampled_candidates` is what was drawn.
+    Args:
+        true_classes: integers [rows, num_true].
+        sampled_candidates: what was drawn.
+        num_true: how many there are in a row.
+        seed: of the op.
+        name: of the node.
     """
     given = [convert_to_tensor(one, "int64") for one in (true_classes, sampled_candidates)]
     attributes = {"num_true": num_true, **seeds(get_default_graph(), seed)}
@@ -162,10 +186,10 @@ def _logits(
 def _hits(labels: Tensor, drawn: Tensor, num_true: int, logits: Tensor) -> Tensor:
     """The least number where what was drawn is a true class, and else 0."""
     rows, positions, weights = compute_accidental_hits(labels, drawn, num_true)
-    places = apply("Pack", [[cast(rows, "int64"), positions]], {"axis": 1}).outputs[0]
+    indices = apply("Pack", [[cast(rows, "int64"), positions]], {"axis": 1}).outputs[0]
     sizes = apply("Shape", [logits], {"out_type": "int64"}).outputs[0]
     default = convert_to_tensor(0.0, logits.dtype)
-    given = [places, sizes, cast(weights, logits.dtype), default]
+    given = [indices, sizes, cast(weights, logits.dtype), default]
     return apply("SparseToDense", given, {"validate_indices": False}).outputs[0]
 
 
@@ -222,7 +246,19 @@ def sampled_softmax_loss(
 ) -> Tensor:
     """The cross entropy of the true classes among such as are drawn, for each row.
 
-    The arguments are those of `nce_loss`; `seed` is that of the sampler.
+    Args:
+        weights: of the classes, [num_classes, width], one table.
+        biases: of the classes, [num_classes].
+        labels: the true classes, integers [rows, num_true].
+        inputs: what they are told by, [rows, width].
+        num_sampled: how many classes are drawn.
+        num_classes: how many there are.
+        num_true: how many are true in each row.
+        sampled_values: what a sampler gave; None draws by `log_uniform_candidate_sampler`.
+        remove_accidental_hits: whether what was drawn and is true counts as true alone.
+        partition_strategy: changes nothing with one table.
+        name: of the scope of the nodes.
+        seed: that of the sampler.
     """
     with get_default_graph().name_scope(name):
         layer, numbers = _Layer(weights, biases, labels, inputs), (num_sampled, num_classes, num_true)

@@ -53,7 +53,7 @@ class _Words:
         """A whole number below a limit, of one word or two; those are left out that would make some more likely."""
         span = 1 << 32 * words
         while True:
-            drawn = sum(next(self._words) << 32 * place for place in range(words))
+            drawn = sum(next(self._words) << 32 * number for number in range(words))
             if not limit & (limit - 1):
                 return drawn & (limit - 1)
             if drawn >= span % limit:
