@@ -50,6 +50,7 @@ from compiler.jit import (
     needed,
     optimize,
 )
+from compiler.ops.random import philox_bits
 from compiler.tf2xla import RECORDS, Record, Resource, Trait, lower
 from compiler.tf2xla.adoption import adopt_all
 from compiler.tf2xla.builder import Builder
@@ -59,6 +60,8 @@ from compiler.tf2xla.errors import NoGradientError
 from compiler.tf2xla.inference import trials_of
 from compiler.tf2xla.node_types import input_types, output_names, output_types
 from compiler.tf2xla.operation import NotConstantError
+from compiler.tf2xla.random_numbers import generator_name, initial_state
+from compiler.tf2xla.refused import why_not
 from compiler.tf2xla.signature import Port, Signature
 from compiler.tf2xla.terms import Built, IndexedSlices, Output
 
@@ -110,8 +113,10 @@ __all__ = [
     "folded",
     "for_execution",
     "framed",
+    "generator_name",
     "gradients",
     "in_order",
+    "initial_state",
     "input_types",
     "inside_loops",
     "is_a",
@@ -125,6 +130,7 @@ __all__ = [
     "output_types",
     "parse_graph",
     "parse_message",
+    "philox_bits",
     "prepare",
     "read_checkpoint",
     "require_protobuf",
@@ -132,6 +138,7 @@ __all__ = [
     "to_binary",
     "to_text",
     "trials_of",
+    "why_not",
     "with_outputs",
     "write_checkpoint",
 ]

@@ -44,14 +44,18 @@ def table(rows, entries=16, **block_options):
 
 
 def write_checkpoint(prefix, arrays, messages, **changes):
-    """The two files of a checkpoint; `messages` are the classes of its messages, `changes` are made to each entry."""
+    """The two files of a checkpoint; `messages` are the classes of its messages, `changes` are made to each entry.
+
+    Among these `shape` are the sizes that it says.
+    """
+    shape = changes.pop("shape", None)
     header = messages["BundleHeaderProto"](num_shards=1, endianness=changes.pop("endianness", 0))
     rows, data = {b"": header.SerializeToString()}, b""
     for key, (number, array) in sorted(arrays.items()):
         raw = np.ascontiguousarray(array).tobytes()
         entry = messages["BundleEntryProto"](dtype=number, offset=len(data), size=len(raw))
         entry.shape.SetInParent()
-        for size in np.shape(array):
+        for size in np.shape(array) if shape is None else shape:
             entry.shape.dim.add(size=size)
         for name, value in changes.items():
             setattr(entry, name, value)

@@ -144,6 +144,18 @@ def sparse(element_type):
     yield {"Tindices": INT32}, [scalar(2), ints(4), numbers(element_type, seed=1), default]
 
 
+def sparse_by_dense(element_type):
+    """Two elements in a row, one place twice, and none."""
+    places = np.array([[0, 1], [2, 0], [2, 2], [2, 0]])
+    values, x = numbers(element_type, 4), numbers(element_type, 3, 2, seed=1)
+    sizes = np.array([4, 3])
+    yield {"Tindices": INT64}, [places, values, sizes, x]
+    yield {"Tindices": INT32, "adjoint_b": True}, [places.astype(np.int32), values, sizes, x.T.copy()]
+    yield {"Tindices": INT64, "adjoint_a": True}, [places, values, np.array([3, 4]), x]
+    yield {"Tindices": INT64, "adjoint_a": True, "adjoint_b": True}, [places, values, np.array([3, 4]), x.T.copy()]
+    yield {"Tindices": INT64}, [places[:0], values[:0], sizes, x]
+
+
 def sparse_products(element_type):
     kind = BY_NAME["bfloat16" if element_type is not F32 else "float32"]
     x, y = numbers(kind.element_type, 3, 4), numbers(F32, 4, 2, seed=1)
@@ -288,6 +300,7 @@ ROWS = {
     "TridiagonalMatMul": diagonals_times,
     "TridiagonalSolve": diagonals_solved,
     "SparseToDense": sparse,
+    "SparseTensorDenseMatMul": sparse_by_dense,
     "SparseMatMul": sparse_products,
     "DataFormatDimMap": dimensions,
     "DataFormatVecPermute": rows_for_dimensions,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,12 @@ from compiler.graph.attrdef import shape_of
 from compiler.graph.messages import Message, from_bytes
 from compiler.graph.table import read_table
 from compiler.graph.types import DataType
+from compiler.varint import read_varint
 
 _LARGEST = 1 << 32
 """Bytes of a variable, and of all: 4 GiB, as a literal may have."""
+_CHECKSUM = 4
+"""Bytes between the lengths of strings and the strings."""
 _BIG_ENDIAN = 1
 """`BundleHeaderProto.BIG` (TensorFlow, tensor_bundle.proto)."""
 
@@ -92,6 +96,32 @@ class Bundle:
             raise UnsupportedError(where, "this compiler", "it takes more than 4 GiB")
         data = self._read(entry.shard_id, entry.offset, wanted, where)
         return np.frombuffer(data, element_type.dtype).reshape(dims)
+
+    def texts(self, key: str) -> NDArray[Any]:
+        """The value of a tensor of strings, as an array of bytes: lengths, a checksum of them, and what is so long.
+
+        Raises:
+            InputError: there is none of this key, its file is missing or too short, or lengths do not fit.
+            UnsupportedError: it takes more than 4 GiB.
+        """
+        _, data = self.stored(key)
+        dims = self.dims(key)
+        where = f"{self._index}, tensor {key!r}"
+        if math.prod(dims) > len(data):
+            raise InputError(f"{where}: {list(dims)} of string do not fit into {len(data):,} bytes")
+        at, lengths = 0, []
+        try:
+            for _ in range(math.prod(dims)):
+                length, at = read_varint(data, at, len(data))
+                lengths.append(length)
+        except ValueError as error:
+            raise InputError(f"{where}: {error}") from error
+        ends = list(accumulate(lengths, initial=at + _CHECKSUM))
+        if ends[-1] != len(data):
+            raise InputError(f"{where}: its strings end at byte {ends[-1]:,}, not {len(data):,}")
+        found = np.empty(len(lengths), object)
+        found[:] = [data[start:end] for start, end in pairwise(ends)]
+        return found.reshape(dims)
 
     def location(self, key: str) -> tuple[int, int]:
         """The file of a tensor and where in it the tensor is."""

@@ -30,7 +30,7 @@ from compiler.graph.types import DataType
 from compiler.graph.verify import verify
 
 _ASSIGNS = frozenset({"AssignVariableOp", "Assign"})
-_PASSES_ON = frozenset({"Identity"})
+_PASSES_ON = frozenset({"Identity", "EnsureShape", "Reshape"})  # savers check the sizes, or change them
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ _NEVER = """
     XlaClusterOutput Print PrintV2 PyFunc PyFuncStateless EagerPyFunc SaveV2 RestoreV2
     ScalarSummary HistogramSummary ImageSummary MergeSummary Where Unique NonMaxSuppressionV3 StringFormat
     CropAndResize CropAndResizeGradImage CropAndResizeGradBoxes SparseSegmentSum SparseSegmentMean SparseSegmentSqrtN
+    SparseTensorDenseMatMul
     BatchNormWithGlobalNormalization
     RefSwitch RefMerge RefIdentity RefEnter RefExit RefNextIteration CountUpTo
     Assign AssignAdd AssignSub IsVariableInitialized Variable VariableV2 ResourceGatherNd
@@ -37,6 +38,7 @@ _NEVER = """
     _FusedMatMul
     Dilation2D Dilation2DBackpropFilter Dilation2DBackpropInput NthElement HistogramFixedWidth UnravelIndex
     GuaranteeConst MaxPoolWithArgmax MaxPoolGradWithArgmax
+    UniformCandidateSampler LogUniformCandidateSampler FixedUnigramCandidateSampler ComputeAccidentalHits
     HashTableV2 LookupTableFindV2 LookupTableSizeV2 LookupTableImportV2 InitializeTableV2
 """
 NEVER_COMPILED = frozenset(_NEVER.split())

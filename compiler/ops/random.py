@@ -90,8 +90,15 @@ def _three_fry_bits(state: Array, dims: tuple[int, ...], bits: int) -> tuple[Arr
     return merged[tuple(slice(0, n) for n in dims)], after
 
 
-def _philox_bits(state: Array, dims: tuple[int, ...], bits: int) -> tuple[Array, Array]:
-    key, low, high = _low_high(state[0]), state[1], state[2]
+def philox_bits(state: Array, dims: tuple[int, ...], bits: int) -> tuple[Array, Array]:
+    """Philox's bits as unsigned integers, and the state after them.
+
+    Args:
+        state: the key, and the counter's two halves.
+        dims: the sizes of what is drawn.
+        bits: of each number, 32 or 64.
+    """
+    key, low, high = _low_high(state[:1]), state[1], state[2]
     count = math.prod(dims)
     blocks = -(-count * (2 if bits == 64 else 1) // 4)
     lows = low + np.arange(blocks, dtype=np.uint64)
@@ -108,8 +115,8 @@ def _philox_bits(state: Array, dims: tuple[int, ...], bits: int) -> tuple[Array,
 
 _GENERATORS = {
     "rng_three_fry": (_three_fry_bits, (2,)),
-    "rng_philox": (_philox_bits, (3, 2)),
-    "rng_default": (_philox_bits, (2, 3)),
+    "rng_philox": (philox_bits, (3, 2)),
+    "rng_default": (philox_bits, (2, 3)),
 }
 
 
@@ -194,7 +201,7 @@ def _rng(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Arr
     check_distribution(instruction)
     shape = instruction.array
     is_normal = instruction.attributes["distribution"] == "rng_normal"
-    bits, _after = _philox_bits(state_of(instruction), (2, *shape.dims) if is_normal else shape.dims, 64)
+    bits, _after = philox_bits(state_of(instruction), (2, *shape.dims) if is_normal else shape.dims, 64)
     drawn = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
     if shape.element_type.kind is Kind.PRED:
         return np.asarray(drawn < _EVEN_CHANCE)

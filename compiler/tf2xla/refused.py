@@ -49,7 +49,10 @@ _REASONS = {
     ),
     "ResizeArea": "take means by AvgPool where sizes divide each other, and else ResizeBilinear",
     "LSTMBlockCell* BlockLSTM* GRUBlockCell*": "write the cell in ops: MatMul, Sigmoid, Tanh and Mul",
-    "CTC* *CandidateSampler FractionalAvgPool* FractionalMaxPool* CombinedNonMaxSuppression": (
+    "LearnedUnigramCandidateSampler ThreadUnsafeUnigramCandidateSampler AllCandidateSampler": (
+        "draw by UniformCandidateSampler, LogUniformCandidateSampler or FixedUnigramCandidateSampler"
+    ),
+    "CTC* FractionalAvgPool* FractionalMaxPool* CombinedNonMaxSuppression": (
         f"what it does depends on values in ways that no program follows: compute it on the host, and {_HOST}"
     ),
     "NonMaxSuppression NonMaxSuppressionV2 NonMaxSuppressionV5 NonMaxSuppressionWithOverlaps": (

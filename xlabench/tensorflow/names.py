@@ -49,6 +49,11 @@ ops.control: debugging.check_numerics=check_numerics
 ops.control_flow: cond case while_loop
 ops.tensor_array: TensorArray
 ops.functional: map_fn scan foldl foldr
+ops.sampling: nn.nce_loss=nce_loss nn.sampled_softmax_loss=sampled_softmax_loss
+ops.sampling: nn.uniform_candidate_sampler=uniform_candidate_sampler
+ops.sampling: nn.log_uniform_candidate_sampler=log_uniform_candidate_sampler
+ops.sampling: nn.fixed_unigram_candidate_sampler=fixed_unigram_candidate_sampler
+ops.sampling: nn.compute_accidental_hits=compute_accidental_hits
 ops.rnn: nn.dynamic_rnn=dynamic_rnn nn.static_rnn=static_rnn
 ops.rnn_cells: nn.rnn_cell.RNNCell=RNNCell nn.rnn_cell.BasicRNNCell=BasicRNNCell nn.rnn_cell.GRUCell=GRUCell
 ops.rnn_cells: nn.rnn_cell.BasicLSTMCell=BasicLSTMCell nn.rnn_cell.LSTMStateTuple=LSTMStateTuple
@@ -77,6 +82,11 @@ ops.initializers: initializers.glorot_uniform=glorot_uniform initializers.glorot
 ops.layers: layers.dense=dense layers.conv2d=conv2d layers.max_pooling2d=max_pooling2d layers.flatten=flatten
 ops.layers: layers.average_pooling2d=average_pooling2d layers.dropout=dropout
 ops.layers: layers.batch_normalization=batch_normalization
+training.frozen: graph_util.convert_variables_to_constants=convert_variables_to_constants
+training.frozen: graph_util.extract_sub_graph=extract_sub_graph
+training.saved_models: saved_model.load=load saved_model.loader.load=load saved_model.simple_save=simple_save
+training.saved_models: saved_model.maybe_saved_model_directory=is_saved_model
+training.saved_models: saved_model.loader.maybe_saved_model_directory=is_saved_model
 training.sequence_losses: contrib.seq2seq.sequence_loss=sequence_loss
 training.sequence_losses: contrib.legacy_seq2seq.sequence_loss_by_example=sequence_loss_by_example
 training.gradients: gradients IndexedSlices
@@ -119,7 +129,12 @@ switches: logging.warning=warn logging.error=error logging.fatal=error logging.D
 switches: logging.WARN=WARN logging.ERROR=ERROR logging.FATAL=FATAL
 """
 
-_VALUES = "newaxis=None __version__='1.15.0' VERSION='1.15.0' GIT_VERSION='xlabench' COMPILER_VERSION='xlabench'"
+_VALUES = """
+newaxis=None __version__='1.15.0' VERSION='1.15.0' GIT_VERSION='xlabench' COMPILER_VERSION='xlabench'
+saved_model.tag_constants.SERVING='serve' saved_model.tag_constants.TRAINING='train'
+saved_model.signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY='serving_default'
+saved_model.signature_constants.PREDICT_METHOD_NAME='tensorflow/serving/predict'
+"""
 
 MODULES = ("app", "compat", "contrib", "errors", "examples", "flags", "gfile", "python", "summary")
 """What is a module of its own, and a name of the namespace."""
@@ -147,12 +162,15 @@ NAMESPACES = (
         "nn.rnn_cell",
         "random",
         "raw_ops",
+        "saved_model",
+        "saved_model.loader",
+        "saved_model.signature_constants",
+        "saved_model.tag_constants",
     ),
     "train",
 )
 """Names under which others stand."""
 
-_NO_SAMPLERS = "what samples classes is not there; draw them in Python, feed their numbers, and use "
 _NO_QUEUES = "queues are not there; feed arrays with feed_dict"
 _QUEUES = (
     *("FIFOQueue", "FixedLengthRecordReader", "IdentityReader", "PaddingFIFOQueue", "PriorityQueue", "QueueBase"),
@@ -179,7 +197,8 @@ REFUSED: Mapping[str, str] = {
     "data": "tf.data is not there; feed arrays with feed_dict",
     "keras": "Keras is not there; build the graph with tf.nn",
     "estimator": "estimators are not there; write the training loop with a session",
-    "saved_model": "models are not written here; `python -m compiler graph` reads SavedModels",
+    "saved_model.builder": "models of several graphs are not written here; use tf.saved_model.simple_save",
+    "saved_model.Builder": "models of several graphs are not written here; use tf.saved_model.simple_save",
     "distribute": "strategies are not there; a session runs on one device",
     "function": "tf.function is not there; use a session",
     "GradientTape": "eager execution is not there; use tf.gradients and a session",
@@ -187,8 +206,6 @@ REFUSED: Mapping[str, str] = {
     "train.Server": "sessions of other processes are not there; use tf.Session()",
     "train.FtrlOptimizer": "of optimizers there are GradientDescent, Momentum, Adam, RMSProp and Adagrad",
     "train.AdadeltaOptimizer": "of optimizers there are GradientDescent, Momentum, Adam, RMSProp and Adagrad",
-    "nn.nce_loss": f"{_NO_SAMPLERS}tf.nn.sigmoid_cross_entropy_with_logits",
-    "nn.sampled_softmax_loss": f"{_NO_SAMPLERS}tf.nn.sparse_softmax_cross_entropy_with_logits",
     "contrib.layers.fully_connected": "contrib's layers are not there; use tf.layers.dense",
     "contrib.learn": "estimators are not there; write the training loop with a session",
     "contrib.slim": "slim is not there; use tf.layers",

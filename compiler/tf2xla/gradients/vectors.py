@@ -12,6 +12,9 @@ from compiler.tf2xla.gradients.spreading import as_shaped, conj, rank_of, unspre
 from compiler.tf2xla.record import Differentiate, no_gradient
 from compiler.tf2xla.terms import Built, Gradient, Output
 
+_MATRIX = 2
+"""The rank of a matrix."""
+
 
 def _cross(node: Built, g: Output) -> Sequence[Output]:
     a, b = node.inputs
@@ -101,6 +104,17 @@ def _product(node: Built, g: Output) -> Sequence[Output]:
     return of_a.op("Cast", DstT=a.type.base), of_b.op("Cast", DstT=b.type.base)
 
 
+def _dense_product(node: Built, g: Output) -> Sequence[Gradient]:
+    """To each element the row of the gradient along that of b which it was multiplied by."""
+    positions, values, sizes, b = node.inputs
+    by_a, by_b = node.attribute("adjoint_a"), node.attribute("adjoint_b")
+    of_b = positions.op("SparseTensorDenseMatMul", values, sizes, g, adjoint_a=not by_a)
+    rows, columns = (positions.op("GatherV2", number, 1) for number in ((1, 0) if by_a else (0, 1)))
+    right = _turned(_MATRIX, b) if by_b else conj(b)
+    of_values = _along(g.op("GatherV2", rows, 0) * right.op("GatherV2", columns, 0))
+    return [None, conj(of_values) if by_a else of_values, None, conj(_turned(_MATRIX, of_b)) if by_b else of_b]
+
+
 def _changed(node: Built, g: Output) -> Sequence[Gradient]:
     """To the value what was taken of the part; to the array nothing where it was replaced."""
     at = [node[name] for name in ("begin", "end", "strides")]
@@ -116,6 +130,7 @@ GRADIENTS: dict[str, Differentiate] = {
     "TridiagonalMatMul": _diagonals_times,
     "TridiagonalSolve": _diagonals_solved,
     "SparseToDense": _dense,
+    "SparseTensorDenseMatMul": _dense_product,
     "SparseMatMul": _product,
     "TensorStridedSliceUpdate": _changed,
     **dict.fromkeys(("ScatterNdUpdate", "ScatterNdAdd", "ScatterNdSub"), no_gradient),

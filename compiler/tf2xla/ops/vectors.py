@@ -11,9 +11,11 @@ from typing import Any
 
 from compiler.expansion.elimination import tridiagonal_solve
 from compiler.expansion.expression import Expression, concatenate
+from compiler.expansion.matrices import conjugate
 from compiler.ir.types import F32
 from compiler.ops.build import build
 from compiler.tf2xla.operation import Operation
+from compiler.tf2xla.ops.indexing import gathered
 from compiler.tf2xla.ops.reductions import moved
 from compiler.tf2xla.ops.shapes import sizes
 from compiler.tf2xla.record import Record, record, table
@@ -103,6 +105,27 @@ def _sparse_product(operation: Operation) -> Expression:
     return Expression(build(operation.computation, "dot", [a.instruction, b.instruction], **contracted))
 
 
+def _dense_product(operation: Operation) -> Expression:
+    """Rows of b, each times an element of a, added up by the element's row; short floats are added in f32."""
+    indices, values, b = operation["a_indices"], operation["a_values"], operation["b"]
+    fits = indices.dims == (*values.dims, 2) and len(values.dims) == 1 and len(b.dims) == 2
+    operation.require(fits, lambda: f"places of {list(indices.dims)} are none of {list(values.dims)} in a matrix")
+    dims, kind = operation.integers("a_shape"), in_f32(values.type)
+    operation.require(len(dims) == 2, lambda: f"its a_shape must be 2 numbers, not {len(dims)}")
+    rows, columns = (indices.slice((0, indices.dims[0]), (n, n + 1)) for n in (0, 1))
+    values, b = values.to(kind), b.to(kind)
+    if operation.attribute("adjoint_a"):
+        rows, columns, dims, values = columns, rows, dims[::-1], conjugate(values)
+    if operation.attribute("adjoint_b"):
+        b = conjugate(b.transpose(1, 0))
+    operation.require(b.dims[0] == dims[1], lambda: f"{list(dims)} and {list(b.dims)} do not go together")
+    taken = gathered(operation, b, columns.reshape(*values.dims), 0, 0)
+    found = scattered(
+        operation.full(0, kind, (dims[0], b.dims[1])), rows, taken * values.spread(taken.dims, [0]), "add"
+    )
+    return found.to(operation.type("T"))
+
+
 def _formats(operation: Operation) -> tuple[str, str]:
     source, target = (operation.attribute(f"{name}_format").decode() for name in ("src", "dst"))
     fits = sorted(source) == sorted(target) and len(set(source)) == len(source) > 0
@@ -171,6 +194,14 @@ RECORDS = table(
         _dense,
         "One number everywhere but at places.",
         constants=("output_shape",),
+    ),
+    record(
+        "SparseTensorDenseMatMul",
+        "a_indices: Tindices, a_values: T, a_shape: int64, b: T -> product: T; T: type; "
+        "Tindices: {index} = int64; adjoint_a: bool = false; adjoint_b: bool = false",
+        _dense_product,
+        "A matrix of which most elements are 0, times another.",
+        constants=("a_shape",),
     ),
     record(
         "SparseMatMul",

@@ -7,6 +7,7 @@ from checkpoints import write_checkpoint
 
 import compiler
 from compiler.graph.types import of_element_type
+from compiler.varint import varint
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 
@@ -80,3 +81,33 @@ def test_a_table_that_holds_other_things_is_refused(tmp_path):
     (tmp_path / "v.index").write_bytes(from_file[:-3])
     with pytest.raises(compiler.InputError, match="no table: at byte"):
         Bundle(tmp_path / "v")
+
+
+TEXTS = [b"", b"word", b"x" * 200]
+
+
+def stored(lengths, texts=TEXTS, behind=b""):
+    """Strings as TensorFlow stores them, and what may be wrong about it."""
+    encoded = b"".join(map(varint, lengths)) + bytes(4) + b"".join(texts) + behind
+    return np.frombuffer(encoded, np.uint8)
+
+
+def test_strings_are_read(tmp_path):
+    write_checkpoint(tmp_path / "v", {"w": (7, stored(map(len, TEXTS)))}, CLASSES, shape=[3])
+    assert Bundle(tmp_path / "v").texts("w").tolist() == TEXTS
+
+
+@pytest.mark.parametrize(
+    ("data", "dims", "said"),
+    [
+        (stored(map(len, TEXTS), behind=b"x"), [3], "its strings end at byte"),
+        (stored([1 << 40, 0, 0]), [3], "its strings end at byte"),
+        (np.full(3, 255, np.uint8), [3], "the bytes end in the middle of a number"),
+        (stored(map(len, TEXTS)), [1 << 40], "of string do not fit into"),
+    ],
+    ids=range(4),
+)
+def test_strings_that_do_not_fit_are_refused(tmp_path, data, dims, said):
+    write_checkpoint(tmp_path / "v", {"w": (7, data)}, CLASSES, shape=dims)
+    with pytest.raises(compiler.InputError, match=said):
+        Bundle(tmp_path / "v").texts("w")

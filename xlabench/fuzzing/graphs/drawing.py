@@ -213,7 +213,7 @@ class Drawer:
         kinds = [one for one in ("int32", "int64") if row is None or not row.allowed or BY_NAME[one] in row.allowed]
         if row is not None and not kinds:
             kinds = ["float32"]
-        own = port.type if port.type in ("bool", "float32") else "int32"
+        own = port.type if port.type in ("bool", "float32", "int64") else "int32"
         kind = chosen.setdefault(port.type, own if row is None else str(self.rng.choice(kinds)))
         array = np.asarray(value).astype(dtype_of(kind))
         how = self.rng.random()

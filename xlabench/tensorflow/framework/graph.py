@@ -298,6 +298,10 @@ class Graph:
         """Add a value to a collection."""
         self._collections.setdefault(name, []).append(value)
 
+    def get_all_collection_keys(self) -> list[str]:
+        """The names of the collections that have values."""
+        return sorted(name for name, values in self._collections.items() if values and isinstance(name, str))
+
     def add_to_collections(self, names: Sequence[str] | str, value: Any) -> None:
         """Add a value to several collections."""
         for name in dict.fromkeys([names] if isinstance(names, str) else names):

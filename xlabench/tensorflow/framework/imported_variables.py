@@ -13,11 +13,14 @@ from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import of_data_type
 from xlabench.tensorflow.framework.graph import Graph
+from xlabench.tensorflow.framework.keys import GraphKeys
 from xlabench.tensorflow.framework.shapes import TensorShape
 from xlabench.tensorflow.framework.tensor import Tensor
-from xlabench.tensorflow.framework.variables import Variable
+from xlabench.tensorflow.framework.variables import Variable, first_value
 
 _OF_REFERENCES = {"AssignVariableOp": "Assign", "AssignAddVariableOp": "AssignAdd", "AssignSubVariableOp": "AssignSub"}
+_ON_RESOURCE = "Resource"
+"""How the name begins of an op on a resource that has the rest of its name on a reference."""
 
 
 class ImportedVariable(Variable):
@@ -46,21 +49,44 @@ class ImportedVariable(Variable):
         stated = self.handle.op.built.node.attributes
         self._dtype = of_data_type(stated["dtype"])  # type: ignore[arg-type]  # of a variable it is one
         self._shape = TensorShape(stated["shape"])
-        self._is_reference = not said.is_resource
+        self.is_reference = not said.is_resource
 
     def is_initialized(self, name: str | None = None) -> Tensor:
         """Whether it has a value."""
-        op = "IsVariableInitialized" if self._is_reference else "VarIsInitializedOp"
+        op = "IsVariableInitialized" if self.is_reference else "VarIsInitializedOp"
         return apply(op, [self.handle], {}, name).outputs[0]
 
     def _read(self, name: str | None = None) -> Tensor:
-        if self._is_reference:
+        if self.is_reference:
             return apply("Identity", [self.handle], {}, name).outputs[0]
         return super()._read(name)
 
+    def writer(self, op: str) -> str:
+        """The op that does to a reference what `op` does to a resource."""
+        return _OF_REFERENCES.get(op, op.removeprefix(_ON_RESOURCE)) if self.is_reference else op
+
+    def slot(self, value: Any, name: str) -> Variable:
+        """A variable that an optimizer keeps beside it: a reference beside a reference, as their ops take no others."""
+        return _reference(self._graph, value, name) if self.is_reference else super().slot(value, name)
+
     def _written(self, op: str, value: Any, name: str | None, *, read_value: bool) -> Any:
-        if not self._is_reference:
+        if not self.is_reference:
             return super()._written(op, value, name, read_value=read_value)
         given = convert_to_tensor(value, self._dtype)
-        found = apply(_OF_REFERENCES[op], [self.handle, given], {}, name)
+        found = apply(self.writer(op), [self.handle, given], {}, name)
         return found.outputs[0] if read_value else found
+
+
+def _reference(graph: Graph, value: Any, name: str) -> ImportedVariable:
+    """A new variable that is a reference, with the nodes that TensorFlow 1 makes for it."""
+    with graph.name_scope(name) as scope:
+        first = first_value(graph, value)
+        stated = {"dtype": first.dtype.data_type, "shape": first.shape.partial}
+        handle = graph.create("VariableV2", [], stated, scope).outputs[0]
+        assign = apply("Assign", [handle, first], {}, f"{scope}Assign/")
+        read = apply("Identity", [handle], {}, f"{scope}read/").outputs[0]
+    names = {"variable_name": handle.name, "initializer_name": assign.name, "snapshot_name": read.name}
+    said = message_class("VariableDef")(**names, initial_value_name=first.name)
+    made = ImportedVariable(graph, said.SerializeToString(), "")
+    graph.add_to_collection(GraphKeys.GLOBAL_VARIABLES, made)
+    return made

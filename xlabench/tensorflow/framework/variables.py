@@ -24,6 +24,8 @@ from xlabench.tensorflow.framework.tensor import Operation, Overloaded, Tensor
 class Variable(Overloaded):
     """A value that a session keeps."""
 
+    is_reference = False
+    """Whether it is one of TensorFlow 1 before resources, which ops of other names take."""
     __array_priority__ = 100  # so that NumPy's arrays leave operators to it
 
     def __init__(
@@ -58,7 +60,7 @@ class Variable(Overloaded):
         self.constraint = constraint
         self.trainable = True if trainable is None else trainable
         with graph.control_dependencies(None), graph.name_scope(name or "Variable") as scope:
-            self._initial = _initial(graph, initial_value, dtype)
+            self._initial = first_value(graph, initial_value, dtype)
             known = TensorShape(shape) if shape is not None else self._initial.shape
             if validate_shape and not known.is_fully_defined():
                 raise ValueError(f"initial_value must have a shape specified: {self._initial}")
@@ -214,6 +216,19 @@ class Variable(Overloaded):
         """Take `delta` from what it holds; `use_locking`, `name` and `read_value` are as of `assign`."""
         return self._written("AssignSubVariableOp", delta, name, read_value=read_value)
 
+    def writer(self, op: str) -> str:
+        """The op that does to what it holds what `op` does to a resource: that op, where it is one."""
+        return op
+
+    def slot(self, value: Any, name: str) -> Variable:
+        """A variable that an optimizer keeps beside it.
+
+        Args:
+            value: its first value.
+            name: its name.
+        """
+        return Variable(value, trainable=False, name=name)
+
     def load(self, value: Any, session: Any = None) -> None:
         """Let it hold a value in a session, by default the innermost."""
         found = self._graph.session_for(session, "Cannot load a value", "load")
@@ -232,7 +247,14 @@ class Variable(Overloaded):
     __hash__ = object.__hash__
 
 
-def _initial(graph: Graph, initial_value: Any, dtype: Any) -> Tensor:
+def first_value(graph: Graph, initial_value: Any, dtype: Any = None) -> Tensor:
+    """What a variable begins with; what a function makes for it stands in the scope of initializers.
+
+    Args:
+        graph: where it is.
+        initial_value: the value, or a function without arguments that gives it.
+        dtype: its type, None for that which it has.
+    """
     wanted = None if dtype is None else as_dtype(dtype)
     if callable(initial_value) and not hasattr(initial_value, "dense_tensor"):
         with graph.name_scope("Initializer"):

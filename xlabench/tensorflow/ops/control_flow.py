@@ -142,24 +142,55 @@ def case(
 
     Args:
         pred_fn_pairs: pairs of a boolean scalar and a function without arguments, or a mapping.
-        default: the function that counts where no condition holds; None for that of the last pair, whatever its
-            condition is.
-        exclusive: changes nothing: it is not checked that a single condition holds.
+        default: the function that counts where no condition holds; None where one must.
+        exclusive: whether a run ends with an error where more than one condition holds.
         strict: whether a list of one tensor stays a list.
         name: of the scope of the nodes.
 
     Raises:
         ValueError: there are no conditions.
+        InvalidArgumentError: when it runs, no condition holds, and there is no default; or more than one holds, with
+            `exclusive`.
     """
     pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, Mapping) else list(pred_fn_pairs)
     if not pairs:
         raise ValueError("pred_fn_pairs must not be empty")
-    last = default if default is not None else pairs.pop()[1]
-    chosen: Callable[[], Any] = last
-    for condition, function in reversed(pairs):
-        chosen = _either(condition, function, chosen, strict=strict)
-    with get_default_graph().name_scope(name):
+    graph = get_default_graph()
+    with graph.name_scope(name), graph.control_dependencies([_at_most_one(pairs)] if exclusive else []):
+        chosen = default if default is not None else _last(pairs)
+        for condition, function in reversed(pairs if default is not None else pairs[:-1]):
+            chosen = _either(condition, function, chosen, strict=strict)
         return chosen()
+
+
+def _at_most_one(pairs: Sequence[tuple[Any, Any]]) -> Operation:
+    """What checks that at most one condition holds."""
+    conditions, every = _conditions(pairs)
+    count = apply("Sum", [apply("Cast", [every], {"DstT": "int32"}, "num_true_conds").outputs[0], 0], {}).outputs[0]
+    names = ", ".join(one.name for one in conditions)
+    said = f"More than one condition evaluated as True but exclusive=True.  Conditions: ({names}), Values:"
+    return _asserted(apply("Less", [count, 2], {}, "at_most_1_true_condition").outputs[0], said, every)
+
+
+def _last(pairs: Sequence[tuple[Any, Any]]) -> Callable[[], Any]:
+    """The function of the last pair, which is called where no other condition holds: then its own must."""
+
+    def function() -> Any:
+        conditions, every = _conditions(pairs)
+        holds = _asserted(conditions[-1], "Input error: None of conditions evaluated as True:", every)
+        with get_default_graph().control_dependencies([holds]):
+            return pairs[-1][1]()
+
+    return function
+
+
+def _conditions(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[Tensor], Tensor]:
+    conditions = [convert_to_tensor(one, name="pred") for one, _ in pairs]
+    return conditions, apply("Pack", [conditions], {}, "preds_c").outputs[0]
+
+
+def _asserted(holds: Tensor, said: str, shown: Tensor) -> Operation:
+    return apply("Assert", [holds, [convert_to_tensor(said), shown]], {"summarize": -1}, "AssertGuard")
 
 
 def _either(

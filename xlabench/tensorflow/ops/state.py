@@ -74,7 +74,7 @@ def assign_sub(ref: Variable, value: Any, use_locking: Any = None, name: str | N
 
 def scatter_add(ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
     """Add `updates` to the rows of the variable `ref` at `indices`: [..., row] of indices [...]."""
-    done = apply("ResourceScatterAdd", [ref.handle, indices, updates], {}, name)
+    done = apply(ref.writer("ResourceScatterAdd"), [ref.handle, indices, updates], {}, name)
     with get_default_graph().control_dependencies([done]):
         return ref.value()
 

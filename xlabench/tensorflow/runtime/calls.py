@@ -98,6 +98,8 @@ def _number(node: Node, output: str, library: Mapping[str, Function]) -> int:
         return int(output or 0)
     names = output_names(node, library)
     wanted = output if ":" in output else f"{output}:0"
+    if not names:  # of an op without a record, which says so where it is to run
+        return int(wanted.rpartition(":")[2])
     return names.index(wanted)
 
 

@@ -104,7 +104,8 @@ def _restore(node: Node, _resources: Resources) -> Kernel:
             keys = [one.decode() for one in names.reshape(-1)]
             for key, wanted in zip(keys, types, strict=True):
                 _check(node, bundle, key, wanted)
-            return [bundle.array(key) for key in keys]
+            texts = [wanted == _STRING for wanted in types]
+            return [(bundle.texts if one else bundle.array)(key) for key, one in zip(keys, texts, strict=True)]
         except CompilerError as error:
             raise raised(errors.DataLossError, node, str(error)) from error
 

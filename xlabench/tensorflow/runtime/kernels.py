@@ -177,9 +177,11 @@ def _print(node: Node, _resources: Resources) -> Kernel:
 
 
 def _assert(node: Node, _resources: Resources) -> Kernel:
+    summarize: Any = node.attributes.get("summarize", 3)
+
     def kernel(inputs: Sequence[Any]) -> Sequence[Any]:
         if not inputs[0]:
-            shown = " ".join(f"[{summary(one, 3)}]" for one in inputs[1:])
+            shown = " ".join(f"[{summary(one, summarize)}]" for one in inputs[1:])
             raise raised(errors.InvalidArgumentError, node, f"assertion failed: {shown}")
         return ()
 

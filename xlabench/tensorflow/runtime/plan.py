@@ -25,6 +25,7 @@ from compiler.tf import (
     input_types,
     is_a,
     output_types,
+    why_not,
 )
 from xlabench.tensorflow import errors
 from xlabench.tensorflow.runtime import host, summaries
@@ -36,6 +37,7 @@ from xlabench.tensorflow.runtime.placement import assign_devices
 from xlabench.tensorflow.runtime.programs import READ, LoweredKernel, output_count
 from xlabench.tensorflow.runtime.references import REFERENCES, changing
 from xlabench.tensorflow.runtime.resources import Resources
+from xlabench.tensorflow.runtime.sampling import SAMPLERS
 from xlabench.tensorflow.runtime.settings import Device
 from xlabench.tensorflow.runtime.steps import COPY, Plan, Step
 from xlabench.tensorflow.runtime.stores import STORES
@@ -50,6 +52,7 @@ _KERNELS: Mapping[str, Maker] = {
     **host.KERNELS,
     **summaries.KERNELS,
     **VALUE_SIZES,
+    **SAMPLERS,
     **STORES,
     **TABLES,
     **TEXTS,
@@ -218,7 +221,7 @@ class _Planner:
             return simple(node, around.resources), count
         if node.op not in RECORDS:
             said = f"No OpKernel was registered to support Op '{node.op}' used by {{{{node {node.name}}}}}"
-            raise raised(errors.InvalidArgumentError, node, said)
+            raise raised(errors.InvalidArgumentError, node, f"{said}: {why_not(node.op)}")
         device = around.devices[node.device]
         spec = device.cluster_spec if device.compiles else device.spec
         lowered = LoweredKernel(node, spec, around.resources, self._graph.functions)

@@ -7,22 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from compiler.tf import CompilerError, message_class, parse_message
-from xlabench.tensorflow.framework.graph import Graph, get_default_graph
+from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.imported import import_graph_def
-from xlabench.tensorflow.framework.imported_variables import ImportedVariable
-from xlabench.tensorflow.framework.keys import GraphKeys
 from xlabench.tensorflow.training.checkpoint_state import FilePath
+from xlabench.tensorflow.training.collected import collect
 from xlabench.tensorflow.training.saver import Saver
-
-_OF_VARIABLES = frozenset(
-    (
-        GraphKeys.GLOBAL_VARIABLES,
-        GraphKeys.LOCAL_VARIABLES,
-        GraphKeys.MODEL_VARIABLES,
-        GraphKeys.TRAINABLE_VARIABLES,
-    )
-)
-"""Collections whose values are variables."""
 
 
 def import_meta_graph(
@@ -66,21 +55,3 @@ def _read(path: FilePath) -> Any:
         return parse_message("MetaGraphDef", Path(path).read_bytes(), str(path))
     except CompilerError as error:
         raise ValueError(str(error)) from error
-
-
-def collect(graph: Graph, read: Any, scope: str) -> None:
-    """Add what a file says of collections: variables, and tensors and operations by their names.
-
-    Args:
-        graph: whose collections they are.
-        read: a `MetaGraphDef`.
-        scope: before each name, with a `/` at its end where there is one.
-    """
-    variables: dict[bytes, ImportedVariable] = {}
-    for name, values in sorted(read.collection_def.items()):
-        for text in values.node_list.value:
-            graph.add_to_collection(name, graph.as_graph_element(scope + text))
-        for encoded in values.bytes_list.value if name in _OF_VARIABLES else ():
-            if encoded not in variables:
-                variables[encoded] = ImportedVariable(graph, encoded, scope)
-            graph.add_to_collection(name, variables[encoded])

@@ -180,7 +180,7 @@ class Optimizer:
             else:
                 with graph.control_dependencies([self._finish(updates, numbers, "update")]):
                     one = constant(1, global_step.dtype)
-                    done = apply("AssignAddVariableOp", [global_step.handle, one], {}, scope)
+                    done = apply(global_step.writer("AssignAddVariableOp"), [global_step.handle, one], {}, scope)
         if done not in graph.get_collection_ref(GraphKeys.TRAIN_OP):
             graph.add_to_collection(GraphKeys.TRAIN_OP, done)
         return done
@@ -196,7 +196,7 @@ class Optimizer:
                 if variable not in row:
                     value = self._arguments[begins] if isinstance(begins, str) else begins
                     name = f"{variable.op.name}/{self._name}"
-                    row[variable] = Variable(_filled(variable, value), trainable=False, name=name)
+                    row[variable] = variable.slot(_filled(variable, value), name)
 
     def _shared_values(self) -> Mapping[str, Any]:
         """Variables that all that are trained share, with what they begin with."""
@@ -226,8 +226,8 @@ class Optimizer:
             taken = [variable.handle, *(one.handle for one in slots), *given]
             if isinstance(gradient, IndexedSlices):
                 at = 1 + len(slots) + list(row.inputs).index("gradient")
-                return sparsely_applied(row.rows, taken, gradient, at, attributes)
-            return apply(row.op, taken, attributes)
+                return sparsely_applied(variable.writer(row.rows), taken, gradient, at, attributes)
+            return apply(variable.writer(row.op), taken, attributes)
 
     def _update_rows(
         self, gradient: IndexedSlices, variable: Variable, slots: Sequence[Variable], numbers: Mapping[str, Tensor]

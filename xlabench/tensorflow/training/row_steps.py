@@ -24,7 +24,7 @@ def scattered(variable: Variable, rate: Tensor, gradient: IndexedSlices) -> Oper
     `gradient` has rows of the variable.
     """
     values = _first("Mul", _first("Neg", gradient.values), rate)
-    return apply("ResourceScatterAdd", [variable.handle, gradient.indices, values], {})
+    return apply(variable.writer("ResourceScatterAdd"), [variable.handle, gradient.indices, values], {})
 
 
 def each_once(gradient: IndexedSlices) -> IndexedSlices:
@@ -77,7 +77,7 @@ def adams(
 
 def _added_to(slot: Variable, indices: Tensor, values: Tensor) -> Tensor:
     """What a variable holds after rows were added to."""
-    added = apply("ResourceScatterAdd", [slot.handle, indices, values], {})
+    added = apply(slot.writer("ResourceScatterAdd"), [slot.handle, indices, values], {})
     with get_default_graph().control_dependencies([added]):
         return slot.value()
 

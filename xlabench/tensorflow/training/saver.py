@@ -16,7 +16,7 @@ from compiler.tf import AttributeList, meta_graph, require_protobuf
 from xlabench.tensorflow import errors
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import constant
-from xlabench.tensorflow.framework.graph import get_default_graph
+from xlabench.tensorflow.framework.graph import Graph, get_default_graph
 from xlabench.tensorflow.framework.keys import GraphKeys
 from xlabench.tensorflow.framework.tensor import Tensor
 from xlabench.tensorflow.framework.variables import Variable
@@ -28,6 +28,7 @@ from xlabench.tensorflow.training.checkpoint_state import (
     remove_checkpoint,
     update_checkpoint_state,
 )
+from xlabench.tensorflow.training.collected import collections
 
 _FAILED = (
     "Restoring from checkpoint failed. This is most likely due to {} the checkpoint. Please ensure that you have not "
@@ -162,7 +163,7 @@ class Saver:
             value = apply("Reshape", [value, variable.shape.as_list()], {}).outputs[0]
         else:
             value = apply("EnsureShape", [value], {"shape": variable.shape}, "Identity").outputs[0]
-        return apply("AssignVariableOp", [variable.handle, value], {}, "AssignVariableOp")
+        return apply(variable.writer("AssignVariableOp"), [variable.handle, value], {}, "AssignVariableOp")
 
     # Saving.
 
@@ -222,18 +223,16 @@ class Saver:
 
         What else TensorFlow takes (`_unused`, `_options`) changes nothing.
         """
-        nodes = self._nodes
+        graph = self._nodes["file"].graph if self._nodes else get_default_graph()
+        Path(filename).write_bytes(self.exported(graph))
+
+    def exported(self, graph: Graph) -> bytes:
+        """A `MetaGraphDef` of a graph, its collections, and the names of the nodes that save and restore, as bytes."""
         names = {}
-        if nodes:
-            names = {
-                "filename_tensor_name": nodes["file"].name,
-                "save_tensor_name": nodes["path"].name,
-                "restore_op_name": nodes["restore"].name,
-            }
-            graph = nodes["file"].graph
-        else:
-            graph = get_default_graph()
-        Path(filename).write_bytes(meta_graph(graph.definition, names))
+        if self._nodes:
+            words = {"filename_tensor_name": "file", "save_tensor_name": "path", "restore_op_name": "restore"}
+            names = {field: self._nodes[word].name for field, word in words.items()}
+        return meta_graph(graph.definition, names) + collections(graph)  # two pieces of a message are one
 
     def _note(self, path: str, filename: str, suffix: str) -> None:
         """Say that this is the last checkpoint, and remove those that are not kept."""

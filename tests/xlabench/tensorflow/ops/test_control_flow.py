@@ -33,6 +33,25 @@ def test_a_branch_with_effects_is_another_op(graph, p):
     assert kinds == ["StatelessIf", "If"]
 
 
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("has_default", [False, True])
+def test_a_case_checks_how_many_conditions_hold(p, has_default, exclusive):
+    q, x = tf.placeholder(tf.bool, []), tf.constant(3.0)
+    pairs = [(p, lambda: x + 1.0), (q, lambda: x * 2.0)]
+    y = tf.case(pairs, (lambda: -x) if has_default else None, exclusive)
+    [gradient] = tf.gradients(y, x)
+    with tf.Session() as session:
+        assert session.run([y, gradient], {p: True, q: False}) == [4, 1]
+        assert session.run([y, gradient], {p: False, q: True}) == [6, 2]
+        for held, is_right, right in ((True, not exclusive, 4), (False, has_default, -3)):
+            if is_right:
+                assert session.run(y, {p: held, q: held}) == right
+                continue
+            message = r"More than one condition.*\[1 1\]" if held else r"None of conditions.*\[0 0\]"
+            with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+                session.run(y, {p: held, q: held})
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [

@@ -128,3 +128,9 @@ def test_a_number_that_is_no_branchs_is_the_lasts(kernel, number, expected):
 def test_a_loop_runs_as_long_as_its_condition_holds(kernel, first, expected):
     loop = kernel("While", cond=FunctionReference("below"), body=FunctionReference("step"))
     assert loop([np.int32(first), X]) == expected
+
+
+def test_an_op_without_a_record_may_be_in_a_function():
+    nodes = [node("h", "StringToHashBucketFast", "a"), node("y", "Identity", "h:output:0", T=INT)]
+    body = body_of(function("f", {"a": INT}, {"b": INT}, nodes, {"b": "y:output:0"}), FunctionReference("f"), {})
+    assert body.graph.node("y").inputs == ("h",)
