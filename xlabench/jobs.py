@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 import compiler
 from xlabench.cases import inputs, programs
+from xlabench.cases.layouts import ALIGNED, LAYOUTS
 from xlabench.engines import Program, call, decisions_of, info_of, launch_models_of, liberties
 from xlabench.engines.spec import split_spec
 from xlabench.judging import bounds, residuals
@@ -56,8 +57,8 @@ def evaluate(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     where these are known, are written to `kernels`, `launches` and `decisions`, if they are given, before it is run.
 
     The answer says how long things took, what the engine says of how it `ran`, and what it did that no engine may:
-    change its inputs, or answer the same question differently.  Of a program that cannot be run it says what is
-    `proven`, and there are no results.
+    change its inputs, answer the same question differently, or answer otherwise where arrays lie in the `layout` that
+    may be given.  Of a program that cannot be run it says what is `proven`, and there are no results.
     """
     on_stage("load")
     source, made = _load(arguments)
@@ -78,18 +79,21 @@ def evaluate(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     if facts.proven:
         return {"proven": facts.proven, "compile_s": compiled - begin}
     on_stage("run")
-    called = call(program, made)
+    layout = arguments.get("layout", ALIGNED)
+    laid_out = LAYOUTS[layout]
+    called = call(program, made, laid_out)
     results, ran = called.results, info_of(program).ran
     write_arrays(Path(arguments["results"]), results)
     is_asked_once = called.seconds > _REPEAT_BELOW_S or called.changed
-    repeats = is_asked_once or same_bytes(results, call(program, made).results)
-    flaky = "" if repeats else flakiness(differing(results, lambda: call(program, made).results))
+    repeats = is_asked_once or same_bytes(results, call(program, made, laid_out).results)
+    flaky = "" if repeats else flakiness(differing(results, lambda: call(program, made, laid_out).results))
     return {
         "compile_s": compiled - begin,
         "run_s": called.seconds,
         "ran": ran,
         "changed_inputs": called.changed,
         "flaky": flaky,
+        "otherwise": "" if layout == ALIGNED else by_layout(layout, results, call(program, made).results),
     }
 
 
@@ -125,8 +129,8 @@ def without_results(outcome: Outcome, *, takes_all: bool = False) -> str:
         return "assembled"
     if outcome.ending != "raised":
         return ENDINGS[outcome.ending]
-    if _UNDECIDABLE & set(outcome.error.split()) and not takes_all:
-        return "unsupported"
+    if _UNDECIDABLE & set(outcome.error.split()):
+        return "compile-error" if takes_all else "unsupported"
     return "compile-error" if outcome.stage.startswith("compile") else "crash"
 
 
@@ -135,7 +139,12 @@ def differing(first: Sequence[Array], again: Callable[[], Sequence[Array]]) -> i
     return sum(not same_bytes(first, again()) for _ in range(_FLAKY_CALLS))
 
 
-def of_calls(changed: Sequence[int], flaky: str, verdict: str, message: str) -> tuple[str, str]:
+def by_layout(layout: str, results: Sequence[Array], aligned: Sequence[Array]) -> str:
+    """What it says of an engine that it gives other results where its arrays lie in a layout; "" where it does not."""
+    return "" if same_bytes(results, aligned) else f"answers otherwise where its arrays are {layout}"
+
+
+def of_calls(changed: Sequence[int], flaky: str, verdict: str, message: str, *, otherwise: str = "") -> tuple[str, str]:
     """The verdict and message on an engine's results, unless it did what none may: those say it then.
 
     Args:
@@ -143,11 +152,14 @@ def of_calls(changed: Sequence[int], flaky: str, verdict: str, message: str) -> 
         flaky: how often a second call gave other results, "" for never.
         verdict: on the results.
         message: on the results.
+        otherwise: what is said of a call on the same numbers in other memory, "" for nothing.
     """
     if changed:
         return "wrong", f"changed its inputs, numbers {', '.join(map(str, changed))}; {message}"
     if flaky:
         return "flaky", f"a second call gave other results; {flaky}; of the first, {message}"
+    if otherwise:
+        return "wrong", f"{otherwise}; {message}"
     return verdict, message
 
 

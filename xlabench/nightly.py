@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import compiler
 from xlabench import environment, jobs, survival, verdicts
 from xlabench.bundles import bundle
+from xlabench.bundles.failure import Failure
 from xlabench.cases.subject import Subject, by_variant, digest_of
 from xlabench.cases.suite import Suite, SuiteProgram, Variant
 from xlabench.errors import BenchError, verdict_of
@@ -309,7 +310,7 @@ class _Night:
         self, case_id: int, subject: Subject, verdict: Verdict, results: tuple[list[Array], list[Array]], *, of: str
     ) -> None:
         """Save a repro bundle, under a name that says what it is of."""
-        failure = bundle.Failure(
+        failure = Failure(
             module_text=subject.text,
             inputs=subject.inputs,
             expected=results[0],

@@ -14,6 +14,7 @@ from click.core import ParameterSource
 
 from xlabench import atomic
 from xlabench.bundles import bundle
+from xlabench.bundles.failure import Failure
 from xlabench.commands.examples import examples
 from xlabench.commands.progress import steps
 from xlabench.commands.target import Target, load, target_options
@@ -103,7 +104,7 @@ def _keep(found: Blame, target: Target, judgement: Judgement, out: Path, *, is_n
     Those are judged as the program itself is.
     """
     believed = target.setup.reference
-    failure = bundle.Failure(
+    failure = Failure(
         target.case.text(),
         target.case.inputs,
         judgement.expected,

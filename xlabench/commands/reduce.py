@@ -15,6 +15,7 @@ import click
 
 from xlabench import atomic
 from xlabench.bundles import bundle
+from xlabench.bundles.failure import Failure, Original
 from xlabench.commands.examples import examples
 from xlabench.commands.interruption import interruptible
 from xlabench.commands.target import Target, load, target_options
@@ -39,7 +40,7 @@ class Result:
 
     reduction: Reduction
     kept: str
-    failure: bundle.Failure | None = None
+    failure: Failure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +178,9 @@ def _by_engine(
     return Result(small.reduction, kept, _failure(settled, small.reduction.case, small.final, small.found))
 
 
-def _failure(target: Target, case: Case, judgement: Judgement, found: Blame | None) -> bundle.Failure:
+def _failure(target: Target, case: Case, judgement: Judgement, found: Blame | None) -> Failure:
     cause = f"; {found.summary}" if found else ""
-    return bundle.Failure(
+    return Failure(
         module_text=case.text(),
         inputs=case.inputs,
         expected=judgement.expected,
@@ -190,7 +191,9 @@ def _failure(target: Target, case: Case, judgement: Judgement, found: Blame | No
         verdict=judgement.verdict,
         message=f"{judgement.message}{cause}",
         policy=target.setup.policy,
-        original=None if case is target.case else bundle.Original(target.case.text(), target.case.inputs),
+        original=None if case is target.case else Original(target.case.text(), target.case.inputs),
+        layout=target.setup.layout,
+        takes_all=target.setup.takes_all,
     )
 
 

@@ -1,7 +1,8 @@
 """What a failure is told from others by before it is reduced: the opcodes and types behind what went wrong.
 
 Of a wrong result that is what it is computed by, of several the least; of a process that ended all that the program
-holds; of an error the place where it was raised.
+holds; of an error the place where it was raised.  What copies inputs that lie otherwise than a program takes them is
+one piece of code, whatever the program: that they lie so is all that is told then.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ NUMERIC = frozenset({"wrong", "flaky"})
 """Verdicts on results."""
 ENDED = frozenset({"compile", "run", "judge"})
 """The phases in which a process may end."""
+LAYOUT = "layout"
+"""The key of what comes of how the inputs lie in memory."""
 
 
 def signature_of(module_text: str, verdict: str, key: str) -> tuple[str, ...]:
@@ -23,9 +26,10 @@ def signature_of(module_text: str, verdict: str, key: str) -> tuple[str, ...]:
     Args:
         module_text: of the program that fails.
         verdict: on it.
-        key: where an error was raised, the phase in which a process ended, or the numbers of the wrong results.
+        key: where an error was raised, the phase in which a process ended, the numbers of the wrong results, or that
+            it comes of how inputs lie in memory.
     """
-    if verdict not in NUMERIC and key not in ENDED:
+    if key == LAYOUT or (verdict not in NUMERIC and key not in ENDED):
         return (key,)
     module = compiler.parse(module_text)
     if key in ENDED:

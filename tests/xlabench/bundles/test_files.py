@@ -73,7 +73,7 @@ def test_a_large_bundle_is_refused_before_it_is_read(draft):
         ("[]", "not a whole bundle"),
         ("[" * 100_000, "not a whole bundle"),
         ("{}", "not that of a bundle"),
-        ('{"format": "xlabench-bundle", "version": 99}', "format version 99, this xlabench reads versions 1 and 2"),
+        ('{"format": "xlabench-bundle", "version": 99}', "format version 99, this xlabench reads versions 1 to 3"),
         ('{"format": "xlabench-bundle", "version": 1}', "not that of a bundle"),
     ],
 )
