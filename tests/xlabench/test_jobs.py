@@ -58,6 +58,8 @@ def test_long_arrays_of_a_program_travel_as_bytes(tmp_path):
 )
 def test_an_engine_without_results_gets_a_verdict_by_how_and_where_it_ended(outcome, verdict):
     assert jobs.without_results(outcome) == verdict
+    strict = jobs.without_results(outcome, takes_all=True)
+    assert strict == ("compile-error" if verdict == "unsupported" else verdict)
 
 
 def test_what_no_engine_may_do_comes_before_what_it_gave():
@@ -66,6 +68,9 @@ def test_what_no_engine_may_do_comes_before_what_it_gave():
     verdict, message = jobs.of_calls([], jobs.flakiness(3), "bitwise", "all well")
     assert verdict == "flaky"
     assert "3 of 20 more calls" in message
+    otherwise = jobs.by_layout("strided", [np.zeros(2)], [np.ones(2)])
+    assert jobs.of_calls([], "", "within", "near", otherwise=otherwise) == ("wrong", f"{otherwise}; near")
+    assert jobs.by_layout("strided", [np.zeros(2)], [np.zeros(2)]) == ""
 
 
 def test_calls_that_differ_are_counted():

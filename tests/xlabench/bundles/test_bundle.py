@@ -1,5 +1,6 @@
 import itertools
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import ml_dtypes
@@ -8,6 +9,7 @@ import pytest
 
 from xlabench.bundles import bundle, packing
 from xlabench.cases.inputs import DTYPES
+from xlabench.cases.layouts import LAYOUTS
 from xlabench.errors import BenchError, ExitCode
 from xlabench.judging.bounds import Bounds
 from xlabench.judging.tolerance import TolerancePolicy
@@ -285,6 +287,36 @@ def test_a_bundle_of_the_first_version_is_still_read(draft):
     _edit(draft, version=1)
     assert bundle.load(draft).bounds is None
     assert bundle.replay(draft).verdict == "wrong"
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_replay_has_its_inputs_lie_as_they_did(tmp_path, monkeypatch, layout):
+    monkeypatch.syspath_prepend(Path(__file__).resolve().parents[1])
+    monkeypatch.setattr(bundle, "engine", pytest.importorskip("broken_engines").engine)
+    failure = {"module_text": FLOATS, "inputs": [ONES], "expected": [2 * ONES], "engine": "takes-views-for-zeros"}
+    folder = _draft(tmp_path / "b", layout=layout, **failure)
+    is_bad = layout in ("strided", "backwards")
+    found = bundle.replay_job({"folder": str(folder)}, lambda _: None)
+    assert (bundle.load(folder).layout, found["verdict"]) == (layout, "wrong" if is_bad else "bitwise")
+    assert (f"where its arrays are {layout}" in found["message"]) == is_bad
+
+
+@pytest.mark.parametrize(("takes_all", "verdict"), [(True, "compile-error"), (False, "unsupported")])
+def test_what_an_engine_refuses_that_takes_all_shows_its_bug(tmp_path, takes_all, verdict):
+    refused = "ENTRY e { x = c64[2] parameter(0) ROOT y = f32[4] bitcast(x) }"  # by the passes, not by the reference
+    given, result = np.ones(2, np.complex64), np.ones(4, np.float32)
+    failure = {"module_text": refused, "inputs": [given], "expected": [result], "actual": [], "engine": "cpu"}
+    folder = _draft(tmp_path / "b", verdict="compile-error", takes_all=takes_all, **failure)
+    found = bundle.replay_job({"folder": str(folder)}, lambda _: None)
+    replay = bundle.Replay(found["verdict"], found["message"], "compile-error")
+    assert (replay.verdict, replay.exit_code) == (verdict, ExitCode.WRONG if takes_all else ExitCode.UNDECIDABLE)
+
+
+@pytest.mark.parametrize(("key", "value"), [("layout", "in a heap"), ("layout", 3), ("takes_all", "yes")])
+def test_a_layout_that_nobody_knows_is_refused(draft, key, value):
+    _edit(draft, **{key: value})
+    with pytest.raises(BenchError, match=key):
+        bundle.load(draft)
 
 
 def test_a_folder_that_is_no_bundle_is_not_replaced(tmp_path):

@@ -124,9 +124,10 @@ def test_the_first_call_is_made_again_on_arrays_that_lie_otherwise(tmp_path, mon
         "numbers": list(range(len(LAYOUTS))),
     }
     fuzz_jobs.batch(arguments, lambda _stage: None)
-    said = {failure.number: (failure.verdict, failure.message) for failure in case_failure.left_in(tmp_path)}
+    left = case_failure.left_in(tmp_path)
+    said = {failure.number: (failure.verdict, failure.message, failure.layout) for failure in left}
     assert said == {
-        number: ("wrong", f"answers otherwise where its arrays are {name}")
+        number: ("wrong", f"answers otherwise where its arrays are {name}", name)
         for number, name in enumerate(LAYOUTS)
         if name in ("strided", "backwards")
     }
