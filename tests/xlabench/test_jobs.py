@@ -62,15 +62,18 @@ def test_an_engine_without_results_gets_a_verdict_by_how_and_where_it_ended(outc
     assert strict == ("compile-error" if verdict == "unsupported" else verdict)
 
 
+PLAIN = "ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] negate(x) }"
+
+
 def test_what_no_engine_may_do_comes_before_what_it_gave():
     assert jobs.of_calls([], "", "bitwise", "all well") == ("bitwise", "all well")
     assert jobs.of_calls([0, 2], "often", "bitwise", "all well")[0] == "wrong"
     verdict, message = jobs.of_calls([], jobs.flakiness(3), "bitwise", "all well")
     assert verdict == "flaky"
     assert "3 of 20 more calls" in message
-    otherwise = jobs.by_layout("strided", [np.zeros(2)], [np.ones(2)])
+    otherwise = jobs.by_layout("strided", PLAIN, [np.zeros(2)], [np.ones(2)])
     assert jobs.of_calls([], "", "within", "near", otherwise=otherwise) == ("wrong", f"{otherwise}; near")
-    assert jobs.by_layout("strided", [np.zeros(2)], [np.zeros(2)]) == ""
+    assert jobs.by_layout("strided", PLAIN, [np.zeros(2)], [np.zeros(2)]) == ""
 
 
 def test_calls_that_differ_are_counted():

@@ -44,6 +44,7 @@ from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
 from xlabench.judging.bounds import Basis, Bounds, with_residuals
 from xlabench.judging.differ import tolerated
 from xlabench.judging.judge import judge
+from xlabench.judging.left_open import left_open
 from xlabench.judging.tolerance import Array, TolerancePolicy
 from xlabench.worker import Worker
 
@@ -219,13 +220,16 @@ def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
         program = build(subject, failure.module_text)  # as it is spelled, which an engine may misread
         called, flaky = execute(subject, program, failure.inputs, laid_out), ""
         if failure.verdict == "flaky":  # one call of what answers now so and now so, maybe rightly, tells nothing
-            calls = jobs.differing(called.results, lambda: execute(subject, program, failure.inputs, laid_out).results)
+            calls = jobs.differing(
+                called.results,
+                lambda: execute(subject, program, failure.inputs, laid_out).results,
+                left_open(module),
+            )
             flaky = jobs.flakiness(calls) if calls else ""
         otherwise = ""
         if failure.layout != ALIGNED:
-            otherwise = jobs.by_layout(
-                failure.layout, called.results, execute(subject, program, failure.inputs).results
-            )
+            aligned = execute(subject, program, failure.inputs).results
+            otherwise = jobs.by_layout(failure.layout, module, called.results, aligned)
     except Exception as error:
         verdict = verdict_of(error, takes_all=failure.takes_all)
         if verdict is None:

@@ -23,7 +23,7 @@ from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
 from xlabench.fuzzing.case import Call, Case
 from xlabench.fuzzing.signature import LAYOUT
-from xlabench.jobs import differing, flakiness, same_bytes, standard_of
+from xlabench.jobs import same_bytes, standard_of, unsteadiness
 from xlabench.judging.bounds import Basis
 from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.judge import judge
@@ -260,7 +260,7 @@ class Asking:
         inputs = self.case.given(first.kind)
 
         def again(laid_out: Layout) -> Answer | None:
-            return _otherwise(lambda: execute(self.subject, program, inputs, laid_out).results, first.actual)
+            return self._otherwise(lambda: execute(self.subject, program, inputs, laid_out).results, first.actual)
 
         name = ALIGNED if is_foreign(self.subject.spec) else _LAYOUTS[self.case.number % len(_LAYOUTS)]
         self.on_stage(f"{self.case.label} {self.spec} {phase_of('run', first.kind, name)}")
@@ -290,8 +290,18 @@ class Asking:
             answer = self._judged(kind, inputs, called.results)
         if answer.verdict == "wrong" and split_spec(spec)[0] != _REFERENCE:
             on_stage(f"{case.label} {spec} {phase_of('run', kind)}")
-            return _otherwise(lambda: execute(subject, program, inputs).results, called.results) or answer
+            return self._otherwise(lambda: execute(subject, program, inputs).results, called.results) or answer
         return answer
+
+    def _otherwise(self, again: Callable[[], Sequence[Array]], actual: Sequence[Array]) -> Answer | None:
+        """What it says of an engine that another call gives other results, or raises; None where it does not."""
+        try:
+            if same_bytes(actual, again()):
+                return None
+            rate = unsteadiness(self.case.module, actual, again)
+        except Exception as error:  # noqa: BLE001 - as of the first call
+            return self._raised(error)
+        return Answer("flaky", f"answered the same question differently: {rate}", "", actual) if rate else None
 
     def _judged(self, kind: str, inputs: list[Array], actual: Sequence[Array]) -> Answer:
         expected = self.expected[kind]
@@ -309,17 +319,6 @@ class Asking:
 def _is_equal(expected: Sequence[Array], actual: Sequence[Array]) -> bool:
     """Whether results are what was expected to the bit, of which there is nothing to judge."""
     return [one.dtype for one in expected] == [one.dtype for one in actual] and same_bytes(expected, actual)
-
-
-def _otherwise(again: Callable[[], Sequence[Array]], actual: Sequence[Array]) -> Answer | None:
-    """What it says of an engine that another call gives other results, or raises something; None where it does not."""
-    try:
-        if same_bytes(actual, again()):
-            return None
-        rate = flakiness(differing(actual, again))
-    except Exception as error:  # noqa: BLE001 - as of the first call
-        return raised(error)
-    return Answer("flaky", f"answered the same question differently: {rate}", "", actual)
 
 
 def raised(error: Exception, *, takes_all: bool = False) -> Answer:
