@@ -22,7 +22,7 @@ from xlabench.engines import Engine, Program, build, execute, is_complete, is_fo
 from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
 from xlabench.fuzzing.case import Call, Case
-from xlabench.fuzzing.signature import LAYOUT
+from xlabench.fuzzing.signature import LAYOUT, RAISED_IN
 from xlabench.jobs import same_bytes, standard_of, unsteadiness
 from xlabench.judging.bounds import Basis
 from xlabench.judging.differ import Agreement, compare
@@ -336,4 +336,4 @@ def _key(error: BaseException) -> str:
         location = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_frame.f_code.co_name}"
         trace = trace.tb_next
     words = re.sub(r"\S*[\d%\[{]\S*", "#", str(error).partition("\n")[0])
-    return f"{type(error).__name__} in {location}: {words[:_LONGEST_KEY]}"
+    return f"{type(error).__name__}{RAISED_IN}{location}: {words[:_LONGEST_KEY]}"

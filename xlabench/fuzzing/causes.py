@@ -4,6 +4,7 @@ One slip shows in many ways: on several engines, as wrong results here and a ref
 Engines of ours run the same passes, so a pass or a rewrite that is blamed twice is one finding, whoever runs it and
 however it ends.  Their kernels share what generates code, and do not share all of it: there the same program has to
 fail on both (`may_be_shared`).  A kernel's opcodes share code too: what a logarithm is made of, others are made of.
+An error that is raised in one function, in the same words, is one whoever was at work: passes and back ends that call it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import compiler
 from xlabench.diagnosis.probe import FAILURES
 from xlabench.engines import is_foreign
 from xlabench.engines.spec import split_spec
-from xlabench.fuzzing.signature import NUMERIC
+from xlabench.fuzzing.signature import NUMERIC, is_place
 
 _BEHIND = frozenset({"kernel", "program"})
 """The stages behind the passes."""
@@ -51,6 +52,9 @@ class Shown:
 
 def are_one(known: Shown, found: Shown) -> bool:
     """Whether what is found has the cause of what is known."""
+    are_raised_alike = known.is_ours and found.is_ours and is_place(known.signature)
+    if are_raised_alike and known.signature == found.signature:
+        return True
     return _is_known_by_cause(known, found) or (
         found.families <= known.families
         and kind_of(known.verdict) == kind_of(found.verdict)

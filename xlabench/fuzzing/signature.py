@@ -7,7 +7,7 @@ one piece of code, whatever the program: that they lie so is all that is told th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import compiler
@@ -16,6 +16,8 @@ NUMERIC = frozenset({"wrong", "flaky"})
 """Verdicts on results."""
 ENDED = frozenset({"compile", "run", "judge"})
 """The phases in which a process may end."""
+RAISED_IN = " in "
+"""Stands in the key of an error between its type and the function that raised it."""
 LAYOUT = "layout"
 """The key of what comes of how the inputs lie in memory."""
 
@@ -41,6 +43,11 @@ def signature_of(module_text: str, verdict: str, key: str) -> tuple[str, ...]:
     wrong = [owners[int(number) % len(owners)] for number in key.split(",") if number.isdigit()] or list(results)
     slices: list[set[str]] = sorted((_opcodes_behind(result) for result in wrong), key=len)
     return tuple(sorted(slices[0]))
+
+
+def is_place(signature: Sequence[str]) -> bool:
+    """Whether it is that of an error: the function that raised it, and its words."""
+    return len(signature) == 1 and RAISED_IN in signature[0]
 
 
 def _opcodes_behind(result: Any) -> set[str]:
