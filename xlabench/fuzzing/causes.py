@@ -4,7 +4,7 @@ One slip shows in many ways: on several engines, as wrong results here and a ref
 Engines of ours run the same passes, so a pass or a rewrite that is blamed twice is one finding, whoever runs it and
 however it ends.  Their kernels share what generates code, and do not share all of it: there the same program has to
 fail on both (`may_be_shared`).  A kernel's opcodes share code too: what a logarithm is made of, others are made of.
-An error that is raised in one function, in the same words, is one whoever was at work: passes and back ends that call it.
+An error that one function raises in the same words is one bug, whichever passes and back ends call it.
 """
 
 from __future__ import annotations
