@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from pkgutil import resolve_name
@@ -28,10 +28,9 @@ from xlabench.engines.spec import split_spec
 from xlabench.judging import bounds, residuals
 from xlabench.judging.excuses import Answer
 from xlabench.judging.judge import Here, Standard
-from xlabench.judging.left_open import left_open
 from xlabench.judging.tolerance import TolerancePolicy
+from xlabench.repeats import by_layout, same_bytes, unsteadiness
 from xlabench.timing import measure
-from xlabench.timing.stats import share_interval
 from xlabench.worker import OnStage, Outcome, Worker
 
 Array = NDArray[Any]
@@ -42,7 +41,6 @@ CLOCK = "time:perf_counter"
 _EVALUATE = "xlabench.jobs:evaluate"
 _REPEAT_BELOW_S = 1.0  # a slower program is not run a second time only to see whether it repeats itself
 _BUSY = 0.25
-_FLAKY_CALLS = 20
 _CONSTANTS = ".constants"
 """Ends the name of the file beside a program that holds its long arrays, of which the text says only the shapes."""
 _CANARY = "canary "  # before the names of canaries, which no spec of an engine can begin with
@@ -87,14 +85,16 @@ def evaluate(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     write_arrays(Path(arguments["results"]), results)
     is_asked_once = called.seconds > _REPEAT_BELOW_S or called.changed
     repeats = is_asked_once or same_bytes(results, call(program, made, laid_out).results)
-    flaky = "" if repeats else unsteadiness(source, results, lambda: call(program, made, laid_out).results)
+    flaky = "" if repeats else unsteadiness(module_of(source), results, lambda: call(program, made, laid_out).results)
     return {
         "compile_s": compiled - begin,
         "run_s": called.seconds,
         "ran": ran,
         "changed_inputs": called.changed,
         "flaky": flaky,
-        "otherwise": "" if layout == ALIGNED else by_layout(layout, source, results, call(program, made).results),
+        "otherwise": ""
+        if layout == ALIGNED
+        else by_layout(layout, module_of(source), results, call(program, made).results),
     }
 
 
@@ -135,29 +135,6 @@ def without_results(outcome: Outcome, *, takes_all: bool = False) -> str:
     return "compile-error" if outcome.stage.startswith("compile") else "crash"
 
 
-def differing(first: Sequence[Array], again: Callable[[], Sequence[Array]], but: frozenset[int] = frozenset()) -> int:
-    """How many of some more calls give other results than the first did, in others than are left out (`but`)."""
-    return sum(not same_bytes(first, again(), but) for _ in range(_FLAKY_CALLS))
-
-
-def unsteadiness(source: compiler.Module | str, first: Sequence[Array], again: Callable[[], Sequence[Array]]) -> str:
-    """What it says of an engine that a second call gave other results than the first; "" where it may do so.
-
-    Args:
-        source: the program.
-        first: results of the first call.
-        again: calls it once more.
-    """
-    calls = differing(first, again, but := left_open(module_of(source)))
-    return flakiness(calls) if calls or not but else ""
-
-
-def by_layout(layout: str, source: compiler.Module | str, results: Sequence[Array], aligned: Sequence[Array]) -> str:
-    """What it says of an engine that it gives other results where its arrays lie in a layout; "" where it does not."""
-    is_same = same_bytes(results, aligned) or same_bytes(results, aligned, left_open(module_of(source)))
-    return "" if is_same else f"answers otherwise where its arrays are {layout}"
-
-
 def of_calls(changed: Sequence[int], flaky: str, verdict: str, message: str, *, otherwise: str = "") -> tuple[str, str]:
     """The verdict and message on an engine's results, unless it did what none may: those say it then.
 
@@ -175,12 +152,6 @@ def of_calls(changed: Sequence[int], flaky: str, verdict: str, message: str, *, 
     if otherwise:
         return "wrong", f"{otherwise}; {message}"
     return verdict, message
-
-
-def flakiness(calls: int) -> str:
-    """How often a call gives other results than the first did, in words, with the interval of the rate."""
-    low, high = share_interval(calls, _FLAKY_CALLS)
-    return f"{calls} of {_FLAKY_CALLS} more calls gave other results, a rate of {low:.0%} to {high:.0%}"
 
 
 def bound(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
@@ -392,9 +363,3 @@ def engine_of(factory: str, spec: str, **options: str) -> Any:
 
 def _bind(program: Program, made: Sequence[Array]) -> measure.Subject:
     return lambda: program(*made)
-
-
-def same_bytes(results: Sequence[Array], again: Sequence[Array], but: frozenset[int] = frozenset()) -> bool:
-    """Whether a call gave what another did, to the bit, but for the results of some numbers."""
-    pairs = enumerate(zip(results, map(np.asarray, again), strict=True))
-    return all(n in but or (one.shape == two.shape and one.tobytes() == two.tobytes()) for n, (one, two) in pairs)

@@ -31,7 +31,7 @@ import numpy as np
 
 import compiler
 from compiler import aot, tf
-from xlabench import atomic, custom_calls, environment, jobs, startup
+from xlabench import atomic, custom_calls, environment, jobs, repeats, startup
 from xlabench.bundles import archive, placing
 from xlabench.bundles.failure import Failure, Original, check
 from xlabench.bundles.files import ARRAY_FILES, FORMAT_VERSION, MAX_BYTES, holds_manifest, read
@@ -220,16 +220,16 @@ def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
         program = build(subject, failure.module_text)  # as it is spelled, which an engine may misread
         called, flaky = execute(subject, program, failure.inputs, laid_out), ""
         if failure.verdict == "flaky":  # one call of what answers now so and now so, maybe rightly, tells nothing
-            calls = jobs.differing(
+            calls = repeats.differing(
                 called.results,
                 lambda: execute(subject, program, failure.inputs, laid_out).results,
                 left_open(module),
             )
-            flaky = jobs.flakiness(calls) if calls else ""
+            flaky = repeats.flakiness(calls) if calls else ""
         otherwise = ""
         if failure.layout != ALIGNED:
             aligned = execute(subject, program, failure.inputs).results
-            otherwise = jobs.by_layout(failure.layout, module, called.results, aligned)
+            otherwise = repeats.by_layout(failure.layout, module, called.results, aligned)
     except Exception as error:
         verdict = verdict_of(error, takes_all=failure.takes_all)
         if verdict is None:

@@ -23,11 +23,12 @@ from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
 from xlabench.fuzzing.case import Call, Case
 from xlabench.fuzzing.signature import LAYOUT, RAISED_IN
-from xlabench.jobs import same_bytes, standard_of, unsteadiness
+from xlabench.jobs import standard_of
 from xlabench.judging.bounds import Basis
 from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.judge import judge
 from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
+from xlabench.repeats import same_bytes, unsteadiness
 from xlabench.worker import OnStage
 
 _LEAST = ("bitwise", "within", "undecided", "unsupported")
