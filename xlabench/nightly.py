@@ -322,8 +322,7 @@ class _Night:
             message=verdict.message,
             policy=subject.policy,
         )
-        name = re.sub(r"[^\w.-]+", "-", f"{subject.variant.path.stem}.{of}")
-        path = f"bundles/run-{self.run_id}/{name}"
+        path = f"bundles/run-{self.run_id}/" + re.sub(r"[^\w.-]+", "-", f"{subject.variant.path.stem}.{of}")
         saved = bundle.save(failure, self.folder / path, timeout_s=self.config.timeout_s + _REPLAY_START_S)
         self.records.add(case_id, Bundle(of, path, saved.verified, saved.message))
 

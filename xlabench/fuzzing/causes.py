@@ -17,7 +17,7 @@ import compiler
 from xlabench.diagnosis.probe import FAILURES
 from xlabench.engines import is_foreign
 from xlabench.engines.spec import split_spec
-from xlabench.fuzzing.signature import NUMERIC, is_place
+from xlabench.fuzzing.signature import NUMERIC, is_of_error
 
 _BEHIND = frozenset({"kernel", "program"})
 """The stages behind the passes."""
@@ -52,7 +52,7 @@ class Shown:
 
 def are_one(known: Shown, found: Shown) -> bool:
     """Whether what is found has the cause of what is known."""
-    are_raised_alike = known.is_ours and found.is_ours and is_place(known.signature)
+    are_raised_alike = known.is_ours and found.is_ours and is_of_error(known.signature)
     if are_raised_alike and known.signature == found.signature:
         return True
     return _is_known_by_cause(known, found) or (

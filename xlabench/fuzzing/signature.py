@@ -45,7 +45,7 @@ def signature_of(module_text: str, verdict: str, key: str) -> tuple[str, ...]:
     return tuple(sorted(slices[0]))
 
 
-def is_place(signature: Sequence[str]) -> bool:
+def is_of_error(signature: Sequence[str]) -> bool:
     """Whether it is that of an error: the function that raised it, and its words."""
     return len(signature) == 1 and RAISED_IN in signature[0]
 
