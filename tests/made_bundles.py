@@ -3,7 +3,8 @@
 import ml_dtypes
 import numpy as np
 
-from xlabench.bundles import bundle, saving
+from xlabench.bundles import saving
+from xlabench.bundles.failure import Failure
 
 PROGRAM = """HloModule m
 
@@ -48,7 +49,7 @@ def failure(**changes):
         "verdict": "wrong",
         "message": "2 of 3 elements are wrong",
     }
-    return bundle.Failure(**{**fields, **changes})
+    return Failure(**{**fields, **changes})
 
 
 def draft(folder, **changes):

@@ -4,7 +4,8 @@ import numpy as np
 from click.testing import CliRunner
 
 import compiler
-from xlabench.bundles import bundle, saving
+from xlabench.bundles import saving
+from xlabench.bundles.failure import Failure
 from xlabench.cli import cli
 
 PROGRAM = """HloModule m
@@ -32,7 +33,7 @@ def right_result():
 def write_bundle(folder, expected, *, text=PROGRAM, engine="reference", reference="reference", verdict="wrong"):
     """A bundle in a folder that is made, of a failure with what was expected and got."""
     folder.mkdir()
-    failure = bundle.Failure(text, [X], [expected], [expected], engine, reference, 1, verdict, "8 elements are wrong")
+    failure = Failure(text, [X], [expected], [expected], engine, reference, 1, verdict, "8 elements are wrong")
     for name, data in saving._contents(failure).items():
         (folder / name).write_bytes(data)
     return folder

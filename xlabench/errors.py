@@ -117,7 +117,12 @@ def exit_code_of(error: BaseException) -> ExitCode | None:
     return next((_COMPILER_ERRORS[name] for name in names if name in _COMPILER_ERRORS), None)
 
 
-def verdict_of(error: BaseException) -> str | None:
-    """The verdict on an engine that failed with an error; None where the input or a bug of ours is to blame."""
+def verdict_of(error: BaseException, *, takes_all: bool = False) -> str | None:
+    """The verdict on an engine that failed with an error; None where the input or a bug of ours is to blame.
+
+    One that is said to take all that it is asked about (`takes_all`) fails to compile what it refuses.
+    """
     code = exit_code_of(error)
+    if takes_all and code is ExitCode.UNDECIDABLE:
+        code = ExitCode.COMPILE_ERROR
     return _FAILURE_VERDICTS.get(code) if code is not None else None

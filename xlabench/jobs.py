@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from pkgutil import resolve_name
@@ -22,14 +22,15 @@ from numpy.typing import NDArray
 
 import compiler
 from xlabench.cases import inputs, programs
+from xlabench.cases.layouts import ALIGNED, LAYOUTS
 from xlabench.engines import Program, call, decisions_of, info_of, launch_models_of, liberties
 from xlabench.engines.spec import split_spec
 from xlabench.judging import bounds, residuals
 from xlabench.judging.excuses import Answer
 from xlabench.judging.judge import Here, Standard
 from xlabench.judging.tolerance import TolerancePolicy
+from xlabench.repeats import by_layout, same_bytes, unsteadiness
 from xlabench.timing import measure
-from xlabench.timing.stats import share_interval
 from xlabench.worker import OnStage, Outcome, Worker
 
 Array = NDArray[Any]
@@ -40,7 +41,6 @@ CLOCK = "time:perf_counter"
 _EVALUATE = "xlabench.jobs:evaluate"
 _REPEAT_BELOW_S = 1.0  # a slower program is not run a second time only to see whether it repeats itself
 _BUSY = 0.25
-_FLAKY_CALLS = 20
 _CONSTANTS = ".constants"
 """Ends the name of the file beside a program that holds its long arrays, of which the text says only the shapes."""
 _CANARY = "canary "  # before the names of canaries, which no spec of an engine can begin with
@@ -56,8 +56,8 @@ def evaluate(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     where these are known, are written to `kernels`, `launches` and `decisions`, if they are given, before it is run.
 
     The answer says how long things took, what the engine says of how it `ran`, and what it did that no engine may:
-    change its inputs, or answer the same question differently.  Of a program that cannot be run it says what is
-    `proven`, and there are no results.
+    change its inputs, answer the same question differently, or answer otherwise where arrays lie in the `layout` that
+    may be given.  Of a program that cannot be run it says what is `proven`, and there are no results.
     """
     on_stage("load")
     source, made = _load(arguments)
@@ -78,18 +78,23 @@ def evaluate(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     if facts.proven:
         return {"proven": facts.proven, "compile_s": compiled - begin}
     on_stage("run")
-    called = call(program, made)
+    layout = arguments.get("layout", ALIGNED)
+    laid_out = LAYOUTS[layout]
+    called = call(program, made, laid_out)
     results, ran = called.results, info_of(program).ran
     write_arrays(Path(arguments["results"]), results)
     is_asked_once = called.seconds > _REPEAT_BELOW_S or called.changed
-    repeats = is_asked_once or same_bytes(results, call(program, made).results)
-    flaky = "" if repeats else flakiness(differing(results, lambda: call(program, made).results))
+    repeats = is_asked_once or same_bytes(results, call(program, made, laid_out).results)
+    flaky = "" if repeats else unsteadiness(module_of(source), results, lambda: call(program, made, laid_out).results)
     return {
         "compile_s": compiled - begin,
         "run_s": called.seconds,
         "ran": ran,
         "changed_inputs": called.changed,
         "flaky": flaky,
+        "otherwise": ""
+        if layout == ALIGNED
+        else by_layout(layout, module_of(source), results, call(program, made).results),
     }
 
 
@@ -125,17 +130,12 @@ def without_results(outcome: Outcome, *, takes_all: bool = False) -> str:
         return "assembled"
     if outcome.ending != "raised":
         return ENDINGS[outcome.ending]
-    if _UNDECIDABLE & set(outcome.error.split()) and not takes_all:
-        return "unsupported"
+    if _UNDECIDABLE & set(outcome.error.split()):
+        return "compile-error" if takes_all else "unsupported"
     return "compile-error" if outcome.stage.startswith("compile") else "crash"
 
 
-def differing(first: Sequence[Array], again: Callable[[], Sequence[Array]]) -> int:
-    """How many of some more calls give other results than the first did."""
-    return sum(not same_bytes(first, again()) for _ in range(_FLAKY_CALLS))
-
-
-def of_calls(changed: Sequence[int], flaky: str, verdict: str, message: str) -> tuple[str, str]:
+def of_calls(changed: Sequence[int], flaky: str, verdict: str, message: str, *, otherwise: str = "") -> tuple[str, str]:
     """The verdict and message on an engine's results, unless it did what none may: those say it then.
 
     Args:
@@ -143,18 +143,15 @@ def of_calls(changed: Sequence[int], flaky: str, verdict: str, message: str) -> 
         flaky: how often a second call gave other results, "" for never.
         verdict: on the results.
         message: on the results.
+        otherwise: what is said of a call on the same numbers in other memory, "" for nothing.
     """
     if changed:
         return "wrong", f"changed its inputs, numbers {', '.join(map(str, changed))}; {message}"
     if flaky:
         return "flaky", f"a second call gave other results; {flaky}; of the first, {message}"
+    if otherwise:
+        return "wrong", f"{otherwise}; {message}"
     return verdict, message
-
-
-def flakiness(calls: int) -> str:
-    """How often a call gives other results than the first did, in words, with the interval of the rate."""
-    low, high = share_interval(calls, _FLAKY_CALLS)
-    return f"{calls} of {_FLAKY_CALLS} more calls gave other results, a rate of {low:.0%} to {high:.0%}"
 
 
 def bound(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
@@ -366,9 +363,3 @@ def engine_of(factory: str, spec: str, **options: str) -> Any:
 
 def _bind(program: Program, made: Sequence[Array]) -> measure.Subject:
     return lambda: program(*made)
-
-
-def same_bytes(results: Sequence[Array], again: Sequence[Array]) -> bool:
-    """Whether a call gave what another did, to the bit."""
-    pairs = zip(results, map(np.asarray, again), strict=True)
-    return all(one.shape == two.shape and one.tobytes() == two.tobytes() for one, two in pairs)

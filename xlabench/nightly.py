@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 import compiler
 from xlabench import environment, jobs, survival, verdicts
-from xlabench.bundles import bundle, saving
+from xlabench.bundles import saving
+from xlabench.bundles.failure import Failure
 from xlabench.cases.subject import Subject, by_variant, digest_of
 from xlabench.cases.suite import Suite, SuiteProgram, Variant
 from xlabench.database import Records
@@ -308,7 +309,7 @@ class _Night:
 
     def _save(self, case_id: int, subject: Subject, verdict: Verdict, results: _Results, *, of: str) -> None:
         """Save a repro bundle, under a name that says what it is of."""
-        failure = bundle.Failure(
+        failure = Failure(
             module_text=subject.text,
             inputs=subject.inputs,
             expected=results.expected,

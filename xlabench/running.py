@@ -16,6 +16,7 @@ import compiler
 from xlabench import jobs
 from xlabench.bundles import bundle, saving
 from xlabench.bundles.bundle import is_bundle
+from xlabench.bundles.failure import Failure
 from xlabench.cases import inputs, programs
 from xlabench.engines import Array, Engine, build, engine, execute, info_of
 from xlabench.engines.spec import split_spec
@@ -274,7 +275,7 @@ def save(request: Request, case: Case, judgement: Judgement, specs: tuple[str, s
     if request.bundle is None or judgement.exit_code in (ExitCode.FINE, ExitCode.UNDECIDABLE):
         return None
     subject, reference = specs
-    failure = bundle.Failure(
+    failure = Failure(
         module_text=case.text(),
         inputs=case.arrays,
         expected=judgement.expected,

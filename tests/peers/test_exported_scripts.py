@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from xlabench.bundles import bundle, export
+from xlabench.bundles.failure import Failure
 
 jaxlib = pytest.importorskip("jaxlib", reason="jaxlib is not installed")
 
@@ -41,7 +42,7 @@ def test_the_script_says_when_a_failure_is_gone_and_what_another_program_does(tm
     program = "ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] add(x, x) }"
     x = np.arange(2, dtype=np.float32)
     files, _ = export.contents(
-        bundle.Failure(program, [x], [x + x], [x], "xla", "reference", None, "wrong", "2 of 2 elements are wrong")
+        Failure(program, [x], [x + x], [x], "xla", "reference", None, "wrong", "2 of 2 elements are wrong")
     )
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)

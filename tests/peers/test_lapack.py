@@ -9,7 +9,8 @@ import pytest
 
 import compiler
 from xlabench import from_jax
-from xlabench.bundles import bundle, export
+from xlabench.bundles import export
+from xlabench.bundles.failure import Failure
 
 pytest.importorskip("jax", reason="jax is not installed")
 
@@ -35,7 +36,7 @@ def test_xla_solves_by_lapack(program, tmp_path):
 def test_so_does_the_exported_script(program, tmp_path):
     inputs = [np.eye(3, dtype=np.float32) * 2, np.ones(3, np.float32)]
     result = [np.full(3, 0.5, np.float32)]
-    failure = bundle.Failure(program, inputs, result, result, "xla", "reference", None, "wrong", "3 elements are wrong")
+    failure = Failure(program, inputs, result, result, "xla", "reference", None, "wrong", "3 elements are wrong")
     for name, data in export.contents(failure)[0].items():
         (tmp_path / name).write_bytes(data)
     script = [sys.executable, "-I", "run_in_jax.py"]

@@ -22,8 +22,9 @@ from xlabench.engines import engine
 from xlabench.fuzzing import asking, fuzz_jobs, packs
 from xlabench.fuzzing.attribution import attribute_crash
 from xlabench.fuzzing.blocks import Todo
+from xlabench.fuzzing.case_failure import CaseFailure, left_in
 from xlabench.fuzzing.config import Config
-from xlabench.fuzzing.findings import CaseFailure, Findings, left_in
+from xlabench.fuzzing.findings import Findings
 from xlabench.fuzzing.fuzz import Generated
 from xlabench.fuzzing.support_probe import SupportProbe
 from xlabench.fuzzing.worker_pool import Ended
@@ -101,14 +102,14 @@ class Search:
         label, spec, stage = stage.split(" ")
         case, *others = map(int, label.split("+"))
         members = (case, *others) if others else ()
-        phase, kind = asking.kind_in(stage)
-        if ending == "raised" and (spec, phase) != _ANSWER:
+        phase = asking.phase_in(stage)
+        if ending == "raised" and (spec, phase.bare) != _ANSWER:
             said = read(folder / "stage.log")
-            own = CaseFailure(case, US, ERROR, said.splitlines()[-1], said, self._text(case, phase), (), (), ())
+            own = CaseFailure(case, US, ERROR, said.splitlines()[-1], said, self._text(case, phase.bare), (), (), ())
             return Ended(case, {}, own)
         spec = self.config.engines[-1] if spec == US else spec  # the passes ended it while they were traced
         verdict = "timeout" if ending == "timeout" else "crash"
-        return Ended(case, {}, self._ended(case, members, spec, (phase, kind, verdict)), members)
+        return Ended(case, {}, self._ended(case, members, spec, phase, verdict), members)
 
     def _again(self, engines, cases):
         """What goes wrong in a new process, up to the case that ends it."""
@@ -120,14 +121,14 @@ class Search:
         """A program's text, where it was drawn."""
         return "" if phase == "generate" else compiler.to_text(fuzz_jobs.drawer_of(self.drawing)(case).module)
 
-    def _ended(self, case, members, spec, how):
-        phase, kind, verdict = how
+    def _ended(self, case, members, spec, at, verdict):
+        phase, kind, layout = at
         draw = fuzz_jobs.drawer_of(self.drawing)
         drawn = packs.pack(list(map(draw, members))) if members else draw(case)
         inputs, text = drawn.given(kind), compiler.to_text(drawn.module)
         expected = () if spec == "reference" else compiler.interpret(drawn.module, *inputs)
         said, note = f"{verdict} in {phase}", drawn.noted(kind)
-        return CaseFailure(case, drawn.on(spec), verdict, said, phase, text, inputs, expected, [], note)
+        return CaseFailure(case, drawn.on(spec), verdict, said, phase, text, inputs, expected, [], note, layout)
 
     def is_planted(self, failure):
         """Whether a case is right without the bug; those that are not are counted."""

@@ -78,6 +78,8 @@ class Broken:
         return self.remembered(results)
 
     def remembered(self, results):
+        if self.spec == "dies-of-views" and not self.is_whole:
+            os.abort()
         if self.spec == "takes-views-for-zeros" and not self.is_whole:
             return [np.zeros_like(result) for result in results]
         self.calls.append(results)

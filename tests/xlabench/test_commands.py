@@ -18,6 +18,7 @@ from click.testing import CliRunner
 import compiler
 from xlabench import engines, nightly, running
 from xlabench.bundles import bundle
+from xlabench.bundles.failure import Failure
 from xlabench.cases.suite import load_suite
 from xlabench.cli import COMMANDS, SUMMARIES, cli
 from xlabench.database import Records
@@ -125,7 +126,7 @@ def _mutate(text: str, folder: Path) -> Iterator[Said]:
 def _replay(text: str, _: Path) -> Iterator[Said]:
     case = _case(text)
     expected = compiler.interpret(case.module, *case.arrays)
-    failure = bundle.Failure(text, case.arrays, expected, expected, "xla", "reference", 0, "wrong", "")
+    failure = Failure(text, case.arrays, expected, expected, "xla", "reference", 0, "wrong", "")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bundle, "load", lambda _: failure)
         patch.setattr(bundle, "engine", import_module("imprecise_engines").engine)

@@ -13,7 +13,8 @@ from xlabench.cases import inputs
 from xlabench.cli import cli
 from xlabench.diagnosis import blame
 from xlabench.diagnosis.blame import Blame
-from xlabench.fuzzing.findings import CaseFailure, Findings
+from xlabench.fuzzing.case_failure import CaseFailure
+from xlabench.fuzzing.findings import Findings
 
 PROGRAM = """HloModule jit_step
 

@@ -21,6 +21,7 @@ def test_an_unsupported_opcode_cannot_be_decided():
     error = diagnostics.UnsupportedError("fft", "the CPU back end")
     assert errors.exit_code_of(error) == ExitCode.UNDECIDABLE
     assert errors.verdict_of(error) == "unsupported"
+    assert errors.verdict_of(error, takes_all=True) == "compile-error"
 
 
 def test_bad_input_is_no_verdict_on_an_engine():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import compiler
-from xlabench import jobs
+from xlabench import jobs, repeats
 from xlabench.worker import Outcome
 
 ARRAYS = [
@@ -21,7 +21,7 @@ ARRAYS = [
 def test_arrays_of_any_type_come_back_to_the_bit(tmp_path):
     jobs.write_arrays(tmp_path / "a", ARRAYS)
     again = jobs.read_arrays(tmp_path / "a")
-    assert jobs.same_bytes(ARRAYS, again)
+    assert repeats.same_bytes(ARRAYS, again)
     assert [one.dtype for one in again] == [one.dtype for one in ARRAYS]
     jobs.write_arrays(tmp_path / "none", [])
     assert jobs.read_arrays(tmp_path / "none") == []
@@ -58,18 +58,14 @@ def test_long_arrays_of_a_program_travel_as_bytes(tmp_path):
 )
 def test_an_engine_without_results_gets_a_verdict_by_how_and_where_it_ended(outcome, verdict):
     assert jobs.without_results(outcome) == verdict
+    strict = jobs.without_results(outcome, takes_all=True)
+    assert strict == ("compile-error" if verdict == "unsupported" else verdict)
 
 
 def test_what_no_engine_may_do_comes_before_what_it_gave():
     assert jobs.of_calls([], "", "bitwise", "all well") == ("bitwise", "all well")
     assert jobs.of_calls([0, 2], "often", "bitwise", "all well")[0] == "wrong"
-    verdict, message = jobs.of_calls([], jobs.flakiness(3), "bitwise", "all well")
+    verdict, message = jobs.of_calls([], repeats.flakiness(3), "bitwise", "all well")
     assert verdict == "flaky"
     assert "3 of 20 more calls" in message
-
-
-def test_calls_that_differ_are_counted():
-    numbers = iter(range(100))
-    assert jobs.differing([np.array(0)], lambda: [np.array(next(numbers) % 2)]) == 10
-    assert not jobs.same_bytes([np.array(0.0)], [np.array(-0.0)])
-    assert not jobs.same_bytes([np.zeros(2)], [np.zeros((1, 2))])
+    assert jobs.of_calls([], "", "within", "near", otherwise="strided") == ("wrong", "strided; near")

@@ -25,16 +25,19 @@ from typing import Any
 import numpy as np
 
 import compiler
-from compiler import aot, edit, tf
-from xlabench import custom_calls, jobs
+from compiler import aot, tf
+from xlabench import custom_calls, jobs, repeats
+from xlabench.bundles.failure import Failure, Original, check
 from xlabench.bundles.files import MAX_BYTES, read
 from xlabench.bundles.packing import unpack_arrays
 from xlabench.bundles.relowering import lowered_now
-from xlabench.cases import inputs, programs
+from xlabench.cases import programs
+from xlabench.cases.layouts import ALIGNED, LAYOUTS
 from xlabench.engines import build, engine, execute
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
 from xlabench.judging.bounds import Basis, Bounds, with_residuals
 from xlabench.judging.judge import judge
+from xlabench.judging.left_open import left_open
 from xlabench.judging.tolerance import Array, TolerancePolicy
 from xlabench.worker import Worker
 
@@ -42,37 +45,6 @@ _DAMAGE = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, EOF
 _OTHER_FORM = (LookupError, TypeError, AttributeError, RecursionError)  # of which Python's words say nothing
 
 GONE, SHOWS, OTHERWISE, UNDECIDED = "gone", "shows", "fails otherwise", "cannot be decided here"
-
-
-@dataclass(frozen=True, slots=True)
-class Original:
-    """A program with its inputs as they were before anything was reduced."""
-
-    module_text: str
-    inputs: Sequence[Array]
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """What a bundle keeps: a program, its inputs, what was expected and what came (nothing, if it crashed).
-
-    `bounds` are found when the bundle is written, where nothing else is given to judge by; `custom_calls` are the
-    meanings that the program's calls had then, for people to read: nothing is loaded because of them.
-    """
-
-    module_text: str
-    inputs: Sequence[Array]
-    expected: Sequence[Array]
-    actual: Sequence[Array]
-    engine: str
-    reference: str
-    seed: int | None
-    verdict: str
-    message: str
-    policy: TolerancePolicy = TolerancePolicy()  # noqa: RUF009 - frozen
-    original: Original | None = None
-    bounds: tuple[Bounds, ...] | None = None
-    custom_calls: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +98,8 @@ def load(folder: Path, *, max_bytes: int = MAX_BYTES) -> Failure:
             else None,
             bounds=_bounds(arrays["bounds.npz"], arrays["expected.npz"]) if "bounds.npz" in files else None,
             custom_calls=tuple(map(str, manifest.get("custom_calls", ()))),
+            layout=manifest.get("layout", ALIGNED),
+            takes_all=manifest.get("takes_all", False),
         )
     except OSError as error:
         location = error.filename or folder
@@ -133,7 +107,7 @@ def load(folder: Path, *, max_bytes: int = MAX_BYTES) -> Failure:
     except _DAMAGE as error:
         said = "manifest.json is not that of a bundle" if isinstance(error, _OTHER_FORM) else error
         raise BenchError(f"{folder}: not a whole bundle: {said}; get it again") from error
-    _check(failure, folder)
+    check(failure, folder)
     return failure
 
 
@@ -156,6 +130,7 @@ def replay(folder: Path, *, timeout_s: float = 300.0) -> Replay:
 def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
     """The worker's part of a replay."""
     failure = load(Path(arguments["folder"]))
+    laid_out = LAYOUTS[failure.layout]
     say("replay")
     try:
         now = lowered_now(failure.engine, failure.reference, failure.module_text, failure.inputs)
@@ -163,12 +138,20 @@ def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
         module = compiler.parse(failure.module_text, filename="module.hlo")
         subject = engine(failure.engine)
         program = build(subject, failure.module_text)  # as it is spelled, which an engine may misread
-        called, flaky = execute(subject, program, failure.inputs), ""
+        called, flaky = execute(subject, program, failure.inputs, laid_out), ""
         if failure.verdict == "flaky":  # one call of what answers now so and now so, maybe rightly, tells nothing
-            calls = jobs.differing(called.results, lambda: execute(subject, program, failure.inputs).results)
-            flaky = jobs.flakiness(calls) if calls else ""
+            calls = repeats.differing(
+                called.results,
+                lambda: execute(subject, program, failure.inputs, laid_out).results,
+                left_open(module),
+            )
+            flaky = repeats.flakiness(calls) if calls else ""
+        otherwise = ""
+        if failure.layout != ALIGNED:
+            aligned = execute(subject, program, failure.inputs).results
+            otherwise = repeats.by_layout(failure.layout, module, called.results, aligned)
     except Exception as error:
-        verdict = verdict_of(error)
+        verdict = verdict_of(error, takes_all=failure.takes_all)
         if verdict is None:
             raise
         return {"verdict": verdict, "message": str(error)}
@@ -177,7 +160,7 @@ def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
     if failure.bounds is not None:
         basis = with_residuals(Basis(failure.bounds), module, failure.inputs, failure.expected)
     judged = judge(module, failure.inputs, failure.expected, called.results, standard, basis=basis)
-    verdict, message = jobs.of_calls(called.changed, flaky, judged.verdict, judged.message)
+    verdict, message = jobs.of_calls(called.changed, flaky, judged.verdict, judged.message, otherwise=otherwise)
     return {"verdict": verdict, "message": message}
 
 
@@ -187,35 +170,6 @@ def graph_text(module_text: str) -> str:
         return ""
     carried = aot.carried_by(compiler.parse(module_text))
     return "" if carried is None else tf.to_text(carried.graph)
-
-
-def _check(failure: Failure, folder: Path) -> None:
-    """Refuse parts that do not belong together: what came of them would pass for a failure of the engine."""
-    try:
-        module = compiler.parse(failure.module_text, filename="module.hlo")
-        compiler.verify(module)
-        inputs.check(failure.inputs, module, source="inputs.npz")
-        expected = list(failure.expected)
-        results = [leaf for leaf in edit.leaves(module.entry.root.shape) if leaf.element_type.name in inputs.DTYPES]
-        results *= compiler.times_given(module)
-        if len(expected) != len(results):
-            raise BenchError(f"expected.npz: {len(expected)} results, but {module.name} gives {len(results)}")
-        for number, (array, shape) in enumerate(zip(expected, results, strict=True)):
-            if array.dtype != inputs.DTYPES[shape.element_type.name] or not _may_be(array.shape, shape):
-                given = f"{array.dtype.name}[{','.join(map(str, array.shape))}]"
-                raise BenchError(f"expected.npz: result {number} is {given}, but {module.name} gives {shape}")
-    except (BenchError, compiler.ParseError, compiler.VerifyError) as error:
-        said = str(error).encode("utf-8", "backslashreplace").decode()  # it may quote names in another encoding
-        raise BenchError(f"{folder}: {said}") from error
-
-
-def _may_be(dims: tuple[int, ...], shape: edit.ArrayShape) -> bool:
-    """Whether an array may have these dimensions: those of the shape, of which dynamic ones are bounds."""
-    dynamic = shape.dynamic or (False,) * shape.rank
-    return len(dims) == shape.rank and all(
-        size <= bound if is_bound else size == bound
-        for size, bound, is_bound in zip(dims, shape.dims, dynamic, strict=True)
-    )
 
 
 def _bounds(arrays: Sequence[Array], expected: Sequence[Array]) -> tuple[Bounds, ...]:

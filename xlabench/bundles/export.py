@@ -12,7 +12,7 @@ import numpy as np
 
 import compiler
 from compiler import edit
-from xlabench.bundles.bundle import Failure
+from xlabench.bundles.failure import Failure
 from xlabench.bundles.packing import pack_arrays
 from xlabench.cases import programs
 from xlabench.cases.inputs import is_npy_type

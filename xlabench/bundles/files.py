@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from xlabench.bundles import archive
+from xlabench.cases.layouts import ALIGNED, LAYOUTS
 from xlabench.errors import VERDICT_EXIT_CODES
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _MANIFEST = "manifest.json"
 MAX_BYTES = 2 << 30
 """The files of a bundle together, the manifest not counted."""
@@ -25,7 +26,7 @@ ARRAY_FILES = ("inputs.npz", "expected.npz", "actual.npz")
 MORE_ARRAY_FILES = ("bounds.npz", "original.npz")
 FILES = ("module.hlo", *ARRAY_FILES, "repro.py")
 MORE_FILES = ("original.hlo", "graph.pbtxt", *MORE_ARRAY_FILES)
-_READ_VERSIONS = (1, 2)  # the first knew neither bounds nor originals
+_READ_VERSIONS = (1, 2, 3)  # the first knew neither bounds nor originals, the second no layouts
 _MAX_MANIFEST_BYTES = 1 << 20
 _TYPES = {"engine": str, "reference": str, "verdict": str, "message": str, "seed": int | None, "tolerance": dict}
 
@@ -80,12 +81,16 @@ def _read_manifest(source: _Source) -> Mapping[str, Any]:
     if manifest.get("format") != "xlabench-bundle":
         raise ValueError("manifest.json is not that of a bundle")
     if manifest.get("version") not in _READ_VERSIONS:
-        raise ValueError(f"format version {manifest.get('version')!r}, this xlabench reads versions 1 and 2")
+        raise ValueError(f"format version {manifest.get('version')!r}, this xlabench reads versions 1 to 3")
     for key, kind in _TYPES.items():
         if not isinstance(manifest[key], kind):
             raise ValueError(f"{key} cannot be {manifest[key]!r}")
     if not set(ARRAY_FILES) <= set(manifest["arrays"]) <= {*ARRAY_FILES, *MORE_ARRAY_FILES}:
         raise ValueError(f"arrays of {', '.join(manifest['arrays'])}")
+    if manifest.get("layout", ALIGNED) not in LAYOUTS:
+        raise ValueError(f"unknown layout {manifest['layout']!r}")
+    if not isinstance(manifest.get("takes_all", False), bool):
+        raise ValueError(f"takes_all cannot be {manifest['takes_all']!r}")
     if manifest["verdict"] not in VERDICT_EXIT_CODES:
         raise ValueError(f"unknown verdict {manifest['verdict']!r}")
     return manifest

@@ -18,7 +18,8 @@ import numpy as np
 
 from xlabench import atomic, custom_calls, environment, jobs, startup
 from xlabench.bundles import archive, placing
-from xlabench.bundles.bundle import SHOWS, Failure, graph_text, replay
+from xlabench.bundles.bundle import SHOWS, graph_text, replay
+from xlabench.bundles.failure import Failure
 from xlabench.bundles.files import ARRAY_FILES, FORMAT_VERSION, holds_manifest
 from xlabench.bundles.packing import pack_arrays
 from xlabench.cases import programs
@@ -126,6 +127,8 @@ def _contents(failure: Failure) -> dict[str, bytes]:
         "seed": failure.seed,
         "verdict": failure.verdict,
         "message": failure.message.partition("\n")[0],
+        "layout": failure.layout,
+        "takes_all": failure.takes_all,
         "tolerance": asdict(failure.policy),
         "environment": {key: machine[key] for key in _ENVIRONMENT},
         "arrays": {name: [np.asarray(value).dtype.name for value in values] for name, values in arrays.items()},

@@ -15,6 +15,8 @@ from xlabench.judging.tolerance import Array
 
 Layout = Callable[[Array], Array]
 
+ALIGNED = "aligned"
+"""The name of that in which a program takes an array as it is."""
 _OFFSET = 1  # bytes
 _OWN = 1  # `isbuiltin` of NumPy's own types
 
@@ -56,7 +58,7 @@ def _only_read(array: Array) -> Array:
 
 
 LAYOUTS: Mapping[str, Layout] = {
-    "aligned": aligned,
+    ALIGNED: aligned,
     "strided": _strided,
     "backwards": _backwards,
     "columns first": _columns_first,

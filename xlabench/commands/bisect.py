@@ -13,7 +13,8 @@ import click
 from click.core import ParameterSource
 
 from xlabench import atomic
-from xlabench.bundles import bundle, saving
+from xlabench.bundles import saving
+from xlabench.bundles.failure import Failure
 from xlabench.commands.examples import examples
 from xlabench.commands.progress import steps
 from xlabench.commands.target import Target, load, target_options
@@ -105,7 +106,7 @@ def _keep(found: Blame, target: Target, judgement: Judgement, out: Path, *, is_n
     Those are judged as the program itself is.
     """
     believed = target.setup.reference
-    failure = bundle.Failure(
+    failure = Failure(
         target.case.text(),
         target.case.inputs,
         judgement.expected,

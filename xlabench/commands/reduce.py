@@ -15,7 +15,8 @@ import click
 
 from compiler.tf import Graph
 from xlabench import atomic
-from xlabench.bundles import bundle, saving
+from xlabench.bundles import saving
+from xlabench.bundles.failure import Failure, Original
 from xlabench.commands.examples import examples
 from xlabench.commands.interruption import interruptible
 from xlabench.commands.target import Target, load, target_options
@@ -41,7 +42,7 @@ class Result:
 
     reduction: Reduction
     kept: str
-    failure: bundle.Failure | None = None
+    failure: Failure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +202,9 @@ def _by_engine(
     return Result(small.reduction, kept, _failure(settled, small.reduction.case, small.final, small.found))
 
 
-def _failure(target: Target, case: Case, judgement: Judgement, found: Blame | None) -> bundle.Failure:
+def _failure(target: Target, case: Case, judgement: Judgement, found: Blame | None) -> Failure:
     cause = f"; {found.summary}" if found else ""
-    return bundle.Failure(
+    return Failure(
         module_text=case.text(),
         inputs=case.inputs,
         expected=judgement.expected,
@@ -214,7 +215,9 @@ def _failure(target: Target, case: Case, judgement: Judgement, found: Blame | No
         verdict=judgement.verdict,
         message=f"{judgement.message}{cause}",
         policy=target.setup.policy,
-        original=None if case is target.case else bundle.Original(target.case.text(), target.case.inputs),
+        original=None if case is target.case else Original(target.case.text(), target.case.inputs),
+        layout=target.setup.layout,
+        takes_all=target.setup.takes_all,
     )
 
 

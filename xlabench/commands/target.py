@@ -13,12 +13,14 @@ import compiler
 from compiler import aot
 from xlabench import environment, jobs
 from xlabench.bundles import bundle
+from xlabench.bundles.failure import Failure
 from xlabench.cases import inputs, programs
+from xlabench.cases.layouts import ALIGNED
 from xlabench.commands.judging_options import custom_call_option, memory_option, require_nothing_given, timeout_option
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.graph_blame import is_of_graphs
 from xlabench.diagnosis.probe import Setup
-from xlabench.engines import engine
+from xlabench.engines import engine, is_complete
 from xlabench.judging.tolerance import TolerancePolicy
 
 _OPTIONS = (
@@ -64,21 +66,30 @@ def load(options: dict[str, Any], *, is_engine_asked: bool = True) -> Target:
     if bundle.is_bundle(path):
         require_nothing_given(path, options)
         failure = bundle.load(path)
-        case = Case(_verified(failure.module_text), tuple(failure.inputs))
-        policy, seed = failure.policy, failure.seed
+        given = _of_bundle(failure)
         spec, believed = spec or failure.engine, believed or failure.reference
     else:
         module = programs.read(path, module=options["module"], given=options["inputs"])
         compiler.settle_elided(module, options["fill_elided"])
-        case, policy, seed = _of_file(path, module, options["seed"], options["inputs"])
+        given = _of_file(path, module, options["seed"], options["inputs"])
     subject, reference = (
         (engine(spec or "cpu").spec, engine(believed or "reference").spec) if is_engine_asked else ("", "")
     )
+    case = given.case
     if subject and not is_of_graphs(subject):
         case = Case(aot.without_graph(case.module), case.inputs)
     limit = options["memory_limit"]
-    memory_bytes = limit << 20 if limit else environment.memory_bytes()
-    return Target(path, case, Setup(subject, reference, policy, timeout_s, jobs.ENGINES, memory_bytes), seed)
+    setup = Setup(
+        subject,
+        reference,
+        given.policy,
+        timeout_s,
+        jobs.ENGINES,
+        memory_bytes=limit << 20 if limit else environment.memory_bytes(),
+        takes_all=given.takes_all and is_complete(subject),
+        layout=given.layout,
+    )
+    return Target(path, case, setup, given.seed)
 
 
 def _verified(text: str) -> compiler.Module:
@@ -88,11 +99,21 @@ def _verified(text: str) -> compiler.Module:
 
 
 class _Given(NamedTuple):
-    """A program with its inputs, how results are judged, and the seed of the inputs, None where they were given."""
+    """A program with its inputs, how results are judged, and the seed of the inputs, None where they were given.
+
+    Of a bundle also how the inputs lie in memory, and whether its engine may refuse nothing.
+    """
 
     case: Case
     policy: TolerancePolicy
     seed: int | None
+    layout: str = ALIGNED
+    takes_all: bool = False
+
+
+def _of_bundle(failure: Failure) -> _Given:
+    case = Case(_verified(failure.module_text), tuple(failure.inputs))
+    return _Given(case, failure.policy, failure.seed, failure.layout, failure.takes_all)
 
 
 def _of_file(path: Path, module: compiler.Module, seed: int | None, given: Path | None) -> _Given:

@@ -24,6 +24,7 @@ from typing import Any
 import compiler
 from compiler import edit
 from xlabench.diagnosis import kernels
+from xlabench.diagnosis.bisection import nearest
 from xlabench.diagnosis.case import Case, derive
 from xlabench.diagnosis.checks import checked
 from xlabench.diagnosis.isolate import Row, examine
@@ -32,6 +33,8 @@ from xlabench.judging.wrongness import kind_of
 
 DETAILED = frozenset({"kernel", "llvm"})
 """The stages of which more is known where it is looked for in detail."""
+BY_LAYOUT = "input layout"
+"""The step that is to blame where only inputs that lie otherwise in memory than a program takes them go wrong."""
 
 _ALL = 2**31 - 1  # more passes than any program has
 _SHOWN = 4
@@ -121,8 +124,10 @@ def find(
     """
     judgement = judgement or prober.judge(case)
     require_failure(judgement)
-    passes = prober.passes(case)
     kind = kind_of(judgement.expected, judgement.actual) if judgement.verdict == "wrong" else ""
+    if prober.is_by_layout(case, judgement):
+        return Blame("program", BY_LAYOUT, judgement.verdict, kind=kind)
+    passes = prober.passes(case)
     if passes is None:
         return Blame("engine", prober.setup.engine, judgement.verdict, kind=kind)
     search = _Search(prober, case, judgement, in_detail, report, passes)
@@ -338,14 +343,6 @@ class _Search(Search):
         judgement = self.prober.judge(self.case, engine=engine, expected=self.judgement.expected)
         self.note(engine, judgement.verdict)
         return judgement.is_failure
-
-
-def nearest(good: int, bad: int, is_bad: Callable[[int], bool]) -> tuple[int, int]:
-    """Neighbours between a `good` and a `bad` number, of which the first is good and the second bad, by `is_bad`."""
-    while bad - good > 1:
-        middle = (good + bad) // 2
-        good, bad = (good, middle) if is_bad(middle) else (middle, bad)
-    return good, bad
 
 
 def _between(found: Blame, before: str, after: str) -> Blame:

@@ -21,7 +21,8 @@ from dataclasses import dataclass, replace
 from compiler import CompilerError, aot
 from compiler.tf import Node
 from xlabench.diagnosis import blame
-from xlabench.diagnosis.blame import Blame, Evidence, Search, nearest
+from xlabench.diagnosis.bisection import nearest
+from xlabench.diagnosis.blame import Blame, Evidence, Search
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.probe import FAILURES, Judgement, Prober, require_failure, with_options
 from xlabench.engines import OF_GRAPHS, compiled_by

@@ -6,31 +6,29 @@ an engine that crashes or writes where it must not takes nobody along.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import compiler
-from compiler import aot
 from xlabench import jobs
+from xlabench.cases.layouts import ALIGNED
 from xlabench.diagnosis import pass_dumps
-from xlabench.diagnosis.case import Case, Recorded, recorded
+from xlabench.diagnosis.case import Case, Recorded
 from xlabench.engines import files_of
 from xlabench.engines.spec import split_spec
 from xlabench.errors import BenchError, Undecidable
-from xlabench.graphs.running import values_of
 from xlabench.judging import judge as judging
 from xlabench.judging.tolerance import Array, TolerancePolicy
 from xlabench.nursery import Nursery
 from xlabench.survival import Bug
-from xlabench.worker import ENGINES, OnStage, Outcome, Worker
+from xlabench.worker import ENGINES, Outcome, Worker
 
 FAILURES = frozenset({"wrong", "crash", "compile-error", "timeout", "flaky"})
 """The verdicts that somebody is to blame for."""
@@ -43,7 +41,7 @@ _RUNNING = re.compile(r"^BISECT: running pass \(\d+\) (.*)$", re.MULTILINE)
 class Setup:
     """Who is asked, who is right, how near is near enough, and how long and with how much memory either may work.
 
-    An engine that `takes_all` that it is asked about fails where it refuses anything.
+    An engine that `takes_all` that it is asked about fails where it refuses anything; `layout` says how inputs lie.
     """
 
     engine: str
@@ -53,6 +51,7 @@ class Setup:
     factory: str = _REFERENCE_FACTORY
     memory_bytes: int | None = None
     takes_all: bool = False
+    layout: str = ALIGNED
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +187,20 @@ class Prober:
             return Judgement(verdict, message, expected, stage=outcome.stage)
         judged, value = self._judged(case, expected, actual), outcome.value
         comparison = judged.comparison
-        verdict, message = jobs.of_calls(value["changed_inputs"], value["flaky"], judged.verdict, judged.message)
+        changed, flaky, otherwise = (value[name] for name in ("changed_inputs", "flaky", "otherwise"))
+        verdict, message = jobs.of_calls(changed, flaky, judged.verdict, judged.message, otherwise=otherwise)
         elements, ulps, wrong = comparison.mismatches, comparison.max_ulps, judged.wrong_results
         return Judgement(verdict, message, expected, tuple(actual), elements, ulps, wrong=wrong)
+
+    def is_by_layout(self, case: Case, judgement: Judgement) -> bool:
+        """Whether what a `judgement` says of a `case` comes of how inputs lie: it is right where they are aligned."""
+        if self.setup.layout == ALIGNED:
+            return False
+        kept, self.setup = self.setup, replace(self.setup, layout=ALIGNED)
+        try:
+            return not self.judge(case, expected=judgement.expected).is_failure
+        finally:
+            self.setup = kept
 
     def judge_llvm(self, case: Case, expected: tuple[Array, ...], limit: int) -> tuple[Judgement, list[str]]:
         """The verdict with that many of LLVM's passes, and the names of those that ran; in a process of its own.
@@ -213,7 +223,7 @@ class Prober:
         arguments = self._arguments(case.module, case.inputs)
         with self._fresh_process():
             outcome = self._ask(
-                "xlabench.diagnosis.probe:show_llvm",
+                "xlabench.diagnosis.probe_jobs:show_llvm",
                 arguments,
                 with_options(self.setup.engine, {"llvm_limit": limit}),
             )
@@ -255,7 +265,7 @@ class Prober:
         """The values at every place of the program on the reference."""
         arguments = self._arguments(case.module, case.inputs)
         outcome = self._reference.run(
-            "xlabench.diagnosis.probe:record_values", arguments, timeout_s=self.setup.timeout_s
+            "xlabench.diagnosis.probe_jobs:record_values", arguments, timeout_s=self.setup.timeout_s
         )
         if outcome.ending != "answered":
             return Recorded({}, {}, outcome.message or outcome.ending)
@@ -271,7 +281,7 @@ class Prober:
     def graph_values(self, case: Case, endpoints: Sequence[str]) -> dict[str, Array]:
         """What outputs of nodes are in the graph that a program carries, by the reference; dead ones are left out."""
         arguments = self._arguments(case.module, case.inputs) | {"places": list(endpoints)}
-        job = "xlabench.diagnosis.probe:record_graph"
+        job = "xlabench.diagnosis.probe_jobs:record_graph"
         outcome = self._reference.run(job, arguments, timeout_s=self.setup.timeout_s)
         if outcome.ending != "answered":
             return {}
@@ -284,7 +294,7 @@ class Prober:
         """
         arguments = self._arguments(case.module, ()) | {"withhold_required": withhold_required}
         arguments["dumps"] = tempfile.mkdtemp(prefix="passes-", dir=self._scratch)
-        outcome = self._ask("xlabench.diagnosis.probe:show_passes", arguments, engine)
+        outcome = self._ask("xlabench.diagnosis.probe_jobs:show_passes", arguments, engine)
         dumped = pass_dumps.read(Path(arguments["dumps"]))
         shutil.rmtree(arguments["dumps"])
         if dumped:
@@ -303,14 +313,14 @@ class Prober:
         if not self._llvm_listing:
             return jobs.evaluated(self._subject, arguments, timeout_s=self.setup.timeout_s)
         arguments["listing"] = self._llvm_listing
-        job = "xlabench.diagnosis.probe:evaluate_listing_llvm"
+        job = "xlabench.diagnosis.probe_jobs:evaluate_listing_llvm"
         return jobs.evaluated(self._subject, arguments, timeout_s=self.setup.timeout_s, job=job)
 
     def _ask(self, job: str, arguments: dict[str, Any], engine: str) -> Outcome:
         return self._subject.run(job, arguments | self._who(engine), timeout_s=self.setup.timeout_s)
 
     def _who(self, engine: str) -> dict[str, str]:
-        return {"factory": self.setup.factory, "engine": engine or self.setup.engine}
+        return {"factory": self.setup.factory, "engine": engine or self.setup.engine, "layout": self.setup.layout}
 
     def _arguments(self, source: compiler.Module | str, inputs: Sequence[Array]) -> dict[str, Any]:
         paths = {name: self._scratch / name for name in ("program", "inputs", "results")}
@@ -331,67 +341,3 @@ def require_failure(judgement: Judgement) -> None:
     if not judgement.is_failure:
         kind = Undecidable if judgement.verdict in ("undecided", "unsupported") else BenchError
         raise kind(f"there is no failure to look into: {judgement.verdict}: {judgement.message}")
-
-
-def record_values(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
-    """A job: interpret a program and write every array that a place of it yields, then those of places that ran again.
-
-    The answer names the places, and says the numbers of those that ran `again`.
-    """
-    on_stage("record")
-    module = jobs.module_of(jobs.read_program(Path(arguments["program"])))
-    values = recorded(Case(module, tuple(jobs.read_arrays(Path(arguments["inputs"])))))
-    instruction_ids = list(values.first)
-    again = [
-        number
-        for number, instruction_id in enumerate(instruction_ids)
-        if values.last[instruction_id] is not values.first[instruction_id]
-    ]
-    jobs.write_arrays(
-        Path(arguments["results"]), [*values.first.values(), *(values.last[instruction_ids[n]] for n in again)]
-    )
-    return {"places": instruction_ids, "again": again}
-
-
-def record_graph(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
-    """A job: run the graph that a program carries op by op and write what outputs of its nodes are, of those alive."""
-    on_stage("record")
-    carried = aot.carried_by(jobs.module_of(jobs.read_program(Path(arguments["program"]))))
-    assert carried is not None, "only of graphs that carry one this is asked"
-    found = values_of(carried, arguments["places"], jobs.read_arrays(Path(arguments["inputs"])))
-    jobs.write_arrays(Path(arguments["results"]), list(found.values()))
-    return {"places": list(found)}
-
-
-def evaluate_listing_llvm(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
-    """A job: evaluate, with standard error, where LLVM lists its passes, in a file."""
-    with Path(arguments["listing"]).open("wb") as listing:
-        os.dup2(listing.fileno(), 2)
-    return jobs.evaluate(arguments, on_stage)
-
-
-def show_llvm(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
-    """A job: what LLVM's optimiser makes of a program."""
-    on_stage("compile")
-    source = jobs.read_program(Path(arguments["program"]))
-    program: Any = jobs.engine_of(arguments["factory"], arguments["engine"]).compile(source)
-    return {"text": getattr(program, "artifacts", {}).get("ir-with-opt.ll", "")}
-
-
-def show_passes(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
-    """A job: the modules between an engine's passes as text, or as files; nothing if the engine does not show them."""
-    on_stage("passes")
-    subject = jobs.engine_of(arguments["factory"], arguments["engine"])
-    source = jobs.read_program(Path(arguments["program"]))
-    if hasattr(subject, "dump_passes"):
-        subject.dump_passes(source, arguments["dumps"])
-    if not hasattr(subject, "trace"):
-        return {}
-    required = arguments["withhold_required"]
-    trace = subject.trace(source, lambda name: on_stage(f"pass {name}"), withhold_required=required)
-    return {
-        "steps": [[s.number, s.pass_name, s.rewrites, compiler.to_text(s.module)] for s in trace.snapshots],
-        "rewrites": [[r.number, r.pass_name, r.rule, r.where] for r in trace.rewrites],
-        "broken_pass": trace.broken_pass,
-        "error": trace.error,
-    }

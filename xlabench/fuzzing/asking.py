@@ -17,22 +17,24 @@ import numpy as np
 
 import compiler
 from xlabench.cases.inputs import aligned
-from xlabench.cases.layouts import LAYOUTS, Layout
+from xlabench.cases.layouts import ALIGNED, LAYOUTS, Layout
 from xlabench.engines import Engine, Program, build, execute, is_complete, is_foreign, is_simulated
 from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
 from xlabench.fuzzing.case import Call, Case
-from xlabench.jobs import differing, flakiness, same_bytes, standard_of
+from xlabench.fuzzing.signature import LAYOUT, RAISED_IN
+from xlabench.jobs import standard_of
 from xlabench.judging.bounds import Basis
 from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.judge import judge
 from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
+from xlabench.repeats import same_bytes, unsteadiness
 from xlabench.worker import OnStage
 
 _LEAST = ("bitwise", "within", "undecided", "unsupported")
 FINE = frozenset(_LEAST)
 _LONGEST_KEY = 80
-_ON = "@"
+_ON, _BLANK = "@", "_"
 _REPEATED_EVERY = 6
 _NUMBERS_IN_TURN = 3  # those that packs begin with have common factors with the count of calls
 _REFERENCE = "reference"
@@ -41,7 +43,7 @@ _LAYOUTS = tuple(LAYOUTS)
 
 @dataclass(slots=True)
 class Answer:
-    """One engine's verdict on one case; `kind` is that of the inputs with which it came.
+    """One engine's verdict on one case; `kind` is that of the inputs with which it came, `layout` how these lay.
 
     `held` are the engine's own arrays, of which `actual` may be a copy.
     """
@@ -52,6 +54,7 @@ class Answer:
     actual: Sequence[Array] = field(default_factory=list)
     kind: str = ""
     held: Sequence[Array] = field(default_factory=list)
+    layout: str = ALIGNED
 
 
 class _Prepared(NamedTuple):
@@ -131,15 +134,25 @@ def timed(spent: dict[str, float], stage: str) -> Iterator[None]:
         spent[stage] = spent.get(stage, 0.0) + time.process_time() - begin
 
 
-def phase_of(phase: str, kind: str) -> str:
-    """A phase of the work on a call, in one word, with the kind of its inputs."""
-    return f"{phase}{_ON}{kind}" if kind else phase
+class Phase(NamedTuple):
+    """A phase of the work on a call, with the kind of its inputs, and how these lie in memory."""
+
+    bare: str
+    kind: str = ""
+    layout: str = ALIGNED
 
 
-def kind_in(phase: str) -> tuple[str, str]:
-    """The phase without the kind of inputs, and that kind."""
-    bare, _, kind = phase.partition(_ON)
-    return bare, kind
+def phase_of(phase: str, kind: str, layout: str = ALIGNED) -> str:
+    """A phase of the work on a call, in one word, with the kind of its inputs and their layout."""
+    said = [phase, kind, layout.replace(" ", _BLANK)] if layout != ALIGNED else [phase, kind] if kind else [phase]
+    return _ON.join(said)
+
+
+def phase_in(word: str) -> Phase:
+    """What the word says for a phase."""
+    bare, *more = word.split(_ON)
+    kind, layout, *_ = [*more, "", ""]
+    return Phase(bare, kind, layout.replace(_BLANK, " ") or ALIGNED)
 
 
 @dataclass(slots=True)
@@ -190,9 +203,7 @@ class Asking:
 
     def _raised(self, error: Exception) -> Answer:
         """What was raised, of an engine that takes all that is generated a refusal, too: that is a hole in it."""
-        answer = raised(error)
-        is_hole = answer.verdict == "unsupported" and self.case.original is None and is_complete(self.subject.spec)
-        return replace(answer, verdict="compile-error") if is_hole else answer
+        return raised(error, takes_all=self.case.original is None and is_complete(self.subject.spec))
 
     def _built(self) -> Program:
         """The program, compiled; what was decided on the way is kept."""
@@ -241,7 +252,6 @@ class Asking:
         if not answers or (len(self.call_numbers) < len(self.case.calls) and self.case.number % _REPEATED_EVERY):
             return None
         first = answers[0]
-        self.on_stage(f"{self.case.label} {self.spec} {phase_of('run', first.kind)}")
         with timed(self.spent, f"{self.spec} run"):
             found = self._made_again(program, first)
         return replace(found, kind=first.kind) if found else None
@@ -251,13 +261,18 @@ class Asking:
         inputs = self.case.given(first.kind)
 
         def again(laid_out: Layout) -> Answer | None:
-            return _otherwise(lambda: execute(self.subject, program, inputs, laid_out).results, first.actual)
+            return self._otherwise(lambda: execute(self.subject, program, inputs, laid_out).results, first.actual)
 
-        name = "aligned" if is_foreign(self.subject.spec) else _LAYOUTS[self.case.number % len(_LAYOUTS)]
+        name = ALIGNED if is_foreign(self.subject.spec) else _LAYOUTS[self.case.number % len(_LAYOUTS)]
+        self.on_stage(f"{self.case.label} {self.spec} {phase_of('run', first.kind, name)}")
         found = again(LAYOUTS[name])
-        if found is None or name == "aligned" or again(aligned):
+        if found is None or name == ALIGNED or again(aligned):
             return found
-        return replace(found, verdict="wrong", message=f"answers otherwise where its arrays are {name}", key="layout")
+        verdict = "wrong" if found.verdict == "flaky" else found.verdict
+        message = f"answers otherwise where its arrays are {name}"
+        if verdict != "wrong":
+            message = f"{message}: {found.message}"
+        return replace(found, verdict=verdict, message=message, key=LAYOUT, layout=name)
 
     def _called(self, program: Program, kind: str, inputs: list[Array]) -> Answer:
         case, subject, spec, on_stage = self.case, self.subject, self.spec, self.on_stage
@@ -276,8 +291,18 @@ class Asking:
             answer = self._judged(kind, inputs, called.results)
         if answer.verdict == "wrong" and split_spec(spec)[0] != _REFERENCE:
             on_stage(f"{case.label} {spec} {phase_of('run', kind)}")
-            return _otherwise(lambda: execute(subject, program, inputs).results, called.results) or answer
+            return self._otherwise(lambda: execute(subject, program, inputs).results, called.results) or answer
         return answer
+
+    def _otherwise(self, again: Callable[[], Sequence[Array]], actual: Sequence[Array]) -> Answer | None:
+        """What it says of an engine that another call gives other results, or raises; None where it does not."""
+        try:
+            if same_bytes(actual, again()):
+                return None
+            rate = unsteadiness(self.case.module, actual, again)
+        except Exception as error:  # noqa: BLE001 - as of the first call
+            return self._raised(error)
+        return Answer("flaky", f"answered the same question differently: {rate}", "", actual) if rate else None
 
     def _judged(self, kind: str, inputs: list[Array], actual: Sequence[Array]) -> Answer:
         expected = self.expected[kind]
@@ -297,20 +322,10 @@ def _is_equal(expected: Sequence[Array], actual: Sequence[Array]) -> bool:
     return [one.dtype for one in expected] == [one.dtype for one in actual] and same_bytes(expected, actual)
 
 
-def _otherwise(again: Callable[[], Sequence[Array]], actual: Sequence[Array]) -> Answer | None:
-    """What it says of an engine that another call gives other results, or raises something; None where it does not."""
-    try:
-        if same_bytes(actual, again()):
-            return None
-        rate = flakiness(differing(actual, again))
-    except Exception as error:  # noqa: BLE001 - as of the first call
-        return raised(error)
-    return Answer("flaky", f"answered the same question differently: {rate}", "", actual)
-
-
-def raised(error: Exception) -> Answer:
-    """What it says of an engine that it raised something."""
-    return Answer(verdict_of(error) or "compile-error", f"{type(error).__name__}: {error}", _key(error))
+def raised(error: Exception, *, takes_all: bool = False) -> Answer:
+    """What it says of an engine, which may be one that `takes_all`, that it raised something."""
+    verdict = verdict_of(error, takes_all=takes_all) or "compile-error"
+    return Answer(verdict, f"{type(error).__name__}: {error}", _key(error))
 
 
 def _key(error: BaseException) -> str:
@@ -322,4 +337,4 @@ def _key(error: BaseException) -> str:
         location = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_frame.f_code.co_name}"
         trace = trace.tb_next
     words = re.sub(r"\S*[\d%\[{]\S*", "#", str(error).partition("\n")[0])
-    return f"{type(error).__name__} in {location}: {words[:_LONGEST_KEY]}"
+    return f"{type(error).__name__}{RAISED_IN}{location}: {words[:_LONGEST_KEY]}"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from xlabench.diagnosis.checks import checked
 from xlabench.engines.spec import split_spec
-from xlabench.fuzzing.findings import CaseFailure
+from xlabench.fuzzing.case_failure import CaseFailure
 
 
 def attribute_crash(

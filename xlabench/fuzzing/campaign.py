@@ -30,8 +30,9 @@ from typing import Any, Protocol
 
 from xlabench import atomic
 from xlabench.errors import BenchError
+from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.config import Config
-from xlabench.fuzzing.findings import CaseFailure, Finding, Findings
+from xlabench.fuzzing.findings import Finding, Findings
 from xlabench.fuzzing.own_failures import OwnFailure, attempt, is_full
 from xlabench.fuzzing.progress import BATCH, Progress
 from xlabench.fuzzing.support_probe import SupportProbe

@@ -5,6 +5,7 @@ Engines of ours run the same passes, so a pass or a rewrite that is blamed twice
 however it ends.  So is a lowering; and what puts a graph together is one around any op.  Their kernels share what
 generates code, and do not share all of it: there the same program has to fail on both (`may_be_shared`).  A kernel's
 opcodes share code too: what a logarithm is made of, others are made of.
+An error that one function raises in the same words is one bug, whichever passes and back ends call it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import compiler
 from xlabench.diagnosis.probe import FAILURES
 from xlabench.engines import is_foreign
 from xlabench.engines.spec import split_spec
-from xlabench.fuzzing.signature import NUMERIC
+from xlabench.fuzzing.signature import NUMERIC, is_of_error
 
 _BEHIND = frozenset({"kernel", "program"})
 """The stages behind the passes."""
@@ -59,6 +60,9 @@ def is_told_by_blame(stage: str) -> bool:
 
 def are_one(known: Shown, found: Shown) -> bool:
     """Whether what is found has the cause of what is known."""
+    are_raised_alike = known.is_ours and found.is_ours and is_of_error(known.signature)
+    if are_raised_alike and known.signature == found.signature:
+        return True
     return _is_known_by_cause(known, found) or (
         found.families <= known.families
         and kind_of(known.verdict) == kind_of(found.verdict)

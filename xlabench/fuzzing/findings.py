@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,8 @@ from typing import Any, NamedTuple
 import compiler
 from xlabench import atomic
 from xlabench.bundles import bundle, saving
-from xlabench.bundles.bundle import Failure, Original
+from xlabench.bundles.failure import Failure, Original
+from xlabench.cases.layouts import ALIGNED
 from xlabench.diagnosis.blame import Blame
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.moves import instruction_count
@@ -33,13 +34,14 @@ from xlabench.diagnosis.triage import triage
 from xlabench.engines import is_complete
 from xlabench.errors import BenchError, RecordsLost
 from xlabench.fuzzing import causes, own_failures
+from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.own_failures import OwnFailure
 from xlabench.fuzzing.signature import ENDED, NUMERIC, signature_of
-from xlabench.jobs import ENGINES, read_arrays
+from xlabench.jobs import ENGINES
 from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.known_bugs import Failure as Asked
 from xlabench.judging.known_bugs import known_bug
-from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
+from xlabench.judging.tolerance import EXACTLY, TolerancePolicy
 from xlabench.survival import ERROR, US
 
 _LINE = "\n"
@@ -47,31 +49,6 @@ _FEW = 4
 """Instructions of a case that a reader takes in at a glance."""
 _SHORTEST_S, _LONGER = 60.0, 2
 """A bundle is verified in at least so long, or so many times the limit: Python and both engines in one process."""
-
-
-@dataclass(frozen=True, slots=True)
-class CaseFailure:
-    """One case that went wrong.
-
-    `key` is where an error was raised, or the phase in which the process ended, or the numbers of the wrong results;
-    `note` says how the program was made, and of a reduced one which lines of a source it comes from if that is known.
-    """
-
-    number: int
-    engine: str
-    verdict: str
-    message: str
-    key: str
-    module_text: str
-    inputs: Sequence[Array]
-    expected: Sequence[Array]
-    actual: Sequence[Array]
-    note: str = ""
-
-    @property
-    def is_about_reference(self) -> bool:
-        """Whether the reference contradicts itself, so that there is none to reduce by."""
-        return self.engine.partition(":")[0] == "reference"
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +258,7 @@ class Findings:
             if not known.bug and causes.may_be_shared(_shown_by(known), shown):
                 smallest = bundle.load(self._folder / Path(known.bundle).name)
                 case = Case(compiler.parse(smallest.module_text), tuple(smallest.inputs))
-                with Prober(self._setup(unreduced.engine)) as prober:
+                with Prober(self._setup(unreduced.engine, smallest.layout)) as prober:
                     verdict = prober.judge(case).verdict
                 if causes.is_alike(_shown_by(known), verdict):
                     return self._count(index, unreduced)
@@ -294,19 +271,20 @@ class Findings:
         small = (_shown_by(one) for one in self.all if (is_told or one.instructions <= _FEW) and not one.bug)
         return (is_told or found.stage == "pass") and any(causes.are_one(known, shown) for known in small)
 
-    def _setup(self, engine: str) -> Setup:
+    def _setup(self, engine: str, layout: str) -> Setup:
         return Setup(
             engine,
             timeout_s=self._timeout_s,
             factory=self._factory,
             memory_bytes=self._memory_bytes,
             takes_all=is_complete(engine),
+            layout=layout,
         )
 
     def _triaged(self, unreduced: CaseFailure) -> _Triaged:
         """The case reduced and blamed; the case itself where it fails no second time."""
         small = triage(
-            self._setup(unreduced.engine),
+            self._setup(unreduced.engine, unreduced.layout),
             unreduced.module_text,
             unreduced.inputs,
             max_probes=self._max_probes,
@@ -324,7 +302,7 @@ class Findings:
             message=small.message,
             verdict=small.verdict,
             note="; ".join(filter(None, [unreduced.note, small.source and f"from {small.source}"])),
-            key="" if small.verdict in NUMERIC else unreduced.key if small.verdict == unreduced.verdict else "run",
+            key=_key(unreduced, small.verdict),
         )
         return _Triaged(reduced, small.cause, small.probes)
 
@@ -341,22 +319,13 @@ def _name_beside(known: Finding, number: int) -> str:
     return f"{name}-again" if Path(known.bundle).name == name else name
 
 
-def left_in(folder: Path) -> Iterator[CaseFailure]:
-    """What a batch left behind."""
-    return map(left_at, folders_in(folder))
-
-
-def folders_in(folder: Path) -> list[Path]:
-    """The folders of what a batch left behind whole; their names begin with the numbers of the cases."""
-    return [entry.parent for entry in sorted(folder.glob("*/finding.json"))]
-
-
-def left_at(folder: Path) -> CaseFailure:
-    """What lies in one of them."""
-    entry: dict[str, Any] = json.loads((folder / "finding.json").read_text(encoding="utf-8"))
-    inputs, expected, actual = (read_arrays(folder / name) for name in ("inputs", "expected", "actual"))
-    text = (folder / "module.hlo").read_text(encoding="utf-8")
-    return CaseFailure(**entry, module_text=text, inputs=inputs, expected=expected, actual=actual)
+def _key(unreduced: CaseFailure, verdict: str) -> str:
+    """The key of a case that is reduced, with the verdict that it has then."""
+    if unreduced.layout != ALIGNED:
+        return unreduced.key
+    if verdict in NUMERIC:
+        return ""
+    return unreduced.key if verdict == unreduced.verdict else "run"
 
 
 def _failure(unreduced: CaseFailure, cause: str, original: Original | None) -> Failure:
@@ -372,6 +341,8 @@ def _failure(unreduced: CaseFailure, cause: str, original: Original | None) -> F
         message="; ".join(filter(None, [unreduced.message.partition(_LINE)[0], cause, unreduced.note])),
         policy=EXACTLY if unreduced.is_about_reference else TolerancePolicy(),
         original=original if original and original.module_text != unreduced.module_text else None,
+        layout=unreduced.layout,
+        takes_all=is_complete(unreduced.engine),
     )
 
 

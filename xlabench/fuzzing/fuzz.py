@@ -15,8 +15,8 @@ import compiler
 from xlabench.engines import is_complete
 from xlabench.errors import BenchError
 from xlabench.fuzzing import small
+from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.config import Config
-from xlabench.fuzzing.findings import CaseFailure
 from xlabench.fuzzing.generate import PROFILES, probe_module
 from xlabench.fuzzing.own_failures import OwnFailure, attempt, bug_in
 from xlabench.fuzzing.progress import Progress

@@ -366,6 +366,7 @@ def _keep(case: Case, spec: str, expected: Sequence[Array], answer: Answer, fold
         "message": answer.message,
         "key": answer.key,
         "note": case.noted(answer.kind),
+        "layout": answer.layout,
     }
     with kept_in(target):
         target.mkdir(exist_ok=True)

@@ -18,9 +18,9 @@ from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.probe import Prober, Setup
 from xlabench.errors import BenchError
 from xlabench.fuzzing import corpus
+from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.corpus import Entry
-from xlabench.fuzzing.findings import CaseFailure
 from xlabench.fuzzing.own_failures import OwnFailure, bug_in
 from xlabench.fuzzing.progress import Progress
 from xlabench.fuzzing.support_probe import SupportProbe

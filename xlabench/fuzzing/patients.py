@@ -19,6 +19,7 @@ from xlabench.cases.inputs import DTYPES
 from xlabench.fuzzing.case import Case
 from xlabench.fuzzing.values import KINDS, make_inputs
 from xlabench.judging import library_calls, self_check
+from xlabench.judging.tightness import HELD
 
 OPERATIONS, OPERATIONS_EVERY, CASES_EVERY, ROUTINES_EVERY = 4, 5, 23, 7
 """How many the judge is asked about with one of how many cases, about one of how many cases itself, and with one of how
@@ -42,8 +43,15 @@ def _types() -> dict[str, tuple[str, ...]]:
 def operation(number: int) -> Any:
     """A program of about one operation, each opcode in its turn; None where it cannot be drawn alone."""
     turn, offset = divmod(number * _SPREAD, len(_types()))
-    opcode = list(_types())[offset]
-    return _drawn(number, opcode, _types()[opcode][turn % len(_types()[opcode])])
+    opcode, kinds = list(_types().items())[offset]
+    if is_tame(number):
+        kinds = tuple(kind for kind in kinds if DTYPES[kind].name in HELD) or kinds
+    return _drawn(number, opcode, kinds[turn % len(kinds)])
+
+
+def is_tame(number: int) -> bool:
+    """Whether an operation is asked about on tame numbers: each opcode is every other time."""
+    return bool((number + number // len(_types())) % 2)
 
 
 def routine(number: int) -> Any:
@@ -100,7 +108,7 @@ def _patients(case: Case) -> Iterator[_Patient]:
         number = turn * OPERATIONS + offset
         module = operation(number)
         if module is not None:
-            kind = "tame" if number % 2 else kinds[number // 2 % len(kinds)]
+            kind = "tame" if is_tame(number) else kinds[number // 2 % len(kinds)]
             inputs = make_inputs(module, np.random.default_rng(number), kind)
             # Numbers that are counted begin at 0, where functions have their edges.
             is_counted = any(instruction.opcode == "iota" for instruction in module.instructions())

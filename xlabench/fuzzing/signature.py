@@ -1,12 +1,13 @@
 """What a failure is told from others by before it is reduced: the opcodes and types behind what went wrong.
 
 Of a wrong result that is what it is computed by, of several the least; of a process that ended all that the program
-holds; of an error the place where it was raised.
+holds; of an error the place where it was raised.  What copies inputs that lie otherwise than a program takes them is
+one piece of code, whatever the program: that they lie so is all that is told then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import compiler
@@ -15,6 +16,10 @@ NUMERIC = frozenset({"wrong", "flaky"})
 """Verdicts on results."""
 ENDED = frozenset({"compile", "run", "judge"})
 """The phases in which a process may end."""
+RAISED_IN = " in "
+"""Stands in the key of an error between its type and the function that raised it."""
+LAYOUT = "layout"
+"""The key of what comes of how the inputs lie in memory."""
 
 
 def signature_of(module_text: str, verdict: str, key: str) -> tuple[str, ...]:
@@ -23,9 +28,10 @@ def signature_of(module_text: str, verdict: str, key: str) -> tuple[str, ...]:
     Args:
         module_text: of the program that fails.
         verdict: on it.
-        key: where an error was raised, the phase in which a process ended, or the numbers of the wrong results.
+        key: where an error was raised, the phase in which a process ended, the numbers of the wrong results, or that
+            it comes of how inputs lie in memory.
     """
-    if verdict not in NUMERIC and key not in ENDED:
+    if key == LAYOUT or (verdict not in NUMERIC and key not in ENDED):
         return (key,)
     module = compiler.parse(module_text)
     if key in ENDED:
@@ -37,6 +43,11 @@ def signature_of(module_text: str, verdict: str, key: str) -> tuple[str, ...]:
     wrong = [owners[int(number) % len(owners)] for number in key.split(",") if number.isdigit()] or list(results)
     slices: list[set[str]] = sorted((_opcodes_behind(result) for result in wrong), key=len)
     return tuple(sorted(slices[0]))
+
+
+def is_of_error(signature: Sequence[str]) -> bool:
+    """Whether it is that of an error: the function that raised it, and its words."""
+    return len(signature) == 1 and RAISED_IN in signature[0]
 
 
 def _opcodes_behind(result: Any) -> set[str]:

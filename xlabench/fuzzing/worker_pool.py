@@ -26,13 +26,13 @@ from typing import Any
 import compiler
 from xlabench.engines import apart, files_of, is_foreign
 from xlabench.errors import BenchError, RecordsLost
-from xlabench.fuzzing import findings, packs
-from xlabench.fuzzing.asking import kind_in
+from xlabench.fuzzing import case_failure, packs
+from xlabench.fuzzing.asking import Phase, phase_in
 from xlabench.fuzzing.attribution import attribute_crash
 from xlabench.fuzzing.blocks import Todo
 from xlabench.fuzzing.case import Case
+from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.config import Config
-from xlabench.fuzzing.findings import CaseFailure
 from xlabench.fuzzing.fuzz_jobs import drawer_of
 from xlabench.fuzzing.own_failures import OwnFailure, attempt, bug_in, kept_in
 from xlabench.fuzzing.reached import names_in
@@ -95,16 +95,15 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Blamed:
-    """Whose work ended a worker, in which phase and on inputs of which kind; `doing` says the same in words.
+    """Whose work ended a worker, in which phase, on which inputs; `doing` says the same in words.
 
     `members` are the cases of a pack, where it was at work on one.
     """
 
     number: int
     engine: str
-    phase: str
+    phase: Phase
     doing: str
-    kind: str = ""
     members: tuple[int, ...] = ()
 
 
@@ -194,9 +193,9 @@ class WorkerPool:
             inner = folder / str(index)
             if not self._run_on(worker, engines, inner, done):
                 return None
-            for left in findings.folders_in(inner):
+            for left in case_failure.folders_in(inner):
                 number = int(left.name.partition("-")[0])
-                done.add(attempt(partial(findings.left_at, left), number, "reading what a worker left"))
+                done.add(attempt(partial(case_failure.left_at, left), number, "reading what a worker left"))
             for record in _records(inner):
                 known = done.records.setdefault(record["number"], record)
                 known["verdicts"] |= record["verdicts"]
@@ -298,28 +297,31 @@ class WorkerPool:
         inner = Path(tempfile.mkdtemp(prefix="again-", dir=folder))
         ended = self._ended(worker, engines, inner, Todo(list(cases)))
         found = [ended.found] if ended and isinstance(ended.found, CaseFailure) else []
-        return [*findings.left_in(inner), *found]
+        return [*case_failure.left_in(inner), *found]
 
     def _guilty(self, outcome: Outcome, blamed: Blamed) -> Ended:
         """What is found about the case that ended a worker."""
         number, spec = blamed.number, blamed.engine
         if spec == US:
-            text = "" if blamed.phase == _DRAWING else self._text(number)  # what failed may hang, or end us, here
+            text = "" if blamed.phase.bare == _DRAWING else self._text(number)  # what failed may hang, or end us, here
             return Ended(number, {}, OwnFailure(number, blamed.doing, bug_in(outcome), text))
         verdict = "timeout" if outcome.ending == "timeout" else "crash"
         message = f"{outcome.message} {blamed.doing}\n{outcome.output}"
 
         def drawn_again() -> CaseFailure:
             drawn = self._drawn(blamed)
-            inputs, note = drawn.given(blamed.kind), drawn.noted(blamed.kind)
+            phase, kind, layout = blamed.phase
+            inputs, note = drawn.given(kind), drawn.noted(kind)
             expected = [] if spec == "reference" else compiler.interpret(drawn.module, *inputs)
             text = compiler.to_text(drawn.module)
-            return CaseFailure(number, drawn.on(spec), verdict, message, blamed.phase, text, inputs, expected, [], note)
+            return CaseFailure(
+                number, drawn.on(spec), verdict, message, phase, text, inputs, expected, [], note, layout
+            )
 
         found = attempt(drawn_again, number, f"following up the {verdict} of {spec}: {message.partition(_LINE)[0]}")
         if isinstance(found, OwnFailure):
             found = replace(found, module_text=self._text(number))
-        said = [verdict, message.partition(_LINE)[0], blamed.phase]
+        said = [verdict, message.partition(_LINE)[0], blamed.phase.bare]
         return Ended(number, {spec: said}, found, blamed.members)
 
     def _drawn(self, blamed: Blamed) -> Case:
@@ -347,29 +349,30 @@ class WorkerPool:
         label, spec, stage = outcome.stage.split(" ") if outcome.stage else ("", "", "")
         case, *others = label.split("+")
         members = tuple(map(int, (case, *others))) if others else ()
-        phase, kind = kind_in(stage)
+        phase = phase_in(stage)
         is_late = self._is_late(outcome, engines)
-        if outcome.ending == "raised" and case and (spec, phase) != ("reference", "run"):
+        if outcome.ending == "raised" and case and (spec, phase.bare) != ("reference", "run"):
             return _ours(case, phase, spec)
         if spec == "reference":
             blamed = engines[0] if is_late else spec
-            return Blamed(int(case), blamed, phase, f"in {phase} of the reference", kind, members)
+            return Blamed(int(case), blamed, phase, f"in {phase.bare} of the reference", members)
         if spec == US:
-            return Blamed(int(case), engines[0], "run", f"in {phase} after it") if is_late else _ours(case, phase)
+            after = Blamed(int(case), engines[0], Phase("run"), f"in {phase.bare} after it")
+            return after if is_late else _ours(case, phase)
         if spec:
-            return Blamed(int(case), spec, phase, f"in {phase}", kind, members)
+            return Blamed(int(case), spec, phase, f"in {phase.bare}", members)
         drawn = int(case or cases[0])
         earlier = cases[: cases.index(drawn)]
         if is_late or (outcome.ending == "died" and earlier):
-            return Blamed([cases[0], *earlier][-1], engines[0], "run", f"while case {drawn} was drawn")
+            return Blamed([cases[0], *earlier][-1], engines[0], Phase("run"), f"while case {drawn} was drawn")
         if not case:
             raise BenchError(f"no worker comes to a program: {outcome.message}\n{outcome.output}")
         return _ours(case, phase)
 
 
-def _ours(case: str, phase: str, engine: str = US) -> Blamed:
+def _ours(case: str, phase: Phase, engine: str = US) -> Blamed:
     """The blame for what fails of our own, in a phase of the work on an engine or of ours alone."""
-    return Blamed(int(case), US, phase, f"{phase} of {engine}" if engine not in ("", US) else phase)
+    return Blamed(int(case), US, phase, f"{phase.bare} of {engine}" if engine not in ("", US) else phase.bare)
 
 
 def _count(folder: Path, ended: Ended) -> None:

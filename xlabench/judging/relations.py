@@ -225,14 +225,21 @@ def _syevd(call: Call) -> Claims:
     if info == 0:
         matrix = _hermitian(call.given[0], call.options.get("uplo", "L"))
         wide = Call([matrix], [2 * call.errors[0]], call.results, call.options, call.eps, call.least)
-        yield (0, 1, 2), flag(holds=bool((np.diff(values) >= 0).all()))
-        yield from _similar(wide, matrix, np.diag(values), vectors, (0, 1, 2))
+        yield (1, 2), flag(holds=bool((np.diff(values) >= 0).all()))
+        if call.is_set("mode", "N"):  # of Hermitian matrices all eigenvalues are as well conditioned
+            yield (1, 2), wide.off(values - np.linalg.eigvalsh(matrix), norm(matrix), norm(wide.errors[0]))
+        else:
+            yield from _similar(wide, matrix, np.diag(values), vectors, (0, 1, 2))
 
 
 def _gesdd(call: Call) -> Claims:
-    """Result 0 is what is left of the operand."""
+    """Result 0 is what is left of the operand; vectors that are not asked for are open (`judging.left_open`)."""
     _, singular, left, right, info = call.results
-    if info == 0:
+    if info == 0 and call.is_set("mode", "N"):
+        size, known = norm(call.given[0]), np.linalg.svd(call.given[0], compute_uv=False)
+        yield (1, 4), flag(holds=bool((np.diff(singular) <= 0).all()))
+        yield (1, 4), call.off(singular - known, size, norm(call.errors[0]))
+    elif info == 0:
         count, results = len(singular), (1, 2, 3, 4)
         yield results, flag(holds=bool((np.diff(singular) <= 0).all() and (singular >= 0).all()))
         yield results, max(call.unitary(left), call.unitary(adjoint(right)))

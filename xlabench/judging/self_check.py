@@ -5,7 +5,8 @@ asked about the reference's own results with one element changed, where no judge
 NaN for a number, another sign, a number beyond what the bound itself allows, or one within it.
 
 The bounds are a second computation, and the reference must lie within them.  Of programs without floats they are 0, and
-of single operations on tame numbers no more than a stated multiple of what one rounding does.
+of single operations on tame numbers no wider than rounding explains, for each kind of operation
+(`xlabench.judging.tightness`).
 """
 
 from __future__ import annotations
@@ -18,19 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import compiler
-from compiler.ops import Trait, having
 from xlabench.judging.bounds import Basis, Bounds, basis_of
 from xlabench.judging.judge import Here, Standard, judged
 from xlabench.judging.perturb import leaves_specials_open, rounds
 from xlabench.judging.residuals import Residual, decided_by
+from xlabench.judging.tightness import HELD, too_wide
 from xlabench.judging.tolerance import Array, finfo, is_inexact, real_dtype
 
-TIGHT = 2.0**12
-"""How many times as far as one rounding moves the largest number a bound may reach, in the median of a result."""
-ILL_CONDITIONED = having(Trait.AMPLIFIES) | {"custom-call"}
-"""Opcodes whose bounds may be wide on tame numbers as well."""
-_HELD = frozenset({"float32", "float64", "complex64", "complex128"})
-"""Types in which a sum of some hundred terms keeps most of its digits."""
 _UNKNOWN = ("not supported by wide mode", "wide mode takes")
 _FINE = frozenset({"bitwise", "within", "undecided"})
 _WRONG = frozenset({"wrong"})
@@ -118,7 +113,7 @@ def _just_beyond(element: Element) -> Any:
 
 
 def _far_off(element: Element) -> Any:
-    if element.own.dtype.name not in _HELD or not element.is_finite:
+    if element.own.dtype.name not in HELD or not element.is_finite:
         return None
     return element.beyond(element.value + (_FAR * (element.largest + 1) + 2 * element.error))
 
@@ -218,17 +213,9 @@ def check_sizes(
         if any(bound.error.any() for bound in bounds):
             raise JudgeError("bounds are not 0 where there are no floats")
         return
-    if not is_tame or not ILL_CONDITIONED.isdisjoint(i.opcode for i in module.instructions()):
-        return
-    given = max((_largest(array) for array in inputs), default=0.0)
-    for bound, array in zip(bounds, expected, strict=True):
-        if array.dtype.name not in _HELD or not array.size:
-            continue
-        info = finfo(real_dtype(array.dtype))
-        whole = float(info.eps) * max(_largest(array), given, 1.0) + float(info.tiny)
-        finite = np.isfinite(array)
-        if finite.any() and float(np.median(bound.error[finite])) > TIGHT * whole:
-            raise JudgeError("bounds are wider than a single operation is on tame numbers")
+    if is_tame:
+        for said in too_wide(module, inputs, expected, bounds):
+            raise JudgeError(said)
 
 
 def _has_floats(instruction: Any) -> bool:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import made_bundles
@@ -10,7 +11,9 @@ import pytest
 from made_bundles import FLOATS, NEAR, ONES, PROGRAM, X
 
 from xlabench.bundles import bundle, packing
+from xlabench.bundles.failure import Original
 from xlabench.cases.inputs import DTYPES
+from xlabench.cases.layouts import LAYOUTS
 from xlabench.errors import BenchError, ExitCode
 from xlabench.judging.bounds import Bounds
 from xlabench.judging.tolerance import TolerancePolicy
@@ -28,9 +31,7 @@ def draft(tmp_path):
 
 def test_a_bundle_reads_back_to_the_bit(tmp_path):
     text = f"{PROGRAM}// a byte that is no UTF-8, as dumps have them: \udce9\n"
-    failure = bundle.load(
-        made_bundles.draft(tmp_path / "bundle", module_text=text, original=bundle.Original(text, [X]))
-    )
+    failure = bundle.load(made_bundles.draft(tmp_path / "bundle", module_text=text, original=Original(text, [X])))
     assert failure.module_text == failure.original.module_text == text
     assert (failure.engine, failure.seed, failure.verdict) == ("reference", 7, "wrong")
     assert failure.inputs[0].dtype == X.dtype
@@ -148,7 +149,7 @@ def test_names_in_another_encoding_are_kept(tmp_path):
 
 
 def test_the_program_before_its_reduction_stays_beside_it(tmp_path):
-    original = bundle.Original(FLOATS, [ONES])
+    original = Original(FLOATS, [ONES])
     loaded = bundle.load(made_bundles.draft(tmp_path / "b", original=original)).original
     assert loaded.module_text == FLOATS
     assert loaded.inputs[0].tobytes() == ONES.tobytes()
@@ -159,3 +160,33 @@ def test_a_bundle_of_the_first_version_is_still_read(draft):
     _edit(draft, version=1)
     assert bundle.load(draft).bounds is None
     assert bundle.replay(draft).verdict == "wrong"
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_replay_has_its_inputs_lie_as_they_did(tmp_path, monkeypatch, layout):
+    monkeypatch.syspath_prepend(Path(__file__).resolve().parents[1])
+    monkeypatch.setattr(bundle, "engine", pytest.importorskip("broken_engines").engine)
+    failure = {"module_text": FLOATS, "inputs": [ONES], "expected": [2 * ONES], "engine": "takes-views-for-zeros"}
+    folder = made_bundles.draft(tmp_path / "b", layout=layout, **failure)
+    is_bad = layout in ("strided", "backwards")
+    found = bundle.replay_job({"folder": str(folder)}, lambda _: None)
+    assert (bundle.load(folder).layout, found["verdict"]) == (layout, "wrong" if is_bad else "bitwise")
+    assert (f"where its arrays are {layout}" in found["message"]) == is_bad
+
+
+@pytest.mark.parametrize(("takes_all", "verdict"), [(True, "compile-error"), (False, "unsupported")])
+def test_what_an_engine_refuses_that_takes_all_shows_its_bug(tmp_path, takes_all, verdict):
+    refused = "ENTRY e { x = c64[2] parameter(0) ROOT y = f32[4] bitcast(x) }"  # by the passes, not by the reference
+    given, result = np.ones(2, np.complex64), np.ones(4, np.float32)
+    failure = {"module_text": refused, "inputs": [given], "expected": [result], "actual": [], "engine": "cpu"}
+    folder = made_bundles.draft(tmp_path / "b", verdict="compile-error", takes_all=takes_all, **failure)
+    found = bundle.replay_job({"folder": str(folder)}, lambda _: None)
+    replay = bundle.Replay(found["verdict"], found["message"], "compile-error")
+    assert (replay.verdict, replay.exit_code) == (verdict, ExitCode.WRONG if takes_all else ExitCode.UNDECIDABLE)
+
+
+@pytest.mark.parametrize(("key", "value"), [("layout", "in a heap"), ("layout", 3), ("takes_all", "yes")])
+def test_a_layout_that_nobody_knows_is_refused(draft, key, value):
+    _edit(draft, **{key: value})
+    with pytest.raises(BenchError, match=key):
+        bundle.load(draft)

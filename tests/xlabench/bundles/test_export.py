@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import compiler
-from xlabench.bundles.bundle import Failure
 from xlabench.bundles.export import contents
+from xlabench.bundles.failure import Failure
 from xlabench.judging.bounds import Bounds
 from xlabench.judging.tolerance import TolerancePolicy
 

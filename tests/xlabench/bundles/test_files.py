@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from xlabench.bundles import archive, bundle, files, saving
+from xlabench.bundles.failure import Failure
 from xlabench.errors import BenchError
 
 PROGRAM = """HloModule m
@@ -28,7 +29,7 @@ def draft(tmp_path):
     """A bundle on disk that nobody verified."""
     folder = tmp_path / "bundle"
     folder.mkdir()
-    failure = bundle.Failure(PROGRAM, [X], [X], [X + X], "reference", "reference", 7, "wrong", "2 elements are wrong")
+    failure = Failure(PROGRAM, [X], [X], [X + X], "reference", "reference", 7, "wrong", "2 elements are wrong")
     for name, data in saving._contents(failure).items():
         (folder / name).write_bytes(data)
     return folder
@@ -73,7 +74,7 @@ def test_a_large_bundle_is_refused_before_it_is_read(draft):
         ("[]", "not a whole bundle"),
         ("[" * 100_000, "not a whole bundle"),
         ("{}", "not that of a bundle"),
-        ('{"format": "xlabench-bundle", "version": 99}', "format version 99, this xlabench reads versions 1 and 2"),
+        ('{"format": "xlabench-bundle", "version": 99}', "format version 99, this xlabench reads versions 1 to 3"),
         ('{"format": "xlabench-bundle", "version": 1}', "not that of a bundle"),
     ],
 )

@@ -8,14 +8,18 @@ import tempfile
 import time
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from graph_cases import counter, program
+from in_process import Telling
 from one_program import X, right_result, run_command, write_bundle
 
 import compiler
 from xlabench import jobs
 from xlabench.bundles import bundle
+from xlabench.bundles.failure import Failure
 from xlabench.commands import reduce as reducing
+from xlabench.diagnosis import probe
 from xlabench.diagnosis.reduce import Reduction
 
 
@@ -146,6 +150,26 @@ def test_a_program_that_does_not_fail_is_bad_input(file):
     done = run_command("bisect", file)
     assert done.exit_code == 2, done.output
     assert "there is no failure to look into: " in done.stderr
+
+
+REFUSED = """ENTRY e { a = c64[4] parameter(0) b = c64[4] multiply(a, a) c = f32[8] bitcast(b)
+  ROOT r = f32[8] negate(c) }"""
+
+
+@pytest.mark.slow
+def test_what_is_refused_by_an_engine_that_takes_all_is_reduced_into_a_bundle_that_shows_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(probe, "Worker", Telling)
+    given, result = np.ones(4, np.complex64), np.ones(8, np.float32)
+    failure = Failure(
+        REFUSED, [given], [result], [], "cpu", "reference", None, "compile-error", "refused", takes_all=True
+    )
+    (tmp_path / "b").mkdir()
+    for name, data in bundle._contents(failure).items():
+        (tmp_path / "b" / name).write_bytes(data)
+    done = run_command("reduce", tmp_path / "b", "--out", tmp_path / "out", "--json")
+    report = json.loads(done.stdout)
+    assert (report["instructions"], report["verified"]) == (1, True)
+    assert report["kept"] == "pass/layout-normalization/UnsupportedError"
 
 
 @pytest.mark.slow

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from xlabench.bundles import archive, bundle, saving
+from xlabench.bundles import archive, saving
+from xlabench.bundles.failure import Failure
 from xlabench.cli import cli
 
 PROGRAM = "HloModule m\n\nENTRY e {\n  x = f32[3] parameter(0)\n  ROOT y = f32[3] add(x, x)\n}\n"
@@ -15,7 +16,7 @@ MAKERS = {"nothing": lambda path: None, "empty folder": Path.mkdir, "file": lamb
 
 def _bundle(folder, *, expected, engine="reference", text=PROGRAM):
     folder.mkdir()
-    failure = bundle.Failure(text, [X], [expected], [X], engine, "reference", 1, "wrong", "2 of 3 elements are wrong")
+    failure = Failure(text, [X], [expected], [X], engine, "reference", 1, "wrong", "2 of 3 elements are wrong")
     for name, data in saving._contents(failure).items():
         (folder / name).write_bytes(data)
     return str(folder)

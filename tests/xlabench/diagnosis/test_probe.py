@@ -38,6 +38,15 @@ def prober(monkeypatch, mutants):
     return lambda engine, **given: Prober(Setup(engine, **{"factory": "broken_engines:engine", **given}))
 
 
+@pytest.mark.parametrize(("layout", "verdict"), [("aligned", "bitwise"), ("strided", "wrong")])
+def test_inputs_lie_as_they_are_to(layout, verdict, prober):
+    with prober("takes-views-for-zeros", layout=layout) as asked:
+        judgement = asked.judge(case(NEGATE))
+        assert (judgement.verdict, asked.is_by_layout(case(NEGATE), judgement)) == (verdict, layout == "strided")
+    with prober("drops", layout=layout) as asked:
+        assert not asked.is_by_layout(case(REVERSE), asked.judge(case(REVERSE)))
+
+
 def test_options_are_set_in_a_spec_and_the_others_stay():
     assert with_options("cpu:opt=0,fusion=off", {"opt": 3, "fuel": 2}) == "cpu:opt=3,fusion=off,fuel=2"
     assert with_options("nvptx:sim", {"check_races": "on"}) == "nvptx:sim,check_races=on"

@@ -1,10 +1,13 @@
 """What the reference itself breaks down with is its own bug, reduced as one, and nobody's else."""
 
+from dataclasses import replace
+
 import pytest
+from in_process import Telling
 
 import compiler
 from xlabench.cases import inputs
-from xlabench.diagnosis import triage
+from xlabench.diagnosis import probe, triage
 from xlabench.diagnosis.case import Case, recorded
 from xlabench.diagnosis.probe import Judgement, Setup
 
@@ -54,3 +57,14 @@ def test_an_error_that_is_no_refusal_has_a_place(monkeypatch):
     with triage.Prober(Setup("cpu")) as prober:
         module = compiler.parse("ENTRY main { x = f32[4] parameter(0) ROOT y = f32[4] abs(x) }")
         assert not prober.bug_of_reference(Case(module, ()))  # inputs that do not fit are refused
+
+
+def test_what_comes_of_how_inputs_lie_is_reduced_as_they_lie_and_put_down_to_that(monkeypatch, mutants):
+    assert mutants, "the fixture has this folder searched for engines"
+    monkeypatch.setattr(probe, "Worker", Telling)
+    setup = Setup("takes-views-for-zeros", factory="broken_engines:engine", layout="strided")
+    given = inputs.generate(compiler.parse(TEXT), 1)
+    found = triage.triage(setup, TEXT, given, max_probes=60)
+    assert (found.verdict, found.cause) == ("wrong", "program/input layout")
+    assert len(list(compiler.parse(found.module_text).instructions())) <= 2
+    assert triage.triage(replace(setup, layout="aligned"), TEXT, given, max_probes=60) is None

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import compiler
+from xlabench.cases.layouts import LAYOUTS
 from xlabench.errors import BenchError
 from xlabench.fuzzing import asking
-from xlabench.fuzzing.asking import Asking, Baseline, call_numbers_on, kind_in, phase_of, raised
+from xlabench.fuzzing.asking import Asking, Baseline, call_numbers_on, phase_in, phase_of, raised
 from xlabench.fuzzing.generate import Case
 
 X = np.asarray([1, 2, 3], np.float32)
@@ -106,9 +107,11 @@ def test_a_simulator_and_the_reference_are_asked_one_call_by_turns():
         assert [tuple(call_numbers_on(spec, case)) for case in turns] == [(n,) for n in (0, 0, 0, 1, 1, 1, 2, 2, 2)]
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", ["", "special"])
-def test_a_phase_says_with_which_kind_of_inputs_it_was(kind):
-    assert kind_in(phase_of("run", kind)) == ("run", kind)
+def test_a_phase_says_in_one_word_with_which_inputs_it_was_and_how_they_lay(kind, layout):
+    word = phase_of("run", kind, layout)
+    assert (phase_in(word), len(word.split())) == (("run", kind, layout), 1)
 
 
 def test_errors_that_differ_in_names_and_numbers_have_one_key():

@@ -3,7 +3,7 @@
 import pytest
 
 from xlabench.fuzzing.attribution import attribute_crash
-from xlabench.fuzzing.findings import CaseFailure
+from xlabench.fuzzing.case_failure import CaseFailure
 
 
 def failure(number, engine="cpu", verdict="crash"):

@@ -14,8 +14,8 @@ from in_process import Telling
 from xlabench.bundles import saving
 from xlabench.errors import BenchError
 from xlabench.fuzzing import campaign, findings, worker_pool
+from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.config import Config
-from xlabench.fuzzing.findings import CaseFailure
 
 CONFIG = Config(("right",), count=20, max_probes=0, factory="broken_engines:engine")
 

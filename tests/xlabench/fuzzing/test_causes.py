@@ -6,6 +6,7 @@ from xlabench.fuzzing import causes
 from xlabench.fuzzing.causes import Shown
 
 _TANH = ("tanh f32",)
+_RAISED = ("KeyError in windows.py:window_of: 'size'",)
 
 
 def shown(engine, cause, verdict="wrong", signature=_TANH):
@@ -34,6 +35,14 @@ ONE = {
         shown("clusters", "clustering/Mul"),
         shown("clusters:on=cpu", "clustering/Sub", signature=("x",)),
     ),
+    "a function that two passes call": (
+        shown("cpu", "pass/cse/KeyError", "compile-error", _RAISED),
+        shown("cpu", "pass/dce/KeyError", "compile-error", _RAISED),
+    ),
+    "a function that two back ends call": (
+        shown("cpu", "kernel/pad", "compile-error", _RAISED),
+        shown("nvptx:sim", "kernel/pad", "crash", _RAISED),
+    ),
     "nobody is blamed, the same opcodes and more": (shown("xla", ""), shown("xla", "", signature=(*_TANH, "x"))),
 }
 OTHERS = {
@@ -42,6 +51,14 @@ OTHERS = {
     "another function of the reference": (
         shown("cpu", "reference/log"),
         shown("cpu", "reference/atanh", signature=("x",)),
+    ),
+    "an error in another function": (
+        shown("cpu", "pass/cse/KeyError", "compile-error", _RAISED),
+        shown("cpu", "pass/dce/KeyError", "compile-error", ("KeyError in shapes.py:infer: 'size'",)),
+    ),
+    "the same words of a compiler of others": (
+        shown("cpu", "", "compile-error", _RAISED),
+        shown("xla", "", "compile-error", _RAISED),
     ),
     "a kernel of another back end": (shown("cpu", "kernel/log"), shown("nvptx:sim", "kernel/log")),
     "a pass of a compiler whose passes hold many": (

@@ -10,7 +10,8 @@ import compiler
 from xlabench.bundles import saving
 from xlabench.cases import inputs
 from xlabench.diagnosis import blame
-from xlabench.fuzzing.findings import CaseFailure, Findings
+from xlabench.fuzzing.case_failure import CaseFailure
+from xlabench.fuzzing.findings import Findings
 
 _LARGE = """ENTRY main { x = f32[12,10] parameter(0) y = f32[12,10] parameter(1) s = f32[12,10] add(x, y)
   t = f32[12,10] tanh(s) u = f32[12,10] multiply(t, y) m = f32[12,10] negate(u) z = f32[12,10] negate(m)

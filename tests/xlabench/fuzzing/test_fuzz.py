@@ -14,8 +14,8 @@ import pytest
 from xlabench import atomic
 from xlabench.errors import BenchError
 from xlabench.fuzzing import campaign, fuzz
+from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.config import Config
-from xlabench.fuzzing.findings import CaseFailure
 from xlabench.fuzzing.fuzz import Generated
 from xlabench.fuzzing.worker_pool import attribute_crash
 from xlabench.worker import Outcome, Worker

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from xlabench.cases.layouts import LAYOUTS
-from xlabench.fuzzing import asking, findings, fuzz_jobs, worker_pool
+from xlabench.fuzzing import asking, case_failure, fuzz_jobs, worker_pool
 from xlabench.fuzzing.case import Case
 
 HERE = Path(__file__).resolve().parents[1]
@@ -33,7 +33,7 @@ def test_an_engine_that_changes_its_inputs_spoils_neither_the_evidence_nor_other
     for record in worker_pool._records(tmp_path):
         assert record["verdicts"]["spoils"] == ["wrong", "changed its inputs", "inputs"]
         assert record["verdicts"]["right"][0] == "bitwise"
-    kept = list(findings.left_in(tmp_path))
+    kept = list(case_failure.left_in(tmp_path))
     assert [failure.number for failure in kept] == [0, 1]
     for failure in kept:
         np.testing.assert_array_equal(failure.inputs[0], [0, 1, 2])
@@ -54,7 +54,7 @@ def test_a_finding_that_is_half_written_is_none(tmp_path, batch, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda _descriptor: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         batch(0)
-    assert list(findings.left_in(tmp_path)) == []
+    assert list(case_failure.left_in(tmp_path)) == []
 
 
 def test_findings_of_engines_that_say_much_have_names_that_files_may_have():
@@ -77,7 +77,7 @@ def test_a_program_is_called_with_all_its_inputs_and_those_that_fail_are_kept(tm
     fuzz_jobs.batch(arguments, said.append)
     (record,) = worker_pool._records(tmp_path)
     assert [verdict for verdict, *_ in record["verdicts"].values()] == ["wrong", "bitwise"]
-    (failure,) = findings.left_in(tmp_path)
+    (failure,) = case_failure.left_in(tmp_path)
     assert (failure.engine, failure.note) == ("errs-on-nan", "inputs of the kind special")
     np.testing.assert_array_equal(failure.inputs[0], [1, np.nan, 2])
     np.testing.assert_array_equal(failure.expected[0], [-1, np.nan, -2])
@@ -110,7 +110,7 @@ def test_results_are_held_while_other_calls_run_and_the_first_call_is_made_again
         "numbers": [0],
     }
     fuzz_jobs.batch(arguments, lambda _stage: None)
-    (failure,) = findings.left_in(tmp_path)
+    (failure,) = case_failure.left_in(tmp_path)
     assert (failure.verdict, said in failure.message) == (verdict, True)
 
 
@@ -124,9 +124,10 @@ def test_the_first_call_is_made_again_on_arrays_that_lie_otherwise(tmp_path, mon
         "numbers": list(range(len(LAYOUTS))),
     }
     fuzz_jobs.batch(arguments, lambda _stage: None)
-    said = {failure.number: (failure.verdict, failure.message) for failure in findings.left_in(tmp_path)}
+    left = case_failure.left_in(tmp_path)
+    said = {failure.number: (failure.verdict, failure.message, failure.layout) for failure in left}
     assert said == {
-        number: ("wrong", f"answers otherwise where its arrays are {name}")
+        number: ("wrong", f"answers otherwise where its arrays are {name}", name)
         for number, name in enumerate(LAYOUTS)
         if name in ("strided", "backwards")
     }

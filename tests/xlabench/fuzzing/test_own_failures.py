@@ -16,7 +16,18 @@ from reports.fuzzing import page
 from xlabench.bundles import saving
 from xlabench.commands import campaign_options
 from xlabench.errors import BenchError, ExitCode
-from xlabench.fuzzing import asking, campaign, described, findings, fuzz, fuzz_jobs, mutate, patients, worker_pool
+from xlabench.fuzzing import (
+    asking,
+    campaign,
+    case_failure,
+    described,
+    findings,
+    fuzz,
+    fuzz_jobs,
+    mutate,
+    patients,
+    worker_pool,
+)
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.corpus import Entry
 from xlabench.fuzzing.fuzz import Generated
@@ -38,7 +49,7 @@ STAGES = {
     "judging": (asking, "judge", "right", "judge of reference"),
     "tracing": (fuzz_jobs, "_rules", "right", "trace"),
     "leaving a finding": (fuzz_jobs, "_keep", "spoils", "keep"),
-    "reading a finding": (findings, "left_at", "spoils", "reading what a worker left"),
+    "reading a finding": (case_failure, "left_at", "spoils", "reading what a worker left"),
     "telling findings apart": (findings, "signature_of", "spoils", "following up the verdict wrong of spoils"),
     "narrowing": (Generated, "narrowed", "spoils", "following up the verdict wrong of spoils"),
     "reducing and blaming": (findings, "triage", "spoils", "following up the verdict wrong of spoils"),
@@ -189,7 +200,7 @@ def test_a_disk_that_is_full_ends_the_campaign_which_goes_on_later(owner, name, 
     whole = tmp_path / "campaign"
     with monkeypatch.context() as patch:
         if name == "write_all":
-            plant(patch, findings, "left_at", ValueError("something of our own, which cannot be kept"))
+            plant(patch, case_failure, "left_at", ValueError("something of our own, which cannot be kept"))
         run(whole, "spoils", count=1) if name == "write" else None
         patch.setattr(owner, name, _full)
         with pytest.raises(BenchError, match=r"No space left on device.*make room, and run"):

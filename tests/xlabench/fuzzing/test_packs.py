@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import compiler
-from xlabench.fuzzing import blocks, campaign, findings, fuzz_jobs, packs, seed_order, worker_pool
+from xlabench.fuzzing import blocks, campaign, case_failure, fuzz_jobs, packs, seed_order, worker_pool
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.fuzz import Generated
 from xlabench.fuzzing.generate import PROFILES, draw_case
@@ -35,7 +35,7 @@ def run(tmp_path, monkeypatch):
         }
         fuzz_jobs.batch(arguments, lambda _: None)
         records = {record["number"]: record for record in worker_pool._records(tmp_path)}
-        return {n: record["verdicts"][spec][0] for n, record in records.items()}, list(findings.left_in(tmp_path))
+        return {n: record["verdicts"][spec][0] for n, record in records.items()}, list(case_failure.left_in(tmp_path))
 
     return batch
 

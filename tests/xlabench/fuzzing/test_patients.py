@@ -40,3 +40,10 @@ def test_a_judge_that_takes_any_factor_is_found_out(monkeypatch):
 def test_different_numbers_are_different_operations():
     found = {str(patients.operation(number)) for number in range(30)}
     assert len(found) > 15
+
+
+def test_each_opcode_is_tried_on_tame_numbers_every_other_time():
+    opcodes = len(patients._types())
+    turns = [{number * patients._SPREAD % opcodes for number in range(2 * opcodes) if patients.is_tame(number) == tame}
+             for tame in (True, False)]  # fmt: skip
+    assert turns == [set(range(opcodes))] * 2

@@ -67,3 +67,12 @@ def test_of_a_process_that_ends_on_some_inputs_those_are_kept(tmp_path, monkeypa
     assert (found["verdict"], found["signature"], found["note"]) == ("crash", ("run",), "inputs of the kind special")
     kept = bundle.load(tmp_path / "campaign" / found["bundle"])
     np.testing.assert_array_equal(kept.inputs[0], np.asarray([1, np.nan, 2], np.float32))
+
+
+@pytest.mark.slow
+def test_of_a_process_that_ends_on_inputs_that_lie_otherwise_the_layout_is_kept(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(HERE)
+    summary = _run(replace(CONFIG, engines=("dies-of-views",), count=2), tmp_path / "campaign", OfTwoKinds)
+    (found,) = summary["findings"]
+    assert (found["verdict"], found["cases"]) == ("crash", (1,))
+    assert bundle.load(tmp_path / "campaign" / found["bundle"]).layout == "strided"

@@ -16,6 +16,7 @@ import compiler
 from compiler.ir.types import of_dtype
 from xlabench import jobs
 from xlabench.bundles import bundle, saving
+from xlabench.bundles.failure import Failure
 from xlabench.engines import engine
 from xlabench.judging.bounds import basis_of
 from xlabench.judging.judge import judge
@@ -370,7 +371,7 @@ def test_a_bundle_is_replayed_by_them(tmp_path: Path) -> None:
     module, values = made("geqrf", np.float32, "square")
     expected = compiler.interpret(module, *values)
     wrong = [expected[0] * np.float32(1.5), expected[1]]
-    failure = bundle.Failure(
+    failure = Failure(
         compiler.to_text(module), values, expected, wrong, "cpu", "reference", None, "wrong", "25 of 30 elements"
     )
     place = saving.save(failure, tmp_path / "kept").path

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.config import Config
-from xlabench.fuzzing.findings import CaseFailure
 from xlabench.fuzzing.graphs.cases import NAME
 from xlabench.fuzzing.graphs.drawing import PLAIN
 from xlabench.fuzzing.own_failures import OwnFailure

@@ -1,0 +1,62 @@
+"""A bound that is many times as wide as rounding explains is told from one that is not, for each kind of operation."""
+
+import numpy as np
+import pytest
+
+import compiler
+from xlabench.fuzzing.values import make_inputs
+from xlabench.judging.bounds import Bounds, basis_of
+from xlabench.judging.tightness import too_wide
+
+ADD = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }"
+SUMS = {
+    "reduce": f"{ADD} ENTRY e {{ x = f32[4,9] parameter(0) z = f32[] constant(0) ROOT r = f32[4] reduce(x, z),"
+    " dimensions={1}, to_apply=add }",
+    "reduce-window": f"{ADD} ENTRY e {{ x = f32[24] parameter(0) z = f32[] constant(0) ROOT r = f32[24]"
+    " reduce-window(x, z), window={size=7 pad=3_3}, to_apply=add }",
+    "scatter": f"{ADD} ENTRY e {{ x = f32[4] parameter(0) i = s32[9,1] constant({{ {{0}}, {{1}}, {{0}}, {{0}}, {{1}},"
+    " {2}, {3}, {3}, {2} }) u = f32[9] parameter(1) ROOT r = f32[4] scatter(x, i, u), update_window_dims={},"
+    " inserted_window_dims={0}, index_vector_dim=1, scatter_dims_to_operand_dims={0}, to_apply=add }",
+    "dot": "ENTRY e { x = f32[3,16] parameter(0) y = f32[16] parameter(1) ROOT r = f32[3] dot(x, y),"
+    " lhs_contracting_dims={1}, rhs_contracting_dims={0} }",
+    "complex dot": "ENTRY e { x = c64[3,16] parameter(0) y = c64[16] parameter(1) ROOT r = c64[3] dot(x, y),"
+    " lhs_contracting_dims={1}, rhs_contracting_dims={0} }",
+}
+ZEROS = """ENTRY e { z = c64[] constant((-0.0, 0)) x = c64[3,16] broadcast(z), dimensions={} y = c64[16] parameter(0)
+  ROOT r = c64[3] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
+"""Of which only what may be lost is left."""
+OTHERS = {
+    "add": "ENTRY e { x = f64[8] parameter(0) y = f64[8] parameter(1) ROOT r = f64[8] add(x, y) }",
+    "tanh": "ENTRY e { x = f32[8] parameter(0) ROOT r = f32[8] tanh(x) }",
+    "complex sine": "ENTRY e { x = c64[16] parameter(0) ROOT r = c64[16] sine(x) }",
+}
+TIMES = dict.fromkeys(SUMS, 30) | dict.fromkeys(OTHERS, 100)
+
+
+def said(text, times):
+    module, found = compiler.parse(text), []
+    for number in range(4):
+        inputs = make_inputs(module, np.random.default_rng(number), "tame")
+        expected = compiler.interpret(module, *inputs)
+        bounds = [Bounds(one.value, one.error * times) for one in basis_of(module, inputs, expected).bounds]
+        found += too_wide(module, inputs, expected, bounds)
+    return found
+
+
+@pytest.mark.parametrize("kind", TIMES)
+def test_bounds_that_are_too_wide_are_told_and_others_left_in_peace(kind):
+    text = (SUMS | OTHERS)[kind]
+    assert not said(text, 1)
+    assert any("roundings wide" in words for words in said(text, TIMES[kind]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ENTRY e { c = c128[] constant((2, 0)) ROOT r = c128[] acos(c) }",  # on a branch cut
+        "ENTRY e { c = c128[4] constant({(0,1), (0,1), (0,1), (0,1)}) ROOT r = c128[4] asinh(c) }",  # a branch point
+        ZEROS,
+    ],
+)
+def test_what_is_wide_for_a_reason_is_no_fault_of_the_bounds(text):
+    assert not said(text, 1)
