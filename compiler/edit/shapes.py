@@ -26,7 +26,7 @@ def resize(module: Module, sizes: Mapping[int, int]) -> Edited | None:
     draft = Draft.of(module)
 
     def smaller(array: ArrayShape) -> ArrayShape:
-        return ArrayShape(array.element_type, tuple(sizes.get(d, d) for d in array.dims))
+        return ArrayShape(array.element_type, tuple(sizes.get(d, d) for d in array.dims), array.dynamic)
 
     for instruction in draft.module.instructions():
         instruction.shape = map_leaves(instruction.shape, smaller)

@@ -18,7 +18,7 @@ from compiler.diagnostics import ShapeError
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import narrow, saturate, widen
 from compiler.ir.shape import UNBOUNDED, ArrayShape
-from compiler.ir.shape_rules import distinct_dimensions, pick_dynamic, require
+from compiler.ir.shape_rules import distinct_dimensions, require, trace_dynamic
 from compiler.ir.types import ElementType, Kind
 
 Array = NDArray[Any]
@@ -76,10 +76,8 @@ def dot_shape(lhs: ArrayShape, rhs: ArrayShape, sides: ProductDimensions, elemen
     left_kept = [*sides.lhs_batch, *sides.lhs_free(lhs.rank)]
     right_kept = sides.rhs_free(rhs.rank)
     dims = (*(lhs.dims[d] for d in left_kept), *(rhs.dims[d] for d in right_kept))
-    flags = (pick_dynamic(lhs, left_kept) or (False,) * len(left_kept)) + (
-        pick_dynamic(rhs, right_kept) or (False,) * len(right_kept)
-    )
-    return ArrayShape(element_type, dims, flags if any(flags) else ())
+    flags = trace_dynamic([*((lhs, d) for d in left_kept), *((rhs, d) for d in right_kept)])
+    return ArrayShape(element_type, dims, flags)
 
 
 def wider_type(lhs: ArrayShape, rhs: ArrayShape) -> ElementType:

@@ -91,9 +91,16 @@ def merge_dynamic(shapes: Sequence[ArrayShape]) -> tuple[bool, ...]:
 
 def pick_dynamic(shape: ArrayShape, dimensions: Iterable[int]) -> tuple[bool, ...]:
     """The dynamic flags of some dimensions, in that order; -1 stands for a static one."""
-    if not shape.dynamic:
-        return ()
-    flags = tuple(d >= 0 and shape.dynamic[d] for d in dimensions)
+    return trace_dynamic((shape, d) for d in dimensions)
+
+
+def trace_dynamic(origins: Iterable[tuple[ArrayShape, int]]) -> tuple[bool, ...]:
+    """The dynamic flags of a result whose dimensions come from those of several arrays.
+
+    Args:
+        origins: for each dimension the array that it comes from and its number there; -1 stands for a static one.
+    """
+    flags = tuple(d >= 0 and bool(shape.dynamic) and shape.dynamic[d] for shape, d in origins)
     return flags if any(flags) else ()
 
 

@@ -11,7 +11,7 @@ from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow, widen
 from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
-from compiler.ir.shape_rules import dimension, dims_agree, operand, operands, require
+from compiler.ir.shape_rules import dimension, dims_agree, operand, operands, pick_dynamic, require
 from compiler.ir.traits import Trait
 
 
@@ -25,24 +25,24 @@ def _check(instruction: Instruction, vectors: Sequence[int]) -> tuple[ArrayShape
         fits = vector.rank == 1 and vector.dims[0] == shape.dims[feature]
         require(fits, f"operand {index} must have one value for each feature of {shape}, not be {vector}")
     element = operand(instruction, vectors[0]).element_type
-    return shape, ArrayShape(element, (shape.dims[feature],))
+    return shape, ArrayShape(element, (shape.dims[feature],), pick_dynamic(shape, (feature,)))
 
 
 def _infer_training(instruction: Instruction) -> Shape:
     shape, vector = _check(instruction, (1, 2))
-    return TupleShape((ArrayShape(shape.element_type, shape.dims), vector, vector))
+    return TupleShape((ArrayShape(shape.element_type, shape.dims, shape.dynamic), vector, vector))
 
 
 def _infer_inference(instruction: Instruction) -> Shape:
     shape, _ = _check(instruction, (1, 2, 3, 4))
-    return ArrayShape(shape.element_type, shape.dims)
+    return ArrayShape(shape.element_type, shape.dims, shape.dynamic)
 
 
 def _infer_grad(instruction: Instruction) -> Shape:
     shape, vector = _check(instruction, (1, 2, 3))
     shapes = operands(instruction)
     require(dims_agree(shape, shapes[4]), f"the gradient {shapes[4]} must have the dimensions of {shape}")
-    return TupleShape((ArrayShape(shape.element_type, shape.dims), vector, vector))
+    return TupleShape((ArrayShape(shape.element_type, shape.dims, shape.dynamic), vector, vector))
 
 
 def _wide(instruction: Instruction, values: Sequence[Array]) -> list[Array]:

@@ -18,7 +18,7 @@ from compiler.ir.numbers import Array
 from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.products import matrix_product, rounded, summable, wider_type
 from compiler.ir.shape import ArrayShape, Shape
-from compiler.ir.shape_rules import distinct_dimensions, require, result_type
+from compiler.ir.shape_rules import distinct_dimensions, require, result_type, trace_dynamic
 from compiler.ir.sparsity import filled, full_shape, sparsity
 from compiler.ir.traits import Trait
 from compiler.ir.windows import check_window, pad, window_padding
@@ -50,12 +50,13 @@ def _infer_convolution(instruction: Instruction) -> Shape:
         require(sizes[0] == sizes[1], f"window size {sizes[1]} of spatial dimension {index} is not that of {rhs}")
     moved = ArrayShape(lhs.element_type, tuple(lhs.dims[d] for d in labels.input_spatial))
     counts = check_window(moved, window)
-    dims = [0] * lhs.rank
+    dims, origins = [0] * lhs.rank, [(rhs, labels.kernel_output_feature)] * lhs.rank
     dims[labels.output_batch] = lhs.dims[labels.input_batch] // batch_groups
     dims[labels.output_feature] = rhs.dims[labels.kernel_output_feature]
-    for dim, size in zip(labels.output_spatial, counts, strict=True):
-        dims[dim] = size
-    return ArrayShape(result_type(instruction, wider_type(lhs, rhs)), tuple(dims))
+    origins[labels.output_batch] = lhs, labels.input_batch
+    for source, dim, size in zip(labels.input_spatial, labels.output_spatial, counts, strict=True):
+        dims[dim], origins[dim] = size, (lhs, source)
+    return ArrayShape(result_type(instruction, wider_type(lhs, rhs)), tuple(dims), trace_dynamic(origins))
 
 
 def _check_groups(

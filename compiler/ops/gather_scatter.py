@@ -21,8 +21,10 @@ from compiler.ir.shape_rules import (
     distinct_dimensions,
     operand,
     operands,
+    pick_dynamic,
     require,
     signature,
+    trace_dynamic,
     tuple_or_single,
 )
 from compiler.ir.traits import Trait
@@ -144,7 +146,7 @@ class Indexing:
         return [start.reshape((*start.shape, *(1,) * len(sizes))) for start in starts]
 
     def check(self, indices: ArrayShape, source: ArrayShape, names: Sequence[str]) -> list[int]:
-        """Check the numbers against the shapes; returns the batch sizes.
+        """Check the numbers against the shapes; returns the batch dimensions of the indices.
 
         Args:
             indices: the shape of the indices.
@@ -173,7 +175,7 @@ class Indexing:
             f"{window}={list(self.window)}, {collapsed}={list(self.collapsed)} and {batching}={list(self.batching)} "
             f"must together be as many as the dimensions of {source}",
         )
-        return [n for d, n in enumerate(indices.dims) if d != self.vector]
+        return [d for d in range(indices.rank) if d != self.vector]
 
 
 def _gathering(instruction: Instruction) -> Indexing:
@@ -208,11 +210,12 @@ def _infer_gather(instruction: Instruction) -> Shape:
         require(sizes[d] <= 1, f"slice size {sizes[d]} of dimension {d}, which is left out, must be at most 1")
     rank = len(batch) + len(indexing.window)
     distinct_dimensions(indexing.window, rank, "offset_dims")
-    window = iter(sizes[d] for d in indexing.kept(source.rank))
-    outer = iter(batch)
-    return ArrayShape(
-        source.element_type, tuple(next(window) if d in indexing.window else next(outer) for d in range(rank))
-    )
+    # A window is as long as a dynamic dimension where it takes all of it.
+    whole = [d if size == n else -1 for d, (size, n) in enumerate(zip(sizes, source.dims, strict=True))]
+    window = ArrayShape(source.element_type, tuple(sizes), pick_dynamic(source, whole))
+    inner, outer = iter(indexing.kept(source.rank)), iter(batch)
+    origins = [(window, next(inner)) if d in indexing.window else (indices, next(outer)) for d in range(rank)]
+    return ArrayShape(source.element_type, tuple(shape.dims[d] for shape, d in origins), trace_dynamic(origins))
 
 
 def _gather(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Array:
@@ -274,7 +277,7 @@ def _check_updates(indexing: Indexing, source: ArrayShape, indices: ArrayShape, 
         "input_batching_dims",
         "scatter_indices_batching_dims",
     )
-    batch = indexing.check(indices, source, names)
+    batch = [indices.dims[d] for d in indexing.check(indices, source, names)]
     distinct_dimensions(indexing.index_map + indexing.batching, source.rank, f"{names[2]} and {names[3]}")
     distinct_dimensions(indexing.window, update.rank, "update_window_dims")
     outer = [n for d, n in enumerate(update.dims) if d not in indexing.window]

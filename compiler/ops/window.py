@@ -17,7 +17,7 @@ from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import Array, narrow, widen
 from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape
-from compiler.ir.shape_rules import dims_agree, like_root, operand, operands, require, signature
+from compiler.ir.shape_rules import dims_agree, like_root, merge_dynamic, operands, require, signature
 from compiler.ir.traits import Trait
 from compiler.ir.types import PRED, ElementType
 from compiler.ir.windows import check_window, output_size, pad, window_of, window_padding, window_view
@@ -41,7 +41,8 @@ def _infer_reduce_window(instruction: Instruction) -> Shape:
     results = root.elements if isinstance(root, TupleShape) else (root,)
     require(len(results) == count, f"to_apply yields {root} but {count} values are reduced")
     dims = check_window(arrays[0], window_of(instruction, arrays[0].rank))
-    return like_root(root, [ArrayShape(init.element_type, dims) for init in inits])
+    flags = merge_dynamic(arrays)
+    return like_root(root, [ArrayShape(init.element_type, dims, flags) for init in inits])
 
 
 def _reduce_window(instruction: Instruction, values: Sequence[Array], evaluator: Evaluator) -> Value:
@@ -138,7 +139,7 @@ def _infer_select_and_scatter(instruction: Instruction) -> Shape:
     dims = check_window(array, window_of(instruction, array.rank))
     fits = dims_agree(source, ArrayShape(source.element_type, dims))
     require(fits, f"the window has {list(dims)} places in {array}, but the source is {source}")
-    return ArrayShape(operand(instruction, 0).element_type, array.dims)
+    return ArrayShape(array.element_type, array.dims, array.dynamic)
 
 
 def _select_and_scatter(instruction: Instruction, values: Sequence[Array], evaluator: Evaluator) -> Value:

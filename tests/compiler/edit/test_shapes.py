@@ -11,3 +11,20 @@ def test_the_length_of_a_transform_follows_its_operand() -> None:
     assert edited is not None
     assert edited.module.entry.root.attributes["fft_length"] == (5,)
     assert edited.module.entry.root.array.dims == (4, 5)
+
+
+def test_sizes_known_at_run_time_stay_so() -> None:
+    text = """ENTRY e { x = f32[<=6,3] parameter(0) n = s32[] constant(2)
+      y = f32[<=6,3] set-dimension-size(x, n), dimensions={0} b = f32[2,<=6,3] broadcast(y), dimensions={1,2}
+      w = f32[8] parameter(1) i = s32[2,<=6,3] convert(b)
+      ROOT r = f32[2,<=6,3] gather(w, i), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0},
+        index_vector_dim=3, slice_sizes={1} }"""
+    module = compiler.parse(text)
+    for edited, result in (
+        (edit.resize(module, {6: 4}), "f32[2,<=4,3]"),
+        (edit.retype(module, "f32", "f64"), "f64[2,<=6,3]"),
+    ):
+        assert edited is not None
+        assert str(edited.module.entry.root.shape) == result
+        compiler.compile(edited.module)
+    assert str(edit.integer_twin(module).entry.root.shape) == "s32[2,<=6,3]"

@@ -11,6 +11,7 @@ from compiler.expansion.sized_rules import RULES
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import leaves
 from compiler.ir.types import F64, TYPES, ElementType, Kind
+from compiler.ops import OPS
 from compiler.ops.conversion import convert
 from compiler.pipeline import PASSES
 
@@ -198,6 +199,12 @@ def given(size: int) -> np.ndarray:
 
 def test_every_rule_has_a_program() -> None:
     assert set(RULES) <= set(PROGRAMS)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_shape_inference_gives_the_dynamic_dimensions_that_are_stated(name: str) -> None:
+    for instruction in parsed(name).instructions():
+        assert str(OPS[instruction.opcode].infer(instruction)) == str(instruction.shape), instruction.name
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
