@@ -65,11 +65,9 @@ def passes(kernel: Kernel) -> list[Pass]:
     """The last dimension first; for an inverse real transform last, after the others in the workspace.
 
     Raises:
-        UnsupportedError: the transform has length 0, or is of a constant.
+        UnsupportedError: the transform has length 0.
     """
     (fft,) = kernel.roots
-    if not kernel.inputs:
-        raise UnsupportedError("fft of a constant of one element", "code generation", kernel.name)
     if fft.array.size == 0 or fft.operands[0].array.size == 0:
         return []
     given, length = arguments(kernel), tuple(fft.attributes["fft_length"])

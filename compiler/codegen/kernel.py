@@ -146,8 +146,7 @@ def kernel_of(instruction: Instruction) -> Kernel:
     if instruction.opcode == "fusion":
         return _of_fusion(instruction)
     kind = _kind_of(instruction)
-    # What a caller means by a custom call takes whole arrays, scalar constants too.
-    operands = (o for o in instruction.operands if kind is KernelKind.FOREIGN or not _inlined(o))
+    operands = (o for o in instruction.operands if kind in _OF_WHOLE_ARRAYS or not _inlined(o))
     inputs = tuple(dict.fromkeys(operands))
     numbered = tuple((operand, number) for number, operand in enumerate(inputs))
     return Kernel(instruction, kind, inputs, numbered, (instruction,))
@@ -169,7 +168,7 @@ def _kind_of(instruction: Instruction) -> KernelKind:
 
 
 def _inlined(operand: Instruction) -> bool:
-    """Whether an operand is a scalar constant, which is written into the code."""
+    """Whether an operand is a constant of one element, which is written into the code that asks for elements."""
     return operand.opcode == "constant" and isinstance(operand.shape, ArrayShape) and operand.shape.size == 1
 
 
@@ -247,3 +246,8 @@ _KINDS: Mapping[str, tuple[KernelKind, Callable[[Instruction], bool]]] = {
     "custom-call": (KernelKind.LAPACK, _is_routine),
 }
 """The kind of an opcode's kernels, and which of its instructions have it; the others are loops over elements."""
+
+_OF_WHOLE_ARRAYS = frozenset(
+    {KernelKind.CHOLESKY, KernelKind.TRIANGULAR_SOLVE, KernelKind.FFT, KernelKind.LAPACK, KernelKind.FOREIGN}
+)
+"""Kinds that are given the addresses of their operands, and ask for no elements: constants too lie in memory."""

@@ -180,6 +180,4 @@ def _pointers(kernel: Kernel) -> list[Value]:
     """Where the operands lie."""
     (root,) = kernel.roots
     numbers, inputs = dict(kernel.leaves), arguments(kernel).inputs
-    if any(operand not in numbers for operand in root.operands):
-        raise UnsupportedError(f"{root.opcode} of a constant of one element", "code generation", kernel.name)
     return [inputs[numbers[operand]] for operand in root.operands]

@@ -295,11 +295,10 @@ class Indices(NamedTuple):
 def indices_into(scope: Scope, dims: Sequence[int]) -> Indices:
     """Indices into an array of these dimensions, in any order, now and then along with some of its dimensions."""
     order = permutation(scope.choices, len(dims))
-    paired = order[1:][: scope.choices.integer(1, 2)] if chance(scope.choices, _PAIRED_PERCENT) else []
+    paired = sorted(order[1:][: scope.choices.integer(1, 2)]) if chance(scope.choices, _PAIRED_PERCENT) else []
     rest = [d for d in order if d not in paired]
     mapped = subset(scope.choices, rest, 60) or rest[:1]
-    is_one = chance(scope.choices, _ONE_PERCENT)
-    outer = () if is_one else scope.dims(0, 1 if paired else 2, size=64)
+    outer = () if chance(scope.choices, _ONE_PERCENT) else scope.dims(0, 1 if paired else 2, size=64)
     batch: list[tuple[int, int]] = [(n, -1) for n in outer]
     for d in paired:
         batch.insert(scope.choices.integer(0, len(batch)), (dims[d], d))

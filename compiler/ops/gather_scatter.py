@@ -104,6 +104,8 @@ def _dynamic_update_slice(_: Instruction, values: Sequence[Array], __: Evaluator
 class Indexing:
     """The dimension numbers that gather and scatter have in common, under one set of names.
 
+    Those of windows, and those left out, ascend, as XLA has it: a window keeps the indexed array's dimensions in order.
+
     Attributes:
         window: dimensions of the gathered (or the updates') array that run within a window.
         collapsed: dimensions of the indexed array that a window does not keep.
@@ -175,6 +177,8 @@ class Indexing:
             f"{window}={list(self.window)}, {collapsed}={list(self.collapsed)} and {batching}={list(self.batching)} "
             f"must together be as many as the dimensions of {source}",
         )
+        for name, numbers in ((window, self.window), (collapsed, self.collapsed), (batching, self.batching)):
+            require(list(numbers) == sorted(numbers), f"{name}={list(numbers)} must be in ascending order")
         return [d for d in range(indices.rank) if d != self.vector]
 
 
@@ -236,7 +240,7 @@ def _gather(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> 
         gathered = np.zeros(dims, source.dtype)
     else:
         gathered = np.broadcast_to(source[tuple(at)], dims)
-    return np.moveaxis(gathered, range(len(batch), len(dims)), sorted(indexing.window))
+    return np.moveaxis(gathered, range(len(batch), len(dims)), indexing.window)
 
 
 def _scattering(instruction: Instruction) -> Indexing:
@@ -283,7 +287,7 @@ def _check_updates(indexing: Indexing, source: ArrayShape, indices: ArrayShape, 
     outer = [n for d, n in enumerate(update.dims) if d not in indexing.window]
     same = len(outer) == len(batch) and all(a == b or UNBOUNDED in (a, b) for a, b in zip(outer, batch, strict=True))
     require(same, f"outside of its windows the update {update} must have the dimensions {batch} of the indices")
-    for d, dim in zip(indexing.kept(source.rank), sorted(indexing.window), strict=True):
+    for d, dim in zip(indexing.kept(source.rank), indexing.window, strict=True):
         fits = update.dims[dim] <= source.dims[d] or source.dims[d] == UNBOUNDED
         require(fits, f"dimension {dim} of the update {update} does not fit dimension {d} of {source}")
 
@@ -293,7 +297,7 @@ def _scatter(instruction: Instruction, values: Sequence[Array], evaluator: Evalu
     sources, indices, updates = values[:count], values[count], values[count + 1 :]
     indexing, rank = _scattering(instruction), sources[0].ndim
     outer = [d for d in range(updates[0].ndim) if d not in indexing.window]
-    order = (*outer, *sorted(indexing.window))
+    order = (*outer, *indexing.window)
     moved = [update.transpose(order) for update in updates]
     kept, sizes = indexing.kept(rank), moved[0].shape[len(outer) :]
     flat = np.zeros((1,) * len(order), np.int64)

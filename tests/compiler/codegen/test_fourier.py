@@ -6,7 +6,6 @@ from emitted_kernels import kernel, run
 
 from compiler.codegen.fourier import Transform, between_bytes, convolution_length, is_inverse, passes, roots_of_unity
 from compiler.codegen.llvm_ir import Value, integer
-from compiler.diagnostics import UnsupportedError
 
 BETWEEN = Value("ptr", "%workspace")
 
@@ -43,12 +42,6 @@ def test_an_inverse_real_one_ends_with_them_and_has_a_workspace_between():
 def test_nothing_is_done_for_no_element():
     assert passes(transform("c64[0,4]", "c64[0,4]", "FFT", "{4}")) == []
     assert passes(transform("c64[4,0]", "c64[4,1]", "FFT", "{0}")) == []
-
-
-def test_what_is_only_a_constant_is_refused_by_name():
-    found = kernel("ENTRY e { x = c64[1] constant({(1, 2)})  ROOT r = c64[1] fft(x), fft_type=FFT, fft_length={1} }")
-    with pytest.raises(UnsupportedError, match="fft of a constant"):
-        passes(found)
 
 
 @pytest.mark.parametrize(

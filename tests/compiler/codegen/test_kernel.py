@@ -1,10 +1,13 @@
 """Which kernel an instruction becomes follows from its opcode, and of a fusion from what it holds."""
 
+import numpy as np
 import pytest
 
 import compiler
+from compiler import CompileOptions
 from compiler.codegen.kernel import KernelKind, callees, computed, kernel_of, scheduled
 from compiler.diagnostics import UnsupportedError
+from compiler.pipeline import OPTIONAL
 
 ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }"
 BODIES = """
@@ -82,3 +85,46 @@ def test_kernels_are_found_in_what_control_flow_runs():
     loop = module.entry.root.operands[0]
     assert {c.name for c in callees(loop)} == {"body", "more"}
     assert callees(module.entry.root) == ()
+
+
+def arrays(value):
+    """The arrays of a result, whatever tuples they are in."""
+    return [array for item in value for array in arrays(item)] if isinstance(value, list | tuple) else [value]
+
+
+OF_CONSTANTS = [
+    "f32[1,1] cholesky(m), lower=true",
+    "f32[1,1] triangular-solve(m, m), left_side=true, lower=true, unit_diagonal=false, transpose_a=NO_TRANSPOSE",
+    "c64[1] fft(n), fft_type=RFFT, fft_length={1}",
+    """(f32[1,1], s32[]) custom-call(m), custom_call_target="lapack_spotrf_ffi", backend_config={uplo = 76 : ui8}""",
+    """(f32[1,1], s32[1,1]) custom-call(m), custom_call_target="TopK" """,
+    "f32[1] sort(n), dimensions={0}, to_apply=less",
+    "f32[1,1] dot(m, m), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+    "f32[1,1] convolution(m, m), dim_labels=bf_io->bf",
+    "f32[1] reduce(m, z), dimensions={1}, to_apply=add",
+    "f32[1,1] reduce-window(m, z), window={size=1x1}, to_apply=add",
+    "f32[1,1] select-and-scatter(m, m, z), window={size=1x1}, select=less, scatter=add",
+    "f32[1,1] dynamic-update-slice(m, m, i, i)",
+    """f32[1] scatter(n, v, n), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0},
+      index_vector_dim=1, to_apply=add""",
+    """f32[1] gather(n, v), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1,
+      slice_sizes={1}""",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", ["f32[{0}] constant({1})", "f32[{0}] broadcast(z), dimensions={{}}"])
+@pytest.mark.parametrize(("backend", "device"), [("cpu", ""), ("nvptx", "sim")])
+def test_kernels_of_every_kind_take_constants_of_one_element(backend, device, number):
+    results = "  ".join(f"r{index} = {line}" for index, line in enumerate(OF_CONSTANTS))
+    shapes = ", ".join(line.split(") ")[0] + ")" if line[0] == "(" else line.split(" ")[0] for line in OF_CONSTANTS)
+    module = compiler.parse(f"""{ADD}
+      less {{ a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = pred[] compare(a, b), direction=LT }}
+      ENTRY e {{ z = f32[] constant(3)  i = s32[] constant(0)  v = s32[1] constant({{0}})
+        m = {number.format("1,1", "{{4}}")}  n = {number.format("1", "{4}")}
+        {results}
+        ROOT all = ({shapes}) tuple({", ".join(f"r{index}" for index in range(len(OF_CONSTANTS)))}) }}""")
+    options = CompileOptions(device=device, opt=0, disable_passes=OPTIONAL)
+    actual = arrays(compiler.compile(module, backend, options)())
+    for found, expected in zip(actual, arrays(compiler.interpret(module)), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
