@@ -242,7 +242,7 @@ def _convolution(instruction: Instruction, operands: Sequence[Any], context: Con
     result = _multilinear(instruction, whole, context)
     if result.value.dtype.kind not in "fc":
         return result
-    return result.open_at(_beside_padding(instruction, [operand.value for operand in whole], context))
+    return result.open_at(_beside_padding(instruction, whole, context))
 
 
 def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
@@ -286,19 +286,19 @@ def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Co
     return result.open_at(open_)
 
 
-def _beside_padding(instruction: Instruction, values: Sequence[Array], context: Context) -> Array:
-    """Where what is not finite in a kernel meets padding, or a hole, and no NaN of it an element.
+def _beside_padding(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Array:
+    """Where what may not be finite in a kernel meets padding, or a hole, and no NaN of it an element.
 
     The padding is of zeros, and so are holes, but what they are multiplied by may be left out as well.
     """
-    (lhs, kernel), labels = values, instruction.attributes["dim_labels"]
+    (lhs, kernel), labels = (operand.value for operand in operands), instruction.attributes["dim_labels"]
 
     def met(mask: Array) -> Array:
         """How many of some elements of the kernel meet elements."""
         given = [np.ones(lhs.shape, lhs.dtype), mask.astype(kernel.dtype)]
         return np.asarray(context.evaluate(instruction, given)).real
 
-    special = ~np.isfinite(kernel)
+    special = ~(np.isfinite(kernel) & np.isfinite(operands[1].error))
     counts = special.sum(axis=tuple(d for d in range(kernel.ndim) if d != labels.kernel_output_feature))
     along = [-1 if d == labels.output_feature else 1 for d in range(kernel.ndim)]
     return np.asarray((met(special) < counts.reshape(along)) & (met(np.isnan(kernel)) == 0))
