@@ -58,10 +58,11 @@ def eigenvectors(form: Schur) -> tuple[Expression, Expression]:
     """
     triangle, basis = _without_pairs(form)
     left = turned_round(_of_triangle(turned_round(adjoint(triangle))))
-    found = [_normal(dot(basis, vectors, 2, 1)) for vectors in (left, _of_triangle(triangle))]
+    found = [_turned(dot(basis, vectors, 2, 1)) for vectors in (left, _of_triangle(triangle))]
     if not form.triangle.type.is_complex:
         found = [_of_real(vectors, form.pairs) for vectors in found]
-    return found[0], found[1]
+    left, right = map(_of_length_one, found)
+    return left, right
 
 
 def _without_pairs(form: Schur) -> tuple[Expression, Expression]:
@@ -120,20 +121,28 @@ def _of_triangle(triangle: Expression) -> Expression:
     return counted_loop("of_triangle", size, [start, triangle, own, least], step)[0]
 
 
-def _normal(vectors: Expression) -> Expression:
-    """Columns made as long as 1 and turned so that their greatest elements are real."""
+def _turned(vectors: Expression) -> Expression:
+    """Columns turned so that their greatest elements are real."""
     batch, size, count = vectors.dims
-    lengths = nonzero(lengths_of(vectors))
     rows = vectors.transpose(0, 2, 1).reshape(batch * count, size)
     _, positions = largest_of_row(rows.apply("abs"))
     greatest = rows_at(rows.reshape(batch * count, size, 1), positions).reshape(batch, count)
     length = greatest.apply("abs")
     turn = length.compare("EQ", 0).where(greatest.literal(1), conjugate(greatest) / _complex(nonzero(length)))
-    return vectors * along(turn / _complex(lengths), vectors, 2)
+    return vectors * along(turn, vectors, 2)
+
+
+def _of_length_one(vectors: Expression) -> Expression:
+    lengths = nonzero(lengths_of(vectors))
+    return by_components(vectors, lambda component: component / along(lengths, component, 2))
 
 
 def _of_real(vectors: Expression, pairs: Expression) -> Expression:
-    """Vectors of real matrices: those of a pair are each other's conjugates, and others are real."""
+    """Vectors of real matrices: those of a pair are each other's conjugates, and others are real.
+
+    What rounding adds to a real vector, times i, is large where eigenvalues lie close together, and an eigenvector as
+    well: what is left without it is as right, but shorter.
+    """
     first = along(pairs, vectors, 2)
     second = along(rows_behind(pairs), vectors, 2)
     partner = conjugate(previous_along(vectors, 2))

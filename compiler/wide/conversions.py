@@ -79,8 +79,7 @@ def _is_subset(source: ElementType, target: ElementType) -> bool:
 
 def _to_discrete(instruction: Instruction, operand: Wide, value: Array, context: Context) -> Wide:
     if instruction.array.element_type is PRED:
-        close = (operand.error > 0) & (np.abs(operand.value) <= operand.error)
-        return Wide(value, np.where(close | np.isinf(operand.error), np.inf, 0.0))
+        return Wide(value, np.where(operand.may_be_zero | np.isinf(operand.error), np.inf, 0.0))
     if operand.value.dtype.kind == "f":
         return Wide(*around(lambda arrays: context.evaluate(instruction, arrays), [operand]))
     return tainted(value, [operand])

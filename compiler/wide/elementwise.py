@@ -89,8 +89,15 @@ def _product(_: Array, operands: Sequence[Wide]) -> Array:
 
 
 def _multiplied(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
-    """Of a complex product each part is a sum of two, either of which may leave the range without it."""
+    """An infinity may be NaN, or of either sign, by what may be zero.
+
+    Of a complex product each part is a sum of two, either of which may leave the range without it.
+    """
     result = _arithmetic(_product, instruction, operands, context)
+    if result.value.dtype.kind == "f":
+        left, right = operands
+        may_be_lost = (np.isinf(left.value) & right.may_be_zero) | (np.isinf(right.value) & left.may_be_zero)
+        return result.open_at(may_be_lost)
     if result.value.dtype.kind != "c":
         return result
     (a, b), (c, d) = ((np.abs(o.value.real) + o.error, np.abs(o.value.imag) + o.error) for o in operands)
@@ -239,7 +246,7 @@ def _angle(instruction: Instruction, operands: Sequence[Wide], context: Context)
     step = np.hypot(y.error, x.error)
     radius = np.hypot(y.value, x.value)
     error = np.where(step == 0, 0.0, np.pi / 2 * step / np.where(radius > 0, radius, 1.0))
-    cut = (y.error > 0) & (np.abs(y.value) <= y.error) & (x.value - x.error <= 0)
+    cut = y.may_be_zero & (x.value - x.error <= 0)
     error = np.where((step > 0) & ((step >= radius) | cut), 2 * np.pi, error)
     error = np.where(np.isinf(step), np.inf, error)
     return rounded(value, error, context.own(instruction), roundings=_FUNCTION)
@@ -254,8 +261,7 @@ def _remainder(instruction: Instruction, operands: Sequence[Wide], context: Cont
     _, moved = around(lambda arrays: np.trunc(arrays[0] / arrays[1]), operands)
     reach = np.abs(divisor.value) + divisor.error
     error = np.where(moved == 0, dividend.error + times(size(quotient), divisor.error), 2 * reach)
-    may_be_zero = (divisor.error > 0) & (np.abs(divisor.value) <= divisor.error)
-    error = np.where(np.isinf(moved) | np.isnan(moved) | may_be_zero, np.inf, error)
+    error = np.where(np.isinf(moved) | np.isnan(moved) | divisor.may_be_zero, np.inf, error)
     return settle(value, error, context.own(instruction))
 
 

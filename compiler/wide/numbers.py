@@ -47,6 +47,11 @@ class Wide:
         """Whether every implementation gives just these values."""
         return not self.error.any()
 
+    @property
+    def may_be_zero(self) -> Array:
+        """Which elements that are not known exactly may be zero, and so of either sign."""
+        return np.asarray((self.error > 0) & (np.abs(self.value) <= self.error))
+
     def open_at(self, undecided: Array) -> Wide:
         """The number without any knowledge of the elements at some places."""
         return Wide(self.value, np.where(undecided, np.inf, self.error))

@@ -219,7 +219,8 @@ def _multiplied(reduction: _Reduction) -> Wide:
     lost = limits(own).least * np.where(loses, terms * extremes, 1.0)
     result = settle(value, passed + _grown(terms, own) * reach + lost, own, reach=reach)
     strays = (extremes > limits(own).largest) | (smallest < limits(own).least)
-    return result.open_at(strays)
+    of_either_sign = product([np.where(operand.may_be_zero, 2.0, 1.0) for operand in data]) > 1
+    return result.open_at(strays | (~np.isfinite(value) & of_either_sign))
 
 
 def _grown(roundings: Array, own: ElementType) -> Array:
@@ -242,7 +243,7 @@ def _convolution(instruction: Instruction, operands: Sequence[Any], context: Con
     result = _multilinear(instruction, whole, context)
     if result.value.dtype.kind not in "fc":
         return result
-    return result.open_at(_beside_padding(instruction, [operand.value for operand in whole], context))
+    return result.open_at(_beside_padding(instruction, whole, context))
 
 
 def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
@@ -286,19 +287,19 @@ def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Co
     return result.open_at(open_)
 
 
-def _beside_padding(instruction: Instruction, values: Sequence[Array], context: Context) -> Array:
-    """Where what is not finite in a kernel meets padding, or a hole, and no NaN of it an element.
+def _beside_padding(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Array:
+    """Where what may not be finite in a kernel meets padding, or a hole, and no NaN of it an element.
 
     The padding is of zeros, and so are holes, but what they are multiplied by may be left out as well.
     """
-    (lhs, kernel), labels = values, instruction.attributes["dim_labels"]
+    (lhs, kernel), labels = (operand.value for operand in operands), instruction.attributes["dim_labels"]
 
     def met(mask: Array) -> Array:
         """How many of some elements of the kernel meet elements."""
         given = [np.ones(lhs.shape, lhs.dtype), mask.astype(kernel.dtype)]
         return np.asarray(context.evaluate(instruction, given)).real
 
-    special = ~np.isfinite(kernel)
+    special = ~(np.isfinite(kernel) & np.isfinite(operands[1].error))
     counts = special.sum(axis=tuple(d for d in range(kernel.ndim) if d != labels.kernel_output_feature))
     along = [-1 if d == labels.output_feature else 1 for d in range(kernel.ndim)]
     return np.asarray((met(special) < counts.reshape(along)) & (met(np.isnan(kernel)) == 0))
@@ -315,20 +316,21 @@ def _flushed(operand: Wide, element_type: ElementType) -> Wide:
 def _lost_infinities(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Iterator[Sequence[Array]]:
     """Ones at infinities and at what may be taken for zero, by turns: their products may be NaN as well."""
     infinite = [np.isinf(operand.value).astype(np.float64) for operand in operands]
-    tiny = [_is_tiny(operand, _type_of(instruction, n, context)) for n, operand in enumerate(operands[:2])]
+    lost = [_may_be_lost(operand, _type_of(instruction, n, context)) for n, operand in enumerate(operands[:2])]
     for this, other in ((0, 1), (1, 0)):
-        if infinite[this].any() and tiny[other].any():
+        if infinite[this].any() and lost[other].any():
             factors = [np.ones(operand.value.shape) for operand in operands]
-            factors[this], factors[other] = infinite[this], tiny[other]
+            factors[this], factors[other] = infinite[this], lost[other]
             yield factors
 
 
-def _is_tiny(operand: Wide, element_type: ElementType) -> Array:
-    """Ones where an operand may be taken for zero and is none, as no integer is, which may be a factor of floats."""
+def _may_be_lost(operand: Wide, element_type: ElementType) -> Array:
+    """Ones where an operand may be zero, or taken for it, and is none: no integer, which may be a factor of floats."""
     if not (element_type.is_float or element_type.is_complex):
         return np.zeros(operand.value.shape)
     magnitude = size(operand.value)
-    return ((magnitude > 0) & (magnitude < limits(element_type).least)).astype(np.float64)
+    is_tiny = (magnitude > 0) & (magnitude < limits(element_type).least)
+    return (is_tiny | operand.may_be_zero).astype(np.float64)
 
 
 def _scaled(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:

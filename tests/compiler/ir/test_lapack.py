@@ -121,6 +121,21 @@ def test_results_satisfy_their_equations(name, dtype):
             assert np.abs(got - expected).max() <= 200 * np.finfo(dtype).eps * np.abs(a).max() ** 2
 
 
+HOT = (1, 2, 4, 1, 1, 2)
+"""Of each row of a matrix the only element that is not 0: most of its eigenvalues are, and rounding moves them far."""
+
+
+@pytest.mark.slow
+def test_eigenvectors_of_a_defective_matrix_are_of_length_one():
+    a = 2 * np.eye(len(HOT))[[list(HOT)]]
+    *parts, left, right, info = native("geev", [a], {"compute_left": "V", "compute_right": "V"})
+    values = (parts[0] + 1j * parts[1])[:, None, :]
+    assert not info.any()
+    for matrix, numbers, vectors in ((a, values, right), (adjoint(a), values.conj(), left)):
+        np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-14)
+        np.testing.assert_allclose(matrix @ vectors, vectors * numbers, atol=1e-13)
+
+
 def systems(a):
     """Tridiagonal ones of which the second has no pivot in its third row, and the third none in its last."""
     lower, diagonal, upper, right = a[..., 0], a[..., 1], a[..., 2], a[..., :2]

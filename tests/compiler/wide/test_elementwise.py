@@ -60,6 +60,29 @@ def test_an_infinity_times_what_may_be_taken_for_zero_is_undecided(dtype: str) -
     assert result.undecided.tolist() == [True, False]
 
 
+LOST = ("multiply(d, z)", "dot(d, z), lhs_contracting_dims={}, rhs_contracting_dims={}", "reduce(b, one), PRODUCT")
+
+
+@pytest.mark.parametrize("infinity", [np.inf, -np.inf])
+@pytest.mark.parametrize("product", LOST)
+def test_an_infinity_times_what_rounding_makes_zero_is_undecided(product: str, infinity: float) -> None:
+    (result,) = wide(
+        "x = f32[] parameter(0)",
+        "big = f32[] parameter(1)",
+        "z = f32[] parameter(2)",
+        "s = f32[] add(x, big)",
+        "d = f32[] subtract(s, big)",
+        "t = f32[1] reshape(d)",
+        "u = f32[1] reshape(z)",
+        "b = f32[2] concatenate(t, u), dimensions={0}",
+        "one = f32[] constant(1)",
+        f"ROOT r = f32[] {product.replace('PRODUCT', 'to_apply=times, dimensions={0}')}",
+        inputs=tuple(map(np.float32, (1, 1e8, infinity))),
+        computations="times { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] multiply(a, b) }",
+    )
+    assert result.undecided
+
+
 def test_the_remainder_by_what_may_be_zero_is_undecided() -> None:
     lines = ("x = f32[3] parameter(0)", "one = f32[3] constant({1, 1, 1})", "a = f32[3] cosine(x)")
     lines += ("d = f32[3] subtract(a, one)", "ROOT r = f32[3] remainder(x, d)")

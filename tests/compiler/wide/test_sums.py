@@ -225,6 +225,17 @@ def test_what_is_not_finite_in_a_kernel_may_be_left_out_where_it_meets_padding(w
     assert not result.undecided.any()
 
 
+def test_what_may_overflow_in_a_kernel_may_be_an_infinity_beside_padding() -> None:
+    (result,) = wide(
+        "x = bf16[1,1,1] parameter(0)",
+        "k = f32[2,1,2] parameter(1)",
+        "narrow = bf16[2,1,2] convert(k)",
+        "ROOT c = bf16[1,1,2] convolution(x, narrow), dim_labels=b0f_0io->b0f, window={size=2 pad=0_1}",
+        inputs=(np.ones((1, 1, 1), TYPES["bf16"].dtype), np.float32([1, 1, 1, 3.4e38]).reshape(2, 1, 2)),
+    )
+    assert result.undecided.ravel().tolist() == [False, True]
+
+
 BOTH = """both { a = TYPE[] parameter(0) b = TYPE[] parameter(1) c = TYPE[] parameter(2) d = TYPE[] parameter(3)
   s = TYPE[] add(c, a) p = TYPE[] multiply(b, d) ROOT t = (TYPE[], TYPE[]) tuple(s, p) }"""
 

@@ -104,3 +104,23 @@ def test_bounds_that_are_no_numbers_are_noticed_though_the_reference_is_what_the
     found = [Bounds(np.float64([-1, -2]), np.array([0, np.nan]))]
     with pytest.raises(JudgeError, match="no numbers"):
         self_check.check_sizes(module, [x], [-x], found, is_tame=False)
+
+
+TIES = """less {{ a = s32[] parameter(0) b = s32[] parameter(1) c = s32[] parameter(2) d = s32[] parameter(3)
+  ROOT lt = pred[] compare(a, b), direction=LT }}
+ENTRY e {{ k = s32[3] constant({{1, 0, 0}}) n = s32[3] iota(), iota_dimension=0 ROOT r = {root} }}"""
+SORT = "(s32[3], s32[3]) sort(k, n), dimensions={0}, to_apply=less"
+
+
+def test_only_a_sort_may_leave_integers_open():
+    module = compiler.parse(TIES.format(root=SORT))
+    check(module, [], np.random.default_rng(0))
+    expected = compiler.interpret(module)
+    by_one = [Bounds(array, np.ones(array.shape)) for array in expected]
+    with pytest.raises(JudgeError, match="not 0"):
+        self_check.check_sizes(module, [], expected, by_one, is_tame=False)
+    module = compiler.parse(TIES.format(root="s32[3] add(k, n)"))
+    expected = compiler.interpret(module)
+    unknown = [Bounds(array, np.full(array.shape, np.inf)) for array in expected]
+    with pytest.raises(JudgeError, match="not 0"):
+        self_check.check_sizes(module, [], expected, unknown, is_tame=False)
