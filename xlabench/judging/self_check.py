@@ -4,15 +4,9 @@ A bound that is too wide, or swallows a NaN, hides every bug behind it, and no e
 asked about the reference's own results with one element changed, where no judgement is needed to know what that is: a
 NaN for a number, another sign, a number beyond what the bound itself allows, or one within it.
 
-<<<<<<< HEAD
-The bounds are a second computation, and the reference must lie within them.  Of programs without floats they are 0, and
-of single operations on tame numbers no wider than rounding explains, for each kind of operation
-(`xlabench.judging.tightness`).
-=======
 The bounds are a second computation, and the reference must lie within them.  Of programs without floats they are 0, but
-for what a sort leaves open; of single operations on tame numbers they are no more than a stated multiple of what one
-rounding does.
->>>>>>> fb
+for what a sort leaves open; of single operations on tame numbers no wider than rounding explains, for each kind of
+operation (`xlabench.judging.tightness`).
 """
 
 from __future__ import annotations

@@ -371,11 +371,10 @@ def test_a_bundle_is_replayed_by_them(tmp_path: Path) -> None:
     module, values = made("geqrf", np.float32, "square")
     expected = compiler.interpret(module, *values)
     wrong = [expected[0] * np.float32(1.5), expected[1]]
-    failure = Failure(
-        compiler.to_text(module), values, expected, wrong, "cpu", "reference", None, "wrong", "25 of 30 elements"
-    )
-    place = saving.save(failure, tmp_path / "kept").path
-    answer = bundle.replay_job({"folder": str(place)}, lambda _: None)
+    text = compiler.to_text(module)
+    failure = Failure(text, values, expected, wrong, "cpu", "reference", None, "wrong", "25 of 30 elements")
+    saved = saving.save(failure, tmp_path / "kept")
+    answer = bundle.replay_job({"folder": str(saved.path)}, lambda _: None)
     assert answer["verdict"] in ("bitwise", "within")
 
 
@@ -386,7 +385,7 @@ def test_a_bundle_is_replayed_by_them(tmp_path: Path) -> None:
 def test_where_only_roundings_of_roundings_are_left_our_reflections_keep_lengths(
     name: str, dtype: Any, spec: str
 ) -> None:
-    """Of a matrix of ones each column behind the first is smaller by a last place than the one before, down to 0."""
+    # Of a matrix of ones each column behind the first is smaller by a last place than the one before, down to 0.
     values = ROUTINES[name].given(np.ones((14, 14), dtype))
     module = program(name, values, (14, 14))
     assert verdict(module, values, engine(spec).compile(module)(*values)) in ("bitwise", "within")
