@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +16,10 @@ from xlabench.diagnosis.checks import confirm
 from xlabench.diagnosis.probe import Judgement, Prober, Setup
 from xlabench.diagnosis.reduce import NOBODY, Reduction, Watcher, reduce
 from xlabench.judging.tolerance import Array
+
+_REDUCING_S = 180.0
+"""Seconds after which a case stays as small as it has become: of hundreds of kernels the simulator takes a minute a
+question, and a campaign goes on only behind the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,7 @@ def triage(
         small = (
             _as_it_is(case, judgement, found)
             if is_known(found)
-            else shrink([prober], case, judgement, found, max_probes=max_probes)
+            else shrink([prober], case, judgement, found, max_probes=max_probes, watcher=_for_a_while())
         )
         assert small.found
         done, final = small.reduction, small.final
@@ -85,13 +90,19 @@ def triage(
         )
 
 
+def _for_a_while() -> Watcher:
+    end = time.monotonic() + _REDUCING_S
+    return Watcher(wants_an_end=lambda: time.monotonic() > end)
+
+
 def _of_reference(prober: Prober, case: Case, max_probes: int) -> Triaged | None:
     """Of what the reference breaks down with, and with it whoever verifies programs or folds constants by it."""
     bug = prober.bug_of_reference(case)
     if not bug:
         return None
     predicate = partial(_has_bug, prober, bug)
-    done = reduce(case, predicate, prober.record, max_probes=max_probes if _is_verified(case) else 0)
+    questions = max_probes if _is_verified(case) else 0
+    done = reduce(case, predicate, prober.record, max_probes=questions, watcher=_for_a_while())
     judgement = prober.judge(done.case)
     return Triaged(
         prober.setup.engine,
@@ -130,7 +141,7 @@ def _of_graph(setup: Setup, case: Case, max_probes: int, is_known: Callable[[Bla
             small = (
                 _as_it_is(case, judgement, found.blame)
                 if is_known(found.blame)
-                else shrink_graph(prober, case, judgement, found.blame, max_probes=max_probes)
+                else shrink_graph(prober, case, judgement, found.blame, max_probes=max_probes, watcher=_for_a_while())
             )
             done, final = small.reduction, small.final
             return Triaged(

@@ -40,6 +40,13 @@ def test_what_the_reference_breaks_down_with_is_reduced_and_named_by_where_it_do
     assert (found.cause, found.engine, found.verdict) == (f"reference/{BUG}", "cpu", "compile-error")
 
 
+def test_a_reduction_ends_when_its_time_is_over(monkeypatch):
+    monkeypatch.setattr(triage, "_REDUCING_S", -1.0)
+    found = broken(TEXT)
+    assert "sine" in found.module_text
+    assert (found.cause, found.probes) == (f"reference/{BUG}", 0)
+
+
 def test_what_it_evaluates_is_no_bug_of_its():
     assert broken(TEXT.replace("negate", "abs")) is None
 
