@@ -11,6 +11,7 @@ from compiler.analysis.opcodes import FUNCTIONS
 from compiler.analysis.updates import is_elementwise
 from compiler.backends.cpu.kernels.emitted import begin
 from compiler.backends.cpu.kernels.loop.given import LoopGiven
+from compiler.backends.cpu.kernels.loop.plain import MOST_BRANCHES
 from compiler.backends.cpu.kernels.strategy import Functions, Plan
 from compiler.backends.cpu.kernels.vectors import lanes
 from compiler.backends.cpu.kernels.vectors.interleaving import SHORT
@@ -22,8 +23,8 @@ from compiler.codegen.lane_builder import CallingLaneBuilder
 from compiler.codegen.llvm_ir import Module
 from compiler.codegen.signature import elemental_of
 
-FEWEST = 9
-"""Functions of a kernel from which on they are called: fewer have code for large arguments beside (chosen)."""
+FEWEST = MOST_BRANCHES + 1
+"""Functions of a kernel from which on they are called: fewer are written out in a cheaper form beside the whole one."""
 
 
 def decide(given: LoopGiven) -> Plan | Declined:

@@ -26,7 +26,7 @@ from compiler.codegen.signature import elemental_of
 
 _LARGEST_JAM = 64
 """Instructions in an iteration of the innermost loop up to which it takes in those of another."""
-_MOST_BRANCHES = 8
+MOST_BRANCHES = 8
 """Functions of a single element up to which each is written in both its forms, with a branch."""
 _BLOCK = 1024
 """Elements that are done again where an argument was too large for the cheaper form of a function."""
@@ -128,7 +128,7 @@ class _Loops:
         level, joined = self.shared.level, self.shared.joined
         length = group.loops[group.innermost]
         known = _known(builder, self.kernel, group)
-        alone = prod(group.loops) == 1 and len(functions_of(self.kernel)) <= _MOST_BRANCHES
+        alone = prod(group.loops) == 1 and len(functions_of(self.kernel)) <= MOST_BRANCHES
         iterations = _Iterations(builder, known, self.interleave, self.fast, has_complex(self.kernel), alone)
         chunk = None
         if joined > 1:
