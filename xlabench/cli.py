@@ -53,7 +53,7 @@ COMMANDS: Mapping[str, str] = {
 """The file of each subcommand; it offers `command`."""
 
 SUMMARIES: Mapping[str, str] = {
-    "run": "Run an HLO file on two engines and compare.",
+    "run": "Run an HLO file or a graph on two engines and compare.",
     "replay": "Run a repro bundle again.",
     "reduce": "Make a failing program as small as it can be.",
     "bisect": "Find the pass, rewrite or kernel that is to blame for a failure.",

@@ -8,7 +8,7 @@ from one_program import PROGRAM, X
 
 import compiler
 from compiler.tf2xla import RECORDS
-from xlabench.bundles import bundle
+from xlabench.bundles import bundle, saving
 from xlabench.bundles.failure import Failure
 from xlabench.bundles.relowering import lowered_now
 from xlabench.tensorflow.runtime import programs
@@ -33,7 +33,7 @@ def test_a_lowering_that_was_mended_shows_no_more(tmp_path, monkeypatch, engine)
         case = program(two_ways(chosen=True))
         expected = compiler.interpret(case.module, *case.inputs)
         failure = Failure(case.text(), case.inputs, expected, expected, engine, "reference", None, "wrong", "")
-        for name, data in bundle._contents(failure).items():
+        for name, data in saving._contents(failure).items():
             (tmp_path / name).write_bytes(data)
         assert engine != "ops" or _verdict(tmp_path) == "wrong"
     programs._PROGRAMS.clear()

@@ -16,7 +16,7 @@ from one_program import X, right_result, run_command, write_bundle
 
 import compiler
 from xlabench import jobs
-from xlabench.bundles import bundle
+from xlabench.bundles import bundle, saving
 from xlabench.bundles.failure import Failure
 from xlabench.commands import reduce as reducing
 from xlabench.diagnosis import probe
@@ -164,7 +164,7 @@ def test_what_is_refused_by_an_engine_that_takes_all_is_reduced_into_a_bundle_th
         REFUSED, [given], [result], [], "cpu", "reference", None, "compile-error", "refused", takes_all=True
     )
     (tmp_path / "b").mkdir()
-    for name, data in bundle._contents(failure).items():
+    for name, data in saving._contents(failure).items():
         (tmp_path / "b" / name).write_bytes(data)
     done = run_command("reduce", tmp_path / "b", "--out", tmp_path / "out", "--json")
     report = json.loads(done.stdout)
