@@ -9,19 +9,14 @@ from __future__ import annotations
 
 from compiler.analysis.opcodes import FUNCTIONS
 from compiler.analysis.updates import is_elementwise
-from compiler.backends.cpu.kernels.emitted import begin
 from compiler.backends.cpu.kernels.loop.given import LoopGiven
 from compiler.backends.cpu.kernels.loop.plain import MOST_BRANCHES
-from compiler.backends.cpu.kernels.strategy import Functions, Plan
-from compiler.backends.cpu.kernels.vectors import lanes
+from compiler.backends.cpu.kernels.strategy import Plan
 from compiler.backends.cpu.kernels.vectors.interleaving import SHORT
 from compiler.backends.cpu.kernels.vectors.lane_rules import fits
 from compiler.backends.cpu.kernels.vectors.lanes import Lanes
 from compiler.backends.strategy import Declined, Detail
-from compiler.codegen.index import Emission
 from compiler.codegen.lane_builder import CallingLaneBuilder
-from compiler.codegen.llvm_ir import Module
-from compiler.codegen.signature import elemental_of
 
 FEWEST = MOST_BRANCHES + 1
 """Functions of a kernel from which on they are called: fewer are written out in a cheaper form beside the whole one."""
@@ -29,21 +24,11 @@ FEWEST = MOST_BRANCHES + 1
 
 def decide(given: LoopGiven) -> Plan | Declined:
     """The plan where functions are called."""
-    kernel = given.kernel
     found = _lanes(given)
     if isinstance(found, Declined):
         return found
-
-    def emit(module: Module) -> Functions:
-        function = begin(module, kernel)
-        builder = CallingLaneBuilder(function)
-        values = elemental_of(kernel, Emission(builder))
-        lanes.store_each(kernel, given.group, values, found, parallel=False)
-        builder.ret()
-        return (function.name,)
-
     details: dict[str, Detail] = {"loops": given.group.loops, "lanes": found.width}
-    return given.plan(emit, given.cost_ns, details=details, divisible=False)
+    return given.in_lanes(found, CallingLaneBuilder, details, divisible=False)
 
 
 def _lanes(given: LoopGiven) -> Lanes | Declined:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
-from compiler.backends.cpu.kernels.emitted import parameters
+from compiler.backends.cpu.kernels.emitted import begin, parameters
 from compiler.backends.cpu.kernels.loop import memory_table
-from compiler.backends.cpu.kernels.strategy import Given
+from compiler.backends.cpu.kernels.strategy import Functions, Given, Plan
+from compiler.backends.cpu.kernels.vectors import lanes
 from compiler.backends.cpu.kernels.vectors.interleaving import SHORT
+from compiler.backends.cpu.kernels.vectors.lanes import Lanes
+from compiler.backends.strategy import Detail
 from compiler.codegen import nest, scalar
 from compiler.codegen.in_place import Pairs, same_element
 from compiler.codegen.index import Emission, Index
 from compiler.codegen.kernel import Kernel
+from compiler.codegen.lane_builder import LaneBuilder
+from compiler.codegen.llvm_ir import Module
 from compiler.codegen.signature import elemental_of, store_roots
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
@@ -43,6 +48,30 @@ class LoopGiven(Given):
         if _is_drawn(kernel):
             return nest.without_tiny_loops(group)
         return nest.without_innermost(group) if _has_short_rows(kernel, group) else group
+
+    def in_lanes(
+        self, chosen: Lanes, builder: type[LaneBuilder], details: Mapping[str, Detail], *, divisible: bool = True
+    ) -> Plan:
+        """The plan of loops that are written in vectors.
+
+        Args:
+            chosen: which vectors.
+            builder: how operations on them are written.
+            details: what else there is to say of the plan.
+            divisible: whether threads may share the loops.
+        """
+        kernel = self.kernel
+
+        def emit(module: Module) -> Functions:
+            function = begin(module, kernel)
+            writer = builder(function)
+            values = elemental_of(kernel, Emission(writer))
+            lanes.store_each(kernel, self.group, values, chosen, parallel=plan.parallel)
+            writer.ret()
+            return (function.name,)
+
+        plan = self.plan(emit, self.cost_ns, divisible=divisible, details=details)
+        return plan
 
 
 def _keeps_indices(kernel: Kernel) -> bool:

@@ -7,18 +7,13 @@ written is of bf16, a vector of words is taken apart and put together by one for
 from __future__ import annotations
 
 from compiler.analysis.updates import is_elementwise
-from compiler.backends.cpu.kernels.emitted import begin
 from compiler.backends.cpu.kernels.loop.given import LoopGiven
-from compiler.backends.cpu.kernels.strategy import Functions, Plan
-from compiler.backends.cpu.kernels.vectors import lanes
+from compiler.backends.cpu.kernels.strategy import Plan
 from compiler.backends.cpu.kernels.vectors.lane_rules import fits
 from compiler.backends.cpu.kernels.vectors.lanes import Lanes
 from compiler.backends.strategy import Declined, Detail
 from compiler.codegen import scalar
-from compiler.codegen.index import Emission
 from compiler.codegen.lane_builder import LaneBuilder
-from compiler.codegen.llvm_ir import Module
-from compiler.codegen.signature import elemental_of
 from compiler.ir.module import Instruction
 from compiler.ir.types import BF16
 
@@ -30,22 +25,11 @@ _FEWEST = 256
 
 def decide(given: LoopGiven) -> Plan | Declined:
     """The plan where lanes go in pairs."""
-    kernel = given.kernel
     found = _lanes(given)
     if isinstance(found, Declined):
         return found
-
-    def emit(module: Module) -> Functions:
-        function = begin(module, kernel)
-        builder = LaneBuilder(function)
-        values = elemental_of(kernel, Emission(builder))
-        lanes.store_each(kernel, given.group, values, found, parallel=plan.parallel)
-        builder.ret()
-        return (function.name,)
-
     details: dict[str, Detail] = {"loops": given.group.loops, "lanes": found.width, "unroll": found.unroll}
-    plan = given.plan(emit, given.cost_ns, details=details)
-    return plan
+    return given.in_lanes(found, LaneBuilder, details)
 
 
 def _lanes(given: LoopGiven) -> Lanes | Declined:
