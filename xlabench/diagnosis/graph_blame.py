@@ -153,12 +153,7 @@ class _Search(Search):
         return Blame("tf2xla", node.op, self.judgement.verdict, where=node.name, diff=str(node))
 
     def _is_lowered_alike(self, graph: GraphCase, node: Node, whole: Mapping[str, Array]) -> bool:
-        """Whether an op gives with constants fed what it gives in the whole, or of what takes variables with them.
-
-        What takes one value twice may be lowered otherwise where that is known: this is not told apart.
-        """
-        if len({*node.data_inputs}) < len(node.data_inputs):
-            return False
+        """Whether an op gives with constants fed what it gives in the whole, or of what takes variables with them."""
         fed, kept = (_program_of(graph.subgraph([node.name], whole, feeds_constants=feeds)) for feeds in (True, False))
         given = None if fed is None else self.prober.expected(fed)
         if fed is None or given is None:

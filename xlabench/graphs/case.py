@@ -7,8 +7,10 @@ constants the module has none, since they are written into it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -142,15 +144,16 @@ class GraphCase:
         Args:
             names: the nodes.
             found: what stands at the places of the graph.
-            feeds_constants: whether constants around them are fed, so that a lowering knows no more than of any value.
+            feeds_constants: whether constants around them are fed, and what is taken twice is fed twice, so that a
+                lowering knows no more than of any values.
         """
         inside = set(names)
         nodes = [node for node in self.graph.nodes if node.name in inside]
         taken = [text for node in nodes for text in node.data_inputs if source_of(text) not in inside]
         values: dict[str, Array] = {}
-        stands: dict[str, str] = {}
+        stands: dict[str, Iterator[str]] = {}
         made: list[Node] = []
-        for text in dict.fromkeys(endpoint_at(source_of(text), port_of(text)) for text in taken):
+        for text, count in Counter(endpoint_at(source_of(text), port_of(text)) for text in taken).items():
             source = self.graph.node(source_of(text))
             is_fed = feeds_constants and text in found
             if source.op in VARIABLES or (source.op == "Const" and not source.inputs and not is_fed):
@@ -159,9 +162,10 @@ class GraphCase:
             value = found.get(text, self.values.get(text))
             if value is None:
                 return None
-            stands[text] = f"given_{len(stands)}"
-            values[stands[text]] = value
-            made.append(fed_node(stands[text], value))
+            given = [f"given_{len(values) + n}" for n in range(count if feeds_constants else 1)]
+            stands[text] = cycle(given)
+            values.update(dict.fromkeys(given, value))
+            made += [fed_node(name, value) for name in given]
         kept = [replace(node, inputs=tuple(_taken(node, inside, stands))) for node in nodes]
         fetches = [endpoint for node in nodes for endpoint in self.outputs(node)]
         runs = [f"^{node.name}" for node in nodes if not self.outputs(node)]
@@ -247,13 +251,14 @@ def in_order(nodes: Sequence[Node]) -> list[Node]:
     return list(done.values())
 
 
-def _taken(node: Node, inside: set[str], stands: Mapping[str, str]) -> Iterable[str]:
+def _taken(node: Node, inside: set[str], stands: Mapping[str, Iterator[str]]) -> Iterable[str]:
     for text in node.inputs:
         if text.startswith("^"):
             if source_of(text) in inside:
                 yield text
         else:
-            yield stands.get(endpoint_at(source_of(text), port_of(text)), text)
+            given = stands.get(endpoint_at(source_of(text), port_of(text)))
+            yield text if given is None else next(given)
 
 
 def _is_array(kind: DataType) -> bool:
