@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from compiler.tf import AttributeList
@@ -25,16 +25,23 @@ def _sampled(op: str, true_classes: Any, attributes: dict[str, Any], seed: int |
     return drawn, of_true, of_drawn
 
 
-def uniform_candidate_sampler(
-    true_classes: Any,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    range_max: int,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Sampled:
-    """Classes below `range_max`, each as likely as any.
+def _by_number(word: str, op: str, said: str) -> Callable[..., Sampled]:
+    """A sampler of classes by nothing but their numbers."""
+
+    def sampler(
+        true_classes: Any,
+        num_true: int,
+        num_sampled: int,
+        unique: bool,
+        range_max: int,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> Sampled:
+        attributes = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
+        return _sampled(op, true_classes, attributes, seed, name)
+
+    sampler.__name__ = sampler.__qualname__ = word
+    sampler.__doc__ = f"""{said}
 
     Args:
         true_classes: integers [rows, num_true].
@@ -45,32 +52,17 @@ def uniform_candidate_sampler(
         seed: of the op.
         name: of the node.
     """
-    attributes = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
-    return _sampled("UniformCandidateSampler", true_classes, attributes, seed, name)
+    return sampler
 
 
-def log_uniform_candidate_sampler(
-    true_classes: Any,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    range_max: int,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Sampled:
-    """Classes below `range_max`, the more likely the less their numbers are, as of words in the order of their counts.
-
-    Args:
-        true_classes: integers [rows, num_true].
-        num_true: how many there are in a row.
-        num_sampled: how many are drawn.
-        unique: whether all that are drawn are different.
-        range_max: how many classes there are.
-        seed: of the op.
-        name: of the node.
-    """
-    attributes = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
-    return _sampled("LogUniformCandidateSampler", true_classes, attributes, seed, name)
+uniform_candidate_sampler = _by_number(
+    "uniform_candidate_sampler", "UniformCandidateSampler", "Classes below `range_max`, each as likely as any."
+)
+log_uniform_candidate_sampler = _by_number(
+    "log_uniform_candidate_sampler",
+    "LogUniformCandidateSampler",
+    "Classes below `range_max`, the more likely the less their numbers are, as of words in the order of their counts.",
+)
 
 
 def fixed_unigram_candidate_sampler(
@@ -135,30 +127,30 @@ def compute_accidental_hits(
 
 
 class _Layer(NamedTuple):
-    """The last layer of a model, and what it is given."""
+    """The last layer of a model, what it is given, and how many classes are drawn, there are, and are true in a row."""
 
     weights: Any
     biases: Any
     labels: Any
     inputs: Any
+    num_sampled: int
+    num_classes: int
+    num_true: int
 
 
-def _logits(
-    layer: _Layer, numbers: tuple[int, int, int], values: Sampled | None, seed: int | None, *, without_hits: bool
-) -> tuple[Tensor, Tensor]:
+def _logits(layer: _Layer, values: Sampled | None, seed: int | None, *, without_hits: bool) -> tuple[Tensor, Tensor]:
     """Logits and labels [rows, true and drawn classes].
 
     Args:
         layer: whose logits they are.
-        numbers: how many classes are drawn, how many there are, and how many are true in a row.
         values: what a sampler gave; None draws.
         seed: by which it is drawn.
         without_hits: whether what was drawn and is true counts as true alone.
     """
-    num_sampled, num_classes, num_true = numbers
+    num_true = layer.num_true
     labels, inputs = cast(layer.labels, "int64"), convert_to_tensor(layer.inputs)
     drawn, *expected = values or log_uniform_candidate_sampler(
-        labels, num_true, num_sampled, unique=True, range_max=num_classes, seed=seed
+        labels, num_true, layer.num_sampled, unique=True, range_max=layer.num_classes, seed=seed
     )
     flat = apply("Reshape", [labels, [-1]], {}).outputs[0]
     true_weights, weights = (embedding_lookup(layer.weights, one) for one in (flat, drawn))
@@ -222,8 +214,8 @@ def nce_loss(
         name: of the scope of the nodes.
     """
     with get_default_graph().name_scope(name):
-        layer, numbers = _Layer(weights, biases, labels, inputs), (num_sampled, num_classes, num_true)
-        logits, targets = _logits(layer, numbers, sampled_values, None, without_hits=remove_accidental_hits)
+        layer = _Layer(weights, biases, labels, inputs, num_sampled, num_classes, num_true)
+        logits, targets = _logits(layer, sampled_values, None, without_hits=remove_accidental_hits)
         zero = apply("ZerosLike", [logits], {}).outputs[0]
         small = apply("Log1p", [apply("Exp", [-apply("Abs", [logits], {}).outputs[0]], {}).outputs[0]], {}).outputs[0]
         losses = apply("Maximum", [logits, zero], {}).outputs[0] - logits * targets + small
@@ -261,7 +253,7 @@ def sampled_softmax_loss(
         seed: that of the sampler.
     """
     with get_default_graph().name_scope(name):
-        layer, numbers = _Layer(weights, biases, labels, inputs), (num_sampled, num_classes, num_true)
-        logits, targets = _logits(layer, numbers, sampled_values, seed, without_hits=remove_accidental_hits)
+        layer = _Layer(weights, biases, labels, inputs, num_sampled, num_classes, num_true)
+        logits, targets = _logits(layer, sampled_values, seed, without_hits=remove_accidental_hits)
         stopped = apply("StopGradient", [targets], {}).outputs[0]
         return apply("SoftmaxCrossEntropyWithLogits", [logits, stopped], {}).outputs[0]

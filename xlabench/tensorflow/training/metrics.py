@@ -47,8 +47,8 @@ def mean(
         return _kept(pair, metrics_collections, updates_collections)
 
 
-def _mean_of(word: str, formula: Callable[[Tensor, Tensor], Tensor], said: str) -> Callable[..., Metric]:
-    """The mean of a formula of labels and predictions."""
+def _metric(word: str, formula: Callable[[Any, Any, Any, str | None], Metric], said: str) -> Callable[..., Metric]:
+    """A metric by its value and its update, as a formula of labels, predictions, weights and a name."""
 
     def metric(
         labels: Any,
@@ -58,13 +58,21 @@ def _mean_of(word: str, formula: Callable[[Tensor, Tensor], Tensor], said: str) 
         updates_collections: Keys = None,
         name: str | None = None,
     ) -> Metric:
-        found = convert_to_tensor(predictions)
-        each = formula(convert_to_tensor(labels), found)
-        return mean(each, weights, metrics_collections, updates_collections, name or word)
+        return _kept(formula(labels, predictions, weights, name), metrics_collections, updates_collections)
 
     metric.__name__ = metric.__qualname__ = word
-    metric.__doc__ = f"{said} of `labels` and `predictions`, which have one shape."
+    metric.__doc__ = said
     return metric
+
+
+def _mean_of(word: str, formula: Callable[[Tensor, Tensor], Tensor], said: str) -> Callable[..., Metric]:
+    """The mean of a formula of labels and predictions."""
+
+    def mean_of(labels: Any, predictions: Any, weights: Any, name: str | None) -> Metric:
+        found = convert_to_tensor(predictions)
+        return mean(formula(convert_to_tensor(labels), found), weights, name=name or word)
+
+    return _metric(word, mean_of, f"{said} of `labels` and `predictions`, which have one shape.")
 
 
 def _are_equal(labels: Tensor, predictions: Tensor) -> Tensor:
@@ -86,45 +94,36 @@ mean_squared_error = _mean_of("mean_squared_error", _squared, "The mean of the s
 mean_absolute_error = _mean_of("mean_absolute_error", _absolute, "The mean of the difference's amount")
 
 
-def root_mean_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Keys = None,
-    updates_collections: Keys = None,
-    name: str | None = None,
-) -> Metric:
-    """The square root of the mean of the squared difference of `labels` and `predictions`, which have one shape."""
-    value, update = mean_squared_error(labels, predictions, weights, None, None, name or "root_mean_squared_error")
-    return _kept((_root(value), _root(update)), metrics_collections, updates_collections)
+def _root_of_mean(labels: Any, predictions: Any, weights: Any, name: str | None) -> Metric:
+    value, update = mean_squared_error(labels, predictions, weights, name=name or "root_mean_squared_error")
+    return _root(value), _root(update)
 
 
 def _root(square: Any) -> Tensor:
     return apply("Sqrt", [square], {}).outputs[0]
 
 
+root_mean_squared_error = _metric(
+    "root_mean_squared_error",
+    _root_of_mean,
+    "The square root of the mean of the squared difference of `labels` and `predictions`, which have one shape.",
+)
+
+
 def _count_of(word: str, *, is_found: bool, is_right: bool) -> Callable[..., Metric]:
     """How often what was found was positive, or not, and right, or not."""
 
-    def metric(
-        labels: Any,
-        predictions: Any,
-        weights: Any = None,
-        metrics_collections: Keys = None,
-        updates_collections: Keys = None,
-        name: str | None = None,
-    ) -> Metric:
+    def count_of(labels: Any, predictions: Any, weights: Any, name: str | None) -> Metric:
         with variable_scope(name, word):
             wanted = cast(labels, "bool") if is_found == is_right else _not(cast(labels, "bool"))
             found = cast(predictions, "bool") if is_found else _not(cast(predictions, "bool"))
             each = cast(apply("LogicalAnd", [wanted, found], {}).outputs[0], "float32")
             count = _counter("count")
             update = count.assign_add(_sum(each * _weights(weights, each)))
-            return _kept((count.value(), update), metrics_collections, updates_collections)
+            return count.value(), update
 
-    metric.__name__ = metric.__qualname__ = word
-    metric.__doc__ = f"The number of {word.replace('_', ' ')} among `predictions`, of `labels` of their shape."
-    return metric
+    said = f"The number of {word.replace('_', ' ')} among `predictions`, of `labels` of their shape."
+    return _metric(word, count_of, said)
 
 
 true_positives = _count_of("true_positives", is_found=True, is_right=True)
@@ -136,23 +135,13 @@ false_negatives = _count_of("false_negatives", is_found=False, is_right=False)
 def _share_of(word: str, other: Callable[..., Metric], said: str) -> Callable[..., Metric]:
     """The share of true positives among themselves and others."""
 
-    def metric(
-        labels: Any,
-        predictions: Any,
-        weights: Any = None,
-        metrics_collections: Keys = None,
-        updates_collections: Keys = None,
-        name: str | None = None,
-    ) -> Metric:
+    def share_of(labels: Any, predictions: Any, weights: Any, name: str | None) -> Metric:
         with variable_scope(name, word):
             right, right_now = true_positives(labels, predictions, weights)
             rest, rest_now = other(labels, predictions, weights)
-            pair = _over(right, right + rest, "value"), _over(right_now, right_now + rest_now, "update_op")
-            return _kept(pair, metrics_collections, updates_collections)
+            return _over(right, right + rest, "value"), _over(right_now, right_now + rest_now, "update_op")
 
-    metric.__name__ = metric.__qualname__ = word
-    metric.__doc__ = f"The share of {said}, of `labels` and `predictions` of one shape."
-    return metric
+    return _metric(word, share_of, f"The share of {said}, of `labels` and `predictions` of one shape.")
 
 
 precision = _share_of("precision", false_positives, "what is positive in what was found to be")
