@@ -11,7 +11,7 @@ from xlabench.fuzzing import generate
 from xlabench.fuzzing.case import Case
 
 REVERSING = 3
-_SPOILT_BY = set()
+SPOILT_BY = set()
 _SOON = 3  # calls with inputs of other kinds, before the first is made again
 _INTERPRET = compiler.interpret  # whatever an engine makes of it
 
@@ -25,8 +25,8 @@ class Broken:
     def compile(self, module):
         module = compiler.parse(module) if isinstance(module, str) else module
         if self.spec == "xla":
-            _SPOILT_BY.add(self.spec)
-        if self.spec == "right" and _SPOILT_BY:
+            SPOILT_BY.add(self.spec)
+        if self.spec == "right" and SPOILT_BY:
             raise RuntimeError("another engine has spoilt the memory of this process")
         opcodes = {instruction.opcode for instruction in module.instructions()}
         if self.spec == "refuses" and "negate" in opcodes:
@@ -58,8 +58,8 @@ class Broken:
         if self.spec.startswith("cpu") and module.name == "fuzz_0":  # it writes where it must not
             if "check_memory=on" in self.spec:
                 os.abort()
-            _SPOILT_BY.add(self.spec)
-        if self.spec == "cpu" and module.name == "fuzz_6" and _SPOILT_BY:
+            SPOILT_BY.add(self.spec)
+        if self.spec == "cpu" and module.name == "fuzz_6" and SPOILT_BY:
             os.abort()
         is_nan = any(np.isnan(array).any() for array in inputs if array.dtype.kind == "f")
         if self.spec == "dies-of-nan" and is_nan:

@@ -1,11 +1,19 @@
 """Planted bugs for tests that look into failures."""
 
+import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def unspoilt():
+    """A process that no engine has spoilt, as a worker's is: broken ones run in that of the tests."""
+    if "broken_engines" in sys.modules:
+        sys.modules["broken_engines"].SPOILT_BY.clear()
 
 
 @pytest.fixture
