@@ -31,7 +31,7 @@ from compiler.edit.twin import integer_twin
 from compiler.ir.csr import is_product as is_sparse_product
 from compiler.ir.graph import reachable
 from compiler.ir.opdef import zeros
-from compiler.ir.shape import ArrayShape, leaves
+from compiler.ir.shape import ArrayShape, leaves, leaves_at
 from compiler.ir.source_lines import source_of, sources_of
 from compiler.ops.custom_call import options_of, routine_of
 from compiler.text.separate import parse_separated, separate_constants
@@ -52,6 +52,7 @@ __all__ = [
     "keep_results",
     "lay_open",
     "leaves",
+    "leaves_at",
     "named_for_xla",
     "options_of",
     "parse_separated",

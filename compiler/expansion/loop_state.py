@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from compiler.analysis.loop_view import LoopView
 from compiler.expansion.expression import known_element
 from compiler.ir.module import Computation, Instruction
-from compiler.ir.shape import ArrayShape, Shape, TupleShape
+from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves_at
 from compiler.ops.build import build
 
 _Path = tuple[int, ...]
@@ -99,14 +99,14 @@ def is_piece(value: Instruction) -> bool:
 
 def may_be_flattened(loop: Instruction) -> bool:
     """Whether a state can be brought into the plain form: all of it are arrays, in tuples or not."""
-    return all(isinstance(shape, ArrayShape) for _, shape in _leaves(loop.shape))
+    return all(isinstance(shape, ArrayShape) for _, shape in leaves_at(loop.shape))
 
 
 def flatten(loop: Instruction) -> None:
     """Bring the state of a loop into the plain form; nothing else may run its computations."""
     shape = loop.shape
-    paths = [path for path, _ in _leaves(shape)]
-    flat = TupleShape(tuple(leaf for _, leaf in _leaves(shape)))
+    paths = [path for path, _ in leaves_at(shape)]
+    flat = TupleShape(tuple(leaf for _, leaf in leaves_at(shape)))
     for computation in loop.called_computations():
         (state,) = computation.parameters
         _stand_in(state, shape, flat, paths)
@@ -116,15 +116,6 @@ def flatten(loop: Instruction) -> None:
     _stand_in(loop, shape, flat, paths)
     for computation in (*loop.called_computations(), loop.computation):
         computation.sort()
-
-
-def _leaves(shape: Shape) -> Iterator[tuple[_Path, Shape]]:
-    """What a shape is made of that is no tuple, and where."""
-    if not isinstance(shape, TupleShape):
-        yield (), shape
-        return
-    for number, element in enumerate(shape.elements):
-        yield from (((number, *path), leaf) for path, leaf in _leaves(element))
 
 
 def _flat(value: Instruction, paths: Sequence[_Path]) -> Instruction:

@@ -174,6 +174,15 @@ def leaves(shape: Shape) -> Iterator[ArrayShape]:
         yield shape.array if isinstance(shape, BufferShape) else shape
 
 
+def leaves_at(shape: Shape) -> Iterator[tuple[tuple[int, ...], ArrayShape | BufferShape]]:
+    """What a shape is made of that is no tuple, in order, and the numbers of the elements in which it lies."""
+    if not isinstance(shape, TupleShape):
+        yield (), shape
+        return
+    for number, element in enumerate(shape.elements):
+        yield from (((number, *path), leaf) for path, leaf in leaves_at(element))
+
+
 def without_layout(shape: Shape) -> Shape:
     """The shape with no layouts stated: what matters to a program's meaning."""
     if isinstance(shape, TupleShape):

@@ -10,32 +10,24 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import compiler
+from xlabench.judging.elements import Value, arrays_of, through_tuples
 
 Options = Mapping[str, str]
-Value = tuple[Any, tuple[int, ...]]
-"""An instruction, and the path to an array of its value."""
 
 
 def left_open(module: Any) -> frozenset[int]:
     """The numbers of a program's results, on each of its devices, that hang on what a routine leaves open."""
     if not any(compiler.edit.routine_of(instruction) in _OPEN for instruction in module.instructions()):
         return frozenset()
-    leaves = list(_leaves(module.entry.root.shape))
-    found = [number for number, path in enumerate(leaves) if _hangs_on_open((module.entry.root, path))]
-    return frozenset(n + len(leaves) * device for n in found for device in range(compiler.times_given(module)))
+    results = arrays_of(module.entry.root)
+    found = [number for number, result in enumerate(results) if _hangs_on_open(result)]
+    return frozenset(n + len(results) * device for n in found for device in range(compiler.times_given(module)))
 
 
 def open_results(call: Any) -> frozenset[int]:
     """The numbers of a call's results that it leaves open."""
     options = compiler.edit.options_of(call)
     return frozenset(_OPEN[compiler.edit.routine_of(call)](options, len(call.shape.elements)))
-
-
-def _leaves(shape: Any, path: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
-    """The paths to the arrays of a shape in order; tokens are none."""
-    if hasattr(shape, "elements"):
-        return [leaf for n, element in enumerate(shape.elements) for leaf in _leaves(element, (*path, n))]
-    return [path] if shape.element_type.bits else []
 
 
 def _hangs_on_open(result: Value) -> bool:
@@ -52,14 +44,11 @@ def _is_open(value: Value) -> bool:
 
 def _behind(value: Value) -> list[Value]:
     """What a value is made of."""
-    instruction, path = value
-    operands = instruction.operands
-    if instruction.opcode == "get-tuple-element":
-        return [(operands[0], (instruction.attributes["index"], *path))]
-    if instruction.opcode == "tuple" and path:
-        return [(operands[path[0]], path[1:])]
+    if (before := through_tuples(value)) is not None:
+        return [before]
+    instruction, _ = value
     called = [computation.root for computation in instruction.called_computations()]
-    return [(one, ()) for one in (*operands, *called)]
+    return [(one, ()) for one in (*instruction.operands, *called)]
 
 
 def _of_singular(options: Options, _: int) -> set[int]:

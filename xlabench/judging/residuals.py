@@ -26,14 +26,13 @@ from numpy.typing import NDArray
 
 import compiler
 from compiler.ops import Trait, having
+from xlabench.judging.elements import Value, arrays_of, through_tuples
 from xlabench.judging.lapack_call import Call
 from xlabench.judging.relations import RELATIONS
 from xlabench.judging.tolerance import Array, finfo, is_inexact, real_dtype
 
 Instruction = Any  # the compiler's; the harness sees its data by attribute only
 Mask = NDArray[np.bool_]
-Value = tuple[Instruction, tuple[int, ...]]
-"""An instruction, and the path to an array of its value."""
 WHOLE = "all"
 NOWHERE = (-1, WHOLE)
 _AS_THEY_ARE = having(Trait.IDENTITY)
@@ -95,30 +94,17 @@ def residuals_of(module: Any, inputs: Sequence[Array], expected: Sequence[Array]
     return tuple(one for one in made if one is not None)
 
 
-def _leaves(instruction: Instruction, path: tuple[int, ...] = ()) -> Iterator[Value]:
-    """The arrays of a value in order; tokens are none."""
-    shape = instruction.shape
-    for index in path:
-        shape = shape.elements[index]
-    if hasattr(shape, "elements"):
-        for index in range(len(shape.elements)):
-            yield from _leaves(instruction, (*path, index))
-    elif shape.element_type.bits:
-        yield instruction, path
-
-
 def _sources(value: Value) -> Iterator[tuple[Value, str]]:
     """Where the elements of a value may come from as they are, and which part of complex numbers they have become."""
     return compiler.edit.reachable([(value, WHOLE)], _handed_on)
 
 
 def _handed_on(found: tuple[Value, str]) -> list[tuple[Value, str]]:
-    (instruction, path), component = found
+    value, component = found
+    if (before := through_tuples(value)) is not None:
+        return [(before, component)]
+    instruction, path = value
     operands = instruction.operands
-    if instruction.opcode == "get-tuple-element":
-        return [((operands[0], (instruction.attributes["index"], *path)), component)]
-    if instruction.opcode == "tuple" and path:
-        return [((operands[path[0]], path[1:]), component)]
     if instruction.opcode == "complex" and component == WHOLE:
         return [((operands[0], ()), "real"), ((operands[1], ()), "imag")]
     if instruction.opcode == "select":
@@ -166,7 +152,7 @@ class _Program:
     def result_of(self, call: Instruction, index: int) -> tuple[int, str]:
         """Where a result of a call is a result of the program, as it is."""
         own, wanted = self.of_call(call)[index], (call, (index,) if hasattr(call.shape, "elements") else ())
-        for number, leaf in enumerate(_leaves(self.module.entry.root)):
+        for number, leaf in enumerate(arrays_of(self.module.entry.root)):
             for source, component in _sources(leaf):
                 if source == wanted and _are_equal(_component(self.expected[number], component), own):
                     return number, component

@@ -12,6 +12,7 @@ from compiler.ir.shape import (
     default_layout,
     is_static_array,
     leaves,
+    leaves_at,
     without_layout,
 )
 from compiler.ir.types import F32, S32, TYPES
@@ -55,6 +56,12 @@ def test_bytes_of_a_tuple_are_those_of_its_leaves_and_of_a_token_none():
         "f32[2,3]",
         "token[]",
     ]
+
+
+def test_leaves_are_numbered_by_the_elements_in_which_they_lie():
+    nested = TupleShape((BufferShape(MATRIX), TupleShape((TURNED,)), TupleShape(())))
+    assert list(leaves_at(nested)) == [((0,), BufferShape(MATRIX)), ((1, 0), TURNED)]
+    assert list(leaves_at(MATRIX)) == [((), MATRIX)]
 
 
 def test_shapes_agree_where_only_layouts_differ():
