@@ -23,7 +23,7 @@ from xlabench.judging.bounds import Basis, Bounds, basis_of
 from xlabench.judging.judge import Here, Standard, judged
 from xlabench.judging.perturb import leaves_specials_open, rounds
 from xlabench.judging.residuals import Residual, decided_by
-from xlabench.judging.tightness import HELD, too_wide
+from xlabench.judging.tightness import HELD, largest, too_wide
 from xlabench.judging.tolerance import Array, finfo, is_inexact, real_dtype
 
 _UNKNOWN = ("not supported by wide mode", "wide mode takes")
@@ -244,14 +244,6 @@ def _is_on_diagonal(array: Array) -> NDArray[np.bool_]:
     return np.broadcast_to(np.eye(*array.shape[-_MATRIX:], dtype=np.bool_), array.shape)
 
 
-def _largest(array: Array) -> float:
-    if array.dtype.kind == "b" or not array.size:
-        return 0.0
-    with np.errstate(all="ignore"):
-        sizes: NDArray[np.float64] = np.abs(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64))
-    return float(np.max(sizes, where=np.isfinite(sizes), initial=0.0))
-
-
 @dataclass(frozen=True, slots=True)
 class _Patient:
     """A program with its results, one element of which is changed."""
@@ -266,15 +258,15 @@ class _Patient:
         """What is said of each change, by the bounds where they say anything of the element, and by tolerance."""
         number, at = self._element_position()
         own = self.expected[number].reshape(-1)[at]
-        largest, bound = _largest(self.expected[number]), self.basis.of(number)
+        greatest, bound = largest(self.expected[number]), self.basis.of(number)
         if bound is not None and np.isfinite(error := float(bound.error.reshape(-1)[at])):
-            element = Element(own, bound.value.reshape(-1)[at], error, largest)
+            element = Element(own, bound.value.reshape(-1)[at], error, greatest)
             # What must be satisfied may be less than what the bounds allow.
             is_decided = number in decided_by(self.basis.residuals, self.expected, self.expected)
             for name, change in CHANGES.items():
                 if (element.is_float or not error) and not (is_decided and change.verdicts is _FINE):
                     self._ask_about(name, change, element, (number, at), Standard())
-        element = Element(own, own if is_inexact(own.dtype) else 0, 0.0, largest)
+        element = Element(own, own if is_inexact(own.dtype) else 0, 0.0, greatest)
         for name, change in CHANGES.items():
             if change.by_tolerance:
                 self._ask_about(name, change, element, (number, at), _BY_TOLERANCE)
@@ -296,7 +288,7 @@ class _Patient:
             number = numbers[int(self.rng.integers(len(numbers)))]
             at = int(known[number][int(self.rng.integers(known[number].size))])
             own = self.expected[number].reshape(-1)[at]
-            element = Element(own, own, 0.0, _largest(self.expected[number]))
+            element = Element(own, own, 0.0, largest(self.expected[number]))
             is_open = any(one.routine in _SYSTEMS and number in dict(one.results) for one in succeeded)
             for name in ("NaN",) if is_open and not is_tame else ("NaN", "a number far off"):
                 self._ask_about(name, CHANGES[name], element, (number, at), Standard())

@@ -104,10 +104,10 @@ def _yardsticks(module: Any, inputs: Sequence[Array], expected: Sequence[Array])
     """
     held = [i for i in module.entry.instructions if i.opcode == "constant" and _is_float(i)]
     if _SUMS.isdisjoint(instruction.opcode for instruction in module.instructions()):
-        given = max((_largest(array) for array in inputs if is_inexact(array.dtype)), default=0.0)
+        given = max((largest(array) for array in inputs if is_inexact(array.dtype)), default=0.0)
         if held:
             return [None] * len(expected)
-        reaches = (np.full(array.shape, max(_largest(array), given, 1.0)) for array in expected)
+        reaches = (np.full(array.shape, max(largest(array), given, 1.0)) for array in expected)
         return [_Rounded(reach, np.ones(reach.shape)) for reach in reaches]
     if any(i.opcode == "multiply" and i not in module.entry.instructions for i in module.instructions()):
         return [None] * len(expected)
@@ -142,7 +142,10 @@ def _size(array: Array) -> Floats:
         return np.abs(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64))
 
 
-def _largest(array: Array) -> float:
+def largest(array: Array) -> float:
+    """The size of the largest finite number of an array, 0 where there is none."""
+    if array.dtype.kind == "b":
+        return 0.0
     sizes = _size(array)
     return float(np.max(sizes, where=np.isfinite(sizes), initial=0.0))
 
