@@ -39,10 +39,14 @@ _THREE = 3
 
 def in_any_order(reduce: Instruction) -> bool:
     """Whether a reduction is known to give the same if it combines elements that are not neighbours."""
+    return is_commutative(reduce.attributes["to_apply"], frozenset(numbers_of(reduce)))
+
+
+def numbers_of(reduce: Instruction) -> list[int]:
+    """Which of the arrays that a reduction combines are its elements' numbers in the one dimension that is reduced."""
     dimensions = reduce.attributes["dimensions"]
     arrays = reduce.operands[: len(reduce.operands) // 2]
-    numbers = [position for position, one in enumerate(arrays) if len(dimensions) == 1 and counts(one, dimensions[0])]
-    return is_commutative(reduce.attributes["to_apply"], frozenset(numbers))
+    return [position for position, one in enumerate(arrays) if len(dimensions) == 1 and counts(one, dimensions[0])]
 
 
 def counts(numbers: Instruction, along: int) -> bool:

@@ -234,7 +234,12 @@ class Elemental:
 
 
 def apply(
-    emission: Emission, computation: Computation, arguments: Sequence[Value], *, flags: str = scalar.CONTRACT
+    emission: Emission,
+    computation: Computation,
+    arguments: Sequence[Value],
+    *,
+    flags: str = scalar.CONTRACT,
+    known: Mapping[Instruction, Value] = _NOTHING,
 ) -> list[Value]:
     """The results of a computation of scalars (a reducer, a comparator) on values.
 
@@ -243,8 +248,10 @@ def apply(
         computation: of scalars.
         arguments: a value for each parameter.
         flags: LLVM's fast-math flags.
+        known: what instructions of the computation come to for these arguments; they are not emitted.
     """
     leaves = {p: always(arguments[p.parameter_number]) for p in computation.parameters}
+    leaves.update({instruction: always(value) for instruction, value in known.items()})
     emission.enter()
     elemental = Elemental(emission, leaves, flags=flags)
     root = computation.root

@@ -13,12 +13,12 @@ from functools import cached_property
 
 import numpy as np
 
-from compiler.analysis.commutativity import in_any_order
+from compiler.analysis.commutativity import in_any_order, numbers_of
 from compiler.codegen import access, element, elemental, scalar
 from compiler.codegen.index import Emission, Index, reshape
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Value, integer
-from compiler.codegen.movement import always
+from compiler.codegen.movement import NEVER, always
 from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.codegen.windows import combiner_of
 from compiler.codegen.workspace import whole_lines
@@ -208,6 +208,27 @@ class Reduction:
             result += combiner_of(reduce).combine(values, left[at], right[at], flags=REASSOCIATE)
         return result
 
+    def append(self, emission: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
+        """Apply each reducer to accumulators and to an element behind all of theirs: its number is not the lesser one.
+
+        Args:
+            emission: where code is emitted, with what is known there.
+            left: one accumulator for each operand that is reduced.
+            right: an element of each.
+        """
+        result: list[Value] = []
+        for reduce in self.reduces:
+            at = slice(len(result), len(result) + len(reduce.operands) // 2)
+            known = _known_in_sequence(reduce, left[at], right[at])
+            if known:
+                pair, reducer = [*left[at], *right[at]], reduce.attributes["to_apply"]
+                result += elemental.apply(emission, reducer, pair, flags=REASSOCIATE, known=known)
+            else:
+                result += combiner_of(reduce).combine(
+                    elemental_of(self.kernel, emission), left[at], right[at], flags=REASSOCIATE
+                )
+        return result
+
     def finish(self, emission: Emission, kept: Index, accumulators: Sequence[Value]) -> None:
         """Evaluate the roots at one result, given by its linear index, and store them.
 
@@ -267,6 +288,21 @@ class Reduction:
         """
         for (type_, address), value in zip(self.partials(emission, chunks), values, strict=True):
             access.write(emission, address, type_, at, value)
+
+
+def _known_in_sequence(reduce: Instruction, left: Sequence[Value], right: Sequence[Value]) -> dict[Instruction, Value]:
+    """What a reducer finds of its elements' numbers where those on its left are no greater than those on its right."""
+    reducer, half = reduce.attributes["to_apply"], len(left)
+    known: dict[Instruction, Value] = {}
+    for position in numbers_of(reduce):
+        pair = reducer.parameters[position], reducer.parameters[half + position]
+        of_opcode = {"minimum": left[position], "maximum": right[position]}
+        for instruction in reducer.instructions:
+            is_greater = instruction.attributes.get("direction") == "GT"
+            value = NEVER if is_greater else of_opcode.get(instruction.opcode)
+            if value and tuple(instruction.operands) == pair:
+                known[instruction] = value
+    return known
 
 
 def _outermost(reduces: Sequence[Instruction]) -> tuple[Instruction, ...]:

@@ -109,7 +109,7 @@ class _Columns:
                 values = self._load(column)
                 for number in range(iterations):
                     found = loops.elements(emission, self._kept(column), [*reduced, iteration.plus(number)])
-                    values = loops.accumulators.join(emission, values, found)
+                    values = loops.accumulators.join(emission, values, found, is_next=True)
                 self._save(column, values)
 
             return step

@@ -49,6 +49,9 @@ _FEW_TERMS = 8
 """Terms of sums up to which neighbouring sums are better made side by side."""
 _STREAMED = 512
 """Elements of a row from which on rows of an array that is in no cache are read one by one."""
+_SHORT_END = 4
+"""Instructions of reducers up to which lanes are soon combined at the end of a row: sums, extrema and moments.  An
+argmax, of 12, took 300 us row by row and 220 side by side (`argmax_rows`, Zen 4)."""
 _LARGE, _WIDE = 1 << 20, 2048
 """So many elements are in no cache; if rows have so many columns, threads share these, and each sums up all rows."""
 
@@ -70,7 +73,7 @@ class ReduceGiven(Given):
             form.elements(emission, at)
 
         loops = nest.plan(self.scratch, parameters(self.kernel), [group.size for group in form.groups], touch)
-        return ReductionNest(form, loops, Accumulators.of(form.reduces, form.combine, self.machine))
+        return ReductionNest(form, loops, Accumulators.of(form.reduces, self.machine, form.combine, form.append))
 
     @cached_property
     def chunks(self) -> int:
@@ -314,7 +317,7 @@ class _Emitter:
                 return self.nest.elements(emission, kept, counters)
 
             def step(counters: list[Value], carried: list[Value]) -> list[Value]:
-                return self.form.combine(emission, carried, elements(many[0], self.nest.reduced_counters(counters)))
+                return self.form.append(emission, carried, elements(many[0], self.nest.reduced_counters(counters)))
 
             if lanes:
                 rows = [partial(elements, kept) for kept in many]
@@ -332,6 +335,7 @@ class _Emitter:
         """How many rows are walked side by side."""
         joins = share == (THREAD, THREADS) and self.given.result_lanes is not None
         length = math.prod(self.nest.counts(reduced=True))
-        # What is in no cache is waited for longer than the ends of rows, and comes fastest as one stream.
-        streams = length >= _STREAMED and self.form.kept * length >= _LARGE
+        # What is in no cache is waited for longer than the short ends of rows, and comes fastest as one stream.
+        is_short = len(self.form.reducers()) <= _SHORT_END
+        streams = is_short and length >= _STREAMED and self.form.kept * length >= _LARGE
         return lanes.together(self.form.kept, length) if joins and not streams else 1

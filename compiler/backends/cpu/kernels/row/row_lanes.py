@@ -178,7 +178,7 @@ class _Side:
             return self.every.combine(phase, left, right)
 
         identities = [value for reduce in phase.reduces for value in identities_of(reduce) or ()]
-        kept = Accumulators.of(phase.reduces, combine, machine)
+        kept = Accumulators.of(phase.reduces, machine, combine)
         return Lanewise([partial(elements, values) for values in self.many], kept, start, identities)
 
     def fetch_next(self, values: RowValues, position: Index) -> None:

@@ -123,23 +123,28 @@ class Accumulators:
 
     combine: Combine
     """The reducers, on all values."""
+    append: Combine
+    """The reducers, on accumulators and on an element behind all of theirs."""
     extrema: Sequence[Extremum | None]
 
     @staticmethod
-    def of(reduces: Sequence[Instruction], combine: Combine, machine: Machine) -> Accumulators:
+    def of(
+        reduces: Sequence[Instruction], machine: Machine, combine: Combine, append: Combine | None = None
+    ) -> Accumulators:
         """The accumulators that a machine keeps for the values of reductions.
 
         Args:
             reduces: the reductions, which may have several operands.
-            combine: what combines two values of each.
             machine: whose instructions are asked for.
+            combine: what combines two values of each.
+            append: the same for an element behind all that were combined so far.
         """
         extrema = [
             _extremum_of(reduce, machine) if len(reduce.operands) == 2 else None
             for reduce in reduces
             for _ in reduce.operands[: len(reduce.operands) // 2]
         ]
-        return Accumulators(combine, extrema)
+        return Accumulators(combine, append or combine, extrema)
 
     def types(self, plain: Sequence[ElementType]) -> list[ElementType]:
         """The types of what is kept for values of these."""
@@ -151,17 +156,22 @@ class Accumulators:
         pairs = zip(plain, self.extrema, strict=True)
         return [kept for value, extremum in pairs for kept in (extremum.identities() if extremum else [value])]
 
-    def join(self, emission: Emission, kept: Sequence[Value], values: Sequence[Value]) -> list[Value]:
+    def join(
+        self, emission: Emission, kept: Sequence[Value], values: Sequence[Value], *, is_next: bool = False
+    ) -> list[Value]:
         """Take one more value of each in.
 
         Args:
             emission: where code is emitted, with what is known there.
             kept: what is kept for all reductions, one behind the other.
             values: one for each operand of a reduction.
+            is_next: whether they are elements behind all that were taken in.
         """
         groups, builder = self._groups(kept), emission.builder
         left = [v if extremum else k[0] for k, v, extremum in zip(groups, values, self.extrema, strict=True)]
-        groups_ = zip(groups, values, self._combined(emission, left, values), self.extrema, strict=True)
+        if not all(self.extrema):
+            left = (self.append if is_next else self.combine)(emission, left, values)
+        groups_ = zip(groups, values, left, self.extrema, strict=True)
         return [v for k, new, plain, e in groups_ for v in (e.join(builder, k, new) if e else [plain])]
 
     def merge(self, emission: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
@@ -173,7 +183,9 @@ class Accumulators:
             right: what is kept for others.
         """
         a, b, builder = self._groups(left), self._groups(right), emission.builder
-        joined = self._combined(emission, self._plain(a), self._plain(b))
+        joined = self._plain(a)
+        if not all(self.extrema):
+            joined = self.combine(emission, joined, self._plain(b))
         groups_ = zip(a, b, joined, self.extrema, strict=True)
         return [v for x, y, plain, e in groups_ for v in (e.merge(builder, x, y) if e else [plain])]
 
@@ -181,9 +193,6 @@ class Accumulators:
         """The values that are kept."""
         pairs = zip(self._groups(kept), self.extrema, strict=True)
         return [extremum.value(emission.builder, k) if extremum else k[0] for k, extremum in pairs]
-
-    def _combined(self, emission: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
-        return list(left) if all(self.extrema) else self.combine(emission, left, right)
 
     def _plain(self, groups: Sequence[Sequence[Value]]) -> list[Value]:
         """Operands for the reducers, of which what becomes of the extrema does not matter."""

@@ -131,7 +131,7 @@ class Lanewise:
         """
 
         def body(elements: Elements, mine: Sequence[Value]) -> list[Value]:
-            return self.accumulators.join(emission, mine, elements(counters))
+            return self.accumulators.join(emission, mine, elements(counters), is_next=True)
 
         return [partial(body, *pair) for pair in zip(self.elements, cut(kept, self.rows), strict=True)]
 
