@@ -16,6 +16,7 @@ from typing import NamedTuple
 from compiler.backends.cpu.kernels.gemm.micro import load_lanes
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Operand
 from compiler.backends.cpu.kernels.gemm.share import Range
+from compiler.backends.cpu.kernels.vectors.transposition import transpose
 from compiler.codegen.llvm_ir import I64, PTR, Builder, Module, Value, integer, keep_rolled, vector_type, zero
 
 _MANY_PANELS = 8
@@ -318,7 +319,7 @@ def _transposer(module: Module, name: str, panels: Panels, layout: _Layout) -> N
     function = module.function(name, "void", parameters, linkage="internal", attributes="noinline nounwind")
     source, target, steps = function.arguments
     b = Builder(function)
-    chunk = _CHUNK_BYTES // size
+    chunk = _chunk(panels)
     whole = b.binary("and", steps, integer(-chunk))
     with b.loop(integer(0), whole, step=chunk, name="block", metadata=keep_rolled(module)) as block:
         here = b.gep(type_, source, block.index)
@@ -348,15 +349,20 @@ def _pieces(rows: int, lanes: int, *, whole: bool) -> list[tuple[int, int]]:
     return pieces
 
 
+def _chunk(panels: Panels) -> int:
+    """The steps of a block: as many as 16 bytes of a row hold, and no more than there are rows in a vector."""
+    return min(_CHUNK_BYTES // ELEMENT_BYTES[panels.type], panels.lanes)
+
+
 def _turned(b: Builder, panels: Panels, source: Value, layout: tuple[int, int]) -> list[Value]:
-    """The next steps of up to `lanes` rows, as many as 16 bytes of a row hold: a vector of them per step.
+    """The next steps of up to `lanes` rows, as many as a block has: a vector of them per step.
 
     Row `4 i + j` (of 4-byte elements) becomes part `i` of vector `j`, so the steps are the columns of a small block in
     every part of the vectors.
     """
     rows, stride = layout
     type_, lanes = panels.type, panels.lanes
-    chunk = _CHUNK_BYTES // ELEMENT_BYTES[type_]
+    chunk = _chunk(panels)
     piece = vector_type(type_, chunk)
     pieces = [
         b.load(piece, b.gep(type_, source, integer(row * stride)), align=ELEMENT_BYTES[type_])
@@ -372,28 +378,3 @@ def _turned(b: Builder, panels: Panels, source: Value, layout: tuple[int, int]) 
             vectors_ = [b.shuffle(vectors_[n], vectors_[n + 1], range(count)) for n in range(0, len(vectors_), 2)]
         vectors.append(vectors_[0])
     return transpose(b, vectors)
-
-
-def transpose(b: Builder, rows: list[Value], *, words: int = 1) -> list[Value]:
-    """The columns of a square block given as vectors: log2 rounds, each of which exchanges blocks of half the size.
-
-    Vectors longer than there are rows hold several blocks, each of which is transposed.
-
-    Args:
-        b: where code is emitted.
-        rows: as many vectors as a block has rows, a power of two.
-        words: lanes of an element.
-    """
-    size = len(rows)
-    lanes = int(rows[0].type[1:].split(" ")[0]) // words
-    distance = size // 2
-    while distance:
-        upper = [lane if not lane & distance else lane - distance + lanes for lane in range(lanes)]
-        lower = [lane + distance if not lane & distance else lane + lanes for lane in range(lanes)]
-        upper, lower = ([lane * words + word for lane in order for word in range(words)] for order in (upper, lower))
-        for row in range(size):
-            if not row & distance:
-                pair = rows[row], rows[row + distance]
-                rows[row], rows[row + distance] = b.shuffle(*pair, upper), b.shuffle(*pair, lower)
-        distance //= 2
-    return rows

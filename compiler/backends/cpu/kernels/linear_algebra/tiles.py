@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.gemm.micro import Tile, load_lanes, micro_kernel, multiply_add, store_lanes
-from compiler.backends.cpu.kernels.gemm.pack import transpose
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES
+from compiler.backends.cpu.kernels.vectors.transposition import transpose
 from compiler.backends.cpu.machine import Machine
 from compiler.codegen.llvm_ir import I1, I64, PTR, Builder, Module, Value, integer, keep_rolled, vector_type, zero
 

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin, parameters
-from compiler.backends.cpu.kernels.gemm.pack import transpose
 from compiler.backends.cpu.kernels.loop.given import LoopGiven
 from compiler.backends.cpu.kernels.strategy import Functions, Plan
 from compiler.backends.cpu.kernels.vectors import nontemporal
+from compiler.backends.cpu.kernels.vectors.transposition import transpose
 from compiler.backends.cpu.machine import WIDEST_VECTOR_BYTES, Machine
 from compiler.backends.strategy import Declined, Detail
 from compiler.codegen import nest, strided
