@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from xlabench.cases import inputs
+from xlabench.cases.layouts import ALIGNED
 from xlabench.judging.bounds import Basis
 from xlabench.judging.differ import Comparison, ResultDiff
 from xlabench.running import Report
@@ -33,6 +34,7 @@ def to_json(file: Path, report: Report) -> dict[str, Any]:
         "reference": report.specs[1],
         "inputs": case.source,
         "seed": case.seed,
+        "layout": case.layout,
         "filled": case.filled or None,
         "rtol": case.policy.rtol,
         "atol": case.policy.atol,
@@ -68,7 +70,8 @@ def show(report: Report) -> None:
     case, judgement, saved = report.case, report.judgement, report.saved
     seed = "" if case.seed is None else f", seed {case.seed}"
     console.print(f"{case.module.name}: {report.specs[0]} against {report.specs[1]}", markup=False)
-    console.print(f"inputs: {case.source}{seed}", markup=False, soft_wrap=True)
+    layout = "" if case.layout == ALIGNED else f", {case.layout} in memory"
+    console.print(f"inputs: {case.source}{seed}{layout}", markup=False, soft_wrap=True)
     if case.filled:
         console.print(f"constants: {case.filled}", markup=False)
     if judgement.comparison is not None:

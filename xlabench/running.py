@@ -18,12 +18,14 @@ from xlabench.bundles import bundle, saving
 from xlabench.bundles.bundle import is_bundle
 from xlabench.bundles.failure import Failure
 from xlabench.cases import inputs, programs
+from xlabench.cases.layouts import ALIGNED, LAYOUTS
 from xlabench.engines import Array, Engine, build, engine, execute, info_of
 from xlabench.engines.spec import split_spec
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
 from xlabench.judging import judge as judging
 from xlabench.judging.differ import Comparison
 from xlabench.judging.tolerance import TolerancePolicy
+from xlabench.repeats import by_layout
 from xlabench.worker import Outcome, Worker
 
 _DEFAULT_SEED = 0
@@ -56,6 +58,7 @@ class Case:
     """A program with the inputs to run it on; `seed` is None where they come from a file.
 
     `spelled` is its text where that is known to be read as it stands: an engine may read a number otherwise than we do.
+    `layout` names how the engine under test finds its inputs in memory (`xlabench.cases.layouts`).
     """
 
     module: compiler.Module
@@ -66,6 +69,7 @@ class Case:
     filled: str = ""
     wide: bool = True
     spelled: str = ""
+    layout: str = ALIGNED
 
     def text(self) -> str:
         """The program as text, which says by itself if values in it are made up."""
@@ -137,7 +141,9 @@ def _of_bundle(request: Request) -> Case:
     compiler.verify(module)
     policy = TolerancePolicy(request.rtol, request.atol)
     policy = failure.policy if policy == TolerancePolicy() else policy
-    return Case(module, list(failure.inputs), failure.seed, str(request.file), policy, spelled=failure.module_text)
+    arrays, source = list(failure.inputs), str(request.file)
+    spelled, layout = failure.module_text, failure.layout
+    return Case(module, arrays, failure.seed, source, policy, spelled=spelled, layout=layout)
 
 
 class SpecInEnvironment(NamedTuple):
@@ -184,7 +190,11 @@ def judge_here(case: Case, subject: Engine, reference: Engine) -> Judgement:
         program = build(subject, case.spelled or case.module)
         if proven := info_of(program).proven:
             return Judgement("assembled", f"{subject.spec}: {proven}", expected)
-        called = execute(subject, program, case.arrays)
+        called = execute(subject, program, case.arrays, LAYOUTS[case.layout])
+        otherwise = ""
+        if case.layout != ALIGNED:
+            aligned = execute(subject, program, case.arrays).results
+            otherwise = by_layout(case.layout, case.module, called.results, aligned)
     except Exception as error:
         verdict = verdict_of(error)
         if verdict is None:
@@ -192,20 +202,8 @@ def judge_here(case: Case, subject: Engine, reference: Engine) -> Judgement:
         return Judgement(verdict, str(error), expected)
     standard = jobs.standard_of(subject.spec, reference.spec, case.policy, wide=case.wide)
     found = judging.judge(case.module, case.arrays, expected, called.results, standard)
-    return _of_answer(found, expected, called.results, called.changed, "", info_of(program).ran)
-
-
-def _of_answer(
-    found: judging.Judgement,
-    expected: Sequence[Array],
-    actual: Sequence[Array],
-    changed: Sequence[int],
-    flaky: str,
-    ran: str,
-) -> Judgement:
-    """What came of results, unless the engine did what none may."""
-    verdict, message = jobs.of_calls(changed, flaky, found.verdict, found.message)
-    return Judgement(verdict, message, expected, actual, found.comparison, ran=ran)
+    verdict, message = jobs.of_calls(called.changed, "", found.verdict, found.message, otherwise=otherwise)
+    return Judgement(verdict, message, expected, called.results, found.comparison, ran=info_of(program).ran)
 
 
 def judge_watched(
@@ -237,15 +235,16 @@ def judge_watched(
         outcome, expected = jobs.evaluated(worker, arguments, timeout_s=timeout_s)
         if expected is None:
             return _without_results(reference, outcome)
-        arguments |= {"engine": subject, "dump_to": dump_to}
+        arguments |= {"engine": subject, "dump_to": dump_to, "layout": case.layout}
         outcome, actual = jobs.evaluated(worker, arguments, timeout_s=timeout_s)
         if actual is None:
             return _without_results(subject, outcome, expected)
         asked = jobs.Watched(worker, Path(files["program"]), Path(files["inputs"]), scratch, timeout_s)
         standard = jobs.standard_of(subject, reference, case.policy, wide=case.wide)
         found = judging.judged(expected, actual, standard, asked)
-    value = outcome.value
-    return _of_answer(found, expected, actual, value["changed_inputs"], value["flaky"], value["ran"])
+    changed, flaky, otherwise = (outcome.value[name] for name in ("changed_inputs", "flaky", "otherwise"))
+    verdict, message = jobs.of_calls(changed, flaky, found.verdict, found.message, otherwise=otherwise)
+    return Judgement(verdict, message, expected, actual, found.comparison, ran=outcome.value["ran"])
 
 
 def _without_results(spec: str, outcome: Outcome, expected: Sequence[Array] = ()) -> Judgement:
@@ -286,6 +285,7 @@ def save(request: Request, case: Case, judgement: Judgement, specs: tuple[str, s
         verdict=judgement.verdict,
         message=judgement.message,
         policy=case.policy,
+        layout=case.layout,
     )
     return saving.save(failure, request.bundle, timeout_s=request.timeout)
 

@@ -17,7 +17,12 @@ NAN, INF = float("nan"), float("inf")
 def report(expected, actual, *, saved=None):
     comparison = None if expected is None else compare([np.array(expected, "f4")], [np.array(actual, "f4")])
     case = SimpleNamespace(
-        module=SimpleNamespace(name="m"), source="drawn", seed=3, filled="", policy=TolerancePolicy(1e-3, 1e-6)
+        module=SimpleNamespace(name="m"),
+        source="drawn",
+        seed=3,
+        layout="aligned",
+        filled="",
+        policy=TolerancePolicy(1e-3, 1e-6),
     )
     judgement = SimpleNamespace(
         verdict="v", exit_code=1, stage="", message="what it came to", ran="", comparison=comparison

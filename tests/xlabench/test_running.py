@@ -3,11 +3,13 @@
 from importlib import import_module
 from pathlib import Path
 
+import made_bundles
 import numpy as np
 import pytest
 
 import compiler
 from xlabench import running
+from xlabench.cases.layouts import LAYOUTS
 from xlabench.errors import BenchError
 from xlabench.judging.tolerance import TolerancePolicy
 from xlabench.worker import ENGINES, Worker
@@ -105,3 +107,23 @@ def test_the_environment_becomes_part_of_the_spec():
     assert "--xla_x is no flag that XLA is known to have" in notes[0]
     assert running.with_environment("reference", flags) == ("reference", "", ())
     assert running.with_environment("nvptx:sim", {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=0"})[0] == "nvptx:sim"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("is_watched", [False, True])
+def test_the_inputs_of_a_bundle_lie_as_they_did(worker, monkeypatch, tmp_path, layout, is_watched):
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    engine = import_module("broken_engines").engine
+    ones = np.ones(4, np.float32)
+    failure = {"module_text": PROGRAM, "inputs": [ones], "expected": [2 * ones], "engine": "takes-views-for-zeros"}
+    folder = made_bundles.draft(tmp_path / "b", layout=layout, **failure)
+    request = running.Request(folder, "cpu", "reference", *[None] * 8, timeout=60.0)
+    case = running.prepare(request)
+    specs = "takes-views-for-zeros", "right"
+    if is_watched:
+        found = running.judge_watched(case, specs, worker, timeout_s=60.0, factory="broken_engines:engine")
+    else:
+        found = running.judge_here(case, *map(engine, specs))
+    is_bad = layout in ("strided", "backwards")
+    assert (found.verdict == "wrong", f"where its arrays are {layout}" in found.message) == (is_bad, is_bad)
