@@ -52,7 +52,7 @@ class _Mesh(NamedTuple):
     manual: tuple[int, ...]
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """How many devices it has."""
         return len(self.devices)
 
@@ -88,8 +88,8 @@ def around_regions(
     program = Program(choices, space, module, step)
     mesh = _mesh(choices)
     axes = ", ".join(f'"{axis}"={size}' for axis, size in zip(_NAMES, mesh.sizes, strict=False))
-    listed = f", device_ids=[{', '.join(map(str, mesh.devices))}]" if mesh.devices != (*range(mesh.count),) else ""
-    module.attributes["num_partitions"] = mesh.count
+    listed = f", device_ids=[{', '.join(map(str, mesh.devices))}]" if mesh.devices != (*range(mesh.size),) else ""
+    module.attributes["num_partitions"] = mesh.size
     module.attributes["frontend_attributes"] = (("xla.sdy.meshes", f"{{mesh = #sdy.mesh<[{axes}]{listed}>}}"),)
     scope = Scope(program, module.entry, depth=0)
     for _ in range(1 + chance(choices, _AGAIN_PERCENT)):
@@ -227,9 +227,9 @@ class _Crossing(NamedTuple):
             shape: of what comes out.
             is_leaving: whether parts are joined.
         """
-        rest = self.mesh.count // math.prod(cut.counts)
+        rest = self.mesh.size // math.prod(cut.counts)
         tiles = TileSharding(tiles=(*cut.counts, rest), devices=self.mesh.devices, replicate_last=True)
-        if rest == self.mesh.count:
+        if rest == self.mesh.size:
             tiles = TileSharding(kind="replicated")
         inside, outside = (TileSharding(kind="manual"), tiles) if is_leaving else (tiles, TileSharding(kind="manual"))
         target = "SPMDShardToFullShape" if is_leaving else "SPMDFullToShardShape"
@@ -257,9 +257,9 @@ def _exchange(inner: Scope, mesh: _Mesh) -> None:
     choices = inner.choices
     able = [value for value in reversed(inner.values) if value.array.rank and value.array.element_type in ORDERED]
     value = able[0]
-    order = permutation(choices, mesh.count)
-    size = pick(choices, [n for n in range(mesh.count, 0, -1) if not mesh.count % n])
-    groups = ReplicaGroups(tuple(tuple(order[at : at + size]) for at in range(0, mesh.count, size)))
+    order = permutation(choices, mesh.size)
+    size = pick(choices, [n for n in range(mesh.size, 0, -1) if not mesh.size % n])
+    groups = ReplicaGroups(tuple(tuple(order[at : at + size]) for at in range(0, mesh.size, size)))
     given: dict[str, Any] = {"channel_id": 1 + sum(one.opcode in _CHANNELS for one in inner.computation.instructions)}
     opcode, along = pick(choices, _CHANNELS), choices.integer(0, value.array.rank - 1)
     dims = list(value.array.dims)
