@@ -3,11 +3,12 @@
 `choices` is where decisions come from, `scope` the program under construction; a *recipe* adds one instruction of an
 opcode to it, and the recipes stand in families as the op records do.  `table` holds them all and `program`;
 `fragments` plants pieces of other programs, `exhaustive` has all small programs in a fixed order, `samples` any of
-them, `kernels` what is computed in other ways where it is large.  What programs reach when they are compiled is known
-to whoever is `watching`.
+them, `kernels` what is computed in other ways where it is large.  `determined` knows which programs have results that
+are no engine's own choice.  What programs reach when they are compiled is known to whoever is `watching`.
 """
 
 from compiler.generate.choices import Choices, RandomChoices
+from compiler.generate.determined import is_determined
 from compiler.generate.exhaustive import COMMON, Packing, Small, small_programs, space_of
 from compiler.generate.fragments import is_fragment
 from compiler.generate.samples import around_kernels, sample
@@ -27,6 +28,7 @@ __all__ = [
     "Small",
     "Space",
     "around_kernels",
+    "is_determined",
     "is_fragment",
     "program",
     "sample",

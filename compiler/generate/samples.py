@@ -17,6 +17,7 @@ from compiler.generate.kernels import KERNELS
 from compiler.generate.lapack import RECIPES as ROUTINES
 from compiler.generate.libraries import LIBRARIES
 from compiler.generate.recurrences import RECURRENCES
+from compiler.generate.regions import around_regions
 from compiler.generate.scope import Space
 from compiler.generate.sharing import share
 from compiler.generate.table import FAMILIES, RECIPES, step
@@ -102,8 +103,8 @@ family, and how often of any."""
 _LENGTHS, _CUBIC_PERCENT, _AGAIN_PERCENT = (2, 3, 3, 4), 60, 25
 """How many instructions of a theme stand in a row; how often they begin with dimensions that are all the same,
 where some change places; how often two of an opcode follow one another."""
-_SELDOM_PERCENT = 15
-"""How often a program is on one of the types that are seldom drawn."""
+_SELDOM_PERCENT, _REGIONS_PERCENT = 15, 4
+"""How often a program is on one of the types that are seldom drawn; how often a module is of manual regions instead."""
 
 
 def sample(
@@ -113,7 +114,7 @@ def sample(
     banned: frozenset[tuple[str, str]] = frozenset(),
     seldom: Sequence[str] = (),
 ) -> Module | None:
-    """A module of a dozen small programs.
+    """A module of a dozen small programs, or of one for several devices with manual regions.
 
     Args:
         choices: which programs they are.
@@ -125,6 +126,8 @@ def sample(
     Returns:
         The module; None where no program came of anything.
     """
+    if chance(choices, _REGIONS_PERCENT):
+        return around_regions(choices, name, element_types, banned, step)
     is_large = chance(choices, _LARGE_PERCENT)
     packing = Packing(name, _space(choices, [*element_types, *seldom], banned, is_large=is_large), step)
     theme = _CUT if is_large else _theme(choices)

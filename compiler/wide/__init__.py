@@ -21,14 +21,14 @@ from compiler.ir.shape import leaves
 from compiler.ir.types import TYPES, ElementType, Kind
 from compiler.plan import HANDED_ON, check_inputs, check_module, check_one_device
 from compiler.precision import unified
-from compiler.wide import control, elementwise, factors, movement, order, signs, solvers, sums
+from compiler.wide import bits, control, elementwise, factors, movement, order, signs, solvers, sums
 from compiler.wide.lifting import lift, lift_type
 from compiler.wide.numbers import UNSIGNED_ZERO, Wide, certain, exact, with_own_zeros
 from compiler.wide.rule import Context, Rule
 
 RULES: dict[str, Rule] = {
     opcode: rule
-    for family in (elementwise, movement, sums, order, control, solvers, factors)
+    for family in (elementwise, bits, movement, sums, order, control, solvers, factors)
     for opcode, rule in family.RULES.items()
 }
 

@@ -18,7 +18,6 @@ from compiler.wide.numbers import (
     Wide,
     around,
     distance,
-    exact,
     held,
     hull,
     limits,
@@ -27,7 +26,6 @@ from compiler.wide.numbers import (
     size,
     tainted,
     times,
-    unknown,
 )
 from compiler.wide.rule import Context, Rule
 
@@ -314,46 +312,6 @@ def _is_finite(instruction: Instruction, operands: Sequence[Wide], context: Cont
     return Wide(value, np.where(np.isinf(operand.error), np.inf, 0.0))
 
 
-def own_bits(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
-    """Ops on the bits of the own type: known where the operands are exact.
-
-    Args:
-        instruction: an op on bits.
-        operands: with their errors.
-        context: what is known of the program.
-    """
-    original = context.originals[instruction]
-    types = [source.array.element_type for source in original.operands]
-    arrays = [
-        narrow(o.value, kind) if kind.is_float or kind.is_complex else o.value
-        for o, kind in zip(operands, types, strict=True)
-    ]
-    value = np.asarray(context.evaluate(original, arrays))
-    lifted = value.astype(lift_type(original.array.element_type).dtype)
-    has_signs = original.opcode == "bitcast-convert" and (types[0].is_float or types[0].is_complex)
-    known = (
-        _open_where(_has_open_sign(original.operands[0], arrays[0], context), lifted) if has_signs else exact(lifted)
-    )
-    if all(operand.is_exact for operand in operands):
-        return known
-    if all(operand.value.shape == lifted.shape for operand in operands):
-        return Wide(lifted, np.maximum(known.error, tainted(lifted, operands).error))
-    return unknown(lifted)
-
-
-def _has_open_sign(source: Instruction, array: Array, context: Context) -> Array:
-    """Of which elements bits are up to an implementation: of a NaN sign and payload, of a zero it may be the sign."""
-    is_open = np.isnan(array)
-    return is_open if source in context.signed else is_open | (array == 0)
-
-
-def _open_where(is_open: Array, bits: Array) -> Wide:
-    """Bits that are known but for those of some of the elements that they are made of."""
-    if not is_open.any():
-        return exact(bits)
-    return Wide(bits, np.where(is_open, np.inf, 0.0)) if is_open.shape == bits.shape else unknown(bits)
-
-
 def _functions(roundings: float, *opcodes: str) -> dict[str, Rule]:
     return {opcode: partial(_monotone, roundings) for opcode in opcodes}
 
@@ -383,8 +341,6 @@ RULES: dict[str, Rule] = {
     "select": _select,
     "is-finite": _is_finite,
     "convert": convert,
-    "bitcast-convert": own_bits,
-    "stochastic-convert": own_bits,
     "and": _logical,
     "or": _logical,
     **dict.fromkeys(("xor", "not", "shift-left", "shift-right-arithmetic", "shift-right-logical", "popcnt"), _discrete),

@@ -10,7 +10,7 @@ import numpy as np
 from compiler.ir.module import Instruction
 from compiler.ops import OPS, Trait, having
 from compiler.ops.random import check_state
-from compiler.wide.elementwise import own_bits
+from compiler.wide.bits import own_bits
 from compiler.wide.numbers import Wide, exact, held, limits, settle, unknown
 from compiler.wide.rule import Context, Rule
 

@@ -200,11 +200,14 @@ def rounded(
 
 
 def held(value: Array, element_type: ElementType) -> Array:
-    """Where a value of f64 is one that its own type holds; for f64 itself, where it is a small integer."""
+    """Where a value of f64 is one that its own type holds; for f64 itself, where it is a small integer or infinite.
+
+    Small integers come to an infinity only where one is divided by zero: what overflows is larger.
+    """
     if value.dtype.kind == "c":
         return np.asarray(held(value.real, F64) & held(value.imag, F64))
     if element_type is F64:
-        return np.asarray((np.rint(value) == value) & (np.abs(value) < 2.0**53))
+        return np.asarray((np.rint(value) == value) & (np.abs(value) < 2.0**53) | np.isinf(value))
     return np.asarray(narrow(value, element_type).astype(np.float64) == value)
 
 

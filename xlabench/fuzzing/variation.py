@@ -15,7 +15,7 @@ import numpy as np
 
 import compiler
 from compiler.generate import RandomChoices
-from compiler.ops import Trait, having, narrowing
+from compiler.ops import Trait, narrowing
 from xlabench.cases.index_ranges import unchecked_indices
 from xlabench.fuzzing import near_misses
 from xlabench.fuzzing.values import make_inputs
@@ -37,7 +37,7 @@ _OPEN = narrowing(Trait.STATED_SHAPE, "bitcast custom-call") | {
     "set-dimension-size",
 }
 """What takes other sizes only with other values or attributes; other ops of stated shapes take any that fit."""
-_REDUCING = having(Trait.COMBINES) - having(Trait.INDEXED)
+_PROMISES = ("indices_are_sorted", "unique_indices")
 _COUNTERS = frozenset("su")
 _MOST_STEPS, _MOST_STEPS_IN_ALL = 5_000, 20_000
 _KINDS = ("tame", "extreme", "special")
@@ -52,16 +52,20 @@ def varied(module: Module, rng: Rng) -> Module:
     """A program with up to a few changes, of which those are left out that make it invalid.
 
     What a custom call means, and sizes known at run time only, nobody checks beforehand: they stay as they are, and
-    what no implementation checks of a sparse matrix is still given as it must be.
+    what no implementation checks of a sparse matrix is still given as it must be.  So does a program whose results are
+    up to the engine, and none becomes such; what was promised of indices is not promised of others.
     """
     unchecked = unchecked_indices(module)
-    is_open = any(_is_open(instruction) for instruction in module.instructions())
-    changes = [CHANGES[name] for name in (_ALWAYS_RIGHT if is_open else CHANGES)]
+    is_open = not is_determined(module) or any(_is_open(instruction) for instruction in module.instructions())
+    names = list(_ALWAYS_RIGHT if is_open else CHANGES)
     for _ in range(int(rng.integers(_MOST, endpoint=True))):
-        changed = changes[int(rng.integers(len(changes)))](module, rng)
+        name = names[int(rng.integers(len(names)))]
+        changed = CHANGES[name](module, rng)
         if changed is None or unchecked_indices(changed) != unchecked:
             continue
-        if is_valid(changed) and has_meaning(changed, rng):
+        if name not in _ALWAYS_RIGHT:
+            changed = _without_promises(changed)
+        if is_valid(changed) and (is_open or is_determined(changed)) and has_meaning(changed, rng):
             module = changed
     return module
 
@@ -127,22 +131,19 @@ def is_valid(module: Module) -> bool:
 
 
 def is_determined(module: Module) -> bool:
-    """Whether no values are combined by what leaves one of them out: their order is anybody's choice (`reduce`)."""
-    return not any(_is_up_to_order(instruction) for instruction in module.instructions())
+    """Whether no results of a program are up to the engine: to how it brackets what is reduced, or merges a sort."""
+    return bool(compiler.generate.is_determined(module))
 
 
-def _is_up_to_order(instruction: Instruction) -> bool:
-    if instruction.opcode not in _REDUCING:
-        return False
-    if instruction.opcode == "reduce":
-        dims = instruction.operands[0].shape.dims
-        if all(dims[axis] == 1 for axis in instruction.attributes["dimensions"]):
-            return False
-    return any(
-        not parameter.users and parameter is not computation.root
-        for computation in instruction.called_computations()
-        for parameter in computation.parameters
-    )
+def _without_promises(module: Module) -> Module:
+    """The program without what its own values kept, and others need not."""
+    if not any(name in instruction.attributes for instruction in module.instructions() for name in _PROMISES):
+        return module
+    kept = module.clone()
+    for instruction in kept.instructions():
+        for name in _PROMISES:
+            instruction.attributes.pop(name, None)
+    return kept
 
 
 def _is_open(instruction: Instruction) -> bool:

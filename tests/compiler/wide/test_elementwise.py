@@ -60,6 +60,23 @@ def test_an_infinity_times_what_may_be_taken_for_zero_is_undecided(dtype: str) -
     assert result.undecided.tolist() == [True, False]
 
 
+@pytest.mark.parametrize("line", ["divide(x, z)", "add(i, x)", "subtract(x, i)", "multiply(i, x)", "sqrt(i)"])
+@pytest.mark.parametrize("dtype", ["f64", "f32", "f16", "bf16"])
+def test_an_infinity_that_nothing_rounded_to_is_known_in_every_type(line: str, dtype: str) -> None:
+    lines = [f"{name} = {dtype}[2] parameter({number})" for number, name in enumerate("xzi")]
+    kind = TYPES[dtype].dtype
+    inputs = (np.array([1, -2], kind), np.array([0.0, -0.0], kind), np.array([np.inf, np.inf], kind))
+    (result,) = wide(*lines, f"ROOT r = {dtype}[2] {line}", inputs=inputs)
+    assert np.isinf(result.value).all()
+    assert not result.bound.any()
+
+
+def test_infinity_that_something_may_have_overflowed_to_is_open() -> None:
+    lines = ("x = f64[2] parameter(0)", "ROOT r = f64[2] multiply(x, x)")
+    (result,) = wide(*lines, inputs=(np.array([np.sqrt(np.finfo(np.float64).max), 2]),))
+    assert result.undecided.tolist() == [True, False]
+
+
 LOST = ("multiply(d, z)", "dot(d, z), lhs_contracting_dims={}, rhs_contracting_dims={}", "reduce(b, one), PRODUCT")
 
 

@@ -45,18 +45,32 @@ def test_seeds_may_be_planted_and_what_they_reach_is_known():
     assert {f"rule {rule}" for rule in decided.rules} <= known()
 
 
-_REDUCED = """r {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] {combined} }}
+_REDUCED = """twice_right {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(b, b) }}
     ENTRY e {{ x = f32[4,{size}] parameter(0) z = f32[] constant(0)
-      ROOT y = f32[4] reduce(x, z), dimensions={{1}}, to_apply=r }}"""
+      ROOT y = f32[4] reduce(x, z), dimensions={{1}}, to_apply=twice_right }}"""
 
 
-@pytest.mark.parametrize(
-    ("combined", "size", "is_determined"),
-    [("add(b, b)", 3, False), ("add(b, b)", 1, True), ("add(a, b)", 3, True), ("negate(a)", 2, False)],
-)
-def test_what_leaves_a_value_out_combines_them_in_no_known_order(combined, size, is_determined):
-    module = compiler.parse(_REDUCED.format(combined=combined, size=size))
-    assert variation.is_determined(module) == is_determined
+@pytest.mark.parametrize("size", [1, 3])
+def test_no_change_makes_results_a_matter_of_order(size):
+    module = compiler.parse(_REDUCED.format(size=size))
+    assert variation.is_determined(module) == (size == 1)
+    made = [variation.varied(module, np.random.default_rng(seed)) for seed in range(120)]
+    assert len({compiler.to_text(one) for one in made}) > 2
+    assert all(variation.is_determined(one) == (size == 1) for one in made)
+
+
+_SCATTERED = """put { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] copy(b) }
+    ENTRY e { x = f32[4] parameter(0) i = s32[3] constant({0, 2, 3}) u = f32[3] parameter(1) ROOT y = f32[4]
+      scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0},
+      index_vector_dim=1, to_apply=put, unique_indices=true, indices_are_sorted=true }"""
+
+
+def test_what_was_promised_of_indices_is_not_promised_of_others():
+    module = compiler.parse(_SCATTERED)
+    made = [compiler.to_text(variation.varied(module, np.random.default_rng(seed))) for seed in range(120)]
+    kept = [text for text in made if "unique_indices" in text or "are_sorted" in text]
+    assert any(text not in kept for text in made)
+    assert all("constant({0, 2, 3})" in text for text in kept)
 
 
 _COUNTING = """c {{ s = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0

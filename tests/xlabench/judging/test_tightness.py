@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import compiler
+from compiler.generate import PAIRS
+from compiler.ops import OPS, Trait, having
 from xlabench.fuzzing.values import make_inputs
 from xlabench.judging.bounds import Bounds, basis_of
 from xlabench.judging.tightness import too_wide
@@ -48,6 +50,23 @@ def test_bounds_that_are_too_wide_are_told_and_others_left_in_peace(kind):
     text = (SUMS | OTHERS)[kind]
     assert not said(text, 1)
     assert any("roundings wide" in words for words in said(text, TIMES[kind]))
+
+
+FUNCTIONS = sorted(having(Trait.ELEMENTWISE) & having(Trait.APPROXIMATE) - having(Trait.AMPLIFIES))
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64", "c64"])
+@pytest.mark.parametrize("opcode", FUNCTIONS)
+def test_the_bounds_of_every_function_are_held_to_its_own_results(opcode, kind):
+    """Beside the largest of all results those of most others would be nothing."""
+    takes = OPS[opcode].operands[0]
+    names = [f"x{number}" for number in range(takes)]
+    given = "  ".join(f"{name} = {kind}[32] parameter({number})" for number, name in enumerate(names))
+    text = f"ENTRY e {{ {given} ROOT r = {kind}[32] {opcode}({', '.join(names)}) }}"
+    if (opcode, kind) not in PAIRS:
+        pytest.skip("no such program")
+    assert not said(text, 1)
+    assert said(text, 50)
 
 
 @pytest.mark.parametrize(
