@@ -7,6 +7,7 @@ form for the result.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from compiler.analysis import prologues, views
 from compiler.analysis.aliasing import origin
@@ -66,13 +67,21 @@ _FEWEST_ROWS = 8
 cut."""
 
 
-def may_copy(instruction: Instruction, copies: int) -> bool:
-    """Whether an instruction may be computed in that many groups."""
+def may_copy(instruction: Instruction, groups: Sequence[FusionGroup]) -> bool:
+    """Whether an instruction may be computed in each of several groups."""
     if instruction.opcode == "constant" or _is_splat(instruction) or instruction.opcode == "iota":
         return True
     if instruction.opcode in _SUMS:
-        return copies <= _MOST_SUMS and _spread_operands(instruction)
-    return instruction.opcode in EXACT and (instruction.opcode == "reshape" or copies <= _MOST_COPIES)
+        return len(groups) <= _MOST_SUMS and _spread_operands(instruction)
+    if instruction.opcode not in EXACT:
+        return False
+    return instruction.opcode == "reshape" or _times_read(instruction, groups) <= _MOST_COPIES
+
+
+def _times_read(instruction: Instruction, groups: Sequence[FusionGroup]) -> int:
+    """The number of copies; of what combines arrays, whose copies of copies read ever more, every use is one."""
+    combines = is_elementwise(instruction) and sum(not _is_splat(operand) for operand in instruction.operands) > 1
+    return sum(group.indexing.of(instruction) for group in groups) if combines else len(groups)
 
 
 def _spread_operands(instruction: Instruction) -> bool:
@@ -137,7 +146,18 @@ def _in_passing(instruction: Instruction, group: FusionGroup) -> Decision:
         return beside
     if not _is_splat(instruction) and (uses := group.indexing.of(instruction)) > _MOST_USES:
         return no(f"its code would stand in the kernel {uses} times")
+    if (dilated := _dilated(instruction)) and any(dilated & _dilated(member) for member in between(instruction, group)):
+        return no("it is dilated, and what it would be computed in is once more")
     return unless(_repeats_work(instruction, group), "elements would be computed more often than there are")
+
+
+def _dilated(instruction: Instruction) -> set[int]:
+    """The dimensions along which a pad has elements of its operand lie apart, so that every few it is another's turn.
+
+    Loops run in periods of as many; where the operand is dilated too, each element would take a division to find.
+    """
+    padding = instruction.attributes["padding"] if instruction.opcode == "pad" else ()
+    return {number for number, dim in enumerate(padding) if dim.interior > 0}
 
 
 def _reads_updated(instruction: Instruction, group: FusionGroup) -> bool:

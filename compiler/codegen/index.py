@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from compiler.codegen.llvm_ir import I32, I64, Builder, Value, integer
+from compiler.codegen.period import Division
 
 
 @dataclass(slots=True, eq=False)
@@ -215,8 +216,8 @@ class Emission:
     `cuts` collects for each variable the strides at which an index had to divide it: the loop had better be cut there,
     so that its parts are counters of their own.  `inner_cuts` are strides at which it was so under a condition only.
     `breaks` tells at which values of which digit the code changes over from one case to another, `moving` of which sums
-    of several digits it does where they pass zero; `starts` says what variables among these are read from.  `periods`
-    tells which digits are divided by what, and a value at which the quotient changes.
+    of several digits it does where they pass zero; `starts` says what variables among these are read from.  `divisions`
+    tells how digits are divided.
     `slow`, unless None, allows functions to be computed in a form for small arguments, and tells if one was too large;
     where a point is `alone`, nothing is made vectors of, and a branch picks the form.
     Where it is `narrow`, indices are computed in 32 bits, as far as these hold them, since GPUs take two instructions
@@ -231,7 +232,7 @@ class Emission:
     breaks: dict[Digit, set[int]] = field(default_factory=dict)
     moving: list[Index] = field(default_factory=list)
     starts: dict[Variable, object] = field(default_factory=dict)
-    periods: dict[Digit, set[tuple[int, int]]] = field(default_factory=dict)
+    divisions: dict[Digit, set[Division]] = field(default_factory=dict)
     known: Known = field(default_factory=Known)
     lane: Lane | None = None
     slow: Value | None = None
@@ -329,18 +330,16 @@ class Emission:
         return result, index + result.times(-divisor)
 
     def digits_of(self, index: Index, divisor: int) -> tuple[Index, Index] | None:
-        """Quotient and remainder by a positive constant where they are made of digits; None where it takes a division.
-
-        Where it does, it is noted at which places of a loop the quotient changes.
-        """
+        """Quotient and remainder by a positive constant where they are made of digits; else None, and it is noted."""
         if divisor == 1:
             return index, ZERO
         high, low = _split(index, divisor)
         least, greatest = low.bounds()
         if least >= 0 and greatest < divisor:
             return high, low
-        if len(index.terms) == 1 and index.terms[0][1] == 1:
-            self.periods.setdefault(index.terms[0][0], set()).add((divisor, -index.constant % divisor))
+        if len(index.terms) == 1:
+            ((digit, factor),) = index.terms
+            self.divisions.setdefault(digit, set()).add(Division(divisor, factor, index.constant))
         return None
 
     def bounds(self, index: Index) -> tuple[int, int]:

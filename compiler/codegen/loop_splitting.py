@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from compiler.codegen.index import Emission, Index, Known, Variable, constant, whole
 from compiler.codegen.llvm_ir import Builder, Value, integer, unroll_vectors
 from compiler.codegen.nest import LoopNest, Moving, Range, all_of
+from compiler.codegen.period import SHORT_PERIOD
 
 _LINE = 16
 """Elements that are stored by one vector, at whose multiples a cache line begins, of four bytes each."""
 _LONG = 4 * _LINE
 """Iterations of a part that is worth a loop of its own: four cache lines of f32."""
-
-_SHORT_PERIOD = 4
-"""Iterations of a period that are written out one by one: as many elements apart LLVM's vectors take together."""
 
 Run = Callable[[Range, Callable[[Value], None]], None]
 """Emits a loop: gets its iterations and what emits the body of one."""
@@ -95,15 +93,15 @@ class _Walk:
         count = group.loops[level]
         points = (0, *group.breaks[level], count) if group.breaks else (0, count)
         pieces = list(itertools.pairwise(points))
-        is_last = level == group.innermost
-        if is_last and group.period:
-            pieces = [one for piece in pieces for one in group.period.pieces(*piece)]
-        elif is_last and level != self.split and len(pieces) > 1 and not group.once:
+        period = group.periods[level] if group.periods else None
+        if period:
+            pieces = [one for piece in pieces for one in period.pieces(*piece)]
+        elif level == group.innermost and level != self.split and len(pieces) > 1 and not group.once:
             pieces = [one for piece in pieces for one in _in_lines(*piece)]
         for first, stop in pieces:
             limits = self._limits(level, first, stop - first)
-            if is_last and group.period and group.period.fits(first, stop):
-                self._periods(counters, (first, stop), limits)
+            if period and period.fits(first, stop):
+                self._periods(period.length, counters, (first, stop), limits)
             elif stop - first == 1 and limits.nonempty:
                 self.open_from(level + 1, [*counters, constant(first)])
             else:
@@ -149,27 +147,26 @@ class _Walk:
     def _run(self, level: int) -> Run:
         return self.innermost if level == self.group.innermost else _plain(self.builder)
 
-    def _periods(self, counters: list[Index], piece: tuple[int, int], limits: Range) -> None:
+    def _periods(self, length: int, counters: list[Index], piece: tuple[int, int], limits: Range) -> None:
         """Whole periods as a loop over them; within each the first iteration, and short ones throughout, one by one."""
-        period, builder = self.group.period, self.builder
-        assert period is not None
-        (first, stop), length = piece, period.length
-        level = len(self.group.loops)
+        builder, level, (first, stop) = self.builder, len(counters), piece
 
         def iteration(index: Value) -> None:
             start = whole(Variable(index, (stop - first) // length)).times(length).plus(first)
-            apart = length if length <= _SHORT_PERIOD else 1
+            apart = length if length <= SHORT_PERIOD else 1
             for number in range(apart):
-                self.open_from(level, [*counters, start.plus(number)])
+                self.open_from(level + 1, [*counters, start.plus(number)])
             if apart < length:
                 with builder.loop(integer(0), integer(length - apart), nonempty=True) as rest:
                     behind = whole(Variable(rest.index, length - apart)).plus(apart)
-                    self.open_from(level, [*counters, start + behind])
+                    self.open_from(level + 1, [*counters, start + behind])
 
         def quotient(point: Value) -> Value:
+            if point.literal is not None:
+                return integer(-(-point.literal // length))
             return builder.binary("udiv", builder.add(point, integer(length - 1)), integer(length))
 
-        self._run(level - 1)(Range(quotient(limits.start), quotient(limits.stop)), iteration)
+        self._run(level)(Range(quotient(limits.start), quotient(limits.stop)), iteration)
 
     def _moving_pieces(self, level: int, counters: list[Index], moving: Moving) -> None:
         """A loop in pieces between places that are found out before it runs."""

@@ -19,9 +19,13 @@ from dataclasses import dataclass
 from compiler.codegen import complex_numbers
 from compiler.codegen.index import Digit, Emission, Index, Variable, constant, reshape, whole
 from compiler.codegen.llvm_ir import Builder, Function, Module, Value, integer
+from compiler.codegen.period import SHORT_PERIOD, Period, common_period
 
 _MOST_PIECES = 32
 """How often a body may be emitted, for as many combinations of pieces of its loops."""
+
+_MOST_PHASES = 16
+"""How often a body may be emitted for combinations of iterations of periods: in two dimensions of 4 each."""
 
 _TINY = 16
 """Iterations of a loop too short to be made of vectors."""
@@ -43,40 +47,20 @@ class Moving:
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
-    """Iterations of a loop that belong together because something new begins after every `length`, from `phase`."""
-
-    length: int
-    phase: int
-
-    def pieces(self, first: int, stop: int) -> list[tuple[int, int]]:
-        """A piece of the loop as what is before, in and behind whole periods."""
-        start = first + (self.phase - first) % self.length
-        end = start + max(0, stop - start) // self.length * self.length
-        if start >= end:
-            return [(first, stop)]
-        return [piece for piece in ((first, start), (start, end), (end, stop)) if piece[0] < piece[1]]
-
-    def fits(self, first: int, stop: int) -> bool:
-        """Whether a piece is several whole periods."""
-        return (first - self.phase) % self.length == (stop - first) % self.length == 0 and stop - first > self.length
-
-
-@dataclass(frozen=True, slots=True)
 class LoopNest:
     """A run of neighbouring dimensions walked by one linear index, cut into loops of these sizes, outermost first.
 
     `breaks` holds for each loop the iterations, in order, at which another piece of it begins; `moving` those of which
-    only the run tells.  `period` is how many iterations of the innermost loop belong together.  `jammed`, if not below
-    0, is a loop of few iterations, all of which are done in each iteration of the innermost one of the others.  With
-    `once`, no point may be done twice, as is done elsewhere to have whole vectors.
+    only the run tells.  `periods` says of each loop how many iterations belong together.  `jammed`, if not below 0, is
+    a loop of few iterations, all of which are done in each iteration of the innermost one of the others.  With `once`,
+    no point may be done twice, as is done elsewhere to have whole vectors.
     """
 
     size: int
     loops: tuple[int, ...]
     breaks: tuple[tuple[int, ...], ...] = ()
     moving: tuple[Moving | None, ...] = ()
-    period: Period | None = None
+    periods: tuple[Period | None, ...] = ()
     jammed: int = -1
     once: bool = False
 
@@ -113,9 +97,7 @@ def plan(module: Module, parameters: Sequence[tuple[str, str]], sizes: Sequence[
     for variable in variables:
         cut = _loops(variable.size, _cuts(emission, variable))
         breaks, moving = _breaks(emission, variable, cut)
-        periods = emission.periods.get(Digit(variable, 1, cut[-1]), set())
-        period = Period(*min(periods)) if len(periods) == 1 else None
-        groups.append(LoopNest(variable.size, cut, breaks, moving, period))
+        groups.append(LoopNest(variable.size, cut, breaks, moving, _periods(emission, variable, cut)))
     return groups
 
 
@@ -153,6 +135,20 @@ def _breaks(
         found.append(tuple(sorted(points)) if pieces <= _MOST_PIECES and not moved else ())
         stride *= size
     return tuple(reversed(found)), tuple(reversed(moving))
+
+
+def _periods(emission: Emission, variable: Variable, loops_: Sequence[int]) -> tuple[Period | None, ...]:
+    """The periods of each loop: any of the innermost, short ones of others, as far as bodies do not become too many."""
+    found: list[Period | None] = []
+    stride = phases = 1
+    for size in reversed(loops_):
+        period = common_period(emission.divisions.get(Digit(variable, stride, size), ()))
+        length = period.length if period else 1
+        suits = not found or phases * length <= _MOST_PHASES
+        found.append(period if suits else None)
+        phases *= length if suits and length <= SHORT_PERIOD else 1
+        stride *= size
+    return tuple(reversed(found))
 
 
 def _moving(emission: Emission, digit: Digit) -> Moving | None:
@@ -346,7 +342,8 @@ def joined(group: LoopNest, *, enough: int = 32) -> int:
     trip_count = 1
     for number, size in enumerate(group.loops[: group.innermost]):
         moves = group.moving[number] is not None if group.moving else False
-        if moves or (group.breaks and group.breaks[number]) or number == group.jammed:
+        runs_in_pieces = (group.breaks and group.breaks[number]) or (group.periods and group.periods[number])
+        if moves or runs_in_pieces or number == group.jammed:
             return 1
         trip_count *= size
         if trip_count >= enough:

@@ -113,7 +113,7 @@ def _consumers(instruction: Instruction, of: dict[Instruction, list[FusionGroup]
         if user not in of:
             return f"{user.name}, a {user.opcode}, takes it from memory"
     consumers = list(dict.fromkeys(group for user in instruction.users for group in of[user]))
-    if len(consumers) > 1 and not may_copy(instruction, len(consumers)):
+    if len(consumers) > 1 and not may_copy(instruction, consumers):
         return f"{len(consumers)} kernels use it, and each would compute it again"
     for group in consumers:
         joins = may_join(instruction, group)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import numpy as np
 import pytest
 
 import compiler
@@ -14,6 +17,8 @@ REASONS = {
     "elements would be computed more often than there are": "v = f32[512] tanh(x)"
     "  ROOT b = f32[40,512] broadcast(v), dimensions={1}",
     "takes it from memory": "v = f32[512] tanh(x)  ROOT r = f32[512] sort(v), dimensions={0}, to_apply=less",
+    "it is dilated, and what it would be computed in": "v = f32[1024] pad(x, z), padding=1_0_1"
+    "  a = f32[1024] tanh(v)  ROOT r = f32[2048] pad(a, z), padding=1_0_1",
     "what follows is not elementwise, at equal indices; and as rows: ": "v = f32[] reduce(x, z), dimensions={0},"
     " to_apply=sum  b = f32[40] broadcast(v), dimensions={}  ROOT r = f32[40] tanh(b)",
 }
@@ -27,3 +32,46 @@ def test_the_reason_is_told(reason: str) -> None:
     options = compiler.CompileOptions(disable_passes=("algebraic-simplification", "data-movement-simplification"))
     placed = {one.name: one.reason for one in compiler.decide(text, options=options).placed}
     assert reason in placed.get("e/v", "") or reason in placed.get("e/v_fusion", "")
+
+
+def _scan(size: int, opcode: str, type_: str = "f32") -> str:
+    """The prefix combinations of an array as JAX's `associative_scan` writes them: a tree of slices and pads."""
+    lines = [f"zero = {type_}[] constant(0)", f"x0 = {type_}[{size}] parameter(0)"]
+
+    def emit(name: str, length: int, rest: str) -> str:
+        lines.append(f"{name} = {type_}[{length}] {rest}")
+        return name
+
+    def scan(value: str, length: int, depth: int) -> str:
+        half, even = length // 2, (length + 1) // 2
+        if length < 2:
+            return value
+        first = emit(f"l{depth}", half, f"slice({value}), slice={{[0:{2 * half - 1}:2]}}")
+        second = emit(f"r{depth}", half, f"slice({value}), slice={{[1:{2 * half}:2]}}")
+        odds = scan(emit(f"x{depth + 1}", half, f"{opcode}({first}, {second})"), half, depth + 1)
+        head = emit(f"h{depth}", 1, f"slice({value}), slice={{[0:1]}}")
+        if even > 1:
+            before = emit(f"b{depth}", even - 1, f"slice({odds}), slice={{[0:{even - 1}]}}")
+            own = emit(f"o{depth}", even - 1, f"slice({value}), slice={{[2:{length}:2]}}")
+            later = emit(f"e{depth}", even - 1, f"{opcode}({before}, {own})")
+            head = emit(f"c{depth}", even, f"concatenate({head}, {later}), dimensions={{0}}")
+        lows = emit(f"p{depth}", length, f"pad({head}, zero), padding=0_{1 - length % 2}_1")
+        highs = emit(f"q{depth}", length, f"pad({odds}, zero), padding=1_{length % 2}_1")
+        return emit(f"s{depth}", length, f"add({lows}, {highs})")
+
+    root = scan("x0", size, 0)
+    return "HloModule m\nENTRY e {\n" + "\n".join(lines) + f"\nROOT t = {type_}[{size}] copy({root})\n}}"
+
+
+@pytest.mark.parametrize(("opcode", "type_"), [("add", "f32"), ("maximum", "f64"), ("xor", "s32"), ("multiply", "s32")])
+@pytest.mark.parametrize("size", [2, 17, 96, 1000, 1023, 1024])
+def test_a_level_of_a_scan_is_computed_once_or_from_few_elements(size: int, opcode: str, type_: str) -> None:
+    text = _scan(size, opcode, type_)
+    names = [one.name.split("/") for one in compiler.decide(text).placed]
+    pads = Counter(body for body, name in names if body != "e" and name[0] in "pq")
+    combinations = Counter(body for body, name in names if body != "e" and name[0] in "xe")
+    assert max(pads.values(), default=0) <= 2
+    assert max(combinations.values(), default=0) <= 8
+    x = np.random.default_rng(size).integers(-9, 9, size).astype({"f32": "f4", "f64": "f8", "s32": "i4"}[type_])
+    got, want = (compiler.compile(text)(x)[0], compiler.interpret(compiler.parse(text), x)[0])
+    assert got.tobytes() == want.tobytes()

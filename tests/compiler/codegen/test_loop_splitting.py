@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import compiler
+from compiler.ir.types import TYPES
 
 STENCIL = """HloModule m
 ENTRY e {{
@@ -113,6 +114,86 @@ def test_elements_set_apart_are_exact(dims, threads):
     got = compiler.compile(text, options=compiler.CompileOptions(threads=threads))(x)
     for one, want in zip(got, compiler.interpret(compiler.parse(text), x), strict=True):
         assert np.array_equal(one, want)
+
+
+FILLERS = {"f32": "-0", "f64": "0", "bf16": "nan", "c64": "(-0, 0)", "s32": "0", "pred": "false", "f16": "-inf"}
+"""What interleaved arrays are padded with, by their type."""
+COMBINERS = {
+    "f32": "add",
+    "f64": "maximum",
+    "bf16": "minimum",
+    "c64": "add",
+    "s32": "xor",
+    "pred": "or",
+    "f16": "maximum",
+}
+"""By what they are combined: -0 and -0 is -0, -0 and 0 is 0, and a NaN beside is one."""
+
+
+def _woven(type_: str, dims: tuple[int, ...], axis: int, count: int, *, cut: int) -> str:
+    """A program that has the lines of so many arrays come in turn, all but the last `cut`, also from the end."""
+
+    def shape(size: int) -> str:
+        return f"{type_}[{','.join(str(size if d == axis else n) for d, n in enumerate(dims))}]"
+
+    whole = count * dims[axis] - cut
+    lines = [f"  c = {type_}[] constant({FILLERS[type_]})"]
+    for number in range(count):
+        sizes = [(number, count - 1 - number - cut, count - 1) if d == axis else (0, 0, 0) for d in range(len(dims))]
+        padding = "x".join(f"{low}_{high}_{interior}" for low, high, interior in sizes)
+        lines.append(f"  x{number} = {shape(dims[axis])} parameter({number})")
+        lines.append(f"  p{number} = {shape(whole)} pad(x{number}, c), padding={padding}")
+        if number:
+            before = "p0" if number == 1 else f"r{number - 1}"
+            lines.append(f"  r{number} = {shape(whole)} {COMBINERS[type_]}({before}, p{number})")
+    last, results = f"r{count - 1}", f"({shape(whole)}, {shape(whole)})"
+    lines.append(f"  back = {shape(whole)} reverse({last}), dimensions={{{axis}}}")
+    lines.append(f"  ROOT t = {results} tuple({last}, back)")
+    return "\n".join(["HloModule m", "ENTRY e {", *lines, "}"])
+
+
+def _special(type_: str, dims: tuple[int, ...], seed: int) -> np.ndarray:
+    """Numbers among which infinities, NaN and zeros of both signs are."""
+    random, dtype = np.random.default_rng(seed), TYPES[type_].dtype
+    if type_ in ("s32", "pred"):
+        return random.integers(-9, 9, dims).astype(dtype)
+    real, imaginary = random.choice([0.0, -0.0, 1.5, -2.25, np.inf, -np.inf, np.nan], (2, *dims))
+    return np.stack([real, imaginary], -1).view("c16")[..., 0].astype(dtype) if type_ == "c64" else real.astype(dtype)
+
+
+@pytest.mark.parametrize("type_", FILLERS)
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("dims", "axis", "count", "cut"),
+    [
+        ((90,), 0, 2, 0),
+        ((5001,), 0, 2, 1),
+        ((400,), 0, 3, 2),
+        ((70,), 0, 5, 1),
+        ((7, 33), 1, 2, 1),
+        ((41, 3), 0, 2, 1),
+        ((2, 9, 5), 1, 4, 1),
+        ((3, 24, 40), 1, 2, 0),
+        ((1, 1), 1, 2, 1),
+    ],
+    ids=str,
+)
+def test_lines_that_come_in_turn_are_exact(type_, dims, axis, count, cut, threads):
+    text = _woven(type_, dims, axis, count, cut=cut)
+    inputs = [_special(type_, dims, number) for number in range(count)]
+
+    got = compiler.compile(text, options=compiler.CompileOptions(threads=threads))(*inputs)
+    for one, want in zip(got, compiler.interpret(compiler.parse(text), *inputs), strict=True):
+        assert np.array_equal(np.isnan(one), np.isnan(want))
+        assert np.where(np.isnan(one), 0, one).tobytes() == np.where(np.isnan(want), 0, want).tobytes()
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_lines_that_come_in_turn_are_found_without_a_division(axis):
+    text = _woven("f32", (31, 41), axis, 2, cut=1)
+    ir = compiler.compile(text, options=compiler.CompileOptions(threads=1)).artifacts["ir-no-opt.ll"]
+    assert "urem" not in ir
+    assert "udiv" not in ir
 
 
 MOVED = """HloModule m

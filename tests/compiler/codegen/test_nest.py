@@ -1,4 +1,4 @@
-"""Loops around a body: every index once, shares that make up the whole, and periods cut out of pieces."""
+"""Loops around a body: every index once, and shares that make up the whole."""
 
 import itertools
 from operator import attrgetter
@@ -10,7 +10,6 @@ from compiler.codegen.index import constant
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.nest import (
     LoopNest,
-    Period,
     all_of,
     joined,
     share,
@@ -37,29 +36,6 @@ def test_counters_make_every_index_once(loops):
 
     walk([])
     assert seen == [constant(number) for number in range(size)]
-
-
-@pytest.mark.parametrize("period", [Period(4, 0), Period(4, 3), Period(1, 0), Period(7, 2)], ids=str)
-@pytest.mark.parametrize("piece", [(0, 16), (3, 5), (0, 1), (5, 30), (2, 9)], ids=str)
-def test_pieces_make_up_what_they_were_cut_from(period, piece):
-    pieces = period.pieces(*piece)
-    assert [one for first, stop in pieces for one in range(first, stop)] == list(range(*piece))
-    assert all(first < stop for first, stop in pieces)
-    assert len(pieces) <= 3
-    whole = [
-        (first, stop)
-        for first, stop in pieces
-        if (first - period.phase) % period.length == 0 == (stop - first) % period.length
-    ]
-    starts = [one for one in range(*piece) if (one - period.phase) % period.length == 0]
-    fitting = [one for one in starts if one + period.length <= piece[1]]
-    assert sum(stop - first for first, stop in whole) == len(fitting) * period.length
-
-
-def test_whole_periods_are_more_than_one():
-    assert Period(4, 1).fits(1, 9)
-    assert not Period(4, 1).fits(1, 5)
-    assert not Period(4, 1).fits(0, 8)
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 100])

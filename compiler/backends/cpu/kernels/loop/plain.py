@@ -162,7 +162,7 @@ def _jam(module: Module, kernel: Kernel, group: nest.LoopNest) -> nest.LoopNest:
     number = last if weaves else strided.narrow(nest.scratch(module, parameters(kernel)), kernel, group)
     if number is None or sum(1 for _ in kernel.body()) * group.loops[number] > _LARGEST_JAM:
         return group
-    return replace(group, jammed=number, period=None if number == last else group.period)
+    return replace(group, jammed=number, periods=() if number == last else group.periods)
 
 
 def _known(builder: Builder, kernel: Kernel, group: nest.LoopNest) -> Known:
