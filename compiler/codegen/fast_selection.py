@@ -13,6 +13,34 @@ from collections.abc import Callable
 
 _CHOICE = re.compile(r"^( *)(%[\w.]+) = select ((?:[a-z]+ )*)i1 (%[\w.]+), (?=float |double )", re.MULTILINE)
 _FROZEN = r"\1\2.if = freeze i1 \4\n\1\2 = select \3i1 \2.if, "
+_EXTREMUM = re.compile(
+    r"^( *)(%[\w.]+) = call (i\d+) @llvm\.([su])(min|max)\.i\d+\(i\d+ ([%\w.-]+), i\d+ ([%\w.-]+)\)", re.MULTILINE
+)
+
+
+def prepared(text: str, triple: str, has: Callable[[str], bool]) -> str:
+    """The text of a module as it is to be given to fast selection.
+
+    Args:
+        text: the module.
+        triple: of the target.
+        has: whether it has a feature.
+    """
+    return guarded(_compared(text), triple, has) if triple.startswith("x86_64") else text
+
+
+def _compared(text: str) -> str:
+    """The text with comparisons in place of the intrinsics of integers."""
+
+    def compared(found: re.Match[str]) -> str:
+        indent, name, type_, sign, which, left, right = found.groups()
+        order = f"{sign}{'lt' if which == 'min' else 'gt'}"
+        return (
+            f"{indent}{name}.if = icmp {order} {type_} {left}, {right}\n"
+            f"{indent}{name} = select i1 {name}.if, {type_} {left}, {type_} {right}"
+        )
+
+    return _EXTREMUM.sub(compared, text)
 
 
 def guarded(text: str, triple: str, has: Callable[[str], bool]) -> str:

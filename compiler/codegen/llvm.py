@@ -77,7 +77,8 @@ def target_machine(target: Target, opt: int) -> llvm.TargetMachine:
     return _new_machine(target, opt)
 
 
-def _new_machine(target: Target, opt: int) -> llvm.TargetMachine:
+def _new_machine(target: Target, opt: int, *, cold: bool = False) -> llvm.TargetMachine:
+    """A code generator; of cold code calls go by near addresses, without which fast selection gives up on each."""
     _initialise()
     return llvm.Target.from_triple(target.triple).create_target_machine(
         cpu=target.cpu,
@@ -85,7 +86,7 @@ def _new_machine(target: Target, opt: int) -> llvm.TargetMachine:
         opt=opt,
         jit=target.jit,
         reloc="default" if target.triple == NVPTX_TRIPLE else "pic",
-        codemodel="jitdefault" if target.jit else "default",
+        codemodel=("small" if cold else "jitdefault") if target.jit else "default",
     )
 
 
@@ -176,7 +177,7 @@ def compile_all(
     """
 
     def emit(source: Source) -> bytes:
-        with _machine(target, source.level(opt)) as machine, _optimised(source, target, opt, machine) as module:
+        with _machine(source, target, opt) as machine, _optimised(source, target, opt, machine) as module:
             return _emit(machine, module)
 
     def compile_one(source: Source) -> bytes:
@@ -203,7 +204,7 @@ def optimised_text(source: Source, target: Target, opt: int) -> str:
     """The IR of a `source` from which code is generated for a `target`, at a level `opt` from 0 to 3."""
     if source in _OF_LIMITED:
         return _OF_LIMITED[source]
-    with _machine(target, source.level(opt)) as machine, _optimised(source, target, opt, machine) as module:
+    with _machine(source, target, opt) as machine, _optimised(source, target, opt, machine) as module:
         return str(module)
 
 
@@ -211,7 +212,7 @@ def assembly_text(source: Source, target: Target, opt: int) -> str:
     """The assembly of what `compile_all` makes of a `source` for a `target`, at a level `opt` from 0 to 3."""
     with (
         _WITHOUT_STRENGTH_REDUCTION,
-        _machine(target, source.level(opt)) as machine,
+        _machine(source, target, opt) as machine,
         _optimised(source, target, opt, machine) as module,
     ):
         return str(machine.emit_assembly(module))
@@ -221,7 +222,7 @@ def assembly_text(source: Source, target: Target, opt: int) -> str:
 def _optimised(source: Source, target: Target, opt: int, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
     # A context of its own, since threads must not share one; it must outlive the module.
     context = llvm.create_context()
-    text = source.text if source.level(opt) else fast_selection.guarded(source.text, target.triple, target.has)
+    text = source.text if source.level(opt) else fast_selection.prepared(source.text, target.triple, target.has)
     module = llvm.parse_assembly(text, context)
     try:
         module.triple = machine.triple
@@ -286,17 +287,18 @@ def _native() -> ctypes.CDLL:
     return native
 
 
-_MACHINES: dict[tuple[Target, int], list[llvm.TargetMachine]] = {}
+_MACHINES: dict[tuple[Target, int, bool], list[llvm.TargetMachine]] = {}
 
 
 @contextmanager
-def _machine(target: Target, opt: int) -> Iterator[llvm.TargetMachine]:
-    """A target machine that nobody else uses at the time."""
-    idle = _MACHINES.setdefault((target, opt), [])
+def _machine(source: Source, target: Target, opt: int) -> Iterator[llvm.TargetMachine]:
+    """A target machine for a source that nobody else uses at the time."""
+    level = source.level(opt)
+    idle = _MACHINES.setdefault((target, level, source.cold), [])
     try:
         machine = idle.pop()
     except IndexError:
-        machine = _new_machine(target, opt)
+        machine = _new_machine(target, level, cold=source.cold)
     try:
         yield machine
     finally:
@@ -381,9 +383,12 @@ _JITS: dict[int, tuple[llvm.LLJIT, int]] = {}
 
 
 def _lljit(machine: llvm.TargetMachine) -> llvm.LLJIT:
-    """A JIT for a target machine, and a few libraries: creating one costs more than linking a small library."""
+    """A JIT for a target machine, and a few libraries: creating one costs more than linking a small library.
+
+    Its linker gives an object file one piece of memory and reaches others by stubs, so near addresses are near.
+    """
     jit, linked = _JITS.get(id(machine), (None, _LINKED))
     if linked >= _LINKED:
-        jit, linked = llvm.create_lljit_compiler(machine, use_jit_link=False), 0
+        jit, linked = llvm.create_lljit_compiler(machine, use_jit_link=True), 0
     _JITS[id(machine)] = jit, linked + 1
     return jit

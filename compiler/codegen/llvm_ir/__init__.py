@@ -9,7 +9,7 @@ was written.
 """
 
 from compiler.codegen.llvm_ir.builder import Builder, Loop
-from compiler.codegen.llvm_ir.module import Function, Module, keep_rolled, unroll, unroll_vectors
+from compiler.codegen.llvm_ir.module import PURE, Function, Module, keep_rolled, unroll, unroll_vectors
 from compiler.codegen.llvm_ir.values import (
     FLOAT_TYPES,
     I1,
@@ -39,6 +39,7 @@ __all__ = [
     "I32",
     "I64",
     "PTR",
+    "PURE",
     "Builder",
     "Function",
     "Loop",

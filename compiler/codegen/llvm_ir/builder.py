@@ -42,7 +42,7 @@ class Loop:
 class Builder:
     """Appends instructions to the current block of a function."""
 
-    __slots__ = ("_block", "_lines", "_loops", "_placeholders", "_visited", "function", "module")
+    __slots__ = ("_block", "_lines", "_loops", "_placeholders", "_visited", "calls_functions", "function", "module")
     call_attributes = ""  # of calls of math functions
 
     def __init__(self, function: Function, entry: str = "entry") -> None:
@@ -52,7 +52,7 @@ class Builder:
         self._block = entry
         self._placeholders: dict[str, int] = {}
         self._visited: set[str] = set()
-        self._loops = 0
+        self._loops, self.calls_functions = 0, False
         self.begin(entry)
 
     @property

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 
 from compiler.codegen.llvm_ir.values import PTR, Value
 
+PURE = "willreturn memory(none)"
+"""Attributes of functions that do nothing but compute a value: of a loop that calls another, LLVM knows less."""
+
 
 def keep_rolled(module: Module, *, scalar: bool = False, interleave: int = 0) -> str:
     """Loop metadata that forbids unrolling (and vectorising), where it would cost compile time and gain nothing.
@@ -213,4 +216,5 @@ class Function:
 
     def declaration(self) -> str:
         """The line with which another module declares it."""
-        return f"declare {self.result} @{self.name}({', '.join(type_ for type_, _ in self.parameters)}) nounwind"
+        attributes = f"nounwind {PURE}" if PURE in self.attributes else "nounwind"
+        return f"declare {self.result} @{self.name}({', '.join(type_ for type_, _ in self.parameters)}) {attributes}"

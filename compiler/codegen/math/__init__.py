@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from compiler.codegen.llvm_ir import Builder, Value
+from compiler.codegen.llvm_ir import PURE, Builder, Function, Value
 from compiler.codegen.math import exp_log, hyperbolic, inverse_trig, power, special, trig
 from compiler.codegen.math import remainder as division
 from compiler.codegen.math.remainder import fast_remainder, remainder
@@ -128,16 +128,20 @@ def emit(builder: Builder, name: str, operands: Sequence[Value], *, fast: bool =
     emitter = partial(function.emitter, fast=True) if fast else function.emitter
     if builder.writes_out:
         return emitter(*(Term(builder, operand) for operand in operands)).value
-    symbol = f"math.{name}.{suffix(type_)}{'.fast' if fast else ''}"
+    is_called = builder.calls_functions and not fast and fast_limit(name, type_) is not None
+    symbol = f"math.{name}.{suffix(type_)}{'.fast' if fast else '.called' if is_called else ''}"
     if not builder.module.has_function(symbol):
-        _define(builder, symbol, emitter, type_, len(operands))
+        definition = _define(builder, symbol, emitter, type_, len(operands))
+        if is_called:
+            definition.attributes, definition.routine = f"noinline nounwind {PURE}", symbol
     return builder.call(f"@{symbol}", type_, operands, attributes=builder.call_attributes)
 
 
-def _define(builder: Builder, symbol: str, emitter: Callable[..., Term], type_: str, arity: int) -> None:
+def _define(builder: Builder, symbol: str, emitter: Callable[..., Term], type_: str, arity: int) -> Function:
     parameters = [(type_, f"x{index}") for index in range(arity)]
     definition = builder.module.function(
         symbol, type_, parameters, linkage="internal", attributes="nounwind willreturn alwaysinline"
     )
     body = Builder(definition)
     body.ret(emitter(*(Term(body, argument) for argument in definition.arguments)).value)
+    return definition

@@ -7,6 +7,10 @@ scalars.
 
 from __future__ import annotations
 
+import math
+import re
+import struct
+
 from compiler.codegen.llvm_ir import Builder, Value, alike, element_of, floating, integer, mangled
 from compiler.ir.types import F16, ElementType
 
@@ -38,19 +42,42 @@ def _by_order(builder: Builder, name: str, left: Value, right: Value) -> Value:
     """As the order decides it, by x86's instruction, then the two cases that the order leaves open.
 
     Of zeros, a maximum has the sign only where the left operand has it too, and a minimum wherever that has it; this
-    holds for all numbers.  NaN on the left has been passed over.  Of constants there, next to nothing is left of this.
+    holds for all numbers.  NaN on the left has been passed over.  A constant is put there, since of a number that is
+    known next to nothing is left of this.
     """
     if left.name.startswith("%") and not right.name.startswith("%"):
         left, right = right, left
     integer_type, sign = _BITS[element_of(left.type)]
     bits = alike(integer_type, left.type)
     order, magnitude, given = ("ogt", sign - 1, "and") if name == "max" else ("olt", 0, "or")
-    chosen = builder.cast("bitcast", builder.select(builder.compare(order, left, right), left, right), bits)
+    first = builder.select(builder.compare(order, left, right), left, right)
+    number = _number(left)
+    if number is not None:
+        return _signed(builder, name, first) if (number, math.copysign(1, number)) == _SIGNED_ZERO[name] else first
+    chosen = builder.cast("bitcast", first, bits)
     neutral = builder.cast("bitcast", integer(magnitude, bits), left.type)
     # By the intrinsic: of integers LLVM would take the sign of a scalar by way of another register file.
     signs = builder.cast("bitcast", builder.intrinsic(f"copysign.{mangled(left.type)}", [neutral, left]), bits)
     number = builder.cast("bitcast", builder.binary(given, chosen, signs), left.type)
     return builder.select(builder.compare("uno", left, left), left, number)
+
+
+def _number(value: Value) -> float | None:
+    """The number that a literal is, in every lane if it is a vector; None for NaN and for what is no literal."""
+    found = _LITERAL.search(value.name)
+    number = math.nan if found is None else struct.unpack(">d", bytes.fromhex(found[1]))[0]
+    return None if math.isnan(number) else number
+
+
+_LITERAL = re.compile(r"^(?:splat \(\w+ )?0x([0-9A-F]{16})\)?$")
+_SIGNED_ZERO = {"max": (0.0, 1.0), "min": (0.0, -1.0)}
+"""The zero, with its sign, that wins over the other one and so gives its sign to the result: no other number does."""
+
+
+def _signed(builder: Builder, name: str, value: Value) -> Value:
+    """A maximum that is not negative, or a minimum that is not positive, with the sign that zero has there, too."""
+    size = builder.intrinsic(f"fabs.{mangled(value.type)}", [value])
+    return size if name == "max" else builder.unary("fneg", size)
 
 
 def _of_halves(builder: Builder, name: str, left: Value, right: Value) -> Value:

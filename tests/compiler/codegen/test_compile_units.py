@@ -1,6 +1,7 @@
 """Units of a module: what goes into one, that together they are the module, and that LLVM takes each of them."""
 
 import ctypes
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -58,6 +59,18 @@ def test_only_loops_without_vectors_are_left_to_llvm():
         True: ["scalar"],
         False: ["vector", "program"],
     }
+
+
+@pytest.mark.skipif(not TARGET.triple.startswith("x86_64"), reason="what fast selection gives up on is x86's")
+def test_cold_code_calls_others_by_their_names():
+    module = Module()
+    loop = add_loop(module, "loop", vectors=True)
+    add_caller(module, loop).cold = True
+    (cold,) = (unit for unit in compile_units.cut(module) if unit.cold)
+    for level in (0, 3):
+        code = llvm.assembly_text(llvm.Source(cold.text, has_loops=False, cold=True), TARGET, level)
+        assert re.search(r"call\w*\s+loop", code), "an address in a register is what fast selection cannot do"
+    assert run(module) == [1] * 1000
 
 
 def test_cold_code_is_translated_quickly_and_by_itself():

@@ -130,10 +130,14 @@ class Tile(InVectors):
     @property
     def routine(self) -> str:
         """Its name where it is told how far rows lie apart and so is the same in other programs, else empty."""
-        adds, is_partial = self.addend_row is not None, self.partial_load or self.columns % self.lanes
-        if not self.may_be_told or self.words or adds or is_partial or self.lhs_step != 1:
+        adds, is_partial = self.addend_row is not None, self.columns % self.lanes
+        # A right factor that is read where it lies is like one that was packed if its rows are those of the tile.
+        is_wide = self.partial_load and self.rhs_step != self.columns
+        if not self.may_be_told or adds or is_partial or is_wide or self.lhs_step != 1:
             return ""
         form = ".accumulates" if self.accumulates else ""
+        if self.words:
+            form += f".{self.words.instruction}{'.right' * self.words.unsigned_right}{'.corrected' * self.corrected}"
         return f"gemm.tile.{self.type}x{self.lanes}.{self.rows}x{self.columns}.{self.rhs_step}{form}"
 
     @property

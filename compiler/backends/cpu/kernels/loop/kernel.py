@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from compiler.backends.cpu.kernels.dot import complex_product
 from compiler.backends.cpu.kernels.emitted import emit_nothing
-from compiler.backends.cpu.kernels.loop import called_functions, packed_bf16, plain, register_table, tiles
+from compiler.backends.cpu.kernels.loop import (
+    called_functions,
+    packed_bf16,
+    plain,
+    register_table,
+    tiles,
+    written_vectors,
+)
 from compiler.backends.cpu.kernels.loop.given import LoopGiven, overwrites
 from compiler.backends.cpu.kernels.strategy import Functions, Kind, Plan, Strategy
 from compiler.backends.strategy import Declined
@@ -26,6 +33,7 @@ LOOPS: tuple[Strategy[LoopGiven, Functions], ...] = (
     Strategy("tables in memory", plain.decide_tabulated, in_place=True),
     Strategy("pairs of bf16", packed_bf16.decide),
     Strategy("called functions", called_functions.decide, in_place=True),
+    Strategy("written vectors", written_vectors.decide, in_place=True),
     Strategy("loops", plain.decide, in_place=True),
 )
 """How elements are computed one by one."""

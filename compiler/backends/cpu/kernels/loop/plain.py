@@ -18,7 +18,7 @@ from compiler.backends.cpu.kernels.strategy import Functions, Plan
 from compiler.backends.cpu.kernels.vectors.interleaving import has_complex, interleave
 from compiler.backends.cpu.kernels.vectors.lanes import LINE
 from compiler.backends.strategy import Declined, Detail
-from compiler.codegen import cost, loop_splitting, movement, nest, strided
+from compiler.codegen import cost, loop_splitting, math, movement, nest, strided
 from compiler.codegen.index import Emission, Index, Known
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer, keep_rolled
@@ -129,7 +129,7 @@ class _Loops:
         length = group.loops[group.innermost]
         known = _known(builder, self.kernel, group)
         alone = prod(group.loops) == 1 and len(functions_of(self.kernel)) <= MOST_BRANCHES
-        iterations = _Iterations(builder, known, self.interleave, self.fast, has_complex(self.kernel), alone)
+        iterations = _Iterations(builder, self.kernel, known, self.interleave, self.fast, alone)
         chunk = None
         if joined > 1:
             chunk = nest.share(builder, prod(group.loops[:joined]), THREAD, THREADS)
@@ -184,16 +184,16 @@ class _Iterations:
     Where functions have a cheaper form for arguments that are not large, the loop runs with it, in blocks, and tells
     whether some argument was; such a block is done again in full.  The results are the same either way.  Where limits
     are known to be those of blocks, LLVM need not write a long body again for what would remain; that the kernel's
-    length is a multiple says nothing of a piece of it.  What has to be done again `often` is done in vectors too: a
-    division by zero is nothing unusual, an angle of millions is.  An element `alone` waits for one form only, by a
-    branch: what a loop of scalars takes is the time from one to the next.
+    length is a multiple says nothing of a piece of it.  What has to be done again often is done in vectors too: a
+    division by zero is nothing unusual, an angle of millions is, so its functions are called.  An element `alone` waits
+    for one form only, by a branch: what a loop of scalars takes is the time from one to the next.
     """
 
     builder: Builder
+    kernel: Kernel
     known: Known
     interleave: int
     fast: bool
-    often: bool
     alone: bool
     _slow: Value | None = None
 
@@ -220,9 +220,18 @@ class _Iterations:
                 iteration(loop.index)
                 loop.carry(self._slow)
                 self._slow = None
-            again = keep_rolled(builder.module, scalar=not self.often)
+            often = has_complex(self.kernel)
+            again = keep_rolled(builder.module, scalar=not often)
             with (
                 builder.when(loop.results[0], "slow"),
                 builder.loop(block.index, stop, nonempty=True, metadata=again) as loop,
             ):
+                builder.calls_functions = not often and not _share_arguments(self.kernel)
                 iteration(loop.index)
+                builder.calls_functions = False
+
+
+def _share_arguments(kernel: Kernel) -> bool:
+    """Whether functions with a cheaper form are computed of the same numbers: inlined, they share work."""
+    taken = [instruction.operands for instruction in kernel.body() if math.has_fast_path(instruction.opcode)]
+    return len(set(taken)) < len(taken)

@@ -323,7 +323,7 @@ def store_each(kernel: Kernel, group: nest.LoopNest, values: Elemental, lanes: L
     emission, level = values.emission, nest.split_level(group.loops)
     ranges = [nest.all_of(count) for count in group.loops]
     if parallel:
-        align = LINE if level == len(ranges) - 1 else 1
+        align = max(LINE, lanes.width * lanes.unroll) if level == len(ranges) - 1 else 1
         ranges[level] = nest.share(emission.builder, group.loops[level], THREAD, THREADS, align=align)
 
     def body(counters: Counters) -> None:

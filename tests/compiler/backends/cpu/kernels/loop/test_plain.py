@@ -7,6 +7,11 @@ import numpy as np
 import pytest
 
 import compiler
+from compiler.backends.cpu import program
+from compiler.backends.cpu.machine import Machine
+from compiler.codegen import compile_units, llvm
+from compiler.codegen.math import fast_limit
+from compiler.pipeline import PIPELINES, run
 
 
 def _tanh(size: int) -> str:
@@ -137,6 +142,44 @@ def test_functions_of_unlike_arguments_in_one_loop_and_in_branches():
 
     want = np.sin(np.pad(np.sin(x), (4, 6))) + np.pad(np.cos(y.astype(np.float64)), (7, 3))
     assert np.allclose(found, want, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("type_", ["f32", "f64"])
+@pytest.mark.parametrize("opcodes", [("sine", "cosine"), ("cosine", "tan"), ("tan", "sine")])
+def test_functions_of_large_arguments_are_called_and_compiled_once_for_all_programs(opcodes, type_):
+    dtype = {"f32": np.float32, "f64": np.float64}[type_]
+    first, second = opcodes
+    text = f"""ENTRY e {{ x = {type_}[2048] parameter(0)  y = {type_}[2048] parameter(1)
+      s = {type_}[2048] {first}(x)  c = {type_}[2048] {second}(y)  ROOT r = {type_}[2048] subtract(s, c) }}"""
+    x, y = (np.random.default_rng(seed).normal(size=2048).astype(dtype) * dtype(1e8) for seed in (1, 2))
+
+    executable = compiler.compile(text, options=compiler.CompileOptions(threads=1))
+
+    written = executable.artifacts["ir-no-opt.ll"]
+    for opcode in opcodes:
+        if fast_limit(opcode, {"f32": "float", "f64": "double"}[type_]) is not None:
+            assert written.count(f"call {'float' if type_ == 'f32' else 'double'} @math.{opcode}.{type_}.called(") == 1
+    alone = compiler.compile(text.replace("[2048]", "[1]"))
+    found = executable(x, y)[0]
+    for place in (0, 1, 1023, 1024, 2047):
+        assert found[place] == alone(x[place : place + 1], y[place : place + 1])[0][0]
+    routines = [_routines(text), _routines(text.replace("2048", "4096").replace("subtract", "add"))]
+    assert routines[0] == routines[1]
+    assert routines[0]
+
+
+def _routines(text: str) -> set[str]:
+    """What a program has of routines, but for the one that threads are given work by."""
+    module = compiler.parse(text)
+    run(module, PIPELINES["compile"], compiler.CompileOptions())
+    units = compile_units.cut(program.build(module, Machine.of(llvm.Target.host()), 1).ir)
+    return {unit.text for unit in units if unit.routine.startswith("math")}
+
+
+def test_functions_of_the_same_arguments_share_their_work():
+    text = """ENTRY e { x = f32[2048] parameter(0)  s = f32[2048] sine(x)  c = f32[2048] cosine(x)
+      ROOT r = f32[2048] add(s, c) }"""
+    assert not _routines(text)
 
 
 @pytest.mark.parametrize("opcode", ["add", "subtract", "multiply", "divide"])
