@@ -319,6 +319,13 @@ def shuffle_up(builder: Builder, value: Value, distance: int) -> Value:
     return _shuffle_any(builder, value, "up", distance, (WARP, WARP))
 
 
+def ballot(builder: Builder, vote: Value) -> Value:
+    """A bit for each lane of the warp, of 32: whether a value is true there."""
+    name = "llvm.nvvm.vote.ballot.sync"
+    callee = builder.module.declare(name, I32, [I32, "i1"], "convergent nounwind")
+    return builder.call(callee, I32, [integer(-1, I32), vote])
+
+
 def _shuffle_any(builder: Builder, value: Value, mode: str, amount: int, extent: tuple[int, int]) -> Value:
     """A value of any width from another lane; of a complex one both parts."""
     if value.type.startswith("{"):
