@@ -235,11 +235,17 @@ class Sorter:
         line, first = at
         keys = builder.gep(I32, self._keys(builder, integer(merge.half)), line)
         form = ranks.Ranks(builder, keys, integer(0, I32), self.length, merge.level, merge.fan)
-        if form.group > ranks.SHARED_KEYS:
+        is_short = form.group <= ranks.SHARED_KEYS
+        if not is_short and not form.is_whole:
             return form
-        shared = grid.shared_array(builder, f"{self.kernel.name}.keys_{merge.level}", U32, form.group)
+        count = form.group if is_short else ranks.PIVOTS
+        shared = grid.shared_array(builder, f"{self.kernel.name}.keys_{merge.level}", U32, count)
         group = builder.binary("and", first, integer(-form.group))
-        ranks.bring_keys(builder, keys, group, shared, ranks.Bring(form.group, self.length, threads))
+        bring = ranks.Bring(form.group, self.length, threads)
+        if not is_short:
+            ranks.bring_pivots(builder, keys, group, shared, bring)
+            return replace(form, pivots=shared)
+        ranks.bring_keys(builder, keys, group, shared, bring)
         return replace(form, keys=shared, start=builder.cast("trunc", group, I32), is_padded=True)
 
     def _merges_of_several(self, levels: Sequence[int]) -> list[Launch]:
