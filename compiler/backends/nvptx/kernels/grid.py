@@ -319,6 +319,13 @@ def shuffle_up(builder: Builder, value: Value, distance: int) -> Value:
     return _shuffle_any(builder, value, "up", distance, (WARP, WARP))
 
 
+def ballot(builder: Builder, vote: Value) -> Value:
+    """A bit for each lane of the warp, of 32: whether a value is true there."""
+    name = "llvm.nvvm.vote.ballot.sync"
+    callee = builder.module.declare(name, I32, [I32, "i1"], "convergent nounwind")
+    return builder.call(callee, I32, [integer(-1, I32), vote])
+
+
 def _shuffle_any(builder: Builder, value: Value, mode: str, amount: int, extent: tuple[int, int]) -> Value:
     """A value of any width from another lane; of a complex one both parts."""
     if value.type.startswith("{"):
@@ -327,8 +334,7 @@ def _shuffle_any(builder: Builder, value: Value, mode: str, amount: int, extent:
     if value.type == "double":
         # By these names no instruction is needed: LLVM puts halves of integers together by shifts.
         halves = [builder.call(_half(builder, half), I32, [value]) for half in ("lo", "hi")]
-        exchanged = [_shuffle(builder, half, mode, amount, extent) for half in halves]
-        return builder.call(builder.module.declare("llvm.nvvm.lohi.i2d", "double", [I32, I32]), "double", exchanged)
+        return _double(builder, *(_shuffle(builder, half, mode, amount, extent) for half in halves))
     width = {"i1": 1, "float": 32}.get(value.type) or int(element_of(value.type)[1:])
     if width == 64:
         moved = _shuffle_any(builder, builder.cast("bitcast", value, "double"), mode, amount, extent)
@@ -337,6 +343,16 @@ def _shuffle_any(builder: Builder, value: Value, mode: str, amount: int, extent:
         moved = _shuffle(builder, builder.cast("bitcast", value, I32), mode, amount, extent)
         return builder.cast("bitcast", moved, value.type)
     return builder.cast("trunc", _shuffle(builder, builder.cast("zext", value, I32), mode, amount, extent), value.type)
+
+
+def joined(builder: Builder, low: Value, high: Value) -> Value:
+    """An integer of 64 bits of its halves, by no instruction: two registers are one."""
+    return builder.cast("bitcast", _double(builder, low, high), I64)
+
+
+def _double(builder: Builder, low: Value, high: Value) -> Value:
+    """A double of the halves of its bits."""
+    return builder.call(builder.module.declare("llvm.nvvm.lohi.i2d", "double", [I32, I32]), "double", [low, high])
 
 
 def _half(builder: Builder, half: str) -> str:

@@ -5,18 +5,23 @@ it has begun; within a block an instruction begins as soon as its operands are t
 precede them: ptxas puts what waits behind what need not.  So what a block takes depends on nothing but how late the
 operands are that come from outside, and what memory takes.  Loops come back to a block with all of that as it was, and
 what it took is looked up.
+
+What is read off PTX is what a GPU executes, but for one thing: a compare takes a second predicate and combines it with
+its result (`setp.CmpOp.BoolOp`, PTX ISA, "Comparison and Selection Instructions: setp"; `ISETP.GE.U32.XOR`), and ptxas
+makes one instruction of a compare and what combines predicates where nobody else reads the compare's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.backends.nvptx.simulator.pipes import Cost, cost_of
+from compiler.backends.nvptx.simulator.pipes import Cost, Pipe, cost_of
 from compiler.backends.nvptx.simulator.pressure import uses_of
 from compiler.backends.nvptx.simulator.syntax import Immediate, Instruction
 
@@ -24,6 +29,11 @@ Cycles = NDArray[np.int64]
 
 _ENDS = frozenset({"bra", "brx", "ret", "exit", "call", "bar", "barrier"})
 _MEMORY = frozenset({"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix"})
+_COMPARES = frozenset({"setp"})
+_COMBINES = frozenset({"and", "or", "xor"})
+"""What a compare does with a second predicate."""
+_FOLDED = Cost(Pipe.NONE, 0, 0, 0)
+"""What an instruction takes that is a part of another one."""
 _GROUPS = 8
 """Groups of copies ahead that are told apart: kernels have no more stages."""
 _STORED, *_LANDED = range(_GROUPS + 1)
@@ -122,9 +132,11 @@ def basic_blocks(instructions: Sequence[Instruction], starts: Collection[int]) -
         starts: the numbers of those that are jumped to; others begin blocks behind branches.
     """
     rows: dict[str, int] = {}
-    effects = [_effects_of(instruction, rows) for instruction in instructions]
-    begins = [n for n in range(len(effects)) if n in starts or not n or instructions[n - 1].opcode in _ENDS]
-    ends = [*begins[1:], len(effects)] if begins else []
+    begins = [n for n in range(len(instructions)) if n in starts or not n or instructions[n - 1].opcode in _ENDS]
+    ends = [*begins[1:], len(instructions)] if begins else []
+    folded = _folded(instructions, zip(begins, ends, strict=True))
+    costs = (_FOLDED if n in folded else cost_of(instruction) for n, instruction in enumerate(instructions))
+    effects = [_effects_of(*of_one, rows) for of_one in zip(instructions, costs, strict=True)]
     found = [_block(begin, end, effects[begin:end]) for begin, end in zip(begins, ends, strict=True)]
     return found, _OTHERS + len(rows)
 
@@ -138,9 +150,25 @@ def _block(begin: int, end: int, effects: Sequence[_Effects]) -> BasicBlock:
     return BasicBlock(begin, end, effects, np.array(list(reads), np.intp), np.array(list(writes), np.intp))
 
 
-def _effects_of(instruction: Instruction, rows: dict[str, int]) -> _Effects:
-    """Those of an instruction; registers that have no row yet get one."""
-    opcode, modifiers, cost = instruction.opcode, set(instruction.modifiers), cost_of(instruction)
+def _folded(instructions: Sequence[Instruction], spans: Iterable[tuple[int, int]]) -> set[int]:
+    """The numbers of those that combine predicates and become a part of a compare in the same basic block."""
+    readers = Counter(name for instruction in instructions for name in uses_of(instruction).reads)
+    found = set[int]()
+    for begin, end in spans:
+        compared = set[str]()
+        for number in range(begin, end):
+            opcode, uses = instructions[number].opcode, uses_of(instructions[number])
+            if opcode in _COMBINES and any(name in compared and readers[name] == 1 for name in uses.reads):
+                found.add(number)
+            compared.difference_update(uses.writes)
+            if opcode in _COMPARES:
+                compared.update(uses.writes)
+    return found
+
+
+def _effects_of(instruction: Instruction, cost: Cost, rows: dict[str, int]) -> _Effects:
+    """Those of an instruction that costs so much; registers that have no row yet get one."""
+    opcode, modifiers = instruction.opcode, set(instruction.modifiers)
 
     def row_of(name: str) -> int:
         return rows.setdefault(name, _OTHERS + len(rows))

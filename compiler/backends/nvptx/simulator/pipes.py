@@ -90,7 +90,7 @@ _FREE = frozenset(
     }
 )
 """What is mostly renamed away, or waits for nothing; a branch is issued but no unit's.  Signs of floats are turned and
-taken off by who reads them."""
+taken off by who reads them, and so are predicates negated."""
 _ISSUED = frozenset({"bra", "brx", "ret", "exit", "membar", "fence"})
 _MEMORY = frozenset({"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix"})
 _SHUFFLES = frozenset({"shfl", "vote", "match", "redux"})
@@ -122,7 +122,8 @@ def cost_of(instruction: Instruction) -> Cost:
     """What an instruction takes."""
     opcode, modifiers = instruction.opcode, instruction.modifiers
     is_sign = opcode in ("neg", "abs") and modifiers[-1] in _FLOAT_PIPES
-    if opcode in _FREE or is_sign or (opcode == "ld" and "param" in modifiers):
+    is_negation = opcode == "not" and modifiers[-1] == "pred"
+    if opcode in _FREE or is_sign or is_negation or (opcode == "ld" and "param" in modifiers):
         return Cost(Pipe.NONE, 0, 1 if opcode in _ISSUED else 0, 0)
     if opcode == "mma":
         return _matrix_cost(modifiers)

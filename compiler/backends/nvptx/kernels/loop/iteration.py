@@ -13,6 +13,7 @@ from compiler.analysis.iteration import Iteration, iteration_of
 from compiler.analysis.trip_count import known_trip_count
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import Launch
+from compiler.backends.nvptx.kernels.loop import compacted
 from compiler.backends.nvptx.kernels.strategy import Given, Kind, Plan, Strategy, planned
 from compiler.codegen import nest
 from compiler.codegen.elemental import Elemental
@@ -34,7 +35,9 @@ def _threads(given: Given) -> Plan:
     return planned(lambda module: (_emit(module, given.kernel),))
 
 
-ITERATION = Kind((Strategy("a thread for each element", _threads),), Given)
+ITERATION = Kind(
+    (Strategy("survivors put together", compacted.decide), Strategy("a thread for each element", _threads)), Given
+)
 """Iteration kernels."""
 
 

@@ -1,1 +1,1 @@
-"""Sorting lines: `kernel` has the strategies, `sorter` emits them, by networks, ranks and merges."""
+"""Sorting lines: `kernel` has the strategies, `sorter` emits them, by networks, digits, ranks and merges."""

@@ -80,6 +80,9 @@ class Bitonic:
             position: of the element in its line.
             exists: whether there is one, an i1.
         """
+        if self.type == I64:
+            high = builder.select(exists, key, integer(-1, I32))
+            return grid.joined(builder, builder.cast("trunc", position, I32), high)
         bits = 16 if self.type == I32 else 32
         wide = key if key.type == self.type else builder.cast("zext", key, self.type)
         high = builder.binary("shl", builder.select(exists, wide, integer(-1, self.type)), integer(bits, self.type))

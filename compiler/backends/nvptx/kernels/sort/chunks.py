@@ -22,6 +22,7 @@ class Chunks:
         pair: in which pair of halves of the workspace they are sorted.
         before: the chunks whose first elements these lines are made of; None for the operands.
         network: whether they are sorted before any element moves.
+        by_digits: whether that goes by digits.
         keeps_keys: whether keys lie beside the sorted chunks.
     """
 
@@ -31,6 +32,7 @@ class Chunks:
     pair: int = 0
     before: Chunks | None = None
     network: bool = False
+    by_digits: bool = False
     keeps_keys: bool = False
 
     @property

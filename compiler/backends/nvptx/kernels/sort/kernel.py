@@ -1,9 +1,10 @@
 """Sort kernels: every line along the sorted dimension, by networks over keys, merges of runs, or both; always stable.
 
 Short lines are a block's, all in one launch; of long ones blocks sort chunks in one launch, and others merge them.
-Where a comparator orders by a narrow key, a block sorts by a network in registers (`bitonic`), and few elements go
-where they belong by their ranks in several runs at once (`ranks`).  Otherwise each element of a merge of two runs finds
-its own position (`merge_path`), whatever the comparator says, and every width is a launch over everything.
+Where a comparator orders by a narrow key, a block sorts by a network in registers (`bitonic`), many lines of very
+narrow keys digit by digit (`radix`), and few elements go where they belong by their ranks in several runs at once
+(`ranks`).  Otherwise each element of a merge of two runs finds its own position (`merge_path`), whatever the comparator
+says, and every width is a launch over everything.
 
 Where only the first few of long lines are read (top-k), blocks sort chunks of the lines and the next launch sorts what
 is first in those, until a line is a block's.  Chunks stay in the order of the line, so equal elements do too.
@@ -21,8 +22,6 @@ from compiler.backends.nvptx.kernels.sort.sorter import Sorter
 from compiler.backends.nvptx.kernels.strategy import NOTHING, Given, Kind, Plan, Strategy, planned
 from compiler.backends.strategy import Declined
 
-_MANY_LINES = 128
-"""Lines that keep a GPU busy with a block each."""
 _FEW = SHORT // 8
 """So many of a line are few: chunks of which those are kept shrink quickly."""
 
@@ -53,7 +52,7 @@ class SortGiven(Given):
 def _whole(given: SortGiven) -> Plan | Declined:
     """The plan of a block for each line: of a longer one where there are enough to keep a GPU busy."""
     seen = given.seen
-    most = LONG if seen.has_network and seen.count >= _MANY_LINES * seen.length else SHORT
+    most = LONG if seen.has_network and seen.has_many_lines else SHORT
     if seen.length > most:
         return Declined(f"lines have more than {most} elements")
     return given.plan(lambda sorter: (sorter.whole_lines(),), copies=2)

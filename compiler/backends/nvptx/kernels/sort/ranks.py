@@ -6,22 +6,26 @@ of an element are under way together, and nothing is compared but keys.  Element
 that the merge is stable.
 
 Where shared memory holds the keys of all those runs, a block brings them there first: what a bisection waits for in
-each step is then a tenth of the way, and what lies behind the end of the line are keys that nothing comes after.
+each step is then a tenth of the way, and what lies behind the end of the line are keys that nothing comes after.  Of
+longer runs it brings the last key of each segment, so that only the steps within a segment wait for memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.codegen.llvm_ir import I32, Builder, Value, integer, vector_type
+from compiler.codegen.llvm_ir import I32, Builder, Loop, Value, integer, vector_type
 
 _FAN_LEVELS = 3
 """Levels of pairs that one launch does at most: bisections that an element has under way, and their registers, double
 with each."""
 SHARED_KEYS = 1 << 13
 """Keys of some runs that shared memory holds."""
+PIVOTS = 1 << 10
+"""Segments of all runs that are merged, where their keys stay in memory: a block loads four keys by each thread."""
 _WORD = 4
 """Keys that a thread brings there at once."""
 _AHEAD = 8
@@ -48,6 +52,7 @@ class Ranks:
         level: of the runs.
         fan: of the runs that are merged.
         is_padded: whether all runs are there as a whole, whatever the length.
+        pivots: where the last keys of segments lie, of all runs that are merged; None where there are none.
     """
 
     builder: Builder
@@ -57,6 +62,7 @@ class Ranks:
     level: int
     fan: int
     is_padded: bool = False
+    pivots: Value | None = None
 
     @property
     def width(self) -> int:
@@ -100,14 +106,16 @@ class Ranks:
             number = builder.binary("and", builder.add(own, integer(step, I32)), integer(most, I32))
             start = builder.add(group, builder.binary("shl", number, integer(self.level, I32)))
             exists = builder.compare("slt", start, length)
+            is_before = builder.compare("slt", number, own)
             if not self.is_padded:
                 # The element's own run stands for one that is not there.
                 mine = builder.add(group, builder.binary("shl", own, integer(self.level, I32)))
                 start = builder.select(exists, start, mine)
+                number = builder.select(exists, number, own)
             size = integer(self.width, I32)
             if self.length % self.width:
                 size = builder.smin(builder.sub(length, start), size)
-            yield _Run(self._at(start), size, exists, builder.compare("slt", number, own))
+            yield _Run(self._at(start), size, exists, is_before, number)
 
     def _bound(self, key: Value, is_before: Value) -> Value:
         """What keys of a run must be less than, to go before the element."""
@@ -120,32 +128,97 @@ class Ranks:
 
         Of a run that ends early the last one stands for those behind it: if that is less, all are.
         """
+        if self.is_whole:
+            return self._search_whole(runs, bounds)
         builder, one = self.builder, integer(1, I32)
-        starts = [integer(0, I32)] * len(runs)
-        steps = integer(self.level + 1, I32)
-        with builder.loop(integer(0, I32), steps, carried=starts, name="search", nonempty=True) as loop:
-            # 4, 2, 1 and 1 of 8: all of them, and never one behind.
-            half = builder.binary("lshr", integer(self.width // 2, I32), loop.index)
-            half = builder.intrinsic("umax.i32", [half, one])
+        with self._halves([integer(0, I32)] * len(runs), self.width, 1) as (loop, half):
             following = []
             for run, bound, low in zip(runs, bounds, loop.carried, strict=True):
                 middle = builder.add(low, half)
-                is_whole = self.is_padded or self.length % self.width == 0
-                last = middle if is_whole else builder.umin(middle, run.length)
-                is_less = builder.compare("ult", self._key(run.keys, builder.sub(last, one)), bound)
+                last = builder.sub(builder.umin(middle, run.length), one)
+                is_less = builder.compare("ult", self._key(run.keys, last), bound)
                 following.append(builder.select(is_less, middle, low))
             loop.carry(*following)
         return loop.results
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether no run ends early."""
+        return self.is_padded or self.length % self.width == 0
+
+    def _search_whole(self, runs: list[_Run], bounds: list[Value]) -> list[Value]:
+        """The same of runs that do not end early, by addresses: an addition a step, and no index to be scaled."""
+        builder, starts, width = self.builder, [run.keys for run in runs], self.width
+        if self.pivots is not None:
+            count = PIVOTS >> self.fan
+            width = self.width // count
+            firsts = [builder.gep(I32, self.pivots, builder.mul(run.number, integer(count, I32))) for run in runs]
+            segments = self._bisect(firsts, bounds, count, 0)
+            starts = [
+                builder.gep(I32, start, builder.mul(segment, integer(width, I32)))
+                for start, segment in zip(starts, segments, strict=True)
+            ]
+            rests = self._bisect(starts, bounds, width, 1)
+            return [builder.add(builder.mul(s, integer(width, I32)), r) for s, r in zip(segments, rests, strict=True)]
+        return self._bisect(starts, bounds, width, 1)
+
+    def _bisect(self, starts: Sequence[Value], bounds: Sequence[Value], width: int, more: int) -> list[Value]:
+        """How many keys from each start on are less than its bound: of `width`, or with no step more of one less."""
+        builder = self.builder
+        with self._halves(starts, width, more) as (loop, half):
+            following = []
+            for bound, low in zip(bounds, loop.carried, strict=True):
+                middle = builder.gep(I32, low, half)
+                is_less = builder.compare("ult", self._key(middle, integer(-1, I32)), bound)
+                following.append(builder.select(is_less, middle, low))
+            loop.carry(*following)
+        pairs = [
+            [builder.cast("ptrtoint", address, I32) for address in pair]
+            for pair in zip(loop.results, starts, strict=True)
+        ]
+        return [builder.binary("lshr", builder.sub(*pair), integer(2, I32)) for pair in pairs]
+
+    @contextmanager
+    def _halves(self, starts: Sequence[Value], width: int, more: int) -> Iterator[tuple[Loop, Value]]:
+        """A bisection's loop, which carries something of each run, and by how much each step goes on."""
+        builder, steps = self.builder, integer(width.bit_length() - 1 + more, I32)
+        with builder.loop(integer(0, I32), steps, carried=starts, name="search", nonempty=True) as loop:
+            # 4, 2, 1 and 1 of 8: all of them, and never one behind.
+            half = builder.binary("lshr", integer(width // 2, I32), loop.index)
+            yield loop, builder.intrinsic("umax.i32", [half, integer(1, I32)])
+
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Another run: where its keys begin, its length, whether there is one and whether it goes first."""
+    """Another run: where its keys begin, its length, whether there is one, whether it goes first, and its number."""
 
     keys: Value
     length: Value
     exists: Value
     is_before: Value
+    number: Value
+
+
+def bring_pivots(builder: Builder, keys: Value, first: Value, shared: Value, form: Bring) -> None:
+    """Bring the last key of each of `PIVOTS` segments of some runs to shared memory.
+
+    Args:
+        builder: where code is emitted.
+        keys: where those of the line lie.
+        first: the position of the first run.
+        shared: where they come to.
+        form: how many keys the runs have; of segments behind the line's end its last key stands there, and is not used.
+    """
+    segment, last = form.count // PIVOTS, integer(form.length - 1)
+    found = []
+    for number in range(0, PIVOTS, form.threads):
+        index = builder.add(grid.thread(builder), integer(number))
+        end = builder.add(builder.mul(index, integer(segment)), integer(segment - 1))
+        position = builder.smin(builder.add(first, end), last)
+        found.append((index, builder.load(I32, builder.gep(I32, keys, position), align=4)))
+    for index, key in found:
+        builder.store(key, builder.gep(I32, shared, index), align=4)
+    grid.barrier(builder)
 
 
 def bring_keys(builder: Builder, keys: Value, first: Value, shared: Value, form: Bring) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import Launch
-from compiler.backends.nvptx.kernels.sort import bitonic, ranks
+from compiler.backends.nvptx.kernels.sort import bitonic, radix, ranks
 from compiler.backends.nvptx.kernels.sort.chunks import SHORT, Chunk, Chunks
 from compiler.backends.nvptx.kernels.sort.merge_path import MergePath, Run
 from compiler.codegen import element, elemental, nest
@@ -32,6 +32,8 @@ _CHUNK = 1 << _CHUNK_LEVELS
 """So many elements of a longer line are first sorted by a block: longer chunks leave too few blocks for a GPU."""
 _SHORT_CHUNK_LEVELS = 9
 """The same where one merge of all chunks does: there are few, so they are shorter."""
+_MANY_LINES = 128
+"""Lines that keep a GPU busy with a block each."""
 _MANY_BLOCKS, _FEW_THREADS = 128, 128
 """Blocks that keep a GPU busy; threads of a block where there would be fewer."""
 _SINGLE_LEVELS = 3
@@ -80,9 +82,21 @@ class Sorter:
         """Whether chunks are sorted by a network over keys."""
         return self.key is not None and bitonic.fits(self.key.element_type.bits)
 
+    @property
+    def has_many_lines(self) -> bool:
+        """Whether there is a line for each block of a busy GPU."""
+        return self.count >= _MANY_LINES * self.length
+
     def whole_lines(self) -> Launch:
         """Each block sorts one line."""
-        return self._sort_chunks(Chunks(self.length, self.length, network=self.has_network), "", self.results.read)
+        chunks = Chunks(self.length, self.length, network=self.has_network, by_digits=self.goes_by_digits)
+        return self._sort_chunks(chunks, "", self.results.read)
+
+    @property
+    def goes_by_digits(self) -> bool:
+        """Whether whole lines are sorted digit by digit: those that are asked for, of which a GPU has many."""
+        is_asked_for = 2 * self.results.read > self.length
+        return self.has_many_lines and is_asked_for and radix.fits(self.length, self._key_bits)
 
     def first_of_chunks(self, first: int) -> list[Launch]:
         """Blocks sort chunks of the lines, then what is first in each chunk, until a line is one chunk."""
@@ -100,7 +114,8 @@ class Sorter:
 
     def _sort_chunks(self, chunks: Chunks, suffix: str, stores: int) -> Launch:
         """Each block sorts a chunk of a line, and stores so many of it."""
-        network = bitonic.Bitonic(f"{self.kernel.name}{suffix}", chunks.size, self._key_bits)
+        form = radix.Radix if chunks.by_digits else bitonic.Bitonic
+        network = form(f"{self.kernel.name}{suffix}", chunks.size, self._key_bits)
         threads = network.threads if chunks.network else min(grid.BLOCK, max(grid.WARP, 1 << chunks.levels))
         builder = grid.begin(self.module, self.kernel, threads, suffix, talks=True)
         line, number = builder.udivrem(grid.block(builder), integer(chunks.count))
@@ -115,7 +130,9 @@ class Sorter:
         builder.ret()
         return Launch(builder.function.name, self.count // self.length * chunks.count, threads)
 
-    def _sort_by_network(self, builder: Builder, chunk: Chunk, network: bitonic.Bitonic, stores: int) -> None:
+    def _sort_by_network(
+        self, builder: Builder, chunk: Chunk, network: bitonic.Bitonic | radix.Radix, stores: int
+    ) -> None:
         """Sort keys and positions in registers; then each element goes where it belongs."""
         assert self.key is not None
         chunks, begin = chunk.of, builder.mul(grid.thread(builder), integer(network.each))
@@ -235,11 +252,17 @@ class Sorter:
         line, first = at
         keys = builder.gep(I32, self._keys(builder, integer(merge.half)), line)
         form = ranks.Ranks(builder, keys, integer(0, I32), self.length, merge.level, merge.fan)
-        if form.group > ranks.SHARED_KEYS:
+        is_short = form.group <= ranks.SHARED_KEYS
+        if not is_short and not form.is_whole:
             return form
-        shared = grid.shared_array(builder, f"{self.kernel.name}.keys_{merge.level}", U32, form.group)
+        count = form.group if is_short else ranks.PIVOTS
+        shared = grid.shared_array(builder, f"{self.kernel.name}.keys_{merge.level}", U32, count)
         group = builder.binary("and", first, integer(-form.group))
-        ranks.bring_keys(builder, keys, group, shared, ranks.Bring(form.group, self.length, threads))
+        bring = ranks.Bring(form.group, self.length, threads)
+        if not is_short:
+            ranks.bring_pivots(builder, keys, group, shared, bring)
+            return replace(form, pivots=shared)
+        ranks.bring_keys(builder, keys, group, shared, bring)
         return replace(form, keys=shared, start=builder.cast("trunc", group, I32), is_padded=True)
 
     def _merges_of_several(self, levels: Sequence[int]) -> list[Launch]:

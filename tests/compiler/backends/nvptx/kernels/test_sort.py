@@ -50,6 +50,8 @@ def test_many_of_a_line_are_found_by_sorting_it(gpu: Any) -> None:
         ("u32", 8192, ["_parts", "_ranks_9"]),
         ("bf16", 9001, ["_parts", "_ranks_10", "_ranks_12"]),
         ("u32", 24576, ["_parts", "_ranks_10", "_ranks_13"]),
+        ("s32", 32768, ["_parts", "_ranks_10", "_ranks_13"]),
+        ("u32", 24577, ["_parts", "_ranks_10", "_ranks_13"]),
         ("f64", 2100, ["_parts", "_merge_several", "_merge_several", "_store"]),
     ],
 )

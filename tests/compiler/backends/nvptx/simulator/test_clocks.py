@@ -49,6 +49,25 @@ def test_who_needs_what_is_late_waits_for_it(blocks: Callable[..., tuple[list[Ba
     assert ends[1] - ends[0] == pytest.approx(300, abs=20)
 
 
+@pytest.mark.parametrize(
+    ("body", "passes"),
+    [
+        ("setp.lt.u32 %p, %x, %y; xor.pred %q, %q, %p; selp.b32 %z, %x, %y, %q;", [1, 0, 1]),
+        ("setp.lt.u32 %p, %x, %y; not.pred %p, %p; and.pred %q, %q, %p; selp.b32 %z, %x, %y, %q;", [1, 0, 1, 1]),
+        ("setp.lt.u32 %p, %x, %y; or.pred %q, %q, %p; selp.b32 %z, %x, %y, %p;", [1, 1, 1]),
+        ("setp.lt.u32 %p, %x, %y; bra A; A: and.pred %q, %q, %p;", [1, 0, 1]),
+        ("setp.lt.u32 %p, %x, %y; and.b32 %z, %x, %y; or.pred %q, %q, %q;", [1, 1, 1]),
+    ],
+    ids=["xor", "negated", "read by others", "in another block", "not of the compare"],
+)
+def test_a_compare_combines_its_predicate_with_another(
+    body: str, passes: list[float], blocks: Callable[..., tuple[list[BasicBlock], int]]
+) -> None:
+    bare, found = ([e.cost.passes for block in blocks(text)[0] for e in block.effects] for text in ("", body))
+    ending = 2  # the store and the return
+    assert found == [*bare[:-ending], *passes, *bare[-ending:]]
+
+
 def test_a_block_that_is_entered_as_before_is_looked_up(blocks: Callable[..., tuple[list[BasicBlock], int]]) -> None:
     (block,), rows = blocks("ld.global.u32 %x, [%a]; add.u32 %x, %x, 1;")
     for latency in (40, 40, 300):
