@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from compiler.diagnostics import InputError, did_you_mean
+from compiler.diagnostics import InputError, UnsupportedError, did_you_mean
 from compiler.graph import (
     DataType,
     Graph,
@@ -186,11 +186,18 @@ def config_of_model(model: SavedModel, signature: str, context: str) -> Config:
 
     Raises:
         InputError: the model has no such signature.
+        UnsupportedError: an input or output of it is several tensors.
     """
     if signature not in model.signatures:
         hint = did_you_mean(signature, model.signatures) or f"; there are: {', '.join(model.signatures) or 'none'}"
         raise InputError(f"{context}: no signature {signature!r}{hint}")
     found = model.signatures[signature]
+    if found.several:
+        raise UnsupportedError(
+            f"{context}: {found.several[0]!r} of signature {signature!r}",
+            "this compiler",
+            "it is no tensor but several (sparse, ragged)",
+        )
     config = Config(
         tuple(Feed(port.name, _identifier(name), port.shape, port.type) for name, port in found.inputs.items()),
         tuple(Fetch(port.name, _identifier(name)) for name, port in found.outputs.items()),

@@ -15,7 +15,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from compiler.diagnostics import InputError, UnsupportedError, did_you_mean
+from compiler.diagnostics import InputError, did_you_mean
 from compiler.frontends import read_program
 from compiler.graph.attrdef import shape_of
 from compiler.graph.bundle import Bundle
@@ -44,12 +44,22 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One way to call a model, under a name; `rest` is what else the file says of it."""
+    """One way to call a model, under a name.
+
+    Attributes:
+        method: what kind of call it is, as TensorFlow names it.
+        inputs: by their names.
+        outputs: by their names.
+        rest: what else the file says of it.
+        several: the names of inputs and outputs that are several tensors each (sparse, ragged), which `rest` keeps: a
+            model can be called in other ways still.
+    """
 
     method: str
     inputs: Mapping[str, Port]
     outputs: Mapping[str, Port]
     rest: bytes = b""
+    several: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -138,18 +148,25 @@ def _chosen(graphs: Sequence[Message], tags: tuple[str, ...], filename: str) -> 
 
 
 def _signature(read: Message, filename: str) -> Signature:
-    rest = rest_of(read, "method_name", "inputs", "outputs")
-    return Signature(read.method_name, _ports(read.inputs, filename), _ports(read.outputs, filename), rest)
+    sides = [_ports(one, filename) for one in (read.inputs, read.outputs)]
+    several = [name for one in (read.inputs, read.outputs) for name in sorted(one) if not _is_one(one[name])]
+    left = type(read)()
+    left.CopyFrom(read)
+    for side, ports in zip((left.inputs, left.outputs), sides, strict=True):
+        for name in ports:
+            del side[name]
+    return Signature(read.method_name, *sides, rest_of(left, "method_name"), tuple(several))
+
+
+def _is_one(info: Message) -> bool:
+    """Whether it is one tensor."""
+    return info.WhichOneof("encoding") in ("name", None)
 
 
 def _ports(read: Mapping[str, Message], filename: str) -> dict[str, Port]:
     ports = {}
-    for name in sorted(read):
+    for name in sorted(one for one in read if _is_one(read[one])):
         info = read[name]
-        if info.WhichOneof("encoding") not in ("name", None):
-            raise UnsupportedError(
-                f"{filename}: {name!r}", "this compiler", "it is no tensor but several (sparse, ragged)"
-            )
         shape = shape_of(info.tensor_shape, f"{filename}: {name!r}")
         ports[name] = Port(info.name, DataType(info.dtype), shape)
     return ports

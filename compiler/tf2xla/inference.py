@@ -110,8 +110,10 @@ class Inference:
         nothing: list[Facts] = [(UNKNOWN, ())] * count
         is_static = all(one.shape.static is not None for one in inputs)
         try:
-            trials = [self._trial(built, record, [one.trials[number] for one in inputs]) for number in (0, 1)]
-            return [_agreed(first, second) for first, second in zip(*trials, strict=True)]
+            first, second = ([one.trials[number] for one in inputs] for number in (0, 1))
+            trials = self._trial(built, record, first)
+            others = trials if all(map(_is_same, first, second)) else self._trial(built, record, second)
+            return [_agreed(one, other) for one, other in zip(trials, others, strict=True)]
         except (NotConstantError, UnsupportedError):
             return nothing
         except CompilerError:
@@ -178,6 +180,13 @@ def _seen(output: Output) -> object:
         output.holds,
         tuple((trial.dims, None if trial.value is None else trial.value.tobytes()) for trial in output.trials),
     )
+
+
+def _is_same(first: Trial, second: Trial) -> bool:
+    """Whether a tensor is the same in both trials: then what is made of such tensors is, too."""
+    if first.value is None or second.value is None:
+        return first.dims == second.dims and first.value is second.value
+    return first.dims == second.dims and first.value.tobytes() == second.value.tobytes()
 
 
 def _agreed(first: Trial, second: Trial) -> Facts:

@@ -30,6 +30,7 @@ from xlabench.errors import verdict_of
 from xlabench.fuzzing import blocks, described, generate, packs, patients, seed_order
 from xlabench.fuzzing.asking import FINE, Answer, Asking, Baseline, call_numbers_on, phase_of, timed
 from xlabench.fuzzing.case import Case
+from xlabench.fuzzing.graphs.asked import asked as graphs_asked
 from xlabench.fuzzing.own_failures import kept_in
 from xlabench.fuzzing.packs import Expected
 from xlabench.fuzzing.reached import Keeper, keys_of
@@ -144,6 +145,8 @@ class _Work:
     is_examined: bool = field(default=True, kw_only=True)
 
     def _asked(self, case: Case) -> Sequence[str]:
+        if case.ops:
+            return graphs_asked(self.specs, case.number)
         if not self.is_endless:
             return self.specs
         every = blocks.DEAR_SIMULATED_EVERY if packs.is_dear(case) else blocks.SIMULATED_EVERY

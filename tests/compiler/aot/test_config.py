@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from graphs import FLOAT, write_model
+from graphs import FIRST, FLOAT, meta, write_model
 
-from compiler.diagnostics import InputError
+from compiler.diagnostics import InputError, UnsupportedError
 from compiler.graph import BY_NAME, PartialShape
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
@@ -67,3 +67,10 @@ def test_what_fetches_nothing_adds_to_the_signature_of_a_model(tmp_path: Path) -
     graph.write_text("node { name: 'z' op: 'Placeholder' }")
     with pytest.raises(InputError, match="nothing is fetched"):
         read_graph_and_config(graph, path, "")
+
+
+def test_a_signature_whose_output_is_several_tensors_is_refused_by_name(tmp_path: Path) -> None:
+    text = meta(FIRST).replace('name: "x:0"', 'coo_sparse { values_tensor_name: "v:0" }')
+    model = write_model(tmp_path / "model", text)
+    with pytest.raises(UnsupportedError, match=r"'x' of signature 'serving_default'.*no tensor but several"):
+        read_graph_and_config(model, None, "serving_default")

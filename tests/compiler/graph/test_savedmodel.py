@@ -34,6 +34,14 @@ def test_a_variable_that_nothing_restores_is_said(tmp_path):
         model.variable("v")
 
 
+def test_what_is_several_tensors_does_not_keep_a_model_from_being_read(tmp_path):
+    for kind in ('coo_sparse { values_tensor_name: "v:0" }', 'composite_tensor { components { name: "v:0" } }'):
+        text = meta(FIRST).replace('name: "x:0"', kind)
+        signature = tf.read_saved_model(write_model(tmp_path / kind[:3], text)).signatures["serving_default"]
+        assert (signature.several, list(signature.inputs), list(signature.outputs)) == (("x",), [], ["y"])
+        assert b"v:0" in signature.rest
+
+
 def test_of_several_graphs_the_tags_choose(tmp_path):
     both = meta(FIRST) + meta(SECOND, "tags: 'serve' tags: 'tpu'")
     folder = write_model(tmp_path / "m", both)
@@ -49,11 +57,6 @@ def test_of_several_graphs_the_tags_choose(tmp_path):
     [
         ("", compiler.InputError, "it holds no graph"),
         (meta('node { name: "a" op: "B" input: "c" }'), compiler.VerifyError, "no node is named 'c'"),
-        (
-            meta("").replace('name: "x:0"', "coo_sparse { }"),
-            compiler.UnsupportedError,
-            "'x' .*it is no tensor but several",
-        ),
         (meta("").replace("size: 2", "size: -3"), compiler.InputError, "'x': a shape has the size -3"),
     ],
 )

@@ -24,6 +24,14 @@ def test_what_is_written_is_what_was_read(tmp_path, graph):
     assert (tmp_path / "again" / data).read_bytes() == (folder / data).read_bytes()
 
 
+def test_inputs_that_are_several_tensors_are_written_as_they_were_read(tmp_path):
+    text = meta(FIRST).replace('name: "x:0"', 'coo_sparse { values_tensor_name: "v:0" }')
+    model = tf.read_saved_model(write_model(tmp_path / "m", text))
+    tf.write_saved_model(model, tmp_path / "again")
+    assert tf.read_saved_model(tmp_path / "again").signatures == model.signatures
+    assert model.signatures["serving_default"].several == ("x",)
+
+
 def test_variables_have_the_values_that_are_given(tmp_path):
     model = tf.read_saved_model(write_model(tmp_path / "m", meta(FIRST)))
     tf.write_saved_model(model, tmp_path / "again", {"w": VALUE + 1})

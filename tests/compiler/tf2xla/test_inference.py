@@ -5,7 +5,7 @@ import pytest
 from compiler.diagnostics import InputError
 from compiler.graph import BY_NAME, PartialShape
 from compiler.tf2xla.builder import Builder
-from compiler.tf2xla.inference import trials_of, types_of
+from compiler.tf2xla.inference import Inference, trials_of, types_of
 
 
 def placeholder(builder, *dims):
@@ -47,3 +47,24 @@ def test_ports_have_as_many_types_as_they_have_tensors():
     built = builder.add("ConcatV2", [x, x, x], 0)
     found = {port.name: types for port, types in types_of(built, built.signature.inputs)}
     assert found == {"values": [BY_NAME["float32"]] * 3, "axis": [BY_NAME["int32"]]}
+
+
+@pytest.mark.parametrize(
+    ("dims", "is_of_shape", "times"), [((2, 3), False, 1), ((2, None), False, 2), ((2, 3), True, 1)]
+)
+def test_what_is_the_same_in_both_trials_is_tried_once(monkeypatch, dims, is_of_shape, times):
+    builder = Builder()
+    x = placeholder(builder, *dims)
+    x = x.op("Shape") if is_of_shape else x
+    tried = []
+    trial = Inference._trial
+    monkeypatch.setattr(Inference, "_trial", lambda self, *given: [tried.append(given), trial(self, *given)][1])
+    x.op("Neg")
+    assert len(tried) == times
+
+
+def test_a_known_shape_with_a_value_that_is_not_known_is_tried_twice():
+    builder = Builder()
+    sizes = placeholder(builder, None, 3).op("Shape")
+    assert sizes.shape.dims == (2,)
+    assert builder.add("Fill", sizes, builder.constant(1.0)).output.shape.dims == (None, 3)

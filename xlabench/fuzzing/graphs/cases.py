@@ -19,6 +19,7 @@ from xlabench.engines.spec import split_spec
 from xlabench.fuzzing import variants
 from xlabench.fuzzing.case import Case
 from xlabench.fuzzing.graphs import drawing, operands
+from xlabench.fuzzing.graphs.asked import ALWAYS
 from xlabench.fuzzing.graphs.drawing import PLAIN, TYPES, Drawer, Fed
 from xlabench.fuzzing.graphs.operands import Generator
 from xlabench.fuzzing.graphs.structures import Structures
@@ -61,7 +62,7 @@ def draw_case(seed: int, number: int, *, varied: bool = True) -> Case:
             continue
         kind = "special" if rng.random() < _SPECIAL else "tame"
         options = {**variants.draw(rng), "clusters": clustering(rng)} if varied else {}
-        ops = tuple(sorted(op for op in case.graph.counts() if op in PLAIN))
+        ops = tuple(sorted(case.graph.counts()))
         return Case(
             number,
             module,
@@ -111,7 +112,7 @@ def clustering(rng: Generator) -> dict[str, str]:
 
 def engines_for(specs: tuple[str, ...]) -> tuple[str, ...]:
     """The engines of a campaign of graphs: each that is given runs them op by op, in clusters and whole."""
-    found = ["ops"]
+    found = [*ALWAYS]
     for spec in specs:
         if split_spec(spec)[0] in OF_GRAPHS:
             found.append(spec)

@@ -66,10 +66,10 @@ def test_on_the_reference_graphs_are_what_the_whole_is_to_the_bit(spec):
 def test_every_engine_runs_graphs_in_three_ways():
     assert cases.engines_for(("cpu:opt=0,fusion=off", "reference")) == (
         "ops",
+        "clusters:on=reference",
         "ops:on=cpu/opt=0/fusion=off",
         "clusters:on=cpu/opt=0/fusion=off",
         "cpu:opt=0,fusion=off",
-        "clusters:on=reference",
     )
 
 
