@@ -7,6 +7,7 @@ device's result.  Operands of a variadic collective are exchanged one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,15 +33,20 @@ def _result(values: Sequence[Any]) -> Any:
 def _combine(
     computation: Computation, values: Sequence[Array], element_type: ElementType, evaluator: Evaluator
 ) -> Array:
-    """All values by a computation, in the order of the group; sums and products are rounded once."""
+    """All values by a computation, in the order of the group; sums and products are rounded once.
+
+    Nothing comes before the first: NumPy begins a product with 1, which makes NaN of complex infinities.
+    """
     function = ufunc(computation, element_type)
     if function is None:
         combined = values[0]
         for value in values[1:]:
             (combined,) = apply(computation, [combined], [value], evaluator)
         return combined
-    stack = np.stack([widen(value, element_type, precise=False) for value in values])
-    return narrow(function.reduce(stack, axis=0, dtype=accumulator(function, stack)), element_type)
+    wide = [widen(value, element_type, precise=False) for value in values]
+    first, *others = (value.astype(accumulator(function, value)) for value in wide)
+    with np.errstate(all="ignore"):
+        return narrow(reduce(function, others, first), element_type)
 
 
 def _combined(instruction: Instruction, operands: Sequence[Sequence[Array]], evaluator: Evaluator) -> list[Array]:

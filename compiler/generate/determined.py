@@ -29,6 +29,7 @@ from compiler.ops import Trait, having
 from compiler.plan import device_count
 
 _finfo: Any = ml_dtypes.finfo  # knows NumPy's own floats as well; untyped
+
 _THREE, _MOST_CASES = 3, 512
 """As many values as a law is about, and the cases of them that are tried: all, or so many that are drawn."""
 _FREE = having(Trait.COMMUTATIVE) & having(Trait.ASSOCIATIVE)

@@ -1,7 +1,7 @@
 """Programs of manual regions, as JAX's `shard_map` writes them: whole arrays are cut, worked on by devices, and joined.
 
 A mesh has up to three axes, its devices in any order; a region is manual on all of its axes or on some.  Which axes cut
-which dimension is drawn anew for each array that enters and each that leaves, so parts are joined in another way than
+which dimension is drawn anew for each array that enters and each that leaves, so shards are joined in another way than
 they were cut.  What devices have of their own, their numbers and what they exchange, stands in regions on all axes
 only: elsewhere devices that are to compute the same would differ.
 """
@@ -22,19 +22,20 @@ from compiler.ir.shape import ArrayShape, TupleShape
 from compiler.ir.types import ElementType
 
 _MESHES = ((2,), (2, 3), (2, 2), (3, 2), (4,), (2, 2, 2), (3,))
+"""Devices along each axis: axes of the same size, of others in either order, and one alone."""
 _NAMES = ("x", "y", "z")
 _SHUFFLED_PERCENT, _SOME_PERCENT, _TILED_PERCENT, _CUT_PERCENT = 50, 30, 30, 75
-"""How often devices are not in order; how often only some axes are manual; how often parts are said by tiles; how often
-an axis cuts an array."""
+"""How often devices are not in order, only some axes are manual, tiles say what is cut, and an axis cuts an array."""
 _NUMBERED_PERCENT, _EXCHANGED_PERCENT, _AGAIN_PERCENT, _OUTSIDE_PERCENT = 60, 60, 30, 40
-"""How often parts are told apart by devices' numbers; how often devices exchange; how often a second region follows;
+"""How often shards are told apart by devices' numbers; how often devices exchange; how often a second region follows;
 how often something is done to whole arrays behind one."""
-_PARTS, _MOST_RANK, _MOST_STEPS = (1, 2, 3), 3, 3
+_SHARD_SIZES, _MOST_RANK, _MOST_STEPS = (1, 2, 3), 3, 3
+"""Sizes of dimensions of shards, dimensions at most, and instructions on shards at most beside what is of devices."""
 _OPCODES = frozenset({
     "add", "subtract", "multiply", "maximum", "minimum", "negate", "select", "compare", "convert", "broadcast",
     "transpose", "reshape", "reverse", "slice", "pad", "concatenate", "reduce", "dot",
 })  # fmt: skip
-"""What is done to parts and to whole arrays; any other program has the rest."""
+"""What is done to shards and to whole arrays; any other program has the rest."""
 
 
 class _Cut(NamedTuple):
@@ -70,12 +71,12 @@ def around_regions(
     Args:
         choices: which it is.
         name: of the module.
-        element_types: those that parts are on.
+        element_types: those that shards are on.
         banned: opcodes on types that must not be drawn.
         step: draws an instruction into a scope.
 
     Returns:
-        The module; None where parts can be on none of the types.
+        The module; None where shards can be on none of the types.
     """
     kinds = [kind for kind in ORDERED if kind.name in element_types]
     if not kinds or any(("custom-call", kind.name) in banned for kind in kinds):
@@ -113,14 +114,13 @@ def _mesh(choices: Choices) -> _Mesh:
 
 
 def _region(scope: Scope, mesh: _Mesh, kind: ElementType) -> None:
-    """Cut one array or two, work on their parts, and join one part or two."""
+    """Cut one array or two, work on their shards, and join one shard or two."""
     is_tiled = mesh.is_whole and chance(scope.choices, _TILED_PERCENT)
-    part = tuple(pick(scope.choices, _PARTS) for _ in range(scope.choices.integer(1, _MOST_RANK)))
-    cuts = [_cut(scope.choices, mesh, len(part)) for _ in range(scope.choices.integer(1, 2))]
-    wholes = [_whole_of(scope, kind, [n * c for n, c in zip(part, cut.counts, strict=True)]) for cut in cuts]
+    shard = tuple(pick(scope.choices, _SHARD_SIZES) for _ in range(scope.choices.integer(1, _MOST_RANK)))
+    cuts = [_cut(scope.choices, mesh, len(shard)) for _ in range(scope.choices.integer(1, 2))]
+    wholes = [_whole_of(scope, kind, [n * c for n, c in zip(shard, cut.counts, strict=True)]) for cut in cuts]
     inner = Scope(scope.program, scope.computation, depth=1, everyone=False)
-    for parts in _crossed(scope, mesh, wholes, cuts, [ArrayShape(kind, part)] * len(cuts), is_tiled=is_tiled):
-        inner.values.append(parts)
+    inner.values += _crossed(scope, mesh, wholes, cuts, [ArrayShape(kind, shard)] * len(cuts), is_tiled=is_tiled)
     if mesh.is_whole and chance(scope.choices, _NUMBERED_PERCENT):
         _add_number(inner, inner.values[-1])
     for _ in range(scope.choices.integer(0, _MOST_STEPS)):
@@ -172,7 +172,7 @@ def _crossed(
         values: which cross.
         cuts: of the whole arrays.
         shapes: of what comes out.
-        how: `is_tiled`, and `is_leaving` where parts are joined.
+        how: `is_tiled`, and `is_leaving` where shards are joined.
     """
     is_leaving, crossing = how.get("is_leaving", False), _Crossing(scope, mesh)
     if how["is_tiled"]:
@@ -186,7 +186,7 @@ def _crossed(
 
 
 class _Crossing(NamedTuple):
-    """Writes calls between whole arrays and parts."""
+    """Writes calls between whole arrays and shards."""
 
     scope: Scope
     mesh: _Mesh
@@ -200,7 +200,7 @@ class _Crossing(NamedTuple):
             values: which cross.
             cuts: of the whole arrays.
             shapes: of what comes out.
-            is_leaving: whether parts are joined.
+            is_leaving: whether shards are joined.
         """
         manual = ", ".join(f'"{_NAMES[axis]}"' for axis in self.mesh.manual)
         stated = ", ".join(f"<@mesh, [{', '.join(map(_dimension, cut.axes))}]>" for cut in cuts)
@@ -225,7 +225,7 @@ class _Crossing(NamedTuple):
             value: which crosses.
             cut: of the whole array.
             shape: of what comes out.
-            is_leaving: whether parts are joined.
+            is_leaving: whether shards are joined.
         """
         rest = self.mesh.size // math.prod(cut.counts)
         tiles = TileSharding(tiles=(*cut.counts, rest), devices=self.mesh.devices, replicate_last=True)
@@ -243,17 +243,17 @@ def _dimension(axes: Sequence[int]) -> str:
     return "{{{}}}".format(", ".join(f'"{_NAMES[axis]}"' for axis in axes))
 
 
-def _add_number(inner: Scope, part: Instruction) -> None:
-    """The part and the device's number in each element."""
+def _add_number(inner: Scope, shard: Instruction) -> None:
+    """The shard and the device's number in each element."""
     number = inner.build("partition-id")
-    kind = part.array.element_type
+    kind = shard.array.element_type
     own = inner.build("convert", [number], shape=ArrayShape(kind, ()))
-    spread = inner.build("broadcast", [own], shape=part.array, dimensions=())
-    inner.build("add", [part, spread])
+    spread = inner.build("broadcast", [own], shape=shard.array, dimensions=())
+    inner.build("add", [shard, spread])
 
 
 def _exchange(inner: Scope, mesh: _Mesh) -> None:
-    """The newest part after a collective, among groups in any order."""
+    """The newest shard after a collective, among groups in any order."""
     choices = inner.choices
     able = [value for value in reversed(inner.values) if value.array.rank and value.array.element_type in ORDERED]
     value = able[0]

@@ -19,6 +19,7 @@ from compiler.wide.rule import Context, Rule
 _RECUT = ("bitcast", "bitcast-convert")
 """What takes the bits of its operand for elements of other types, or in other places."""
 _BYTE, _ONES = 8, 0xFF
+"""Bits of a byte, and one with all of them."""
 
 
 def own_bits(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:

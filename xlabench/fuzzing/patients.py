@@ -1,8 +1,9 @@
 """What the judge is tried on in a campaign: single operations by turns, and the programs that engines were judged on.
 
 An engine that is wrong is found because the judge says so; a judge that is wrong says nothing.  So it is asked about a
-few operations on tame and on special numbers (`xlabench.judging.self_check`), and about cases themselves on one of
-their inputs: with so few cases that it takes about a tenth of the time.  What it gets wrong is a failure of our own.
+few operations on tame and on special numbers (`xlabench.judging.self_check`), about cases themselves on one of their
+inputs, and about excuses (`xlabench.judging.excuse_check`): with so few cases that it takes about a tenth of the time.
+What it gets wrong is a failure of our own.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from compiler.generate import PAIRS, RandomChoices, Space
 from xlabench.cases.inputs import DTYPES
 from xlabench.fuzzing.case import Case
 from xlabench.fuzzing.values import KINDS, make_inputs
-from xlabench.judging import library_calls, self_check
+from xlabench.judging import excuse_check, library_calls, self_check
 from xlabench.judging.tightness import HELD
 
-OPERATIONS, OPERATIONS_EVERY, CASES_EVERY, ROUTINES_EVERY = 4, 5, 23, 7
-"""How many the judge is asked about with one of how many cases, about one of how many cases itself, and with one of how
-many about a routine of LAPACK, whose results are right by relations of their own."""
+OPERATIONS, OPERATIONS_EVERY, CASES_EVERY, ROUTINES_EVERY, EXCUSES_EVERY = 7, 5, 11, 7, 4
+"""How many the judge is asked about with one of how many cases; about one of how many cases itself; with one of how
+many about a routine of LAPACK, whose results are right by relations of their own; with one of how many about an
+excuse."""
 _ROUTINES = "custom-call"
 _ALWAYS = frozenset({"pred", "s32"})
 _SPREAD = 611_953  # a prime, so that neighbours are of different kinds
@@ -73,7 +75,7 @@ def _drawn(number: int, opcode: str, kind: str) -> Any:
 
 
 def examine(case: Case) -> None:
-    """Try the judge on a case, and on operations whose turn it is; and the reference on calls of libraries for GPUs.
+    """Try the judge on a case, and on what has its turn; and the reference on calls of libraries for GPUs.
 
     Raises:
         JudgeError: it is wrong about one.
@@ -81,6 +83,9 @@ def examine(case: Case) -> None:
     """
     if compiler.device_count(case.module) == 1:
         library_calls.check(case.module, case.inputs)
+    turn, left = divmod(case.number, EXCUSES_EVERY)
+    if not left:
+        excuse_check.check(turn, np.random.default_rng(case.number))
     for module, inputs, is_tame in _patients(case):
         self_check.check(module, inputs, np.random.default_rng(case.number), is_tame=is_tame)
 

@@ -23,7 +23,7 @@ from xlabench.judging.bounds import Basis, Bounds, basis_of
 from xlabench.judging.judge import Here, Standard, judged
 from xlabench.judging.perturb import leaves_specials_open, rounds
 from xlabench.judging.residuals import Residual, decided_by
-from xlabench.judging.tightness import HELD, largest, too_wide
+from xlabench.judging.tightness import HELD, largest, needlessly_open, too_wide
 from xlabench.judging.tolerance import Array, finfo, is_inexact, real_dtype
 
 _UNKNOWN = ("not supported by wide mode", "wide mode takes")
@@ -213,6 +213,8 @@ def check_sizes(
         if any(not _is_exact_or_open(module, bound) for bound in bounds):
             raise JudgeError("bounds are not 0 where there are no floats")
         return
+    for said in needlessly_open(module, expected, bounds):
+        raise JudgeError(said)
     if is_tame:
         for said in too_wide(module, inputs, expected, bounds):
             raise JudgeError(said)

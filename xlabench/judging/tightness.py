@@ -93,6 +93,35 @@ def widths(
             yield number, float(np.median(bound.error[known] / whole[known]))
 
 
+def needlessly_open(module: Any, expected: Sequence[Array], bounds: Sequence[Bounds | None]) -> Iterator[str]:
+    """What is said of elements of which nothing is known, though one operation made them of operands that are exact.
+
+    Whatever the numbers are, only rounding may decide about such: whether one overflows that is as large as any.
+
+    Args:
+        module: a program.
+        expected: its results.
+        bounds: of these.
+    """
+    made = [instruction for instruction in module.instructions() if instruction.opcode not in _GIVEN]
+    if len(made) > 1 or not all(instruction.opcode in _BY_ELEMENTS for instruction in made):
+        return
+    for number, (bound, array) in enumerate(zip(bounds, expected, strict=True)):
+        if bound is None or array.dtype.name not in _ALWAYS_KNOWN:
+            continue
+        info = finfo(array.dtype)
+        is_last = np.abs(np.abs(bound.value) / float(info.max) - 1) <= _LAST_ROUNDINGS * float(info.eps)
+        if (np.isinf(bound.error) & ~is_last).any():
+            yield f"result {number}: bounds are infinite, of a single operation on numbers that are known"
+
+
+_GIVEN = frozenset({"broadcast", "constant", "parameter", "tuple"})
+_ALWAYS_KNOWN = frozenset({"bfloat16", "float16", "float32"})
+"""Types, by NumPy's names, of which f64 holds all sums and products, and which have infinities and NaN."""
+_LAST_ROUNDINGS = 64
+"""How near the largest number a result may be either side of it: eight times as far as the bound of a function."""
+
+
 class _Rounded(NamedTuple):
     """What is rounded, and how often."""
 

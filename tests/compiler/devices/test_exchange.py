@@ -10,6 +10,8 @@ from device_runs import X, firsts, rows, run
 
 import compiler
 from compiler.diagnostics import UnsupportedError
+from compiler.ir.combiner import COMBINERS, ufunc_of
+from compiler.ir.types import TYPES
 
 
 def test_all_gather_concatenates_in_the_order_of_the_group() -> None:
@@ -125,3 +127,25 @@ def test_slices_that_leave_their_array_are_refused() -> None:
     module = compiler.parse(f"HloModule m, replica_count=2\nENTRY e {{\n{_send('far')}\n}}")
     with pytest.raises(UnsupportedError, match=r"a slice of \[2\] from \[0\] to \[2\] is not inside of \[3\]"):
         compiler.interpret_devices(module, _given())
+
+
+@pytest.mark.parametrize("groups", ["{{0},{1}}", "{{0,1}}"])
+@pytest.mark.parametrize("kind", ["c64", "c128", "f32", "bf16", "s8", "pred"])
+@pytest.mark.parametrize("opcode", sorted(COMBINERS))
+def test_nothing_is_combined_but_what_devices_have(opcode: str, kind: str, groups: str) -> None:
+    is_float = TYPES[kind].is_float or TYPES[kind].is_complex
+    if ufunc_of(opcode, TYPES[kind]) is None or (is_float and opcode in ("and", "or", "xor")):
+        pytest.skip("no such combiner")
+    special = [np.inf, -0.0, np.nan, 2, complex(np.inf, 1), complex(0, -np.inf)]
+    numbers = special if TYPES[kind].is_complex else special[:4] if is_float else [0, 1, 1, 0]
+    x, y = (np.array(values).astype(TYPES[kind].dtype) for values in (numbers, numbers[::-1]))
+    line = f"c {{ a = {kind}[] parameter(0) b = {kind}[] parameter(1) ROOT r = {kind}[] {opcode}(a, b) }}"
+    shape = f"{kind}[{x.size}]"
+    program = f"""HloModule m, replica_count=2
+      {line} ENTRY e {{ x = {shape} parameter(0)
+        ROOT r = {shape} all-reduce(x), replica_groups={groups}, to_apply=c }}"""
+    pair = f"x = {shape} parameter(0) y = {shape} parameter(1)"
+    (alone,) = compiler.interpret(compiler.parse(f"ENTRY e {{ {pair} ROOT r = {shape} {opcode}(x, y) }}"), x, y)
+    first, second = compiler.interpret(compiler.parse(program), x, y)
+    wanted = (x, y) if groups == "{{0},{1}}" else (alone, alone)
+    assert [first.tobytes(), second.tobytes()] == [one.tobytes() for one in wanted]

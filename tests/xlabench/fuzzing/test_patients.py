@@ -5,6 +5,7 @@ import pytest
 
 import compiler
 from xlabench.fuzzing import patients
+from xlabench.fuzzing.case import Case
 from xlabench.fuzzing.values import make_inputs
 from xlabench.judging import residuals, self_check
 
@@ -47,3 +48,13 @@ def test_each_opcode_is_tried_on_tame_numbers_every_other_time():
     turns = [{number * patients._SPREAD % opcodes for number in range(2 * opcodes) if patients.is_tame(number) == tame}
              for tame in (True, False)]  # fmt: skip
     assert turns == [set(range(opcodes))] * 2
+
+
+def test_every_excuse_has_its_turn(monkeypatch):
+    asked = []
+    monkeypatch.setattr(patients.excuse_check, "check", lambda number, _: asked.append(number))
+    monkeypatch.setattr(patients, "_patients", lambda _: [])
+    module = compiler.parse("ENTRY main { ROOT x = f32[] parameter(0) }")
+    for number in range(patients.EXCUSES_EVERY * len(patients.excuse_check.KNOWN)):
+        patients.examine(Case(number, module, [np.float32(1)]))
+    assert asked == list(range(len(patients.excuse_check.KNOWN)))

@@ -8,7 +8,7 @@ from compiler.generate import PAIRS
 from compiler.ops import OPS, Trait, having
 from xlabench.fuzzing.values import make_inputs
 from xlabench.judging.bounds import Bounds, basis_of
-from xlabench.judging.tightness import too_wide
+from xlabench.judging.tightness import needlessly_open, too_wide
 
 ADD = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }"
 SUMS = {
@@ -79,3 +79,28 @@ def test_the_bounds_of_every_function_are_held_to_its_own_results(opcode, kind):
 )
 def test_what_is_wide_for_a_reason_is_no_fault_of_the_bounds(text):
     assert not said(text, 1)
+
+
+_OTHERS = frozenset({"complex", "is-finite", "stochastic-convert"})
+"""What makes other types of floats, or takes others."""
+
+
+@pytest.mark.parametrize("kind", ["f32", "f16", "bf16"])
+@pytest.mark.parametrize("opcode", sorted(having(Trait.ELEMENTWISE)))
+def test_what_one_operation_makes_of_known_numbers_is_known(opcode, kind):
+    """An infinite bound would hide whatever stands there, as at the pole of a power."""
+    if (opcode, kind) not in PAIRS or OPS[opcode].required or OPS[opcode].operands[0] > 2 or opcode in _OTHERS:
+        pytest.skip("no such program")
+    takes = OPS[opcode].operands[0]
+    given = "  ".join(f"x{number} = {kind}[64] parameter({number})" for number in range(takes))
+    operands = ", ".join(f"x{number}" for number in range(takes))
+    module = compiler.parse(f"ENTRY e {{ {given} ROOT r = {kind}[64] {opcode}({operands}) }}")
+    for values in ("special", "zeros", "extreme", "denormal", "edges"):
+        inputs = make_inputs(module, np.random.default_rng(0), values)
+        expected = compiler.interpret(module, *inputs)
+        (bound,) = basis_of(module, inputs, expected).bounds
+        assert not list(needlessly_open(module, expected, [bound])), values
+        opened = Bounds(
+            np.where(np.arange(64) == 7, 1.0, bound.value), np.where(np.arange(64) == 7, np.inf, bound.error)
+        )
+        assert list(needlessly_open(module, expected, [opened]))
