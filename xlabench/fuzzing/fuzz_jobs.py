@@ -148,7 +148,7 @@ class _Work:
             return self.specs
         every = blocks.DEAR_SIMULATED_EVERY if packs.is_dear(case) else blocks.SIMULATED_EVERY
         if case.is_apart:
-            every = blocks.KERNELS_SIMULATED_EVERY
+            every = blocks.DEAR_SIMULATED_EVERY if _calls_routines(case.module) else blocks.KERNELS_SIMULATED_EVERY
         if seed_order.is_seed(case.number) and seed_order.is_first(case.number):
             every = 1  # a third of the seeds is there for what simulators run
         return blocks.asked(self.specs, case.number, simulated_every=every)
@@ -337,6 +337,12 @@ def _reaches(engines: Sequence[Engine], module: Any) -> set[str]:
             except Exception:  # noqa: BLE001 - the case that it is a part of was compiled, and is what is kept then
                 return set()
     return keys_of(decided)
+
+
+def _calls_routines(module: Any) -> bool:
+    """Whether a program calls LAPACK, which takes a simulator seconds."""
+    calls = (i for i in module.instructions() if i.opcode == "custom-call")
+    return any(call.attributes["custom_call_target"].startswith("lapack") for call in calls)
 
 
 def _rules(case: Case, decided: Decisions) -> list[str]:
