@@ -27,7 +27,13 @@ PRODUCT_TYPES = tuple(t for t in PRODUCTS["dot"].element_types if t.bits >= 8 an
 
 
 def read(scope: Scope, element_type: ElementType, dims: Sequence[int]) -> Instruction:
-    """What a kernel reads: a parameter, or what is made of one step by step."""
+    """What a kernel reads: a parameter, or what is made of one step by step.
+
+    Args:
+        scope: where instructions are put, and the source of decisions.
+        element_type: of what is read.
+        dims: of what is read.
+    """
     shape = ArrayShape(element_type, tuple(dims))
     if chance(scope.choices, _PLAIN_PERCENT):
         return scope.parameter(shape)
