@@ -1,4 +1,4 @@
-"""Recipes of opcodes that combine elements by a computation of scalars: reduce, windows, scatter, sort and their kin.
+"""Recipes of opcodes that combine elements by a computation of scalars: reduce, windows, scatter, scan and their kin.
 
 The language leaves open how a reduction is bracketed, and how often its initial value takes part.  So combiners are
 associative, most of them commutative too (`generate/reducers.py` has the others), and initial values are their
@@ -35,12 +35,11 @@ _IDEMPOTENT = having(Trait.IDEMPOTENT)
 _SIDES = {"minimum": (1, 100), "maximum": (-100, -1)}
 _ONE_SIDED_PERCENT, _LEAST_BITS = 30, 8
 """How often an extremum's initial value decides alone, and bits of the integers of which it can."""
-_DISTINCT_PERCENT, _ORDERED_PERCENT, _KEYS_PERCENT, _SEVERAL_PERCENT = 40, 50, 50, 15
-"""How often indices all differ; how often updates are combined in order; how often a second key decides between equal
-ones; how often several arrays are reduced at once."""
-_IN_ORDER_PERCENT, _OTHER_CARRY_PERCENT, _LEAST_PERCENT = 25, 30, 40
-"""How often integers are reduced by what minds their order; how often a scan carries another value than it yields; how
-often the least of a row are chosen."""
+_DISTINCT_PERCENT, _ORDERED_PERCENT, _SEVERAL_PERCENT = 40, 50, 15
+"""How often indices all differ; how often updates are combined in order; how often several arrays are
+reduced at once."""
+_IN_ORDER_PERCENT, _OTHER_CARRY_PERCENT = 25, 30
+"""How often integers are reduced by what minds their order; how often a scan carries another value than it yields."""
 _FINITE_PERCENT, _WITH_NAN = 40, 16
 """How often floats of which one is chosen are all numbers, so that their order alone may decide; least bits of such."""
 _CUT_PERCENT = 8
@@ -123,13 +122,13 @@ ORDERED = tuple(t for t in NUMBERS if not (t.is_float and t.bits < 16))
 
 def _reduce(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     if element_type in REAL and element_type is not PRED and chance(scope.choices, 15):
-        return _arg_reduce(scope, opcode, element_type)
+        return arg_reduce(scope, scope.array(element_type, least_rank=1))
     if chance(scope.choices, _SEVERAL_PERCENT):
         return _reduce_several(scope, opcode, element_type)
     if _minds_order(scope, element_type):
         operands, made = in_order(scope, scope.array(element_type, least_rank=1))
         along = scope.choices.integer(0, operands[0].array.rank - 1)
-        return _elements(scope, scope.build(opcode, operands, to_apply=made, dimensions=(along,)))
+        return elements(scope, scope.build(opcode, operands, to_apply=made, dimensions=(along,)))
     value = scope.array(element_type, least_rank=1)
     axes = tuple(subset(scope.choices, range(value.array.rank), 60) or [value.array.rank - 1])
     combining = pick(scope.choices, combiners(element_type))
@@ -159,14 +158,20 @@ def _reduce_several(scope: Scope, opcode: str, element_type: ElementType) -> Ins
     made.root = build(made, "tuple", combined)
     axes = tuple(subset(scope.choices, range(first.array.rank), 60) or [0])
     inits = [identity_constant(scope, name, kind) for name, kind in zip(opcodes, kinds, strict=True)]
-    return _elements(scope, scope.build(opcode, [*values, *inits], to_apply=made, dimensions=axes))
+    return elements(scope, scope.build(opcode, [*values, *inits], to_apply=made, dimensions=axes))
 
 
-def _arg_reduce(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    """The greatest value, or the least, and its number."""
+def arg_reduce(scope: Scope, value: Instruction, axis: int | None = None) -> Instruction:
+    """The greatest of real numbers along a dimension, or the least, and its number.
+
+    Args:
+        scope: where instructions are put, and the source of decisions.
+        value: the numbers, of at least one dimension.
+        axis: the dimension, None for any.
+    """
+    element_type = value.array.element_type
     combining, direction = pick(scope.choices, (("maximum", "GT"), ("minimum", "LT")))
-    value = scope.array(element_type, least_rank=1)
-    axis = scope.choices.integer(0, value.array.rank - 1)
+    axis = scope.choices.integer(0, value.array.rank - 1) if axis is None else axis
     numbers = numbers_of(scope, value.array.dims, axis)
     kind = numbers.array.element_type
     is_ordered = element_type.is_integer
@@ -174,7 +179,7 @@ def _arg_reduce(scope: Scope, opcode: str, element_type: ElementType) -> Instruc
         value, is_ordered = _finite(scope, value), True
     made, last = chooser(scope, element_type, kind, direction, is_ordered=is_ordered)
     inits = [identity_constant(scope, combining, element_type), scope.constant(last, kind)]
-    return _elements(scope, scope.build(opcode, [value, numbers, *inits], to_apply=made, dimensions=(axis,)))
+    return elements(scope, scope.build("reduce", [value, numbers, *inits], to_apply=made, dimensions=(axis,)))
 
 
 def _finite(scope: Scope, value: Instruction) -> Instruction:
@@ -224,7 +229,7 @@ def _reduce_window(scope: Scope, opcode: str, element_type: ElementType) -> Inst
         return None
     if _minds_order(scope, element_type):
         operands, made = in_order(scope, value)
-        return _elements(scope, scope.build(opcode, operands, to_apply=made, window=window))
+        return elements(scope, scope.build(opcode, operands, to_apply=made, window=window))
     combining = pick(scope.choices, combiners(element_type))
     init, value = identity_constant(scope, combining, element_type), _one_sided(scope, combining, value)
     return scope.build(opcode, [value, init], to_apply=combiner(scope, combining, element_type), window=window)
@@ -246,20 +251,32 @@ def running(scope: Scope, value: Instruction, along: int | None = None) -> Instr
     return scope.build("reduce-window", operands, to_apply=combiner(scope, combining, kind), window=window)
 
 
-def _select_and_scatter(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
+def _select_and_scatter(scope: Scope, _: str, element_type: ElementType) -> Instruction | None:
     value = scope.array(element_type, least_rank=1, size=scope.at_most(1024))
     window = tuple(replace(p, lhs_dilate=1, rhs_dilate=1) for p in _window(scope, value.array.dims))
     dims = tuple(output_size(n, dimension) for n, dimension in zip(value.array.dims, window, strict=True))
     if not scope.fits(dims) or 0 in value.array.dims or min(dims) < 1:
         return None
-    source = scope.like(ArrayShape(element_type, dims))
+    return scattered_to_windows(scope, value, scope.like(ArrayShape(element_type, dims)), window)
+
+
+def scattered_to_windows(scope: Scope, value: Instruction, source: Instruction, window: Window) -> Instruction:
+    """Where the greatest of each window is, or the least, what comes from there in the gradient of a pool.
+
+    Args:
+        scope: where instructions are put, and the source of decisions.
+        value: of which windows are looked at.
+        source: a number for each window.
+        window: which they are.
+    """
+    element_type = value.array.element_type
     selecting = scope.program.computation("select_ge")
     shape = ArrayShape(element_type, ())
     pair = [parameter(selecting, 0, shape), parameter(selecting, 1, shape)]
     selecting.root = build(selecting, "compare", pair, direction=pick(scope.choices, ("GE", "LE")))
-    init = identity_constant(scope, "add", element_type)
+    operands = [value, source, identity_constant(scope, "add", element_type)]
     adding = combiner(scope, "add", element_type)
-    return scope.build(opcode, [value, source, init], select=selecting, scatter=adding, window=window)
+    return scope.build("select-and-scatter", operands, select=selecting, scatter=adding, window=window)
 
 
 def _scatter(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
@@ -317,47 +334,7 @@ def _of_updates(scope: Scope, element_type: ElementType, *, is_single: bool) -> 
     return made
 
 
-def _sort(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    """By one key; floats in the total order, which NaN does not upset, and stable where other operands go along."""
-    key = scope.array(element_type, least_rank=1, size=scope.at_most(1024))
-    operands = [key]
-    while scope.choices.more(len(operands), 3):
-        other = scope.find(lambda shape: shape.dims == key.array.dims)
-        operands.append(other or key)
-    along = scope.choices.integer(0, key.array.rank - 1)
-    made = scope.program.computation("order")
-    pairs = [
-        parameter(made, 2 * k + s, ArrayShape(o.array.element_type, ())) for k, o in enumerate(operands) for s in (0, 1)
-    ]
-    made.root = _compared(scope, pairs[:2])
-    second = pairs[2:4]
-    if second and second[0].array.element_type in _KEYS and chance(scope.choices, _KEYS_PERCENT):
-        is_equal = build(made, "compare", pairs[:2], direction="EQ", **_total(element_type))
-        later = build(made, "and", [is_equal, _compared(scope, second)])
-        made.root = build(made, "or", [made.root, later])
-    is_stable = len(operands) > 1 or chance(scope.choices, 50)
-    done = scope.build(opcode, operands, dimensions=(along,), to_apply=made, is_stable=is_stable)
-    return _elements(scope, done)
-
-
-def _total(element_type: ElementType) -> dict[str, Any]:
-    return {"type": "TOTALORDER"} if element_type.is_float else {}
-
-
-def _compared(scope: Scope, pair: Sequence[Instruction]) -> Instruction:
-    """One way in which two keys are in order."""
-    direction = pick(scope.choices, ("LT", "GT"))
-    return build(pair[0].computation, "compare", pair, direction=direction, **_total(pair[0].array.element_type))
-
-
-def _topk(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
-    value = scope.array(element_type, least_rank=1, size=scope.at_most(1024))
-    count = scope.choices.integer(min(1, value.array.dims[-1]), value.array.dims[-1])
-    least = {"largest": False} if chance(scope.choices, _LEAST_PERCENT) else {}
-    return _elements(scope, scope.build(opcode, [value], k=count, **least))
-
-
-def _elements(scope: Scope, done: Instruction) -> Instruction:
+def elements(scope: Scope, done: Instruction) -> Instruction:
     """The instruction itself, or the elements of what it yields."""
     if not isinstance(done.shape, TupleShape):
         return done
@@ -378,7 +355,7 @@ def _scan(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     start = scope.like(rest)
     reverse = chance(scope.choices, 30)
     done = scope.build(opcode, [value, start], to_apply=made, dimensions=(along,), num_carries=1, is_reverse=reverse)
-    return _elements(scope, done)
+    return elements(scope, done)
 
 
 _KEYS = tuple(t for t in ORDERED if t not in COMPLEX)
@@ -388,7 +365,5 @@ RECIPES: dict[str, Recipe] = {
     "reduce-window": Recipe(ORDERED, _reduce_window),
     "select-and-scatter": Recipe(tuple(t for t in _KEYS if t is not PRED), _select_and_scatter),
     "scatter": Recipe(ORDERED, _scatter),
-    "sort": Recipe(_KEYS, _sort),
-    "topk": Recipe(tuple(t for t in _KEYS if t is not PRED), _topk),
     "scan": Recipe(ORDERED, _scan),
 }

@@ -30,20 +30,26 @@ _MOST_PRODUCTS = 1 << 20
 """Multiply-adds: the reference does some 10^8 a second."""
 
 
-def _orders(scope: Scope, spatial: int) -> list[list[int]]:
-    """Where batch, features and spatial dimensions lie: of operands and result, of the kernel its features first."""
+def orders(scope: Scope, spatial: int, usual_percent: int = _USUAL_PERCENT) -> list[list[int]]:
+    """Where batch, features and spatial dimensions lie: of operands and result, of the kernel its features first.
+
+    Args:
+        scope: the source of decisions.
+        spatial: how many spatial dimensions there are.
+        usual_percent: how often labels are usual ones.
+    """
     rank = spatial + 2
-    if not chance(scope.choices, _USUAL_PERCENT):
+    if not chance(scope.choices, usual_percent):
         return [permutation(scope.choices, rank) for _ in range(3)]
     if chance(scope.choices, 50):
         own = [0, rank - 1, *range(1, rank - 1)]
-        orders = [own, [spatial, spatial + 1, *range(spatial)], own]
+        found = [own, [spatial, spatial + 1, *range(spatial)], own]
     else:
         own = list(range(rank))
-        orders = [own, [1, 0, *range(2, rank)], own]
+        found = [own, [1, 0, *range(2, rank)], own]
     if chance(scope.choices, _NEAR_PERCENT):
-        orders[scope.choices.integer(0, 2)] = permutation(scope.choices, rank)
-    return orders
+        found[scope.choices.integer(0, 2)] = permutation(scope.choices, rank)
+    return found
 
 
 def _window(scope: Scope, extents: Sequence[int]) -> list[WindowDimension]:
@@ -62,7 +68,20 @@ def _window(scope: Scope, extents: Sequence[int]) -> list[WindowDimension]:
     return pieces
 
 
-def _placed(order: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
+def labels_of(left: Sequence[int], right: Sequence[int], out: Sequence[int]) -> ConvolutionDimensions:
+    """The dimension numbers that orders are.
+
+    Args:
+        left: of the operand, batch and features first.
+        right: of the kernel, features that come in and those that go out first.
+        out: of the result, batch and features first.
+    """
+    return ConvolutionDimensions(
+        left[0], left[1], tuple(left[2:]), right[0], right[1], tuple(right[2:]), out[0], out[1], tuple(out[2:])
+    )
+
+
+def in_order(order: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
     """Sizes at the places that an order says."""
     return tuple(size for _, size in sorted(zip(order, sizes, strict=True)))
 
@@ -84,13 +103,11 @@ def convolution(scope: Scope, opcode: str, element_type: ElementType) -> Instruc
     ends = [output_size(n, piece) for n, piece in zip(extents, window, strict=True)]
     if min(ends, default=1) < 1:
         return None
-    left, right, out = _orders(scope, spatial)
-    labels = ConvolutionDimensions(
-        left[0], left[1], tuple(left[2:]), right[0], right[1], tuple(right[2:]), out[0], out[1], tuple(out[2:])
-    )
+    left, right, out = orders(scope, spatial)
+    labels = labels_of(left, right, out)
     lengths = [piece.size for piece in window]
-    lhs = _placed(left, (batch, inputs * (1 if is_batch else groups), *extents))
-    rhs = _placed(right, (inputs, outputs, *lengths))
+    lhs = in_order(left, (batch, inputs * (1 if is_batch else groups), *extents))
+    rhs = in_order(right, (inputs, outputs, *lengths))
     products = batch * math.prod(ends) * outputs * inputs * math.prod(lengths)
     if not all(map(scope.fits, (lhs, rhs, (batch, outputs, *ends)))) or products > _MOST_PRODUCTS:
         return None

@@ -4,162 +4,60 @@ What threads share, and what is cut, is computed by code of its own: a last tile
 lower, sums that go on in another block of their terms, partial results that are put together, an epilogue over sums
 that wait in memory.  Sizes drawn at random hardly ever come to any of that, since it hangs on several dimensions at
 once.  So here each kernel has its regimes (`compiler.generate.regimes`).  What a kernel reads is at times computed, or
-left by another kernel, and what it yields goes into what is fused behind it.
+left by another kernel, and what it yields goes into what is fused behind it (`compiler.generate.around`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
-from compiler.generate import regimes
+from compiler.generate import images, regimes, repeated
+from compiler.generate.around import PRODUCT_TYPES, SEEN_PERCENT, contracted, finished, multiplied, read
 from compiler.generate.choices import chance, permutation, pick, turned
 from compiler.generate.combining import RECIPES as COMBINING
-from compiler.generate.combining import combiner, combiners, identity_constant, running
+from compiler.generate.combining import arg_reduce, combiner, combiners, identity_constant, running
+from compiler.generate.matrices import diagonal, numbers, positive_definite
+from compiler.generate.movement import RECIPES as MOVEMENT
 from compiler.generate.products import RECIPES as PRODUCTS
 from compiler.generate.products import sum_type
 from compiler.generate.recipe import Recipe
 from compiler.generate.regimes import Regime, sizes
 from compiler.generate.scope import Scope
-from compiler.ir.attributes import ConvolutionDimensions, SliceDimension, WindowDimension
+from compiler.generate.sorting import RECIPES as SORTING
+from compiler.generate.sorting import sort
+from compiler.ir.attributes import SliceDimension
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import BF16, F16, PRED, S32, TYPES, ElementType
-from compiler.ir.windows import output_size
 from compiler.ops import OPS, Trait, having
 
 Draw = Callable[[Scope, ElementType], Instruction]
 
-_PLAIN_PERCENT, _TWICE_PERCENT, _SEEN_PERCENT = 50, 15, 15
-"""How often what a kernel reads is a parameter as it is; how often both operands are one; how often what the kernel
-yields is a result besides what is made of it."""
-_SEVERAL_PERCENT, _AGAIN_PERCENT, _BENT_PERCENT = 25, 30, 30
+_TWICE_PERCENT = 15
+"""How often both operands are one."""
+_SEVERAL_PERCENT, _AGAIN_PERCENT, _BENT_PERCENT, _BESIDE_PERCENT = 25, 30, 30, 35
 """How often rows are reduced over several dimensions; how often what was read is, not what was made of it so far; how
-often each element is such that none is computed twice."""
-_BEHIND = (0, 1, 1, 2)
-"""How many operations stand behind a kernel."""
-
-_BLOCKED_PERCENT, _WIDER_PERCENT = 35, 50
+often each element is such that none is computed twice; how often other rows are added."""
+_BATCH, _FREE, _TERMS = "batch", "free", "terms"
+_SPLIT_PERCENT, _LEAST_SPLIT, _ONE_PERCENT = 15, 4, 30
+"""How often there are two dimensions of a kind, and of how many elements at least; how often one has size 1 where there
+might be none."""
+_BLOCKED_PERCENT, _WIDER_PERCENT = 25, 50
 """How often sums of products are longer than a block; how often narrow numbers are summed in a wider type."""
 _LEAST_SUMMED_BITS = 32
 """Bits of a term of a sum: narrower numbers are widened."""
+_COLUMNS_PERCENT, _END_PERCENT, _REVERSED_PERCENT = 60, 40, 20
+"""How often the greatest are those of columns; how often only the first or the last of sorted elements are read; how
+often they are read from the last on."""
 _ANY_PERCENT = 30
 """How often something runs along any dimension, and not along the longest."""
 _MOST_CHOSEN = (4, 20, 300)
 """How many of a line are chosen at most: such as vectors hold, and more."""
 _LINE_PERCENT, _ACROSS_PERCENT = 30, 30
 """How often rows lie in one line, where they may begin anywhere and overlap; how often windows lie across rows."""
-_MOST_TERMS = 5
-"""Terms, or columns, of a product that stands before or behind a kernel."""
-_PRODUCT_TYPES = tuple(t for t in PRODUCTS["dot"].element_types if t.bits >= 8 and not t.is_complex)
 _CHAIN = tuple(opcode for opcode in sorted(having(Trait.APPROXIMATE)) if OPS[opcode].operands[0] == 1)
 """Functions of one number that take long enough to be looked up."""
-
-
-def _read(scope: Scope, element_type: ElementType, dims: Sequence[int]) -> Instruction:
-    """What a kernel reads: a parameter, or what is made of one step by step."""
-    shape = ArrayShape(element_type, tuple(dims))
-    if chance(scope.choices, _PLAIN_PERCENT):
-        return scope.parameter(shape)
-    return pick(scope.choices, _MADE)(scope, shape)
-
-
-def _converted(scope: Scope, shape: ArrayShape) -> Instruction:
-    others = [t for t in _others(scope, shape.element_type) if not t.is_complex]
-    given = _read(scope, pick(scope.choices, others), shape.dims)
-    return scope.build("convert", [given], shape=shape)
-
-
-def _others(scope: Scope, element_type: ElementType) -> list[ElementType]:
-    """Types that the program may use, that one among them."""
-    known = [t for t in scope.program.element_types if t.bits >= 8 and t is not PRED]
-    return [element_type, *known]
-
-
-def _turned(scope: Scope, shape: ArrayShape) -> Instruction:
-    order = permutation(scope.choices, shape.rank)
-    dims = [0] * shape.rank
-    for position, source in enumerate(order):
-        dims[source] = shape.dims[position]
-    return scope.build("transpose", [_read(scope, shape.element_type, dims)], dimensions=tuple(order))
-
-
-def _cut(scope: Scope, shape: ArrayShape) -> Instruction:
-    """The inner one of an array: its rows do not begin where vectors do."""
-    given = _read(scope, shape.element_type, [n + 3 for n in shape.dims])
-    return scope.build("slice", [given], slice=tuple(SliceDimension(1, n + 1, 1) for n in shape.dims))
-
-
-def _computed(scope: Scope, shape: ArrayShape) -> Instruction:
-    return _biased(scope, scope.parameter(shape))
-
-
-def _multiplied(scope: Scope, shape: ArrayShape) -> Instruction:
-    """What another kernel leaves, in memory that nobody reads afterwards: a kernel may write over it."""
-    if not shape.rank or shape.element_type not in _PRODUCT_TYPES:
-        return _computed(scope, shape)
-    terms, (*rows, columns) = scope.choices.integer(1, _MOST_TERMS), shape.dims
-    factors = [scope.parameter(ArrayShape(shape.element_type, dims)) for dims in ((*rows, terms), (terms, columns))]
-    return scope.build("dot", factors, shape=shape, lhs_contracting_dims=(len(rows),), rhs_contracting_dims=(0,))
-
-
-_MADE: Sequence[Callable[[Scope, ArrayShape], Instruction]] = (_converted, _turned, _cut, _computed, _multiplied)
-"""What may stand before a kernel."""
-
-
-def _added(scope: Scope, value: Instruction) -> Instruction:
-    return scope.build("add", [value, scope.parameter(value.array)])
-
-
-def _biased(scope: Scope, value: Instruction) -> Instruction:
-    """A number for each position of one dimension."""
-    if not value.array.rank:
-        return _added(scope, value)
-    along = scope.choices.integer(0, value.array.rank - 1)
-    line = scope.parameter(ArrayShape(value.array.element_type, (value.array.dims[along],)))
-    return scope.build("add", [value, scope.build("broadcast", [line], shape=value.array, dimensions=(along,))])
-
-
-def _scaled(scope: Scope, value: Instruction) -> Instruction:
-    factor = scope.build("broadcast", [scope.constant(3, value.array.element_type)], shape=value.array, dimensions=())
-    return scope.build("multiply", [value, factor])
-
-
-def _narrowed(scope: Scope, value: Instruction) -> Instruction:
-    if value.array.element_type.is_complex:
-        return scope.build("negate", [value])
-    kind = pick(scope.choices, [t for t in _others(scope, value.array.element_type) if not t.is_complex])
-    return scope.build("convert", [value], shape=ArrayShape(kind, value.array.dims))
-
-
-def _exchanged(scope: Scope, value: Instruction) -> Instruction:
-    return scope.build("transpose", [value], dimensions=tuple(permutation(scope.choices, value.array.rank)))
-
-
-def _contracted(scope: Scope, value: Instruction) -> Instruction:
-    """A product of the rows: what a kernel yields is no result then, and may lie where its operand did."""
-    if not value.array.rank or value.array.element_type not in _PRODUCT_TYPES:
-        return _added(scope, value)
-    *rows, terms = value.array.dims
-    columns = scope.choices.integer(1, _MOST_TERMS)
-    other = scope.parameter(ArrayShape(value.array.element_type, (terms, columns)))
-    shape = ArrayShape(value.array.element_type, (*rows, columns))
-    return scope.build("dot", [value, other], shape=shape, lhs_contracting_dims=(len(rows),), rhs_contracting_dims=(0,))
-
-
-_BEHIND_KERNELS: Sequence[Callable[[Scope, Instruction], Instruction]] = (
-    _added, _biased, _scaled, _narrowed, _exchanged, _contracted, lambda scope, value: scope.build("negate", [value]),
-)  # fmt: skip
-"""What may stand behind a kernel."""
-
-
-def _finished(scope: Scope, value: Instruction) -> Instruction:
-    """What is made of the elements that a kernel yields, which are at times a result as well."""
-    if chance(scope.choices, _SEEN_PERCENT):
-        scope.kept.append(value)
-    for _ in range(pick(scope.choices, _BEHIND)):
-        if value.array.element_type is not PRED:
-            value = pick(scope.choices, _BEHIND_KERNELS)(scope, value)
-    return value
 
 
 def _bytes(element_type: ElementType) -> int:
@@ -167,45 +65,67 @@ def _bytes(element_type: ElementType) -> int:
 
 
 def _product(scope: Scope, element_type: ElementType) -> Instruction:
-    """A batch of matrix products, dimensions in any order."""
+    """A batch of matrix products, dimensions in any order, several of a kind perhaps, or none of what is one."""
     choices = scope.choices
     if chance(choices, _BLOCKED_PERCENT):
         batch, rows, *wide = sizes(choices, regimes.BLOCKED)
         columns, depth = (size // _bytes(element_type) for size in wide)
     else:
-        batch, rows, columns, depth = sizes(scope.choices, regimes.FACTORS)
+        batch, rows, columns, depth = sizes(choices, regimes.FACTORS)
     is_twice = chance(choices, _TWICE_PERCENT)
-    columns = rows if is_twice else columns
-    left, at = _factor(scope, element_type, (batch, rows, depth))
-    right, beside = (left, at) if is_twice else _factor(scope, element_type, (batch, columns, depth))
-    is_batch = batch > 1
-    dims = (*([batch] if is_batch else []), rows, columns)
+    shared = {_BATCH: _dims_of(scope, batch), _TERMS: _dims_of(scope, depth)}
+    left = _factor(scope, element_type, {**shared, _FREE: _dims_of(scope, rows)})
+    right = left if is_twice else _factor(scope, element_type, {**shared, _FREE: _dims_of(scope, columns)})
+    dims = [*shared[_BATCH], *left.free_dims, *right.free_dims]
     return scope.build(
         "dot",
-        [left, right],
-        shape=ArrayShape(sum_type(scope, element_type, _WIDER_PERCENT), dims),
-        lhs_batch_dims=tuple(at[:-2]),
-        rhs_batch_dims=tuple(beside[:-2]),
-        lhs_contracting_dims=(at[-1],),
-        rhs_contracting_dims=(beside[-1],),
+        [left.array, right.array],
+        shape=ArrayShape(sum_type(scope, element_type, _WIDER_PERCENT), tuple(dims)),
+        lhs_batch_dims=tuple(left.at[_BATCH]),
+        rhs_batch_dims=tuple(right.at[_BATCH]),
+        lhs_contracting_dims=tuple(left.at[_TERMS]),
+        rhs_contracting_dims=tuple(right.at[_TERMS]),
     )
 
 
-def _factor(scope: Scope, element_type: ElementType, sizes: tuple[int, int, int]) -> tuple[Instruction, list[int]]:
-    """A factor, and which of its dimensions is the batch, if there are several, the free one, and the terms."""
-    used = sizes if sizes[0] > 1 else sizes[1:]
-    order = permutation(scope.choices, len(used))
-    return _read(scope, element_type, [used[number] for number in order]), [order.index(n) for n in range(len(used))]
+def _dims_of(scope: Scope, size: int) -> list[int]:
+    """Dimensions of about so many elements: one, at times two, and of one element mostly none."""
+    if size == 1:
+        return [1] if chance(scope.choices, _ONE_PERCENT) else []
+    if size < _LEAST_SPLIT or not chance(scope.choices, _SPLIT_PERCENT):
+        return [size]
+    first = scope.choices.integer(2, 3)
+    return [first, size // first] if chance(scope.choices, 50) else [size // first, first]
+
+
+class _Factor(NamedTuple):
+    """A factor, where its dimensions of each kind are, in the order in which both factors have them."""
+
+    array: Instruction
+    at: Mapping[str, list[int]]
+
+    @property
+    def free_dims(self) -> list[int]:
+        """The sizes of the dimensions that are the product's, in its order."""
+        return [self.array.array.dims[d] for d in sorted(self.at[_FREE])]
+
+
+def _factor(scope: Scope, element_type: ElementType, kinds: Mapping[str, list[int]]) -> _Factor:
+    """A factor with dimensions in any order."""
+    named = [(kind, number) for kind, dims in kinds.items() for number in range(len(dims))]
+    order = [named[k] for k in permutation(scope.choices, len(named))]
+    array = read(scope, element_type, [kinds[kind][number] for kind, number in order])
+    return _Factor(array, {kind: [order.index((kind, n)) for n in range(len(dims))] for kind, dims in kinds.items()})
 
 
 def _normalised(scope: Scope, element_type: ElementType) -> Instruction:
-    return _by_rows(scope, _read(scope, element_type, sizes(scope.choices, regimes.ROWS)))
+    return _by_rows(scope, read(scope, element_type, sizes(scope.choices, regimes.ROWS)))
 
 
 def _attended(scope: Scope, element_type: ElementType) -> Instruction:
     """Rows between two products, as in attention: nobody else sees what they are, before or after."""
     shape = ArrayShape(element_type, tuple(sizes(scope.choices, regimes.ROWS)))
-    return _contracted(scope, _by_rows(scope, _multiplied(scope, shape)))
+    return contracted(scope, _by_rows(scope, multiplied(scope, shape)))
 
 
 def _by_rows(scope: Scope, given: Instruction) -> Instruction:
@@ -218,11 +138,13 @@ def _by_rows(scope: Scope, given: Instruction) -> Instruction:
         first = scope.choices.integer(0, last) if chance(scope.choices, _SEVERAL_PERCENT) else last
         source, axes = given if chance(scope.choices, _AGAIN_PERCENT) else value, tuple(range(first, last + 1))
         reduced = scope.build("reduce", [source, start], to_apply=reducer, dimensions=axes)
-        if chance(scope.choices, _SEEN_PERCENT):
+        if chance(scope.choices, SEEN_PERCENT):
             scope.kept.append(reduced)
         shape = ArrayShape(element_type, dims)
         spread = scope.build("broadcast", [reduced], shape=shape, dimensions=tuple(range(first)))
         value = scope.build(pick(scope.choices, ("subtract", "add")), [value, spread])
+        if chance(scope.choices, _BESIDE_PERCENT):
+            value = scope.build("add", [value, scope.parameter(shape)])
         if element_type.is_float and chance(scope.choices, _BENT_PERCENT):
             value = scope.build("tanh", [value])
     return value
@@ -230,29 +152,102 @@ def _by_rows(scope: Scope, given: Instruction) -> Instruction:
 
 def _columns(scope: Scope, element_type: ElementType) -> Instruction:
     """Columns, few or many, each reduced along all rows."""
-    value = _read(scope, element_type, sizes(scope.choices, regimes.REDUCED))
+    value = read(scope, element_type, sizes(scope.choices, regimes.REDUCED))
     opcode = pick(scope.choices, combiners(element_type))
     reducer, start = combiner(scope, opcode, element_type), identity_constant(scope, opcode, element_type)
     return scope.build("reduce", [value, start], to_apply=reducer, dimensions=tuple(range(value.array.rank - 1)))
 
 
+def _argmax(scope: Scope, element_type: ElementType) -> Instruction:
+    """The greatest of each row, or of each column, and where it is."""
+    value = read(scope, element_type, sizes(scope.choices, regimes.REDUCED))
+    return arg_reduce(scope, value, 0 if chance(scope.choices, _COLUMNS_PERCENT) else value.array.rank - 1)
+
+
+def _sorted(scope: Scope, element_type: ElementType) -> Instruction:
+    """Lines in order, with others that go along, of which all is read or one end, from either side."""
+    choices, dims = scope.choices, sizes(scope.choices, regimes.SORTED)
+    keys, along = read(scope, element_type, dims), dims.index(max(dims))
+    others = [_OTHERS[k] for k in range(choices.integer(0, len(_OTHERS)))]
+    results = sort(scope, [keys, *(other(scope, keys, along) for other in others)], along)
+    for number, result in enumerate(results):
+        if chance(choices, _END_PERCENT):
+            count = choices.integer(1, min(pick(choices, _MOST_CHOSEN), dims[along]))
+            first = pick(choices, (0, dims[along] - count))
+            cut = [SliceDimension(0, n, 1) for n in dims]
+            cut[along] = SliceDimension(first, first + count, 1)
+            results[number] = scope.build("slice", [result], slice=tuple(cut))
+        if chance(choices, _REVERSED_PERCENT):
+            results[number] = scope.build("reverse", [results[number]], dimensions=(along,))
+    scope.kept += results[:-1]
+    return results[-1]
+
+
+def _numbers(scope: Scope, keys: Instruction, along: int) -> Instruction:
+    return scope.build("iota", shape=keys.array.with_type(S32), iota_dimension=along)
+
+
+def _any_kind(scope: Scope, keys: Instruction, _: int) -> Instruction:
+    return read(scope, pick(scope.choices, [S32, *scope.program.element_types]), keys.array.dims)
+
+
+def _flat(scope: Scope, element_type: ElementType) -> Instruction:
+    """Elements each computed alone, of which a last vector, thread or block has too few."""
+    value = read(scope, element_type, sizes(scope.choices, regimes.FLAT))
+    for _ in range(scope.choices.integer(1, 2)):
+        value = finished(scope, value)
+    return value
+
+
+def _factorised(scope: Scope, element_type: ElementType) -> Instruction:
+    """Definite matrices in factors, with zeros where the language leaves open what there is."""
+    batch, rows, _ = sizes(scope.choices, regimes.FACTORISED)
+    lower = chance(scope.choices, 60)
+    outer = (batch,) if batch > 1 else ()
+    factor = scope.build("cholesky", [positive_definite(scope, element_type, rows, outer)], lower=lower)
+    kept = scope.build("compare", numbers(scope, rows, outer), direction="GE" if lower else "LE")
+    return scope.build("select", [kept, factor, scope.build("subtract", [factor, factor])])
+
+
+def _solved(scope: Scope, element_type: ElementType) -> Instruction:
+    """Triangular systems, from either side, for few right-hand sides and many."""
+    choices = scope.choices
+    batch, rows, columns = sizes(choices, regimes.FACTORISED)
+    outer, is_left = (batch,) if batch > 1 else (), chance(choices, 50)
+    square = scope.parameter(ArrayShape(element_type, (*outer, rows, rows)))
+    # Divided by what is added to the diagonal, rows weigh less than it.
+    share = scope.build("broadcast", [scope.constant(1 / rows, element_type)], shape=square.array, dimensions=())
+    small = scope.build("multiply", [square, share])
+    return scope.build(
+        "triangular-solve",
+        [
+            scope.build("add", [small, diagonal(scope, element_type, rows, outer)]),
+            read(scope, element_type, (*outer, *((rows, columns) if is_left else (columns, rows)))),
+        ],
+        left_side=is_left,
+        lower=chance(choices, 50),
+        unit_diagonal=chance(choices, 20),
+        transpose_a=pick(choices, ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT")),
+    )
+
+
 def _running(scope: Scope, element_type: ElementType) -> Instruction:
     """Along the longest dimension, or any."""
-    value = _read(scope, element_type, sizes(scope.choices, regimes.SCANNED))
+    value = read(scope, element_type, sizes(scope.choices, regimes.SCANNED))
     dims = value.array.dims
     return running(scope, value, None if chance(scope.choices, _ANY_PERCENT) else dims.index(max(dims)))
 
 
 def _chosen(scope: Scope, element_type: ElementType) -> Instruction:
     """A few of the greatest numbers of each line, or of the least, and where they are."""
-    value = _read(scope, element_type, sizes(scope.choices, regimes.CHOSEN))
+    value = read(scope, element_type, sizes(scope.choices, regimes.CHOSEN))
     count = scope.choices.integer(1, pick(scope.choices, _MOST_CHOSEN))
     done = scope.build("topk", [value], k=count, largest=chance(scope.choices, 50))
     return [scope.build("get-tuple-element", [done], index=k) for k in (1, 0)][-1]
 
 
 def _turned_around(scope: Scope, element_type: ElementType) -> Instruction:
-    value = _read(scope, element_type, sizes(scope.choices, regimes.TRANSPOSED))
+    value = read(scope, element_type, sizes(scope.choices, regimes.TRANSPOSED))
     order = turned(scope.choices, value.array.rank) if value.array.rank > 2 else (1, 0)
     return scope.build("transpose", [value], dimensions=tuple(order))
 
@@ -283,39 +278,15 @@ def _updated(scope: Scope, element_type: ElementType) -> Instruction:
     return scope.build(
         "scatter",
         [
-            _read(scope, element_type, (rows + width,) if is_line else dims),
+            read(scope, element_type, (rows + width,) if is_line else dims),
             scope.parameter(ArrayShape(pick(scope.choices, _INDICES), (count, 1))),
-            _read(scope, element_type, updated),
+            read(scope, element_type, updated),
         ],
         update_window_dims=() if is_flat else (int(not is_across),),
         inserted_window_dims=() if is_line else (int(is_across),),
         scatter_dims_to_operand_dims=(int(is_across),),
         index_vector_dim=1,
         to_apply=combiner(scope, opcode, element_type),
-    )
-
-
-def _convolved(scope: Scope, element_type: ElementType) -> Instruction:
-    """Images of many features, or of single ones; windows of one element, of several, or with steps between them."""
-    choices = scope.choices
-    inputs, outputs, groups, extent = sizes(scope.choices, regimes.FEATURES)
-    window = (pick(choices, _WINDOWS),) * 2
-    batch, out = choices.integer(1, 3), output_size(extent, window[0])
-    if chance(choices, _FEATURES_LAST_PERCENT):
-        labels = ConvolutionDimensions(0, 3, (1, 2), 2, 3, (0, 1), 0, 3, (1, 2))
-        image, kernel = (batch, extent, extent, groups * inputs), (window[0].size, window[1].size)
-        weights, dims = (*kernel, inputs, groups * outputs), (batch, out, out, groups * outputs)
-    else:
-        labels = ConvolutionDimensions(0, 1, (2, 3), 1, 0, (2, 3), 0, 1, (2, 3))
-        image, kernel = (batch, groups * inputs, extent, extent), (window[0].size, window[1].size)
-        weights, dims = (groups * outputs, inputs, *kernel), (batch, groups * outputs, out, out)
-    return scope.build(
-        "convolution",
-        [_read(scope, element_type, image), _read(scope, element_type, weights)],
-        shape=ArrayShape(sum_type(scope, element_type, _WIDER_PERCENT), dims),
-        dim_labels=labels,
-        window=window,
-        feature_group_count=groups,
     )
 
 
@@ -327,16 +298,6 @@ def _chained(scope: Scope, element_type: ElementType) -> Instruction:
     return value
 
 
-_WINDOWS = (
-    WindowDimension(1),
-    WindowDimension(3),
-    WindowDimension(3, 1, 1, 1),
-    WindowDimension(2, 2, 0, 1),
-    WindowDimension(3, 1, 1, 2, 1, 2),
-)
-"""Windows in both dimensions: one element, neighbours, padded, with steps, padded unevenly with holes."""
-_FEATURES_LAST_PERCENT = 60
-"""How often features lie side by side."""
 _INDICES = (S32, S32, TYPES["u8"], TYPES["s64"])
 
 
@@ -345,7 +306,7 @@ def _like(opcode: str, recipe: Recipe, of: Sequence[Regime]) -> Recipe:
 
     def draw(scope: Scope, _: str, element_type: ElementType) -> Instruction | None:
         dims = sizes(scope.choices, of)
-        _read(scope, element_type, dims)
+        read(scope, element_type, dims)
         scope.parameter(ArrayShape(pick(scope.choices, [S32, *scope.program.element_types]), tuple(dims)))
         return recipe.draw(scope, opcode, element_type)
 
@@ -354,26 +315,39 @@ def _like(opcode: str, recipe: Recipe, of: Sequence[Regime]) -> Recipe:
 
 def _form(element_types: Sequence[ElementType], make: Draw) -> Recipe:
     """A kernel with what stands behind it."""
-    return Recipe(element_types, lambda scope, _, element_type: _finished(scope, make(scope, element_type)))
+    return Recipe(element_types, lambda scope, _, element_type: finished(scope, make(scope, element_type)))
 
 
+_OTHERS: Sequence[Callable[[Scope, Instruction, int], Instruction]] = (_numbers, _any_kind)
+"""What goes along with keys: their numbers, then arrays of any type."""
 _MOVED = tuple(t for t in COMBINING["reduce"].element_types if t is not PRED)
+_POOLED = tuple(t for t in _MOVED if not t.is_complex)
+_SOLVED = PRODUCTS["cholesky"].element_types
 
 KERNELS: dict[str, Recipe] = {
-    "product": _form(_PRODUCT_TYPES, _product),
+    "product": _form(PRODUCT_TYPES, _product),
     "complex product": _form((TYPES["c64"], TYPES["c128"]), _product),
-    "convolution": _form(_PRODUCT_TYPES, _convolved),
+    "convolution": _form(PRODUCT_TYPES, images.convolved),
+    "pool": _form(_POOLED, images.pooled),
     "rows": _form(_MOVED, _normalised),
-    "attention": _form([t for t in _PRODUCT_TYPES if t is not PRED], _attended),
+    "attention": _form([t for t in PRODUCT_TYPES if t is not PRED], _attended),
     "reduce": _like("reduce", COMBINING["reduce"], regimes.REDUCED),
     "columns": _form(_MOVED, _columns),
     "running": _form(_MOVED, _running),
-    "sort": _like("sort", COMBINING["sort"], regimes.SORTED),
-    "topk": _form(COMBINING["topk"].element_types, _chosen),
+    "argmax": _form(_POOLED, _argmax),
+    "sort": _form(SORTING["sort"].element_types, _sorted),
+    "topk": _form(SORTING["topk"].element_types, _chosen),
     "scatter": _form(_MOVED, _updated),
     "gather": _form(_MOVED, _looked_up),
+    "slices": _like("gather", MOVEMENT["gather"], regimes.SLICED),
+    "update": _like("dynamic-update-slice", MOVEMENT["dynamic-update-slice"], regimes.SLICED),
+    "flat": _form(_MOVED, _flat),
     "transpose": _form(_MOVED, _turned_around),
     "fft": _like("fft", PRODUCTS["fft"], regimes.TRANSFORMED),
     "chain": _form((BF16, F16), _chained),
+    "factorisation": _form(_SOLVED, _factorised),
+    "solution": _form(_SOLVED, _solved),
+    "row of kernels": _form(_MOVED, repeated.in_a_row),
+    "loop of kernels": _form(_MOVED, repeated.in_a_loop),
 }
 """The kernels by name, and how one is drawn with what stands before and behind it."""

@@ -30,9 +30,13 @@ from compiler.ops.build import build, constant
 _TYPES = {F32: "s", F64: "d", C64: "c", C128: "z"}
 _HERMITIAN = {"syevd": "heevd", "sytrd": "hetrd", "orgqr": "ungqr", "ormqr": "unmqr"}
 """Names of what is done to complex matrices."""
-_ORDERS, _LARGE_ORDERS, _LARGE_PERCENT, _SPECTRAL_PERCENT = (1, 2, 3, 4, 5, 6, 7, 8, 9), (15, 16, 17, 18, 20), 20, 8
-"""Rows of matrices, and how often there are so many that there are kernels for them, besides among large arrays:
-iterations take a simulator seconds."""
+_ORDERS, _LARGE_ORDERS, _PANELS = (1, 2, 3, 4, 5, 6, 7, 8, 9), (15, 16, 17, 18, 20), (33, 36, 41, 66)
+"""Rows of matrices: few, so many that there are kernels for them, and such as are done in two or three panels of 32."""
+_LARGE_PERCENT, _SPECTRAL_PERCENT, _PANELS_OF_LARGE = 20, 8, 3
+"""How often there are kernels for matrices that are not among large arrays, and where they take iterations, which take
+a simulator seconds; and how many times as often those among large arrays have several panels."""
+_BATCH_OF_PANELS_PERCENT = 25
+"""How often there are two matrices with several panels."""
 _WANTED = f"{ord('V')} : ui8"
 _UNKNOWN_PERCENT, _DEFINITE_PERCENT, _KEPT_PERCENT = 75, 85, 75
 """How often matrices are new parameters; how often they are definite; how often results are the program's."""
@@ -64,8 +68,16 @@ def _truth(scope: Scope) -> str:
 
 
 def _order(scope: Scope, percent: int = _LARGE_PERCENT) -> int:
+    if scope.is_large and chance(scope.choices, _PANELS_OF_LARGE * percent):
+        return pick(scope.choices, _PANELS)
     is_large = scope.is_large or chance(scope.choices, percent)
     return pick(scope.choices, _LARGE_ORDERS if is_large else _ORDERS)
+
+
+def _batch(scope: Scope, rows: int) -> tuple[int, ...]:
+    if rows < min(_PANELS):
+        return batches(scope)
+    return (2,) if chance(scope.choices, _BATCH_OF_PANELS_PERCENT) else ()
 
 
 def _given(scope: Scope, shape: ArrayShape) -> Instruction:
@@ -75,7 +87,7 @@ def _given(scope: Scope, shape: ArrayShape) -> Instruction:
 def _matrix(scope: Scope, kind: ElementType, *, is_square: bool = False, percent: int = _LARGE_PERCENT) -> Instruction:
     rows = _order(scope, percent)
     columns = rows if is_square or chance(scope.choices, 30) else _order(scope)
-    return _given(scope, ArrayShape(kind, (*batches(scope), rows, columns)))
+    return _given(scope, ArrayShape(kind, (*_batch(scope, max(rows, columns)), rows, columns)))
 
 
 class _Sizes(NamedTuple):
@@ -97,7 +109,8 @@ def _info(matrix: Instruction) -> ArrayShape:
 
 def _potrf(scope: Scope, kind: ElementType) -> Made:
     if chance(scope.choices, _DEFINITE_PERCENT):
-        matrix = positive_definite(scope, kind, _order(scope), batches(scope))
+        rows = _order(scope)
+        matrix = positive_definite(scope, kind, rows, _batch(scope, rows))
     else:
         matrix = _matrix(scope, kind, is_square=True)
     return Made([matrix], [matrix.array, _info(matrix)], {"uplo": _letter(scope, "LU")})
@@ -137,7 +150,8 @@ def _geqp3(scope: Scope, kind: ElementType) -> Made:
 
 def _reflections(scope: Scope, kind: ElementType) -> Arrays:
     """Those of a tall matrix, as LAPACK gives them, or ones that are known to the bit, one of two by an input."""
-    batch, rows = batches(scope), _order(scope)
+    rows = _order(scope)
+    batch = _batch(scope, rows)
     shape = ArrayShape(kind, (*batch, rows, scope.choices.integer(1, rows)))
     factors = ArrayShape(kind, (*batch, shape.dims[-1]))
     if not chance(scope.choices, _EXACT_PERCENT):
@@ -308,8 +322,8 @@ def _called(scope: Scope, kind: ElementType, name: str, made: Made) -> Arrays:
     ]
 
 
-def _draw(scope: Scope, _: str, element_type: ElementType) -> Instruction | None:
-    name = pick(scope.choices, _NAMES)
+def _draw(scope: Scope, name: str, element_type: ElementType) -> Instruction | None:
+    """A call of a routine by its name; None where there is no room for its results."""
     made = ROUTINES[name](scope, element_type)
     if not all(scope.fits(shape.dims) for shape in made.shapes):
         return None
@@ -318,4 +332,14 @@ def _draw(scope: Scope, _: str, element_type: ElementType) -> Instruction | None
     return results[0]
 
 
-RECIPES: dict[str, Recipe] = {"custom-call": Recipe(tuple(_TYPES), _draw)}
+def _any(scope: Scope, _: str, element_type: ElementType) -> Instruction | None:
+    return _draw(scope, pick(scope.choices, _NAMES), element_type)
+
+
+def _only(name: str) -> Recipe:
+    return Recipe(tuple(_TYPES), lambda scope, _, element_type: _draw(scope, name, element_type))
+
+
+BY_ROUTINE: dict[str, Recipe] = {name: _only(name) for name in ROUTINES}
+"""One routine each."""
+RECIPES: dict[str, Recipe] = {"custom-call": Recipe(tuple(_TYPES), _any)}

@@ -13,8 +13,9 @@ from compiler.ir.types import S32, ElementType
 _FAR = 8.0
 """What is added to a diagonal."""
 
-_BATCHES, _BATCH_PERCENT = ((1,), (2,), (3,), (2, 2)), 50
-"""Dimensions before those of matrices, and how often there are any."""
+_BATCHES, _BATCH_PERCENT = ((1,), (2,), (3,), (2, 2), (5,), (3, 3)), 50
+"""Dimensions before those of matrices, and how often there are any: so many that threads have some each, of which not
+all have the same number."""
 
 
 def batches(scope: Scope) -> tuple[int, ...]:

@@ -38,9 +38,11 @@ FACTORS: Sequence[Regime] = (
     ((1, 3), (1, 4), (17, 300), (17, 200)),
     ((1, 1), (2, 5), (2, 5), (8200, 12_000)),
     ((5, 20), (2, 20), (2, 20), (2, 40)),
+    ((1, 3), (17, 300), (1, 4), (17, 200)),
+    ((1, 2), (17, 90), (17, 140), (1, 3)),
 )
 """Batches, rows, columns and terms of products: tiles beside each other, sums along vectors, few rows, few sums so long
-that they are split, many small ones."""
+that they are split, many small ones, few columns, outer products."""
 BLOCKED: Sequence[Regime] = (((1, 2), (3, 40), (520, 800), (4110, 4800)),)
 """The same in blocks of terms, columns and terms in bytes: more than two tiles of columns, and sums longer than a block
 of 4 KiB."""
@@ -62,8 +64,8 @@ SORTED: Sequence[Regime] = (
 """Arrays that are sorted: lines that several threads sort together, that each sorts alone, and across."""
 CHOSEN: Sequence[Regime] = (((1, 2), (4000, 9000)), ((9, 40), (300, 700)), ((2, 3), (9000, 14_000)))
 """Arrays of whose lines a few are chosen."""
-TRANSFORMED: Sequence[Regime] = (((2, 4), (300, 1100)), ((1000, 4200),), ((20, 40), (20, 60)))
-"""Arrays that are transformed, by lengths with factors of all kinds."""
+TRANSFORMED: Sequence[Regime] = (((2, 4), (300, 1100)), ((1000, 4200),), ((20, 40), (20, 60)), ((1, 2), (1030, 2300)))
+"""Arrays that are transformed, by lengths with factors of all kinds, some of them longer than a block's memory."""
 TRANSPOSED: Sequence[Regime] = (
     ((60, 130), (60, 130)),
     ((2, 5), (33, 80), (33, 80)),
@@ -82,8 +84,25 @@ UPDATED: Sequence[Regime] = (
 )
 """Rows and columns that updates go to, and how many there are: more than elements, of short rows, of long ones, more
 than anybody can learn whose they are, and more than a cache holds."""
-ROWS: Sequence[Regime] = (((3, 40), (2, 15)), ((3, 60), (17, 300)), ((1, 5), (600, 3000)), ((2, 4), (3, 9), (20, 120)))
-"""Rows, shorter than a vector or many vectors long."""
+ROWS: Sequence[Regime] = (
+    ((3, 40), (2, 15)), ((3, 60), (17, 300)), ((1, 5), (600, 3000)), ((2, 4), (3, 9), (20, 120)),
+    ((1, 1), (9000, 16_384)),
+)  # fmt: skip
+"""Rows, shorter than a vector, many vectors long, or so long that the registers of a block do not hold several."""
+POOLED: Sequence[Regime] = (
+    ((1, 3), (1, 3), (9, 40), (9, 40)), ((1, 2), (8, 40), (5, 14), (5, 14)), ((1, 1), (1, 1), (30, 90), (30, 90)),
+)  # fmt: skip
+"""Batches, features and spatial dimensions of images of which windows are looked at."""
+FLAT: Sequence[Regime] = (
+    ((250, 300),), ((1000, 1060),), ((4080, 4200),), ((3, 9), (250, 270)), ((120, 140), (30, 40)), ((65_500, 65_600),),
+)  # fmt: skip
+"""Arrays each element of which is computed alone, on both sides of what blocks, and threads of one, take of them."""
+SLICED: Sequence[Regime] = (((20, 100), (30, 140)), ((3, 9), (9, 40), (9, 40)), ((9, 40), (2, 9)), ((3000, 6000),))
+"""Arrays of which slices are read or updated."""
+SQUARES: Sequence[Regime] = (((2, 9),), ((17, 40),), ((33, 70),))
+"""How long the sides of squares are that several kernels go over, one after the other."""
+FACTORISED: Sequence[Regime] = (((1, 3), (9, 40), (1, 40)), ((1, 1), (33, 100), (1, 9)), ((3, 7), (2, 9), (1, 5)))
+"""Batches of matrices that are factorised or solved, their rows, and right-hand sides: in panels, and whole."""
 FEATURES: Sequence[Regime] = (
     ((16, 70), (16, 70), (1, 1), (5, 12)), ((1, 5), (2, 20), (1, 1), (20, 50)), ((1, 1), (1, 2), (16, 40), (6, 14)),
     ((3, 9), (3, 40), (2, 4), (6, 12)), ((260, 300), (100, 130), (1, 1), (5, 6)),

@@ -14,7 +14,7 @@ from dataclasses import replace
 from compiler.generate.choices import Choices, chance, pick
 from compiler.generate.exhaustive import COMMON, Packing, space_of
 from compiler.generate.kernels import KERNELS
-from compiler.generate.lapack import RECIPES as ROUTINES
+from compiler.generate.lapack import BY_ROUTINE
 from compiler.generate.libraries import LIBRARIES
 from compiler.generate.recurrences import RECURRENCES
 from compiler.generate.regions import around_regions
@@ -78,22 +78,27 @@ _WEIGHTS_OF_KERNELS: Mapping[str, int] = {
     "product": 8,
     "reduce": 3,
     "columns": 3,
-    "convolution": 4,
+    "convolution": 6,
     "rows": 4,
-    "scatter": 3,
-    "sort": 3,
+    "scatter": 4,
+    "sort": 4,
     "topk": 3,
+    "running": 3,
+    "fft": 3,
+    "row of kernels": 3,
+    "loop of kernels": 4,
     "chain": 1,
 }
 """Those for which there are the most strategies come more often, and what takes many numbers less."""
 _KERNELS = [_ALL_KERNELS[name] for name, weight in _WEIGHTS_OF_KERNELS.items() for _ in range(weight)]
 _ALIKE_KERNELS = (
-    *[(_KERNELS, 3)] * 7,
+    *[(_KERNELS, 5)] * 10,
     (list(LIBRARIES.values()), 3),
-    (list(ROUTINES.values()), 1),
+    *[(list(BY_ROUTINE.values()), 5)] * 3,
 )
-"""What the kernels of a module are, each as often as the others, and how many there are, which take as long as a dozen
-small programs: those of instructions mostly; calls of libraries, which some engines refuse; or of LAPACK."""
+"""What the kernels of a module are, each as often as the others, and how many there are, no two of a kind: those of
+instructions mostly; calls of libraries, which some engines refuse; or of LAPACK.  A kernel takes about as long as one
+or two small programs."""
 _PARAMETERS = (0, 4, 1 << 10)
 """How many values a module takes besides those that its programs begin with: where there are few, constants stand
 beside them."""
@@ -160,8 +165,10 @@ def around_kernels(
     """
     packing = Packing(name, _space(choices, element_types, banned, is_large=True), step)
     recipes, count = pick(choices, _ALIKE_KERNELS)
+    left = list(recipes)
     for _ in range(count):
-        recipe = pick(choices, recipes)
+        recipe = pick(choices, left)
+        left = [other for other in left if other is not recipe]
         kinds = [kind for kind in recipe.element_types if kind.name in element_types]
         if kinds:
             packing.kernel(recipe, pick(choices, kinds), choices)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.generate import collectives, combining, control, elementwise, lapack, movement, products, sized
+from compiler.generate import collectives, combining, control, elementwise, lapack, movement, products, sized, sorting
 from compiler.generate.choices import Choices, chance, pick
 from compiler.generate.fragments import plant
 from compiler.generate.recipe import Recipe
@@ -15,11 +15,12 @@ from compiler.ir.shape import ArrayShape
 from compiler.ops import OPS
 from compiler.plan import device_count
 
+_COMBINING = {**combining.RECIPES, **sorting.RECIPES}
 _LINEAR_ALGEBRA = {**products.RECIPES, **lapack.RECIPES}
 RECIPES: dict[str, Recipe] = {
     **elementwise.RECIPES,
     **movement.RECIPES,
-    **combining.RECIPES,
+    **_COMBINING,
     **_LINEAR_ALGEBRA,
     **control.RECIPES,
     **sized.RECIPES,
@@ -37,8 +38,8 @@ NOT_DRAWN: dict[str, str] = {
 """The opcodes that can be evaluated and yet are not drawn, with the reason."""
 
 FAMILIES: tuple[frozenset[str], ...] = (
-    *(frozenset(module.RECIPES) for module in (elementwise, movement, combining, control, sized, collectives)),
-    frozenset(_LINEAR_ALGEBRA),
+    *map(frozenset, (elementwise.RECIPES, movement.RECIPES, _COMBINING)),
+    *map(frozenset, (control.RECIPES, sized.RECIPES, collectives.RECIPES, _LINEAR_ALGEBRA)),
 )
 """Opcodes that have much to do with each other."""
 

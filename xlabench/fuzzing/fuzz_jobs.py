@@ -25,7 +25,7 @@ from typing import IO, Any
 import compiler
 from compiler.generate import Decisions
 from xlabench import atomic
-from xlabench.engines import Engine, build, is_foreign
+from xlabench.engines import Engine, build, is_foreign, is_simulated
 from xlabench.errors import verdict_of
 from xlabench.fuzzing import blocks, described, generate, packs, patients, seed_order
 from xlabench.fuzzing.asking import FINE, Answer, Asking, Baseline, call_numbers_on, phase_of, timed
@@ -154,7 +154,10 @@ class _Work:
             every = blocks.KERNELS_SIMULATED_EVERY
         if seed_order.is_seed(case.number) and seed_order.is_first(case.number):
             every = 1  # a third of the seeds is there for what simulators run
-        return blocks.asked(self.specs, case.number, simulated_every=every)
+        asked = blocks.asked(self.specs, case.number, simulated_every=every)
+        if case.is_apart and _calls_routines(case.module):
+            return [spec for spec in asked if not is_simulated(spec)] or asked
+        return asked
 
     def unit(self, numbers: Sequence[int]) -> None:
         """Run cases: one, or those of a pack, and behind it those that are not fit for one."""
@@ -340,6 +343,12 @@ def _reaches(engines: Sequence[Engine], module: Any) -> set[str]:
             except Exception:  # noqa: BLE001 - the case that it is a part of was compiled, and is what is kept then
                 return set()
     return keys_of(decided)
+
+
+def _calls_routines(module: Any) -> bool:
+    """Whether a program calls LAPACK: of matrices with several panels that takes a simulator minutes."""
+    calls = (i for i in module.instructions() if i.opcode == "custom-call")
+    return any(call.attributes["custom_call_target"].startswith("lapack") for call in calls)
 
 
 def _rules(case: Case, decided: Decisions) -> list[str]:

@@ -22,6 +22,7 @@ from compiler.pipeline import PIPELINES, run
 
 REACHED = {
     "cpu": {
+        "cholesky: panels",
         "convolution: vectors of features",
         "convolution: vectors of lanes",
         "convolution: vectors of places",
@@ -49,8 +50,15 @@ REACHED = {
         "sort: network shared by threads",
         "sort: radix sort",
         "sort: selection",
+        "select-and-scatter: windows in order",
+        "select-and-scatter: windows side by side",
+        "triangular-solve: one side at a time",
+        "triangular-solve: strips",
+        "update: loops over the update",
     },
     "nvptx": {
+        "cholesky: panels",
+        "convolution: a warp for each element",
         "convolution: tiles",
         "dot: a warp for each element",
         "dot: tiles",
@@ -62,10 +70,14 @@ REACHED = {
         "reduce: a team for each row",
         "reduce: a thread for each result",
         "row: rows in registers",
+        "row: rows in the workspace",
         "scatter: elements ask windows",
         "scatter: elements find their windows",
+        "sort: a block for each line",
+        "sort: merges of runs",
         "sort: ranks in several runs",
         "sort: the first of each part",
+        "triangular-solve: squares, a block for a few sides",
     },
 }
 """What is reached of each back end."""
@@ -120,3 +132,19 @@ def assert_cut(products: list[Mapping[str, Any]]):
         cut |= {"columns"} if columns > width and columns % width else set()
         cut |= {f"depth, {what} packed" for what in details["packed"]} if is_deep else set()
     assert cut >= {"rows", "columns", "depth, out packed", "depth, rhs packed"}
+
+
+def test_no_two_kernels_of_a_module_are_of_one_kind_and_some_call_lapack_with_several_panels():
+    orders, called = set(), 0
+    for module in drawn(60):
+        calls = [i for i in module.entry.instructions if i.opcode == "custom-call"]
+        calls = [call for call in calls if call.attributes["custom_call_target"].startswith("lapack")]
+        names = [call.attributes["custom_call_target"].removeprefix("lapack_")[1:] for call in calls]
+        # Reflections are made by one of the routines, and are what others take.
+        of_its_own = [name for name in names if name != "geqrf_ffi"]
+        assert len(set(of_its_own)) == len(of_its_own)
+        orders |= {call.operands[0].array.dims[-2] for call in calls if call.operands[0].array.rank > 1}
+        called += bool(calls)
+    assert called > 5
+    assert {n for n in orders if n > 64}
+    assert {n for n in orders if 32 < n < 64}

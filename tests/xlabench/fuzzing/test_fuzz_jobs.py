@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from compiler.generate.choices import RandomChoices
+from compiler.generate.exhaustive import Packing, space_of
+from compiler.generate.kernels import KERNELS
+from compiler.generate.lapack import BY_ROUTINE
+from compiler.ir.types import F32
 from xlabench.cases.layouts import LAYOUTS
 from xlabench.fuzzing import asking, case_failure, fuzz_jobs, worker_pool
 from xlabench.fuzzing.case import Case
@@ -137,3 +143,18 @@ def test_a_simulator_is_called_less_often_than_a_processor():
     case = Case(0, None, [], others={"special": [], "equal": [], "ties": []})
     engines = ("cpu", "xla", "nvptx", "nvptx:sim", "reference")
     assert [len(asking.call_numbers_on(spec, case)) for spec in engines] == [4, 4, 4, 1, 1]
+
+
+def test_a_simulator_is_not_asked_about_kernels_that_call_lapack_unless_there_is_nothing_else(tmp_path):
+    def called(recipe):
+        packing = Packing("m", replace(space_of(("f32", "pred", "s32"), frozenset()), most_elements=1 << 14))
+        packing.kernel(recipe, F32, RandomChoices(1))
+        return Case(0, packing.finish(), [], is_apart=True)
+
+    def asked(specs, case):
+        work = fuzz_jobs._Work(None, specs, None, None, tmp_path, None, None, is_endless=True)
+        return work._asked(case)
+
+    assert asked(("cpu", "nvptx:sim"), called(BY_ROUTINE["getrf"])) == ["cpu"]
+    assert asked(("nvptx:sim",), called(BY_ROUTINE["getrf"])) == ["nvptx:sim"]
+    assert asked(("cpu", "nvptx:sim"), called(KERNELS["rows"])) == ["cpu", "nvptx:sim"]

@@ -1,0 +1,66 @@
+"""Sorts are by keys as they are or made of elements, from either side, and say which of equal ones comes first."""
+
+import numpy as np
+import pytest
+
+import compiler
+from compiler.generate.choices import RandomChoices
+from compiler.generate.exhaustive import Packing, space_of
+from compiler.generate.sorting import RECIPES
+from compiler.ir.ordering import ordering
+from compiler.ir.types import TYPES
+from xlabench.fuzzing.values import make_inputs
+
+KINDS = ("f32", "bf16", "s8", "u32", "pred")
+DRAWN = 60
+
+
+def drawn(opcode, kind, seed):
+    packing = Packing("m", space_of((kind, "s32", "pred"), frozenset()))
+    packing.kernel(RECIPES[opcode], TYPES[kind], RandomChoices(seed))
+    module = packing.finish()
+    if module is not None:
+        compiler.verify(module)
+    return module
+
+
+def sorts(kind):
+    modules = (drawn("sort", kind, seed) for seed in range(DRAWN))
+    return [i for module in modules if module for i in module.entry.instructions if i.opcode == "sort"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sort_whose_key_is_made_of_elements_is_stable(kind):
+    made = 0
+    for sort in sorts(kind):
+        comparator = sort.attributes["to_apply"]
+        is_made = any(i.opcode in ("abs", "negate", "not", "select", "shift-right-logical", "multiply")
+                      for i in comparator.instructions)  # fmt: skip
+        made += is_made
+        assert sort.attributes["is_stable"] or not is_made
+    assert bool(made) == (kind != "pred")
+
+
+def test_lines_rise_and_fall_however_the_comparison_is_written():
+    found = {
+        (by.descending, comparator.root.attributes["direction"])
+        for comparator in (sort.attributes["to_apply"] for sort in sorts("s8"))
+        if (by := ordering(comparator))
+    }
+    assert found == {(descending, direction) for descending in (False, True) for direction in ("LT", "GT")}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("opcode", RECIPES)
+def test_compiled_sorts_are_the_interpreters_to_the_bit(opcode, kind):
+    if TYPES[kind] not in RECIPES[opcode].element_types:
+        assert kind == "pred"
+        return
+    for seed in range(5):
+        module = drawn(opcode, kind, seed)
+        if module is None:
+            continue
+        given = make_inputs(module, np.random.default_rng(seed), "special")
+        executable = compiler.compile(module, backend="cpu")
+        for one, other in zip(executable(*given), compiler.interpret(module, *given), strict=True):
+            assert one.tobytes() == np.asarray(other).tobytes()
