@@ -51,9 +51,9 @@ def _by_order(builder: Builder, name: str, left: Value, right: Value) -> Value:
     bits = alike(integer_type, left.type)
     order, magnitude, given = ("ogt", sign - 1, "and") if name == "max" else ("olt", 0, "or")
     first = builder.select(builder.compare(order, left, right), left, right)
-    number = _number(left)
-    if number is not None:
-        return _signed(builder, name, first) if (number, math.copysign(1, number)) == _SIGNED_ZERO[name] else first
+    known = _number(left)
+    if known is not None:
+        return _signed(builder, name, first) if (known, math.copysign(1, known)) == _SIGNED_ZERO[name] else first
     chosen = builder.cast("bitcast", first, bits)
     neutral = builder.cast("bitcast", integer(magnitude, bits), left.type)
     # By the intrinsic: of integers LLVM would take the sign of a scalar by way of another register file.
