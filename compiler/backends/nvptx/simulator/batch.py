@@ -180,6 +180,7 @@ class Batch:
         self.shared = LaneMemory("shared", geometry.blocks, shared_bytes)
         self.local = LaneMemory("local", geometry.lanes, local_bytes)
         self.index: Lanes | None = None
+        self.is_packed = False
         self._where: tuple[Lanes | None, Lanes | slice] = None, slice(None)
         numbers = _numbered(geometry.blocks, geometry.threads)
         self.all_lanes, self.block_of_lane = numbers.lane, numbers.block
@@ -243,7 +244,7 @@ class Batch:
     def read(self, slot: int) -> Array:
         """A register's value for the active lanes, or one element for all of them; it is not to be written to."""
         value = self.registers[slot]
-        return value if self.index is None or value.size == 1 else value[self.where]
+        return value if self.index is None or self.is_packed or value.size == 1 else value[self.where]
 
     def read_full(self, slot: int) -> Array:
         """A register's value for each active lane."""
@@ -252,7 +253,7 @@ class Batch:
 
     def write(self, slot: int, value: Array) -> None:
         """Set a register for the active lanes; `value` must be an array of its own."""
-        if self.index is None:
+        if self.index is None or self.is_packed:
             self.registers[slot] = value
             return
         target = self.registers[slot]

@@ -52,7 +52,7 @@ class Compute:
         """Do so for the active lanes."""
         registers = batch.registers
         values = [registers[slot] for slot in self.sources]
-        if batch.index is None:
+        if batch.index is None or batch.is_packed:
             registers[self.target] = self.function(*values)
         else:
             where = batch.where

@@ -86,16 +86,16 @@ def decode(module: PtxModule, kernel: Function, values: Values = Values.ALL) -> 
     skipped = frozenset[int]()
     if values is not Values.ALL:
         skipped = sliced(flat.placed, keeps_global=values is Values.STORED).skipped
-    actions = tuple(
-        _decode_access(placed, slots, flat) if number in skipped else _decode_instruction(placed, slots, flat)
-        for number, placed in enumerate(flat.placed)
-    )
+    actions = []
+    for slots.number, placed in enumerate(flat.placed):
+        decoder = _decode_access if slots.number in skipped else _decode_instruction
+        actions.append(decoder(placed, slots, flat))
     instructions = tuple(placed.instruction for placed in flat.placed)
     starts = frozenset(flat.labels.values())
-    together = straightened(actions, starts)
+    together = straightened(actions, starts, slots.spans)
     names = tuple(instruction.name for instruction in instructions)
     return Program(
-        kernel, instructions, names, actions, together, slots, flat.variables, starts, _granule(instructions)
+        kernel, instructions, names, tuple(actions), together, slots, flat.variables, starts, _granule(instructions)
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from compiler.backends.nvptx.simulator.memory import GLOBAL_BASE, Allocation, Arena
 from compiler.backends.nvptx.simulator.operands import immediate_bits
+from compiler.backends.nvptx.simulator.rounding import FORMATS
 from compiler.backends.nvptx.simulator.syntax import (
     TYPE_BITS,
     Function,
@@ -52,8 +53,11 @@ class Image:
 
 def _initial_bytes(variable: Variable, addresses: dict[str, int]) -> bytes:
     size = TYPE_BITS[variable.type] // 8
-    pieces = [_element_bytes(element, variable, size, addresses) for element in variable.initial]
-    raw = b"".join(pieces)
+    integers = [element for element in variable.initial if type(element) is int]
+    if variable.type not in FORMATS and len(integers) == len(variable.initial):
+        raw = b"".join([(element & ((1 << 8 * size) - 1)).to_bytes(size, "little") for element in integers])
+    else:
+        raw = b"".join([_element_bytes(element, variable, size, addresses) for element in variable.initial])
     if len(raw) > variable.size_bytes:
         raise InputError(f"variable {variable.name!r} has {variable.size_bytes} bytes but {len(raw)} of initial values")
     return raw

@@ -55,6 +55,10 @@ class Slots:
     symbols: dict[str, int] = field(default_factory=dict)
     parameters: dict[tuple[int, int], int] = field(default_factory=dict)
     """Slot of (byte offset, bytes) in the kernel's parameter block."""
+    spans: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """The first and the last instruction that names a register, by its slot."""
+    number: int = 0
+    """Of the instruction that is decoded."""
     _registers: dict[str, tuple[int, str]] = field(default_factory=dict)
     _constants: dict[tuple[str, Any], int] = field(default_factory=dict)
 
@@ -67,11 +71,19 @@ class Slots:
         """The slot of a register."""
         if key not in self._registers:
             self._registers[key] = self.add(np.zeros(1, storage(TYPE_BITS[type_]))), type_
-        return self._registers[key][0]
+        return self._named(self._registers[key][0])
 
     def known(self, key: str) -> tuple[int, str] | None:
         """The slot and the type of a register that there was already."""
-        return self._registers.get(key)
+        known = self._registers.get(key)
+        if known is not None:
+            self._named(known[0])
+        return known
+
+    def _named(self, slot: int) -> int:
+        first, _ = self.spans.get(slot, (self.number, 0))
+        self.spans[slot] = first, self.number
+        return slot
 
     def constant(self, value: int, dtype: np.dtype[Any]) -> int:
         """The slot of a constant, given by its bits."""

@@ -7,11 +7,14 @@ the registers are as before and all is executed again in the order of the text, 
 
 The other order is looked for when instructions are executed for the second time: much of a text never is, or once, and
 finding it takes as long as executing them.
+
+Where some lanes are active only, the line's operands are taken out of their registers once, and what is needed behind
+it is put back once: in between registers hold the values of the active lanes and of no others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TypeGuard
 
@@ -38,11 +41,15 @@ def _may_move(action: Action) -> TypeGuard[_Member]:
 
 
 class StraightLine:
-    """An action that executes instructions up to `end`, the index of the next one; `members` are in text order."""
+    """An action that executes instructions up to `end`, the index of the next one; `members` are in text order.
 
-    def __init__(self, end: int, members: Sequence[_Member]) -> None:
+    What its registers hold is needed elsewhere but for those that are `own`.
+    """
+
+    def __init__(self, end: int, members: Sequence[_Member], own: Collection[int]) -> None:
         self.end = end
         self._members = members
+        self._own = own
         self._is_repeated = False
 
     @cached_property
@@ -55,13 +62,31 @@ class StraightLine:
         """The registers whose old values are needed to execute them again."""
         return tuple(_replaced(self._members))
 
+    @cached_property
+    def _taken(self) -> Sequence[int]:
+        """The registers that are read before they are written, if they are."""
+        return tuple(dict.fromkeys(_taken(self._members)))
+
+    @cached_property
+    def _held(self) -> Sequence[int]:
+        """All registers whose values differ meanwhile where some lanes are active only."""
+        return tuple({*self._taken}.union(*(member.writes for member in self._members)))
+
+    @cached_property
+    def _given(self) -> Sequence[int]:
+        """The registers that are written, and may be read elsewhere."""
+        written = {slot for member in self._members for slot in member.writes}
+        return tuple(slot for slot in written if slot not in self._own or slot in self._taken)
+
     def __call__(self, batch: Batch) -> int:
         """Execute all, and say where the lanes go."""
-        if self._is_repeated:
-            self._execute_together(batch)
-        else:
+        if not self._is_repeated:
             self._is_repeated = True
             self._execute_each(batch)
+        elif batch.index is None:
+            self._execute_together(batch)
+        else:
+            self._execute_packed(batch)
         batch.steps += len(self._members) - 1
         return self.end
 
@@ -70,9 +95,34 @@ class StraightLine:
             member(batch)
             batch.pc += 1
 
+    def _execute_packed(self, batch: Batch) -> None:
+        """Execute for some lanes, on registers that hold the values of no others."""
+        registers, where = batch.registers, batch.where
+        whole = [registers[slot] for slot in self._held]
+        for slot in self._taken:
+            value = registers[slot]
+            if value.size != 1:
+                registers[slot] = value[where]
+        batch.is_packed, is_fault = True, False
+        try:
+            for action in self._actions:
+                action(batch)
+        except Fault:
+            is_fault = True
+        finally:
+            batch.is_packed = False
+            values = [registers[slot] for slot in self._given]
+            for slot, value in zip(self._held, whole, strict=True):
+                registers[slot] = value
+        if is_fault:
+            self._execute_each(batch)
+            return
+        for slot, value in zip(self._given, values, strict=True):
+            batch.write(slot, value)
+
     def _execute_together(self, batch: Batch) -> None:
         registers = batch.registers
-        saved = [registers[slot] if batch.index is None else registers[slot].copy() for slot in self._replaced]
+        saved = [registers[slot] for slot in self._replaced]
         try:
             for action in self._actions:
                 action(batch)
@@ -82,8 +132,16 @@ class StraightLine:
             self._execute_each(batch)
 
 
-def straightened(actions: Sequence[Action], starts: Collection[int]) -> tuple[Action, ...]:
-    """The actions of a program in which `starts` are jumped to, with straight lines where they begin."""
+def straightened(
+    actions: Sequence[Action], starts: Collection[int], spans: Mapping[int, tuple[int, int]]
+) -> tuple[Action, ...]:
+    """The actions of a program, with straight lines where they begin.
+
+    Args:
+        actions: one for each instruction.
+        starts: the instructions that are jumped to.
+        spans: the first and the last instruction that names a register, by its slot.
+    """
     found = list(actions)
     begin = 0
     while begin < len(actions):
@@ -91,9 +149,20 @@ def straightened(actions: Sequence[Action], starts: Collection[int]) -> tuple[Ac
         while end < len(actions) and _may_move(actions[end]) and (end == begin or end not in starts):
             end += 1
         if end - begin > 1:
-            found[begin] = StraightLine(end, tuple(filter(_may_move, actions[begin:end])))
+            members = tuple(filter(_may_move, actions[begin:end]))
+            written = {slot for member in members for slot in member.writes}
+            own = {slot for slot in written if begin <= spans[slot][0] and spans[slot][1] < end}
+            found[begin] = StraightLine(end, members, own)
         begin = max(end, begin + 1)
     return tuple(found)
+
+
+def _taken(members: Sequence[_Member]) -> Iterator[int]:
+    """The registers that are read before they are written, if they are."""
+    written = set[int]()
+    for member in members:
+        yield from (slot for slot in member.reads if slot not in written)
+        written.update(member.writes)
 
 
 def _replaced(members: Sequence[_Member]) -> Iterator[int]:
@@ -181,8 +250,9 @@ class _Computations:
 def _rows(batch: Batch, values: Sequence[Array]) -> Array:
     """The values for the active lanes one after the other."""
     rows = np.empty((len(values), batch.active_count), values[0].dtype)
+    is_whole = batch.index is None or batch.is_packed
     for row, value in zip(rows, values, strict=True):
-        row[...] = value if batch.index is None or value.size == 1 else value[batch.where]
+        row[...] = value if is_whole or value.size == 1 else value[batch.where]
     return rows.reshape(-1)
 
 

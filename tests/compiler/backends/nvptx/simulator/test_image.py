@@ -26,6 +26,23 @@ def test_variables_hold_what_they_begin_with_and_zeros_behind_it():
     assert read("c", 8) == struct.pack("<d", 1.5)
 
 
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+@pytest.mark.parametrize("letter", "bus")
+def test_integers_of_all_widths_are_taken_by_their_low_bits(bits, letter):
+    numbers = [0, -1, 1 << bits - 1, -(1 << bits - 1), (1 << bits) - 1, 7]
+    listed = ", ".join(map(str, numbers))
+    read = placed(f".global .align 8 .{letter}{bits} a[6] = {{{listed}}};")
+    held = np.array([number % (1 << bits) for number in numbers], f"u{bits // 8}")
+    assert read("a", held.nbytes) == held.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_integers_of_a_float_are_its_value(kind):
+    read = placed(f".global .align 8 .{kind} a[3] = {{1, -2, 3.5}};\n.global .align 8 .{kind} b[2] = {{1, -2}};")
+    held = np.array([1, -2, 3.5], f"f{int(kind[1:]) // 8}")
+    assert (read("a", held.nbytes), read("b", held[:2].nbytes)) == (held.tobytes(), held[:2].tobytes())
+
+
 def test_an_address_may_be_what_a_variable_holds():
     text = ".global .align 4 .u32 a[4];\n.global .align 8 .u64 p[2] = {a, a+8};"
     arena = Arena()

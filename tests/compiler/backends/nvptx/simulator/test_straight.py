@@ -53,3 +53,18 @@ def outcome(run_kernel, body: str, lanes: int, threads: int) -> object:
 )
 def test_the_order_does_not_show(run_kernel, body, before) -> None:
     assert outcome(run_kernel, before + body, 1 << 12, 40) == outcome(run_kernel, before + body, 0, 40)
+
+
+LOOP = "mov.u32 %r5, 0;\nagain:\nsetp.{condition} %p, %t, %r5;\n@%p bra next;\n{body}\nnext:\nadd.u32 %r5, %r5, 1;\n"
+LOOP += "setp.lt.u32 %p, %r5, 6;\n@%p bra again;\n"
+SUMMED = "add.u32 %c, %c, %t;\nadd.u32 %r4, %c, %r4;\nadd.u32 %r2, %r4, %c;\n"
+UPTO = "ld.global.u32 %r0, [%x];\nadd.u32 %c, %r0, %r1;\nmul.lo.u32 %r1, %c, %c;\nsub.u32 %c, %r1, %t;\n"
+
+
+@pytest.mark.parametrize("condition", ["lt.u32", "gt.u32", "eq.u32", "ne.u32"])
+@pytest.mark.parametrize("body", [SUMMED, f"{UPTO}add.u32 %r4, %c, %r4;", f"{UPTO}ld.global.u32 %r3, [%x+300];"])
+def test_some_lanes_compute_with_their_own_values_only(run_kernel, condition, body) -> None:
+    """Whatever lanes come to a line again: fewer each time, more, one, all but one."""
+    body = ".reg .b32 %c;\n" + LOOP.format(condition=condition, body=body)
+    for most in (3, 1 << 12):
+        assert outcome(run_kernel, body, most, 40) == outcome(run_kernel, body, 0, 40)
