@@ -155,7 +155,10 @@ class Slice:
         name = f"llvm.nvvm.cp.async.{'cg' if size == _WORD_BYTES else 'ca'}.shared.global.{size}"
         given = [target, source]
         if condition is not None:
-            given.append(builder.select(condition, integer(size, I32), integer(0, I32)))
+            # Frozen it stays one value: LLVM would make a select of each condition, and compares combine for nothing.
+            has_several = sum(one is not None for one in (*conditions, *more)) > 1
+            whole = builder.unary("freeze", condition) if has_several else condition
+            given.append(builder.select(whole, integer(size, I32), integer(0, I32)))
             name += ".s"
         builder.call(builder.module.declare(name, "void", [value.type for value in given]), "void", given)
 

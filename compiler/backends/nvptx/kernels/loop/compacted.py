@@ -72,7 +72,7 @@ def _held(form: Iteration, number: int) -> ElementType:
 class _Round(NamedTuple):
     """What a round starts from: elements of the block, iterations to do, a thread's element and its state."""
 
-    count: Value
+    elements: Value
     budget: Value
     number: Value
     state: Sequence[Value]
@@ -119,11 +119,11 @@ class _Blocks:
         builder.begin(header)
         initial = (count, integer(_FIRST // self.together, I32), number, *start)
         carried = [builder.placeholders(value.type, 1)[0] for value in initial]
-        now = _Round(*carried[:3], carried[3:])
+        now = _Round(carried[0], carried[1], carried[2], carried[3:])
         self.emission.enter()
         following = self._round(now, first, thread, done)
         self.emission.leave()
-        changed = (following.count, following.budget, following.number, *following.state)
+        changed = (following.elements, following.budget, following.number, *following.state)
         for phi, begin, again in zip(carried, initial, changed, strict=True):
             builder.fill(phi, [(begin, before), (again, builder.block)])
         builder.branch(header)
@@ -144,7 +144,7 @@ class _Blocks:
         """Some iterations of all elements that are left; what the next round starts from, or `done` without any."""
         builder = self.builder
         indices = self._indices(first, now.number)
-        has_one = builder.compare("slt", thread, now.count)
+        has_one = builder.compare("slt", thread, now.elements)
         state, goes_on = self._iterate(now, indices, has_one)
         is_done = builder.binary("and", has_one, builder.binary("xor", goes_on, Value(I1, "true")))
         with builder.when(is_done, "stored"):

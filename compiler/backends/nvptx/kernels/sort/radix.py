@@ -112,8 +112,8 @@ class Radix:
         counters = grid.shared_array(builder, f"{self.name}.counters", U32, _ROWS * _THREADS)
         thread = builder.cast("trunc", grid.thread(builder), I32)
         column = builder.gep(I32, counters, thread)
-        for row in range(_ROWS):
-            builder.store(integer(0, I32), builder.gep(I32, column, integer(row * _THREADS, I32)), align=_BYTES)
+        for number in range(_ROWS):
+            builder.store(integer(0, I32), builder.gep(I32, column, integer(number * _THREADS, I32)), align=_BYTES)
         shift = (_THREADS * _BYTES).bit_length() - 1
         rows, before = [], []
         for word in words:
@@ -125,8 +125,8 @@ class Radix:
         self._add_up(builder, counters, thread)
         grid.barrier(builder)
         target = self._sorted(builder)
-        for word, row, count in zip(words, rows, before, strict=True):
-            offset = builder.add(builder.load(I32, row, align=_BYTES), count)
+        for word, counter, count in zip(words, rows, before, strict=True):
+            offset = builder.add(builder.load(I32, counter, align=_BYTES), count)
             builder.store(word, builder.gep(I8, target, self._padded(builder, offset)), align=_BYTES)
         grid.barrier(builder)
 

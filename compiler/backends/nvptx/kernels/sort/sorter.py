@@ -85,7 +85,7 @@ class Sorter:
     @property
     def has_many_lines(self) -> bool:
         """Whether there is a line for each block of a busy GPU."""
-        return self.count >= _MANY_LINES * self.length
+        return bool(self.count >= _MANY_LINES * self.length)
 
     def whole_lines(self) -> Launch:
         """Each block sorts one line."""
