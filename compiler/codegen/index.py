@@ -337,8 +337,9 @@ class Emission:
         least, greatest = low.bounds()
         if least >= 0 and greatest < divisor:
             return high, low
-        if len(index.terms) == 1:
-            ((digit, factor),) = index.terms
+        inexact = [(digit, factor) for digit, factor in index.terms if factor % divisor]
+        if len(inexact) == 1:
+            digit, factor = inexact[0]
             self.divisions.setdefault(digit, set()).add(Division(divisor, factor, index.constant))
         return None
 

@@ -51,10 +51,8 @@ class Period:
 
     def pieces(self, first: int, stop: int) -> list[tuple[int, int]]:
         """A piece of the loop as what is before, in and behind whole periods."""
-        start = first + (self.phase - first) % self.length
-        end = start + max(0, stop - start) // self.length * self.length
-        if start >= end:
-            return [(first, stop)]
+        start = min(first + (self.phase - first) % self.length, stop)
+        end = start + (stop - start) // self.length * self.length
         return [piece for piece in ((first, start), (start, end), (end, stop)) if piece[0] < piece[1]]
 
     def fits(self, first: int, stop: int) -> bool:

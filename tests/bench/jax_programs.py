@@ -136,5 +136,57 @@ jax.grad(lambda w: jnp.mean(-jnp.take_along_axis(nn.log_softmax(jnp.tanh(x @ w /
 jax.grad(lambda v: jnp.mean((nn.relu(x @ w) @ v - nn.one_hot(y, 10)) ** 2))(v);
 jnp.argmax(nn.relu(x @ w) @ v, -1) == y; jax.value_and_grad(lambda v: jnp.sum(nn.sigmoid(x @ w) @ v))(v);
 """,
+    "a=f32[100000] b=f32[1000]": """
+jnp.interp(a, jnp.sort(b), b); jnp.searchsorted(jnp.sort(b), a); jnp.histogram(a, bins=50)[0];
+jnp.digitize(a, jnp.sort(b)); jnp.unique(b, size=100); jnp.roll(a, 7); jnp.convolve(b, a[:51], mode='same');
+lax.associative_scan(jnp.add, a, reverse=True); lax.cummax(a); lax.cumlogsumexp(a); jnp.gradient(a);
+lax.scan(lambda c, x: (0.9 * c + x, c), 0.0, b); lax.map(jnp.sin, b); jnp.fft.rfft(a[:9999]); jnp.fft.fft(b[:125]);
+jnp.partition(a, 500); jnp.setdiff1d(b, b[:10], size=900); jnp.tri(300, 400, 2) * b[:400];
+lax.reduce_window(a, -jnp.inf, lax.max, (31,), (1,), 'SAME'); jnp.nanmedian(b);
+""",
+    "a=f32[300,401] b=f32[300,401]": """
+lax.associative_scan(jnp.add, a, axis=1); lax.associative_scan(jnp.maximum, a, axis=0);
+lax.associative_scan(lambda l, r: (l[0] * r[0], l[1] * r[0] + r[1]), (a, b), axis=1)[1]; jnp.tril(a); jnp.triu(a, 3);
+jnp.cov(a[:, :60]); lax.top_k(a, 5)[0]; lax.top_k(a.T, 3)[1]; jnp.roll(a, (3, -5), (0, 1));
+jnp.take_along_axis(a, jnp.argsort(b, axis=1), axis=1); lax.sort((a, b), dimension=1, num_keys=2)[1];
+jax.image.resize(a, (150, 200), 'linear'); jax.image.resize(a, (450, 600), 'cubic');
+jax.image.resize(a, (600, 802), 'nearest'); lax.scan(lambda c, x: (c * 0.5 + x, jnp.tanh(c)), a[0], b);
+jnp.fft.fft(a, axis=1); jnp.fft.rfft(a, axis=0); jnp.argsort(a, axis=0); jnp.median(a, axis=1);
+jnp.stack([a, b], -1).reshape(300, 802); jnp.repeat(a, 3, axis=1); jnp.tile(a, (2, 3));
+jnp.percentile(a, 30.0, axis=0); jax.vmap(lambda x, y: jnp.convolve(x, y[:9]))(a, b); nn.log_softmax(a, 0);
+nn.standardize(a, 1);
+""",
+    "a=f32[500,6,6] b=f32[500,6]": """
+jnp.linalg.solve(a + 6 * jnp.eye(6), b[..., None]); jnp.linalg.inv(a + 6 * jnp.eye(6)); jnp.linalg.det(a);
+jax.vmap(lambda x, y: jnp.linalg.lstsq(x, y)[0])(a[:50], b[:50]); jnp.linalg.cholesky(a @ a.mT + jnp.eye(6));
+lax.associative_scan(jnp.matmul, a / 3); jnp.einsum('bij,bj->bi', a, b); jnp.linalg.eigh(a + a.mT)[0];
+""",
+    "u=f32[5000,32] i=s32[5000]": """
+jax.ops.segment_sum(u, i, 10); jax.ops.segment_sum(u, jnp.sort(i), 10, indices_are_sorted=True);
+jax.ops.segment_min(u, i, 10); jnp.mean(u.at[i].get(), 0); jnp.zeros((10, 32)).at[i].add(u);
+jnp.bincount(i, weights=u[:, 0], length=10); jnp.cumsum(nn.one_hot(i, 10), 0); jnp.argsort(i, stable=True);
+""",
+    "a=f32[64,1000] y=s32[64]": """
+jnp.mean(nn.logsumexp(a, -1) - jnp.take_along_axis(a, y[:, None], 1)[:, 0]);
+jnp.mean(jnp.sum(-nn.one_hot(y, 1000) * nn.log_softmax(a), -1));
+jnp.mean(jnp.where(jnp.abs(a) < 1, 0.5 * a * a, jnp.abs(a) - 0.5));
+jnp.mean(jnp.maximum(a, 0) - a * 0.3 + jnp.log1p(jnp.exp(-jnp.abs(a)))); nn.glu(a); nn.celu(a); nn.logsumexp(a, 0);
+jax.grad(lambda x: jnp.sum(nn.log_softmax(x)[:, 3]))(a);
+""",
+    "a=bf16[256,500] b=bf16[256,500]": """
+lax.associative_scan(jnp.add, a, axis=1); lax.top_k(a, 8)[0]; jnp.roll(a, 3, 1); jnp.tril(a); jnp.sort(a, axis=1);
+nn.log_softmax(a); jnp.var(a, axis=1); nn.standardize(a); jnp.concatenate([-b[:, 250:], b[:, :250]], 1) * a;
+jnp.cumsum(a, axis=0); lax.rsqrt(jnp.abs(a) + 1); jnp.repeat(a, 2, axis=0);
+""",
+    "a=f32[4,1000,64] b=f32[4,1000,64]": """
+lax.associative_scan(lambda l, r: (l[0] * r[0], l[1] * r[0] + r[1]), (a, b), axis=1);
+lax.associative_scan(jnp.minimum, a, axis=1, reverse=True);
+jnp.maximum(*(lax.pad(x, -jnp.inf, [(0, 0, 0), (i, 1 - i, 1), (0, 0, 0)]) for i, x in enumerate((a, b))));
+a[:, ::2] * b[:, 1::2]; jnp.stack([a, b], 2).reshape(4, 2000, 64)[:, :-1];
+""",
+    "a=c64[50001] i=s32[50001]": """
+lax.associative_scan(jnp.add, a); lax.associative_scan(jnp.bitwise_xor, i);
+lax.associative_scan(lambda l, r: l * 31 + r, i, reverse=True); lax.associative_scan(jnp.logical_or, i > 8);
+""",
 }
 """Expressions that end with a semicolon."""

@@ -196,6 +196,55 @@ def test_lines_that_come_in_turn_are_found_without_a_division(axis):
     assert "udiv" not in ir
 
 
+CROPPED = """HloModule m
+ENTRY e {{
+  x = f32[3,{n},5] parameter(0)
+  spread = f32[3,{first},{second},5] broadcast(x), dimensions={{0,{kept},3}}
+  lines = f32[3,{whole},5] reshape(spread)
+  inner = f32[3,{cut},5] slice(lines), slice={{[0:3], [1:{end}], [0:5]}}
+  flat = f32[3,{all}] reshape(spread)
+  ends = f32[3,{most}] slice(flat), slice={{[0:3], [1:{all}]}}
+  back = f32[3,{most}] reverse(ends), dimensions={{1}}
+  ROOT t = (f32[3,{cut},5], f32[3,{most}]) tuple(inner, back)
+}}
+"""
+"""Each line, or all of them, several times, without the first."""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("repeated", [True, False])
+@pytest.mark.parametrize(("size", "copies"), [(1, 3), (7, 2), (40, 2), (31, 3), (9, 70), (70, 9), (500, 4)], ids=str)
+def test_what_is_repeated_and_cropped_is_exact(size, copies, repeated, threads):
+    first, second = (size, copies) if repeated else (copies, size)
+    whole, kept = size * copies, 1 if repeated else 2
+    text = CROPPED.format(
+        n=size, first=first, second=second, kept=kept, whole=whole, cut=whole - 2, end=whole - 1, all=5 * whole,
+        most=5 * whole - 1,
+    )  # fmt: skip
+    x = np.random.default_rng(0).random((3, size, 5), np.float32)
+
+    lines = np.repeat(x, copies, 1) if repeated else np.tile(x, (1, copies, 1))
+    inner, back = compiler.compile(text, options=compiler.CompileOptions(threads=threads))(x)
+    assert np.array_equal(inner, lines[:, 1:-1])
+    assert np.array_equal(back, lines.reshape(3, -1)[:, :0:-1])
+
+
+@pytest.mark.parametrize("dimensions", ["0,1", "0,2"])
+def test_cropped_rows_are_found_without_a_division(dimensions):
+    copies = (9, 3) if dimensions == "0,1" else (2, 9)
+    text = f"""HloModule m
+ENTRY e {{
+  x = f32[30,9] parameter(0)
+  spread = f32[30,{copies[0]},{copies[1]}] broadcast(x), dimensions={{{dimensions}}}
+  rows = f32[30,{copies[0] * copies[1]}] reshape(spread)
+  ROOT r = f32[30,{copies[0] * copies[1] - 2}] slice(rows), slice={{[0:30], [1:{copies[0] * copies[1] - 1}]}}
+}}
+"""
+    ir = compiler.compile(text, options=compiler.CompileOptions(threads=1)).artifacts["ir-no-opt.ll"]
+    assert "urem" not in ir
+    assert "udiv" not in ir
+
+
 MOVED = """HloModule m
 ENTRY e {{
   x = f32[{n},{m}] parameter(0)

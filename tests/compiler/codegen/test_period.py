@@ -75,3 +75,9 @@ def test_whole_periods_are_more_than_one():
     assert Period(4, 1).fits(1, 9)
     assert not Period(4, 1).fits(1, 5)
     assert not Period(4, 1).fits(0, 8)
+
+
+def test_what_holds_no_whole_period_is_cut_where_one_begins() -> None:
+    assert Period(64, 63).pieces(0, 126) == [(0, 63), (63, 126)]
+    assert Period(64, 63).pieces(0, 63) == [(0, 63)]
+    assert Period(64, 0).pieces(0, 63) == [(0, 63)]
