@@ -61,8 +61,8 @@ from compiler.tf2xla.inference import trials_of
 from compiler.tf2xla.node_types import input_types, output_names, output_types
 from compiler.tf2xla.operation import NotConstantError
 from compiler.tf2xla.random_numbers import generator_name, initial_state
-from compiler.tf2xla.refused import why_not
 from compiler.tf2xla.record import no_gradient
+from compiler.tf2xla.refused import why_not
 from compiler.tf2xla.signature import Port, Signature
 from compiler.tf2xla.terms import Built, IndexedSlices, Output
 

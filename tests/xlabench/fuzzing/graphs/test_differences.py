@@ -11,7 +11,7 @@ from xlabench.fuzzing.graphs.differences import DIFFERENTIATED, WrongDerivative,
 
 _OF_OTHERS = {op for op in DIFFERENTIATED if op.endswith(("Grad", "BackpropInput", "BackpropFilter", "FilterV2"))}
 NOT_DRAWN = {*_OF_OTHERS, "Conv3DBackpropInputV2", "DynamicPartition", "PlaceholderWithDefault", "Polygamma"}
-"""Ops that are drawn as gradients of others only, whose sizes follow from values, or which take whole numbers as f64."""
+"""Ops that are drawn as gradients of others only, whose sizes follow from values, or that take whole numbers in f64."""
 
 
 def points(op, count):
