@@ -61,6 +61,7 @@ from compiler.tf2xla.inference import trials_of
 from compiler.tf2xla.node_types import input_types, output_names, output_types
 from compiler.tf2xla.operation import NotConstantError
 from compiler.tf2xla.random_numbers import generator_name, initial_state
+from compiler.tf2xla.record import no_gradient
 from compiler.tf2xla.refused import why_not
 from compiler.tf2xla.signature import Port, Signature
 from compiler.tf2xla.terms import Built, IndexedSlices, Output
@@ -125,6 +126,7 @@ __all__ = [
     "message_class",
     "meta_graph",
     "needed",
+    "no_gradient",
     "optimize",
     "output_names",
     "output_types",

@@ -148,14 +148,14 @@ def _chosen(graphs: Sequence[Message], tags: tuple[str, ...], filename: str) -> 
 
 
 def _signature(read: Message, filename: str) -> Signature:
-    sides = [_ports(one, filename) for one in (read.inputs, read.outputs)]
+    inputs, outputs = _ports(read.inputs, filename), _ports(read.outputs, filename)
     several = [name for one in (read.inputs, read.outputs) for name in sorted(one) if not _is_one(one[name])]
     left = type(read)()
     left.CopyFrom(read)
-    for side, ports in zip((left.inputs, left.outputs), sides, strict=True):
+    for side, ports in ((left.inputs, inputs), (left.outputs, outputs)):
         for name in ports:
             del side[name]
-    return Signature(read.method_name, *sides, rest_of(left, "method_name"), tuple(several))
+    return Signature(read.method_name, inputs, outputs, rest_of(left, "method_name"), tuple(several))
 
 
 def _is_one(info: Message) -> bool:
