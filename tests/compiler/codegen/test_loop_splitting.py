@@ -178,7 +178,7 @@ def _special(type_: str, dims: tuple[int, ...], seed: int) -> np.ndarray:
     ],
     ids=str,
 )
-def test_lines_that_come_in_turn_are_exact(type_, dims, axis, count, cut, threads):
+def test_interleaved_lines_are_exact(type_, dims, axis, count, cut, threads):
     text = _woven(type_, dims, axis, count, cut=cut)
     inputs = [_special(type_, dims, number) for number in range(count)]
 
@@ -189,7 +189,7 @@ def test_lines_that_come_in_turn_are_exact(type_, dims, axis, count, cut, thread
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-def test_lines_that_come_in_turn_are_found_without_a_division(axis):
+def test_interleaved_lines_are_found_without_a_division(axis):
     text = _woven("f32", (31, 41), axis, 2, cut=1)
     ir = compiler.compile(text, options=compiler.CompileOptions(threads=1)).artifacts["ir-no-opt.ll"]
     assert "urem" not in ir
