@@ -346,7 +346,13 @@ def _shuffle_any(builder: Builder, value: Value, mode: str, amount: int, extent:
 
 
 def joined(builder: Builder, low: Value, high: Value) -> Value:
-    """An integer of 64 bits of its halves, by no instruction: two registers are one."""
+    """An integer of 64 bits of its halves, by no instruction: two registers are one.
+
+    Args:
+        builder: where code is emitted.
+        low: the lower 32 bits.
+        high: the upper ones.
+    """
     return builder.cast("bitcast", _double(builder, low, high), I64)
 
 

@@ -24,6 +24,7 @@ _WARPS = _THREADS // WARP
 _DIGIT = 4
 """Bits of a digit: of more, rows are as many as words, and adding up takes longer than counting."""
 _ROWS = 1 << _DIGIT
+"""Counters of a thread: one for each digit."""
 _POSITION_BITS = 16
 """Low bits of a word, which hold its position."""
 _BYTES = 4
