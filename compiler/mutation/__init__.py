@@ -97,6 +97,8 @@ def _apply(mutation: Mutation, site: Site) -> None:
     made = mutation.rewrite(site)
     if made is instruction:
         return
+    if any(user.opcode == "bitcast" for user in users):
+        made = _as_it_lay(site, made)
     if len(users) > 1 and chance(site.choices, _SOME_USERS):
         users = [user for user in users if chance(site.choices, 50)]
     for user in users:
@@ -104,3 +106,9 @@ def _apply(mutation: Mutation, site: Site) -> None:
     if is_root:
         computation.root = made
     computation.sort()
+
+
+def _as_it_lay(site: Site, made: Instruction) -> Instruction:
+    """The same array in the layout of the one that it stands for: by that a bitcast finds its elements."""
+    shape = site.instruction.shape
+    return made if made.shape.layout == shape.layout else site.build("copy", [made], shape=shape)

@@ -66,6 +66,7 @@ def test_it_changes_no_bit_of_generated_programs(name):
 
 @pytest.mark.slow
 @example(611, "discovery", 1)
+@example(6007, "discovery", 2)
 @given(st.integers(0, 10_000), st.sampled_from(sorted(PROFILES)), st.integers(1, 8))
 @settings(max_examples=60)
 def test_many_at_once_change_no_bit(number, profile, count):
@@ -106,3 +107,13 @@ def test_special_values_pass_through_every_mutation(element_type):
     for name in MUTATIONS:
         for seed in range(3):
             check(mutate(module, RandomChoices(seed), count=1, among=(name,))[0], [array], [array])
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_bitcast_finds_its_elements_where_they_were(name):
+    module = compiler.parse("""ENTRY main { x = s32[6,9] parameter(0) columns = s32[6,9]{0,1} copy(x)
+      ROOT y = s32[27,2]{1,0} bitcast(columns) }""")
+    x = np.arange(54, dtype=np.int32).reshape(6, 9)
+    for number in range(8):
+        mutant, _ = mutate(module, RandomChoices(number), count=1, among=(name,))
+        check(mutant, [x], compiler.interpret(module, x))
