@@ -88,7 +88,7 @@ def _argument(parameter: Instruction, shape: Shape, pending: Iterator[Any]) -> V
     if isinstance(shape, TupleShape):
         return tuple(_argument(parameter, element, pending) for element in shape.elements)
     expected = shape if isinstance(shape, ArrayShape) else shape.array
-    value = np.asarray(next(pending))
+    value = np.asarray(next(pending), order="C")  # NumPy sums in the order of memory
     if not value.dtype.isnative:  # as files have them that another machine wrote; executables take them too
         value = value.astype(value.dtype.newbyteorder("="))
     where = f"parameter {parameter.parameter_number} ({parameter.name})"

@@ -9,6 +9,8 @@ from xlabench.cases.layouts import LAYOUTS
 
 SHAPES = ((), (1,), (5,), (2, 3), (0, 2), (2, 3, 4))
 
+REDUCED = "[40] reduce(x, z), dimensions={0}, to_apply=s"
+
 
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_numbers_stay_what_they_are(name):
@@ -34,3 +36,14 @@ def test_programs_give_the_same(kind):
     for layout in LAYOUTS.values():
         for results in (program(layout(array)), compiler.interpret(module, layout(array))):
             assert (results[0].dtype, results[0].tolist()) == (array.dtype, array.T.tolist())
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+@pytest.mark.parametrize("result", ["[40,40] dot(x, x), lhs_contracting_dims={0}, rhs_contracting_dims={0}", REDUCED])
+def test_sums_are_rounded_alike(kind, result):
+    module = compiler.parse(f"""s {{ l = {kind}[] parameter(0) r = {kind}[] parameter(1) ROOT t = {kind}[] add(l, r) }}
+      ENTRY e {{ x = {kind}[33,40] parameter(0) z = {kind}[] constant(0)
+        ROOT y = {kind}{result} }}""")
+    array = np.random.default_rng(0).normal(size=(33, 40)).astype(DTYPES[kind])
+    for run in (compiler.compile(module), compiler.prepare(module)):
+        assert len({run(layout(array))[0].tobytes() for layout in LAYOUTS.values()}) == 1
