@@ -61,7 +61,7 @@ def test_a_campaign_finds_a_mutant(out):
     assert row["found"]
     assert row["found_in_limit"]
     assert row["reached"] is None  # it is run as the module is loaded
-    assert row["verdict"] == "wrong"
+    assert row["verdict"] == "wrong", row["message"]
     assert row["genuine_bugs_on_the_way"] == 0
 
 

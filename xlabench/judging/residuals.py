@@ -288,12 +288,10 @@ def _of_matrix(residual: Residual, results: Sequence[Array], index: tuple[int, .
         return {number: not results[number][index].any() for number in seen}
     if not all(np.isfinite(array).all() for array in (*given, *errors)):
         return {}
-    largest = max(float(np.abs(array).max()) for array in given if is_inexact(array.dtype))
+    largest = _largest(given)
     if largest * _HEADROOM * max(given[0].shape) > float(info.max) or 0 < largest < _SQUARED:
         return {}
-    if any(
-        np.isinf(own[index]).any() for own in residual.own if is_inexact(own.dtype)
-    ):  # what overflows may be NaN next
+    if not np.isfinite(_largest([own[index] for own in residual.own])):
         return {}
     if residual.is_flushed and _meets_denormals(given, [own[index] for own in residual.own], info):
         return {}
@@ -304,6 +302,11 @@ def _of_matrix(residual: Residual, results: Sequence[Array], index: tuple[int, .
         if all(number in seen or _says_how_it_went(results[number][index]) for number in result_numbers):
             known |= {number: known.get(number, True) and off <= 1 for number in result_numbers if number in seen}
     return known
+
+
+def _largest(arrays: Sequence[Array]) -> float:
+    """The largest magnitude of floats; where something overflowed it is infinite, or NaN if it was computed with."""
+    return float(np.max([np.abs(_wide(array)).max(initial=0.0) for array in arrays if is_inexact(array.dtype)]))
 
 
 def _says_how_it_went(result: Array) -> bool:

@@ -92,7 +92,7 @@ def test_a_process_that_ends_before_the_question_is_asked_again_once():
 @pytest.mark.slow
 @pytest.mark.parametrize(("engine", "verdict"), [("wrong", "wrong"), ("raises", "compile-error"), ("dies", "crash")])
 def test_a_bug_is_found_bundled_and_counted_once(tmp_path, engine, verdict):
-    config = replace(CONFIG, engines=(engine,), seed=2)
+    config = replace(CONFIG, engines=(engine,), seed=4)
     summary = run(config, tmp_path / "campaign")
     found = summary["findings"]
     assert {finding["verdict"] for finding in found} == {verdict}
