@@ -26,19 +26,17 @@ from compiler.analysis.groups import (
     kind_of,
     reduce_form,
 )
-from compiler.analysis.opcodes import EXACT, EXPENSIVE, FUNCTIONS, MOVES, PRODUCTS
+from compiler.analysis.opcodes import EXACT, EXPENSIVE, FUNCTIONS, MOVES, PRODUCTS, SUMS
 from compiler.analysis.updates import is_elementwise, is_update_in_place, reads_in_time
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
-from compiler.ops import Trait, having, narrowing
+from compiler.ops import Trait, having
 
 _EDGES = having(Trait.SELECTS) - having(Trait.INDEXED)
 """Opcodes that decide by comparisons which a loop kernel knows beforehand nearly everywhere."""
 _MOST_COPIES = 4
 """Users up to which what only moves data is computed by each of them: of 2 to 8 all take 0.8 to 0.9 of the time, of 16
 as much as before (`reports/measured/2026-11-26-constants`)."""
-_SUMS = narrowing(Trait.ELEMENTWISE, "add subtract")
-"""Opcodes that round alike in every copy: only a product is joined with a sum, and products are not copied."""
 _MOST_SUMS = 2
 """Users up to which a sum with a broadcast value is computed by each: a batch normalisation has two (352 to 129 us,
 11-21)."""
@@ -71,7 +69,7 @@ def may_copy(instruction: Instruction, groups: Sequence[FusionGroup]) -> bool:
     """Whether an instruction may be computed in each of several groups."""
     if instruction.opcode == "constant" or _is_splat(instruction) or instruction.opcode == "iota":
         return True
-    if instruction.opcode in _SUMS:
+    if instruction.opcode in SUMS:
         return len(groups) <= _MOST_SUMS and _spread_operands(instruction)
     if instruction.opcode not in EXACT:
         return False

@@ -16,6 +16,8 @@ EXACT = MOVES | narrowing(
     Trait.ELEMENTWISE, "abs and compare convert is-finite maximum minimum negate not or select sign xor"
 )
 """Opcodes whose every copy gives the same bits, and next to nothing to compute."""
+SUMS = narrowing(Trait.ELEMENTWISE, "add subtract")
+"""Opcodes that are joined with a product to be rounded once; products themselves are not copied."""
 EXPENSIVE = having(Trait.EXPENSIVE)
 """Opcodes that are not computed more often than they have elements."""
 FUNCTIONS = having(Trait.APPROXIMATE)

@@ -15,11 +15,13 @@ from typing import Any, NamedTuple
 
 from compiler.generate.choices import Choices, chance, permutation, pick, subset
 from compiler.generate.combining import ORDERED, combiner, combiners
+from compiler.generate.exhaustive import COMMON
 from compiler.generate.scope import Program, Scope, Space
 from compiler.ir.devices import ReplicaGroups, TileSharding
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.shape import ArrayShape, TupleShape
 from compiler.ir.types import ElementType
+from compiler.ops import Trait, having
 
 _MESHES = ((2,), (2, 3), (2, 2), (3, 2), (4,), (2, 2, 2), (3,))
 """Devices along each axis: axes of the same size, of others in either order, and one alone."""
@@ -31,10 +33,7 @@ _NUMBERED_PERCENT, _EXCHANGED_PERCENT, _AGAIN_PERCENT, _OUTSIDE_PERCENT = 60, 60
 how often something is done to whole arrays behind one."""
 _SHARD_SIZES, _MOST_RANK, _MOST_STEPS = (1, 2, 3), 3, 3
 """Sizes of dimensions of shards, dimensions at most, and instructions on shards at most beside what is of devices."""
-_OPCODES = frozenset({
-    "add", "subtract", "multiply", "maximum", "minimum", "negate", "select", "compare", "convert", "broadcast",
-    "transpose", "reshape", "reverse", "slice", "pad", "concatenate", "reduce", "dot",
-})  # fmt: skip
+_OPCODES = COMMON - {"while"}
 """What is done to shards and to whole arrays; any other program has the rest."""
 
 
@@ -260,8 +259,10 @@ def _exchange(inner: Scope, mesh: _Mesh) -> None:
     order = permutation(choices, mesh.size)
     size = pick(choices, [n for n in range(mesh.size, 0, -1) if not mesh.size % n])
     groups = ReplicaGroups(tuple(tuple(order[at : at + size]) for at in range(0, mesh.size, size)))
-    given: dict[str, Any] = {"channel_id": 1 + sum(one.opcode in _CHANNELS for one in inner.computation.instructions)}
-    opcode, along = pick(choices, _CHANNELS), choices.integer(0, value.array.rank - 1)
+    channels = sum(one.opcode in having(Trait.COLLECTIVE) for one in inner.computation.instructions)
+    given: dict[str, Any] = {"channel_id": 1 + channels}
+    opcode = pick(choices, ("all-reduce", "all-gather", "collective-permute"))
+    along = choices.integer(0, value.array.rank - 1)
     dims = list(value.array.dims)
     if opcode == "collective-permute":
         given["source_target_pairs"] = tuple(enumerate(order))
@@ -274,6 +275,3 @@ def _exchange(inner: Scope, mesh: _Mesh) -> None:
         given["to_apply"] = combiner(inner, pick(choices, combiners(kind)), kind)
     if inner.fits(dims):
         inner.build(opcode, [value], shape=replace(value.array, dims=tuple(dims)), **given)
-
-
-_CHANNELS = ("all-reduce", "all-gather", "collective-permute")

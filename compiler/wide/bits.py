@@ -16,8 +16,6 @@ from compiler.wide.lifting import lift_type
 from compiler.wide.numbers import Wide, exact, tainted, unknown
 from compiler.wide.rule import Context, Rule
 
-_RECUT = ("bitcast", "bitcast-convert")
-"""What takes the bits of its operand for elements of other types, or in other places."""
 _BYTE, _ONES = 8, 0xFF
 """Bits of a byte, and one with all of them."""
 
@@ -38,7 +36,7 @@ def own_bits(instruction: Instruction, operands: Sequence[Wide], context: Contex
     ]
     value = np.asarray(context.evaluate(original, arrays))
     lifted = value.astype(lift_type(original.array.element_type).dtype)
-    if original.opcode in _RECUT:
+    if original.opcode in ("bitcast", "bitcast-convert"):
         is_open = np.broadcast_to(operands[0].error > 0, arrays[0].shape)
         if types[0].is_float or types[0].is_complex:
             is_open = is_open | _has_open_sign(original.operands[0], arrays[0], context)

@@ -24,8 +24,10 @@ ILL_CONDITIONED = having(Trait.AMPLIFIES) | {"custom-call"}
 """Opcodes whose bounds may be wide on tame numbers as well."""
 _SUMS = having(Trait.ACCUMULATES) - {"fft"}
 """Of a transform the magnitudes cancel all the same."""
-_BY_ELEMENTS = having(Trait.ELEMENTWISE) | {"broadcast", "parameter", "tuple"}
-"""What gives each element of the operands' own; none of them sums anything."""
+_GIVEN = having(Trait.STRUCTURAL) | {"broadcast"}
+"""What hands elements on; it computes nothing."""
+_BY_ELEMENTS = having(Trait.ELEMENTWISE) | (_GIVEN - {"constant"})
+"""What gives each element of the operands' own; none of them sums anything, and no number beside them is large."""
 HELD = frozenset({"float32", "float64", "complex64", "complex128"})
 """Types, by NumPy's names, in which a sum of some hundred terms keeps most of its digits."""
 
@@ -115,7 +117,6 @@ def needlessly_open(module: Any, expected: Sequence[Array], bounds: Sequence[Bou
             yield f"result {number}: bounds are infinite, of a single operation on numbers that are known"
 
 
-_GIVEN = frozenset({"broadcast", "constant", "parameter", "tuple"})
 _ALWAYS_KNOWN = frozenset({"bfloat16", "float16", "float32"})
 """Types, by NumPy's names, of which f64 holds all sums and products, and which have infinities and NaN."""
 _LAST_ROUNDINGS = 64

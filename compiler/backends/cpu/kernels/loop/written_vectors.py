@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from compiler.analysis.opcodes import SUMS
 from compiler.analysis.updates import is_elementwise
 from compiler.backends.cpu.kernels.loop.given import LoopGiven, has_fast_path
 from compiler.backends.cpu.kernels.strategy import Plan
@@ -25,7 +26,6 @@ from compiler.ir.shape import ArrayShape
 _LONG = 0.2
 """Nanoseconds for an element, as `codegen.cost` counts them, of the longest function: of sinh, cbrt and asinh several
 at once, in turn, took up to 1.09 times as long to run as LLVM's, of acos and what is shorter 0.95 to 1.02 (11-26)."""
-_SUMS, _AS_IT_IS = ("add", "subtract"), ("broadcast", "negate")
 _FEWEST = 4
 """Vectors at once from which on LLVM's passes take long: two are what it writes of two loops."""
 
@@ -73,10 +73,10 @@ def _unlike(kernel: Kernel) -> str:
 
 def _adds_products(instruction: Instruction) -> bool:
     """Whether both operands of an addition are products, of which one is not rounded: the passes may change which."""
-    return instruction.opcode in _SUMS and all(map(_is_product, instruction.operands))
+    return instruction.opcode in SUMS and all(map(_is_product, instruction.operands))
 
 
 def _is_product(instruction: Instruction) -> bool:
-    while instruction.opcode in _AS_IT_IS:
+    while instruction.opcode in ("broadcast", "negate"):
         (instruction,) = instruction.operands
     return instruction.opcode == "multiply" and instruction.array.element_type.is_float
