@@ -27,6 +27,19 @@ body { s = (s32[], f32[16], f32[5,16], f32[5,16]) parameter(0)  i = s32[] get-tu
   h1 = f32[16] add(h, x1)  ys = f32[5,16] get-tuple-element(s), index=2  y = f32[1,16] reshape(h1)
   ys1 = f32[5,16] dynamic-update-slice(ys, y, i, zero)
   ROOT r = (s32[], f32[16], f32[5,16], f32[5,16]) tuple(next, h1, ys1, xs) }
+either { a = pred[] parameter(0)  b = pred[] parameter(1)  ROOT c = pred[] or(a, b) }
+any_left { s = (s32[], s32[32768], f32[32768]) parameter(0)  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(50)  more = pred[] compare(i, n), direction=LT  t = s32[32768] get-tuple-element(s), index=1
+  zero = s32[] constant(0)  zeros = s32[32768] broadcast(zero), dimensions={}
+  left = pred[32768] compare(t, zeros), direction=GT  no = pred[] constant(false)
+  any = pred[] reduce(left, no), dimensions={0}, to_apply=either  ROOT again = pred[] and(more, any) }
+counted { s = (s32[], s32[32768], f32[32768]) parameter(0)  i = s32[] get-tuple-element(s), index=0
+  one = s32[] constant(1)  ones = s32[32768] broadcast(one), dimensions={}  zero = s32[] constant(0)
+  zeros = s32[32768] broadcast(zero), dimensions={}  t = s32[32768] get-tuple-element(s), index=1
+  left = pred[32768] compare(t, zeros), direction=GT  fewer = s32[32768] subtract(t, ones)
+  t1 = s32[32768] select(left, fewer, t)  x = f32[32768] get-tuple-element(s), index=2
+  y = f32[32768] sine(x)  x1 = f32[32768] select(left, y, x)  next = s32[] add(i, one)
+  ROOT r = (s32[], s32[32768], f32[32768]) tuple(next, t1, x1) }
 updated { x = f32[64] parameter(0)  u = f32[0] parameter(1)  i = s32[] parameter(2)
   ROOT r = f32[64] dynamic-update-slice(x, u, i) }
 by_both { a = f32[] parameter(0)  b = f32[] parameter(1)  c = f32[] parameter(2)  d = f32[] parameter(3)
@@ -169,6 +182,10 @@ GPU = _programs(
         "loop: transposing tiles": "f32[512,512] x -> f32[512,512] transpose(x), dimensions={1,0}",
         "loop: threads for elements": "f32[100] x -> f32[100] negate(x)",
         "iteration: a thread for each element": ITERATION,
+        "iteration: survivors put together": "s32[32768] t; f32[32768] x -> i = s32[] constant(0);"
+        " s = (s32[], s32[32768], f32[32768]) tuple(i, t, x);"
+        " w = (s32[], s32[32768], f32[32768]) while(s), condition=any_left, body=counted;"
+        " f32[32768] get-tuple-element(w), index=2",
         "reduce: a thread for each result": f"f32[65536,3] x -> {ZERO};"
         " f32[65536] reduce(x, z), dimensions={1}, to_apply=add",
         "reduce: a team for each row": f"f32[64,500] x -> {ZERO}; f32[64] reduce(x, z), dimensions={{1}}, to_apply=add",

@@ -33,7 +33,7 @@ def test_decisions_are_text(file: str) -> None:
     )
     assert done.exit_code == 0
     assert done.output.startswith("cpu: x86_64 haswell, 16 vector registers of 256 bits, one thread\n")
-    assert "kernel e/z_fusion: loop, loops\n" in done.output
+    assert "kernel e/z_fusion: loop, written vectors\n" in done.output
 
 
 def test_decisions_are_json_and_go_to_files(file: str, tmp_path: Path) -> None:
