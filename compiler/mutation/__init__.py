@@ -110,5 +110,5 @@ def _apply(mutation: Mutation, site: Site) -> None:
 
 def _as_it_lay(site: Site, made: Instruction) -> Instruction:
     """The same array in the layout of the one that it stands for: by that a bitcast finds its elements."""
-    shape = site.instruction.shape
-    return made if made.shape.layout == shape.layout else site.build("copy", [made], shape=shape)
+    shape = site.instruction.array
+    return made if made.array.layout == shape.layout else site.build("copy", [made], shape=shape)

@@ -33,6 +33,8 @@ _COUNTED = 2.0**-20
 """The logarithm of a factor so near to 1 that products of it count the factors."""
 _COMPLEX = 4.0
 """Roundings of a complex product, by modulus."""
+_FACTORS = 2
+"""Operands that are multiplied; those behind them count groups, scale, or say where elements stand."""
 _OPERAND_UNITS = {"tf32": 2.0**-11, "bf16": 2.0**-8, "f16": 2.0**-11, "f8": 2.0**-3}
 """What a dot algorithm may round its operands to."""
 _ACCUMULATED = {"dot_f16_f16_f16": F16, "dot_bf16_bf16_bf16": BF16}
@@ -247,7 +249,7 @@ def _convolution(instruction: Instruction, operands: Sequence[Any], context: Con
 
 
 def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
-    """dot, convolution and their kind: sums of products of one element of each float operand."""
+    """dot, convolution and their kind: sums of products of one element of each operand but those that count groups."""
     value = np.asarray(context.evaluate(instruction, [operand.value for operand in operands]))
     if value.dtype.kind not in "fc":
         sure = all(operand.is_exact and operand.value.dtype.kind not in "fc" for operand in operands)
@@ -256,17 +258,18 @@ def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Co
     operands = [_flushed(operand, _type_of(instruction, n, context)) for n, operand in enumerate(operands)]
 
     def evaluate(magnitudes: Sequence[Array]) -> Array:
-        given = [
-            m.astype(o.value.dtype) if o.value.dtype.kind in "fc" else o.value
-            for m, o in zip(magnitudes, operands, strict=True)
+        given = [  # integers, too, are summed as floats
+            m.astype(o.value.dtype) if o.value.dtype.kind in "fc" else m if number < _FACTORS else o.value
+            for number, (m, o) in enumerate(zip(magnitudes, operands, strict=True))
         ]
         return np.asarray(context.evaluate(instruction, given)).real
 
     reach = evaluate([_reached(operand) for operand in operands])
     terms = evaluate([np.ones(operand.value.shape) for operand in operands])
+    converted = sum(operand.value.dtype.kind not in "fc" for operand in operands[:_FACTORS])
     if _is_grained(operands, _GRAIN**0.5) and value.dtype.kind != "c" and _coarsest(instruction) == 0:
         free = (reach * _GRAIN < 2.0 ** limits(own).digits) & (own.bits >= F32.bits)
-        result = rounded(value, np.zeros(value.shape), own, reach=reach * terms)
+        result = rounded(value, np.zeros(value.shape), own, reach=reach * (terms + converted))
         error = np.where(may_leave(value, reach, own), np.inf, result.error)
         return Wide(result.value, np.where(free, 0.0, error))
     passed = reach - evaluate([size(operand.value) for operand in operands])
@@ -274,7 +277,7 @@ def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Co
     accumulated = limits(summed)
     of_pairs = any(operand.value.dtype.kind == "c" for operand in operands)
     factor = _COMPLEX if of_pairs else 1.0
-    share = factor * accumulated.unit * (terms + 1) + 2 * _coarsest(instruction)
+    share = factor * accumulated.unit * (terms + 1 + converted) + 2 * _coarsest(instruction)
     # Every product, and every sum on the way, may be taken for zero.
     lost = 2 * factor * accumulated.least * terms
     result = rounded(value, passed + share * reach + lost, own)

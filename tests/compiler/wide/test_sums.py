@@ -318,3 +318,38 @@ def test_integers_are_factors_of_infinities_and_never_lost() -> None:
     (found,) = compiler.interpret(module, x, kernel, wide=True)
     assert np.array_equal(found.value, np.full((1, 1, 2), np.inf))
     assert not found.bound.any()
+
+
+@pytest.mark.parametrize("element_type", ["s8", "s32", "u32", "s64", "u64"])
+@pytest.mark.parametrize("result", ["bf16", "f32", "f64"])
+@pytest.mark.parametrize("opcode", ["dot", "ragged-dot", "convolution"])
+def test_integers_that_are_summed_as_floats_count_by_their_magnitude(
+    opcode: str, element_type: str, result: str
+) -> None:
+    given, rule = {
+        "dot": ("x = T[4,9] parameter(0)  y = T[9,5] parameter(1)", "[4,5] dot(x, y), C={1}, rhs_contracting_dims={0}"),
+        "ragged-dot": (
+            "x = T[4,9] parameter(0)  y = T[2,9,5] parameter(1)  n = s32[2] constant({1, 3})",
+            "[4,5] ragged-dot(x, y, n), C={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0}",
+        ),
+        "convolution": (
+            "x = T[1,9,3] parameter(0)  y = T[4,3,5] parameter(1)",
+            "[1,6,5] convolution(x, y), window={size=4}, dim_labels=b0f_0io->b0f",
+        ),
+    }[opcode]
+    rule = rule.replace("C=", "lhs_contracting_dims=")
+    module = compiler.parse(f"ENTRY e {{ {given.replace('T', element_type)}  ROOT r = {result}{rule} }}")
+    dtype, rng = TYPES[element_type].dtype, np.random.default_rng(5)
+    low, high = max(int(np.iinfo(dtype).min), -(2**60)), min(int(np.iinfo(dtype).max), 2**60)
+    arrays = [rng.integers(low, high, p.array.dims, dtype, endpoint=True) for p in module.entry.parameters]
+    (found,), (expected,) = compiler.interpret(module, *arrays, wide=True), compiler.interpret(module, *arrays)
+    exact = sum_of_products(opcode, *(array.astype(object) for array in arrays))
+    for right in (expected, exact):
+        assert (np.abs(right.astype(np.float64) - found.value) <= np.abs(found.bound)).all()
+
+
+def sum_of_products(opcode, x, y):
+    """The exact results, in Python's integers."""
+    if opcode == "convolution":
+        return np.stack([sum(x[0, at + k] @ y[k] for k in range(4)) for at in range(6)])[None]
+    return x @ y if opcode == "dot" else np.concatenate([x[:1] @ y[0], x[1:] @ y[1]])
