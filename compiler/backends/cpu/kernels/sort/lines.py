@@ -71,11 +71,12 @@ class Lines:
         return {operand: values.value(self.sort.operands[operand], indices) for operand in operands}
 
     @property
-    def results_are_read(self) -> bool:
-        """Whether elements of results are in memory, and not known by their numbers."""
+    def results_have_lanes(self) -> bool:
+        """Whether elements of results are known by their numbers, none in memory, and have a form on vectors."""
         leaves = {leaf for leaf, _ in self.kernel.leaves}
         wanted = [self.sort.operands[operand] for operand in self.results.numbers]
-        return any(value in leaves for value in computed(wanted, ()))
+        made = list(computed(wanted, ()))
+        return leaves.isdisjoint(made) and fits(made, wanted)
 
     def has_lanes(self, key: SortKey) -> bool:
         """Whether what elements are ordered by has a form on vectors."""

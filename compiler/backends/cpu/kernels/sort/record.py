@@ -50,8 +50,8 @@ class Record:
     @property
     def result_lanes(self) -> Lanes | None:
         """Neighbours of which elements are made again at a time; those that are read lie anywhere."""
-        reads = self.number_bits and self.lines.results_are_read
-        return None if reads or self.lines.results.stored < self.lines.length else self.lanes
+        alone = self.number_bits and not self.lines.results_have_lanes
+        return None if alone or self.lines.results.stored < self.lines.length else self.lanes
 
     def load(self, emission: Emission, line: Value, number: Index) -> tuple[Value, list[Value]]:
         """An element's record, and where some may be alike whether this is one of them; or those of neighbours.

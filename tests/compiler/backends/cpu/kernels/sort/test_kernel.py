@@ -197,3 +197,19 @@ def test_only_what_is_read_is_written(dims: tuple[int, ...], along: int, compara
     inputs = [values("s32", dims) >> 24, values("s32", dims)[::-1] >> 24]
     for rest in (f"{pieces}{slices}\n  ROOT y = ({cut}, {cut}) tuple(c1, c0)", pieces.replace("v1", "ROOT v1")):
         check(f"{start}{rest}\n}}", inputs)
+
+
+NUMBERED = ["u4", "s8", "u16", "s32", "u64", "f8e4m3fn", "bf16", "f16", "f32", "f64", "c64", "c128"]
+
+
+@pytest.mark.parametrize("element_type", NUMBERED)
+@pytest.mark.parametrize("length", [4, 100])
+def test_what_is_known_by_its_number_is_made_of_any_type(element_type: str, length: int) -> None:
+    text = f"""less {{ a = f32[] parameter(0)  b = f32[] parameter(1)  c = {element_type}[] parameter(2)
+      d = {element_type}[] parameter(3)  ROOT r = pred[] compare(a, b), direction=LT }}
+    ENTRY e {{ x = f32[{length}] parameter(0)  n = {element_type}[{length}] iota(), iota_dimension=0
+      s = (f32[{length}], {element_type}[{length}]) sort(x, n), dimensions={{0}}, to_apply=less
+      ROOT r = {element_type}[{length}] get-tuple-element(s), index=1 }}"""
+    x = np.random.default_rng(length).permutation(length).astype(np.float32)
+    (found,), (expected,) = compiler.compile(text)(x), compiler.interpret(compiler.parse(text), x)
+    assert found.tobytes() == expected.tobytes()
