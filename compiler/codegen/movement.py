@@ -355,14 +355,11 @@ def _gather(values: Values, instruction: Instruction, indices: Indices) -> Value
     offset_dims = attributes.get("offset_dims", ())
     vector_dim = attributes["index_vector_dim"]
     batch = [index for d, index in enumerate(indices) if d not in offset_dims]
-    batching = dict(
-        zip(
-            attributes.get("operand_batching_dims", ()),
-            attributes.get("start_indices_batching_dims", ()),
-            strict=True,
-        )
-    )
+    pairs = (attributes.get(name, ()) for name in ("operand_batching_dims", "start_indices_batching_dims"))
+    batching = dict(zip(*pairs, strict=True))
     skipped = {*attributes.get("collapsed_slice_dims", ()), *batching}
+    if not all(attributes["slice_sizes"][dimension] for dimension in skipped):  # there is nothing to take
+        return element.constant(instruction.array.element_type, 0)
     offsets = iter(indices[d] for d in offset_dims)
     source = [ZERO if d in skipped else next(offsets) for d in range(operand.array.rank)]
     for position, dimension in enumerate(attributes.get("start_index_map", ())):

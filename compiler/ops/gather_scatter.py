@@ -236,7 +236,7 @@ def _gather(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> 
         at[d] = at[d] + np.arange(sizes[d]).reshape([-1 if k == position else 1 for k in range(len(kept))])
     batch = [n for d, n in enumerate(indices.shape) if d != indexing.vector]
     dims = (*batch, *(sizes[d] for d in kept))
-    if 0 in dims or 0 in source.shape:
+    if 0 in dims or 0 in source.shape or 0 in sizes:  # there is nothing to take: XLA gives zeros, too
         gathered = np.zeros(dims, source.dtype)
     else:
         gathered = np.broadcast_to(source[tuple(at)], dims)

@@ -12,6 +12,7 @@ from compiler.expansion.wiring import bundle
 from compiler.ir.manual import is_crossing
 from compiler.ir.module import Instruction, Module
 from compiler.ir.rewrite import Fuel
+from compiler.ir.shape import TOKEN_SHAPE
 from compiler.ir.types import S32
 from compiler.ops.build import build
 from compiler.ops.custom_call import is_mark
@@ -37,6 +38,11 @@ def _mark(call: Instruction) -> Instruction | None:
 def _mark_of_no_cut(call: Instruction) -> Instruction | None:
     """On several devices a crossing is more than a mark, and what it cuts may say how: both go with the devices."""
     return None if any(map(is_crossing, (call, *call.users))) else _mark(call)
+
+
+def _copied_token(copy: Instruction) -> Instruction | None:
+    """What a copy of a token stands for: there is nothing of it that lies anywhere."""
+    return copy.operands[0] if copy.shape == TOKEN_SHAPE else None
 
 
 def _size(instruction: Instruction) -> Instruction | None:
@@ -66,6 +72,7 @@ def _known_shape(instruction: Instruction) -> Instruction | None:
 
 _EXPANSIONS = {
     "add-dependency": _operand,
+    "copy": _copied_token,
     "domain": _operand,
     "custom-call": _mark,
     "get-dimension-size": _size,
