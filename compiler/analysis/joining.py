@@ -78,7 +78,8 @@ def may_copy(instruction: Instruction, groups: Sequence[FusionGroup]) -> bool:
 
 def _times_read(instruction: Instruction, groups: Sequence[FusionGroup]) -> int:
     """The number of copies; of what combines arrays, whose copies of copies read ever more, every use is one."""
-    combines = is_elementwise(instruction) and sum(not _is_splat(operand) for operand in instruction.operands) > 1
+    read = [operand for operand in instruction.operands if not (_is_splat(operand) or is_iota(operand))]
+    combines = is_elementwise(instruction) and len(read) > 1
     return sum(group.indexing.of(instruction) for group in groups) if combines else len(groups)
 
 

@@ -75,3 +75,18 @@ def test_a_level_of_a_scan_is_computed_once_or_from_few_elements(size: int, opco
     x = np.random.default_rng(size).integers(-9, 9, size).astype({"f32": "f4", "f64": "f8", "s32": "i4"}[type_])
     got, want = (compiler.compile(text)(x)[0], compiler.interpret(compiler.parse(text), x)[0])
     assert got.tobytes() == want.tobytes()
+
+
+def test_a_mask_of_numbers_is_made_where_it_is_used_however_often() -> None:
+    rows = "\n".join(
+        f"x{n} = f32[64,64] parameter({n})  s{n} = f32[64,64] select(mask, x{n}, low)"
+        f"  m{n} = f32[64] reduce(s{n}, least), dimensions={{1}}, to_apply=sum  b{n} = f32[64,64] broadcast(m{n}), dimensions={{0}}"
+        f"  t{n} = f32[64,64] select(mask, b{n}, s{n})  r{n} = f32[64,64] subtract(t{n}, b{n})"
+        for n in range(4)
+    )
+    text = f"""{SUM}
+    ENTRY e {{ i = s32[64,64] iota(), iota_dimension=0  j = s32[64,64] iota(), iota_dimension=1
+      mask = pred[64,64] compare(i, j), direction=GE  least = f32[] constant(0)
+      low = f32[64,64] broadcast(least), dimensions={{}}
+      {rows}  ROOT all = ({", ".join(["f32[64,64]"] * 4)}) tuple(r0, r1, r2, r3) }}"""
+    assert not [one.name for one in compiler.decide(text).placed if one.name in ("e/mask", "e/mask_fusion")]
