@@ -80,8 +80,9 @@ def test_a_level_of_a_scan_is_computed_once_or_from_few_elements(size: int, opco
 def test_a_mask_of_numbers_is_made_where_it_is_used_however_often() -> None:
     rows = "\n".join(
         f"x{n} = f32[64,64] parameter({n})  s{n} = f32[64,64] select(mask, x{n}, low)"
-        f"  m{n} = f32[64] reduce(s{n}, least), dimensions={{1}}, to_apply=sum  b{n} = f32[64,64] broadcast(m{n}), dimensions={{0}}"
-        f"  t{n} = f32[64,64] select(mask, b{n}, s{n})  r{n} = f32[64,64] subtract(t{n}, b{n})"
+        f"  m{n} = f32[64] reduce(s{n}, least), dimensions={{1}}, to_apply=sum"
+        f"  b{n} = f32[64,64] broadcast(m{n}), dimensions={{0}}  t{n} = f32[64,64] select(mask, b{n}, s{n})"
+        f"  r{n} = f32[64,64] subtract(t{n}, b{n})"
         for n in range(4)
     )
     text = f"""{SUM}
