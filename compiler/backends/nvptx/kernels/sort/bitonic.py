@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import WARP
+from compiler.backends.nvptx.kernels.sort.words import POSITION_BITS, narrow_word
 from compiler.codegen.llvm_ir import I32, I64, Builder, Value, integer
 from compiler.ir.types import U32, U64
 
@@ -83,17 +84,13 @@ class Bitonic:
         if self.type == I64:
             high = builder.select(exists, key, integer(-1, I32))
             return grid.joined(builder, builder.cast("trunc", position, I32), high)
-        bits = 16 if self.type == I32 else 32
-        wide = key if key.type == self.type else builder.cast("zext", key, self.type)
-        high = builder.binary("shl", builder.select(exists, wide, integer(-1, self.type)), integer(bits, self.type))
-        low = builder.cast("trunc", position, self.type) if self.type == I32 else position
-        return builder.binary("or", high, low)
+        return narrow_word(builder, key, position, exists)
 
     def position(self, builder: Builder, number: Value) -> Value:
         """The position of the element that comes to a position, once all are sorted."""
         thread, word = builder.udivrem(number, integer(self.each))
         found = self._get(builder, word, thread)
-        mask = (1 << (16 if self.type == I32 else 32)) - 1
+        mask = (1 << (POSITION_BITS if self.type == I32 else 32)) - 1
         wide = builder.cast("zext", found, I64) if self.type == I32 else found
         return builder.binary("and", wide, integer(mask))
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import WARP
+from compiler.backends.nvptx.kernels.sort.words import POSITION_BITS, narrow_word
 from compiler.codegen.llvm_ir import I8, I32, I64, Builder, Value, integer, vector_type
 from compiler.ir.types import U32
 
@@ -25,8 +26,6 @@ _DIGIT = 4
 """Bits of a digit: of more, rows are as many as words, and adding up takes longer than counting."""
 _ROWS = 1 << _DIGIT
 """Counters of a thread: one for each digit."""
-_POSITION_BITS = 16
-"""Low bits of a word, which hold its position."""
 _BYTES = 4
 """Of a word, and what a counter counts: offsets need not be scaled."""
 _PAD = 4
@@ -80,9 +79,7 @@ class Radix:
             position: of the element in its line.
             exists: whether there is one, an i1.
         """
-        high = builder.select(exists, builder.cast("zext", key, I32), integer(-1, I32))
-        shifted = builder.binary("shl", high, integer(_POSITION_BITS, I32))
-        return builder.binary("or", shifted, builder.cast("trunc", position, I32))
+        return narrow_word(builder, key, position, exists)
 
     def sort(self, builder: Builder, words: Sequence[Value], kept: int) -> Radix:
         """Sort the words of all threads, those of a thread behind each other.
@@ -99,14 +96,14 @@ class Radix:
         for low in range(0, self.key_bits, _DIGIT):
             if low:
                 words = self._words(builder)
-            self._by_digit(builder, words, _POSITION_BITS + low)
+            self._by_digit(builder, words, POSITION_BITS + low)
         return self
 
     def position(self, builder: Builder, number: Value) -> Value:
         """The position of the element that comes to a position, once all are sorted."""
         offset = builder.binary("shl", builder.cast("trunc", number, I32), integer(2, I32))
         word = builder.load(I32, builder.gep(I8, self._sorted(builder), self._padded(builder, offset)), align=_BYTES)
-        return builder.cast("zext", builder.binary("and", word, integer((1 << _POSITION_BITS) - 1, I32)), I64)
+        return builder.cast("zext", builder.binary("and", word, integer((1 << POSITION_BITS) - 1, I32)), I64)
 
     def _by_digit(self, builder: Builder, words: Sequence[Value], low: int) -> None:
         """Put words in order by the digit from bit `low` on."""
