@@ -193,40 +193,27 @@ class Reduction:
         values = elemental_of(self.kernel, emission)
         return [values.value(initial, ()) for _, initial in self.accumulators]
 
-    def combine(self, emission: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
+    def combine(
+        self, emission: Emission, left: Sequence[Value], right: Sequence[Value], *, is_next: bool = False
+    ) -> list[Value]:
         """Apply each reducer to its accumulators; in which pairs is free, so sums may be reassociated.
 
         Args:
             emission: where code is emitted, with what is known there.
             left: one accumulator for each operand that is reduced.
             right: others, alike.
+            is_next: whether those on the right are elements behind all on the left: their numbers are not the lesser.
         """
         values = elemental_of(self.kernel, emission)
         result: list[Value] = []
         for reduce in self.reduces:
             at = slice(len(result), len(result) + len(reduce.operands) // 2)
-            result += combiner_of(reduce).combine(values, left[at], right[at], flags=REASSOCIATE)
-        return result
-
-    def append(self, emission: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
-        """Apply each reducer to accumulators and to an element behind all of theirs: its number is not the lesser one.
-
-        Args:
-            emission: where code is emitted, with what is known there.
-            left: one accumulator for each operand that is reduced.
-            right: an element of each.
-        """
-        result: list[Value] = []
-        for reduce in self.reduces:
-            at = slice(len(result), len(result) + len(reduce.operands) // 2)
-            known = _known_in_sequence(reduce, left[at], right[at])
+            known = _known_in_sequence(reduce, left[at], right[at]) if is_next else {}
             if known:
                 pair, reducer = [*left[at], *right[at]], reduce.attributes["to_apply"]
                 result += elemental.apply(emission, reducer, pair, flags=REASSOCIATE, known=known)
             else:
-                result += combiner_of(reduce).combine(
-                    elemental_of(self.kernel, emission), left[at], right[at], flags=REASSOCIATE
-                )
+                result += combiner_of(reduce).combine(values, left[at], right[at], flags=REASSOCIATE)
         return result
 
     def finish(self, emission: Emission, kept: Index, accumulators: Sequence[Value]) -> None:

@@ -73,7 +73,8 @@ class ReduceGiven(Given):
             form.elements(emission, at)
 
         loops = nest.plan(self.scratch, parameters(self.kernel), [group.size for group in form.groups], touch)
-        return ReductionNest(form, loops, Accumulators.of(form.reduces, self.machine, form.combine, form.append))
+        append = partial(form.combine, is_next=True)
+        return ReductionNest(form, loops, Accumulators.of(form.reduces, self.machine, form.combine, append))
 
     @cached_property
     def chunks(self) -> int:
@@ -317,7 +318,8 @@ class _Emitter:
                 return self.nest.elements(emission, kept, counters)
 
             def step(counters: list[Value], carried: list[Value]) -> list[Value]:
-                return self.form.append(emission, carried, elements(many[0], self.nest.reduced_counters(counters)))
+                found = elements(many[0], self.nest.reduced_counters(counters))
+                return self.form.combine(emission, carried, found, is_next=True)
 
             if lanes:
                 rows = [partial(elements, kept) for kept in many]
