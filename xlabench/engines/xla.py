@@ -1,4 +1,4 @@
-"""XLA:CPU itself through jaxlib; the only file that imports jax.
+"""XLA itself through jaxlib, on the CPU or (`xla:gpu`) on a GPU; the only file that imports jax.
 
 jaxlib's client takes StableHLO, so HLO text goes through its converter first and XLA turns it back into HLO, as for any
 JAX program.  `fusion=off` disables the passes that XLA:CPU's own fusion consists of, `opt` is the level at which LLVM
@@ -7,12 +7,14 @@ optimises what they leave.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NoReturn
 
+import jax
 import numpy as np
 from jax import core
 from jax.errors import JaxRuntimeError
@@ -24,7 +26,7 @@ from xlabench.engines.spec import LEVEL, SWITCH, Array, Option, Program, arrays_
 from xlabench.errors import CompileFailure, RunFailure, Undecidable
 
 OPTIONS: Mapping[str, Option] = {"fusion": SWITCH, "opt": LEVEL}
-DEVICES: tuple[str, ...] = ("cpu",)
+DEVICES: tuple[str, ...] = ("cpu", "gpu")
 
 _UNKNOWN = (
     "UNIMPLEMENTED",
@@ -41,14 +43,51 @@ _REFUSALS = (JaxRuntimeError, ValueError)
 _FUSION_PASSES = "fusion,cpu_multi_output_fusion"
 
 
+@dataclass(frozen=True)
+class XlaProgram:
+    """A program that XLA has loaded; a call moves its inputs to the device and its results back.
+
+    Attributes:
+        spec: the engine's.
+        executable: jaxlib's.
+        device: jaxlib's.
+        taken: what the parameters take, None where XLA cannot say.
+        tokens: the numbers of results that are no arrays.
+    """
+
+    spec: str
+    executable: Any
+    device: Any
+    taken: list[tuple[tuple[int, ...], Any]] | None = field(repr=False)
+    tokens: frozenset[int]
+
+    def __call__(self, *inputs: Array) -> list[Array]:
+        """The results."""
+        try:
+            return arrays_of(self.execute(self.placed(inputs)))
+        except JaxRuntimeError as error:
+            raise RunFailure(f"{self.spec} failed while running: {error}") from error
+
+    def placed(self, inputs: Sequence[Array]) -> list[Any]:
+        """The inputs on the device."""
+        sharding = _jax.SingleDeviceSharding(self.device)
+        return [_on_device(array, sharding, self.device) for array in _fitting(inputs, self.taken)]
+
+    def execute(self, placed: Sequence[Any]) -> list[Any]:
+        """The results on the device, which may still be at work on them."""
+        results = self.executable.execute_sharded(list(placed)).disassemble_into_single_device_arrays()
+        return [result[0] for number, result in enumerate(results) if number not in self.tokens]
+
+
 @dataclass(frozen=True, slots=True)
 class XlaEngine:
-    """XLA's CPU client with a set of options."""
+    """One of XLA's clients with a set of options."""
 
     spec: str
     fusion: bool
     opt: int | None
     dump_to: str
+    device: str = "cpu"
 
     def compile(self, module_or_text: Any) -> Program:
         """Convert, compile and load."""
@@ -72,24 +111,14 @@ class XlaEngine:
             _load_lapack()
         if "_csr_sparse_dense_ffi" in text:
             _load_sparse()
-        device = _client().local_devices()[0]
+        device = _CLIENTS[self.device]().local_devices()[0]
         executable, proto = self._loaded(text, options, device)
         shape = xla_client.XlaComputation(proto).program_shape()
         given = list(_leaves(shape.result_shape()))
         if any(leaf.is_array() and not leaf.is_static() for leaf in given):
             raise Undecidable(f"{self.spec}: sizes of results are known at run time only, and this client gives bounds")
-        sharding = _jax.SingleDeviceSharding(device)
-        taken, tokens = _taken(shape.parameter_shapes()), {n for n, leaf in enumerate(given) if not leaf.is_array()}
-
-        def run(*inputs: Array) -> list[Array]:
-            placed = [_on_device(array, sharding, device) for array in _fitting(inputs, taken)]
-            try:
-                results = executable.execute_sharded(placed).disassemble_into_single_device_arrays()
-                return arrays_of([result[0] for number, result in enumerate(results) if number not in tokens])
-            except JaxRuntimeError as error:
-                raise RunFailure(f"{self.spec} failed while running: {error}") from error
-
-        return run
+        tokens = frozenset(n for n, leaf in enumerate(given) if not leaf.is_array())
+        return XlaProgram(self.spec, executable, device, _taken(shape.parameter_shapes()), tokens)
 
     def _loaded(self, text: str, options: Any, device: Any) -> tuple[Any, bytes]:
         """The executable and the program that it was made of; what XLA refuses is tried in another spelling."""
@@ -136,16 +165,16 @@ def create(spec: str, options: Mapping[str, Any], *, dump_to: str) -> XlaEngine:
 
     Args:
         spec: the engine's, as it is written.
-        options: `fusion` and `opt`, as XLA's flags for them.
+        options: `fusion` and `opt`, as XLA's flags for them, and `device`.
         dump_to: the folder for dumps, "" for none.
     """
-    return XlaEngine(spec, options.get("fusion", True), options.get("opt"), dump_to)
+    return XlaEngine(spec, options.get("fusion", True), options.get("opt"), dump_to, options.get("device", "cpu"))
 
 
 def _load(text: str, options: Any, device: Any) -> tuple[Any, bytes]:
     proto = _hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
     stablehlo = _jax.mlir.hlo_to_stablehlo(proto)
-    return _client().compile_and_load(stablehlo, _jax.DeviceList((device,)), options), proto
+    return device.client.compile_and_load(stablehlo, _jax.DeviceList((device,)), options), proto
 
 
 def _respelled(text: str) -> tuple[str, Mapping[str, str]]:
@@ -167,8 +196,22 @@ def _is_read(text: str) -> bool:
 
 
 @cache
-def _client() -> Any:
+def _cpu_client() -> Any:
     return xla_client.make_cpu_client(asynchronous=False)
+
+
+@cache
+def _gpu_client() -> Any:
+    # XLA takes three quarters of a GPU's memory at once else, and other engines need some too.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    try:
+        return jax.devices("gpu")[0].client
+    except RuntimeError as error:
+        install = "install JAX with its plug-in for CUDA: pip install 'jax[cuda13]'"
+        raise Undecidable(f"xla:gpu: JAX finds no GPU ({error}); {install}") from error
+
+
+_CLIENTS: Mapping[str, Callable[[], Any]] = {"cpu": _cpu_client, "gpu": _gpu_client}
 
 
 def _taken(parameters: Sequence[Any]) -> list[tuple[tuple[int, ...], Any]] | None:
