@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+import compiler
+from compiler import inputs
+
 REDUCERS = """
 add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }
 addi { a = s32[] parameter(0)  b = s32[] parameter(1)  ROOT r = s32[] add(a, b) }
@@ -346,3 +353,12 @@ def text_of(name: str) -> str:
     if name in OF_CONTROL:
         return f"HloModule m\n{OF_CONTROL[name]}"
     return f"HloModule m\n{REDUCERS}\nENTRY e {{{PROGRAMS[name]}\n}}"
+
+
+def draw(module: compiler.Module) -> list[Any]:
+    """Inputs; integers are indices that are sometimes out of bounds."""
+    drawn = inputs.draw(module, 3)
+    rng = np.random.default_rng(0)
+    return [
+        rng.integers(-2, 22, a.shape).astype(a.dtype) if getattr(a, "dtype", None) == np.int32 else a for a in drawn
+    ]

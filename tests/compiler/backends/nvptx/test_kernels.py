@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
-from gpu_programs import OF_CONTROL, PROGRAMS, text_of
+from gpu_programs import OF_CONTROL, PROGRAMS, draw, text_of
 from strategy_programs import kernels
 
 import compiler
-from compiler import inputs
 from compiler.backends.nvptx.kernels.grid import Gpu
 from compiler.backends.nvptx.kernels.scatter import kernel as scatter
 from compiler.backends.nvptx.kernels.table import KINDS
 from xlabench.judging.differ import compare
-
-
-def draw(module: compiler.Module) -> list[Any]:
-    """Inputs; integers are indices that are sometimes out of bounds."""
-    drawn = inputs.draw(module, 3)
-    rng = np.random.default_rng(0)
-    return [
-        rng.integers(-2, 22, a.shape).astype(a.dtype) if getattr(a, "dtype", None) == np.int32 else a for a in drawn
-    ]
 
 
 def check(name: str, gpu: Any, *, global_races: bool = False) -> None:
