@@ -93,10 +93,16 @@ class Call:
         self.device.finish()
         return self.outputs
 
-    def move_in(self, inputs: Sequence[Array]) -> None:
-        """Fill the parameters' memory."""
+    @property
+    def parameters(self) -> Sequence[int]:
+        """The device addresses of the inputs, while the run has memory."""
+        return self._parameters
+
+    def move_in(self, inputs: Sequence[Array | None]) -> None:
+        """Fill the parameters' memory, but for those of None."""
         for address, array in zip(self._parameters, inputs, strict=True):
-            self.device.upload(address, array)
+            if array is not None:
+                self.device.upload(address, array)
 
     def move_out(self, outputs: Sequence[Array]) -> None:
         """Fetch the results into these arrays, which are full when the device has finished."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 
+from compiler.backends.nvptx import transfer
 from compiler.backends.nvptx.call import Call
 from compiler.backends.nvptx.device import Array
 from compiler.backends.nvptx.steps import ConditionalStep, Step, WhileStep, put_down
@@ -24,7 +25,8 @@ Action = Callable[[], None]
 class Replay:
     """A module called again: its memory and its work stay as they are, only inputs and results move.
 
-    Inputs and results go through page-locked memory, which the device reaches by itself.
+    Inputs and results go through page-locked memory, which the device reaches by itself; large inputs are on their way
+    while they are put there, before the graph that takes them.
     """
 
     def __init__(self, call: Call) -> None:
@@ -33,16 +35,21 @@ class Replay:
         self._memory.enter_context(call.memory())
         self._inputs = [call.device.pinned(array) for array in call.inputs]
         self._outputs = [call.device.pinned(array) for array in call.outputs]
-        move_in, move_out = partial(call.move_in, self._inputs), partial(call.move_out, self._outputs)
+        small = [None if transfer.is_large(array) else array for array in self._inputs]
+        move_in, move_out = partial(call.move_in, small), partial(call.move_out, self._outputs)
         self._run = _all_of(_captured(call, (move_in, *call.program.steps, move_out)))
 
     def __call__(self, inputs: Sequence[Array]) -> list[Array]:
         """Run on other inputs; one call at a time."""
-        for pinned, array in zip(self._inputs, inputs, strict=True):
-            pinned[...] = array
+        device = self._call.device
+        for address, pinned, array in zip(self._call.parameters, self._inputs, inputs, strict=True):
+            if transfer.is_large(array):
+                transfer.upload(device, address, pinned, array)
+            else:
+                pinned[...] = array
         self._run()
-        self._call.device.finish()
-        return [array.copy() for array in self._outputs]
+        device.finish()
+        return [transfer.copied(array) for array in self._outputs]
 
 
 def replay(call: Call) -> Replay | None:
