@@ -27,7 +27,7 @@ OPERATIONS, OPERATIONS_EVERY, CASES_EVERY, ROUTINES_EVERY, EXCUSES_EVERY = 7, 5,
 many about a routine of LAPACK, whose results are right by relations of their own; with one of how many about an
 excuse."""
 USUAL_INSTRUCTIONS = 40
-"""Of most programs of campaigns: of a program of so many times fewer, so many fewer have a turn, of each kind."""
+"""Of most programs of campaigns: beside one of so many times fewer, so many times less of each kind is tried."""
 _ROUTINES = "custom-call"
 _ALWAYS = frozenset({"pred", "s32"})
 _SPREAD = 611_953  # a prime, so that neighbours are of different kinds
