@@ -200,6 +200,30 @@ def _overlaps(keys: Array, errors: Array, *, ties: bool) -> Array:
     return close
 
 
+def near_others(operand: Wide) -> Array:
+    """Which elements of each row may be equal to another of it, by the error of either.
+
+    What may be NaN of either sign is near to everything.
+    """
+    order = np.argsort(operand.value, axis=-1, kind="stable")
+    keys = np.take_along_axis(operand.value, order, axis=-1).astype(np.float64)
+    errors = np.take_along_axis(operand.error, order, axis=-1)
+    low, high = (np.where(np.isnan(keys + way * errors), way * np.inf, keys + way * errors) for way in (-1, 1))
+    unsure = errors > 0
+    near = np.zeros(keys.shape, np.bool_)
+    # Neighbours that are both known are told apart, so those that are known are held against the others only.
+    for is_held, is_met in ((unsure, np.ones_like(unsure)), (~unsure, unsure)):
+        before = np.maximum.accumulate(np.where(is_met, high, -np.inf), axis=-1)[..., :-1]
+        some_before = np.logical_or.accumulate(is_met, axis=-1)[..., :-1]
+        after = np.flip(np.minimum.accumulate(np.flip(np.where(is_met, low, np.inf), -1), axis=-1), -1)[..., 1:]
+        some_after = np.flip(np.logical_or.accumulate(np.flip(is_met, -1), axis=-1), -1)[..., 1:]
+        near[..., 1:] |= is_held[..., 1:] & some_before & (before >= low[..., 1:])
+        near[..., :-1] |= is_held[..., :-1] & some_after & (after <= high[..., :-1])
+    found = np.zeros(near.shape, np.bool_)
+    np.put_along_axis(found, order, near, axis=-1)
+    return found
+
+
 def top(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
     """The greatest or least of each row: the values move by an error at most, their places where they are close.
 
@@ -215,12 +239,7 @@ def top(instruction: Instruction, operands: Sequence[Wide], context: Context) ->
     zeros = (values == 0) & np.any(_zeros_of_open_sign(instruction, 0, operand.value, context), axis=-1, keepdims=True)
     if operand.is_exact:
         return exact(values).open_at(is_open), exact(indices).open_at(is_open | zeros)
-    errors = np.take_along_axis(operand.error, indices.astype(np.int64), axis=-1)
-    apart = np.abs(operand.value[..., None, :] - values[..., :, None])
-    reach = operand.error[..., None, :] + errors[..., :, None]
-    itself = np.arange(operand.value.shape[-1]) == indices[..., :, None]
-    # What may be NaN of either sign is near to everything.
-    close = (~(apart > reach) & (reach > 0) & ~itself).any(axis=-1)
+    close = np.take_along_axis(near_others(operand), indices.astype(np.int64), axis=-1)
     farthest = np.max(operand.error, axis=-1, keepdims=True, initial=0.0)
     return (
         Wide(values, np.where(is_open, np.inf, np.broadcast_to(farthest, values.shape))),

@@ -155,7 +155,7 @@ class _Work:
         if seed_order.is_seed(case.number) and seed_order.is_first(case.number):
             every = 1  # a third of the seeds is there for what simulators run
         asked = blocks.asked(self.specs, case.number, simulated_every=every)
-        if case.is_apart and _calls_routines(case.module):
+        if case.is_apart and seed_order.calls_routines(case.module):
             return [spec for spec in asked if not is_simulated(spec)] or asked
         return asked
 
@@ -343,12 +343,6 @@ def _reaches(engines: Sequence[Engine], module: Any) -> set[str]:
             except Exception:  # noqa: BLE001 - the case that it is a part of was compiled, and is what is kept then
                 return set()
     return keys_of(decided)
-
-
-def _calls_routines(module: Any) -> bool:
-    """Whether a program calls LAPACK: of matrices with several panels that takes a simulator minutes."""
-    calls = (i for i in module.instructions() if i.opcode == "custom-call")
-    return any(call.attributes["custom_call_target"].startswith("lapack") for call in calls)
 
 
 def _rules(case: Case, decided: Decisions) -> list[str]:

@@ -210,8 +210,13 @@ def _drawn(space: Space, rng: np.random.Generator, number: int) -> Any:
 def planting(space: Space, corpus: Corpus, rng: np.random.Generator) -> Space:
     """The `space` with a few programs of a `corpus` as fragments, varied by `rng`."""
     count = int(rng.integers(1, _MOST_FRAGMENTS, endpoint=True))
-    fragments = [variation.varied(corpus.draw(rng), rng) for _ in range(count)]
-    kept = tuple(f for f in fragments if compiler.generate.is_fragment(f) and variation.has_meaning(f, rng))
+    drawn = [corpus.draw(rng) for _ in range(count)]
+    varied = [(fragment, variation.varied(fragment, rng)) for fragment in drawn]
+    kept = tuple(  # what was changed was tried when it was
+        made
+        for fragment, made in varied
+        if compiler.generate.is_fragment(made) and (made is not fragment or variation.has_meaning(made, rng))
+    )
     return replace(space, fragments=kept, fragment_percent=int(rng.choice(_FRAGMENT_PERCENTS)))
 
 

@@ -2,8 +2,8 @@
 
 An engine that is wrong is found because the judge says so; a judge that is wrong says nothing.  So it is asked about a
 few operations on tame and on special numbers (`xlabench.judging.self_check`), about cases themselves on one of their
-inputs, and about excuses (`xlabench.judging.excuse_check`): with so few cases that it takes about a tenth of the time.
-What it gets wrong is a failure of our own.
+inputs, and about excuses (`xlabench.judging.excuse_check`): with so few cases that it takes about a tenth of the time,
+of small ones with fewer, since these take less.  What it gets wrong is a failure of our own.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ from xlabench.fuzzing.values import KINDS, make_inputs
 from xlabench.judging import excuse_check, library_calls, self_check
 from xlabench.judging.tightness import HELD
 
-OPERATIONS, OPERATIONS_EVERY, CASES_EVERY, ROUTINES_EVERY, EXCUSES_EVERY = 7, 5, 11, 7, 4
+OPERATIONS, OPERATIONS_EVERY, CASES_EVERY, ROUTINES_EVERY, EXCUSES_EVERY = 7, 5, 11, 7, 8
 """How many the judge is asked about with one of how many cases; about one of how many cases itself; with one of how
 many about a routine of LAPACK, whose results are right by relations of their own; with one of how many about an
 excuse."""
+USUAL_INSTRUCTIONS = 40
+"""Of most programs of campaigns: beside one of so many times fewer, so many times less of each kind is tried."""
 _ROUTINES = "custom-call"
 _ALWAYS = frozenset({"pred", "s32"})
 _SPREAD = 611_953  # a prime, so that neighbours are of different kinds
@@ -83,11 +85,18 @@ def examine(case: Case) -> None:
     """
     if compiler.device_count(case.module) == 1:
         library_calls.check(case.module, case.inputs)
-    turn, left = divmod(case.number, EXCUSES_EVERY)
-    if not left:
+    if (turn := _turn(case, EXCUSES_EVERY)) is not None:
         excuse_check.check(turn, np.random.default_rng(case.number))
     for module, inputs, is_tame in _patients(case):
         self_check.check(module, inputs, np.random.default_rng(case.number), is_tame=is_tame)
+
+
+def _turn(case: Case, every: int) -> int | None:
+    """Which turn it is of something that has one with each of so many cases, and fewer small ones; None of others."""
+    count = max(1, sum(1 for _ in case.module.instructions()))
+    turn, left = divmod(case.number, every)
+    turn, more_left = divmod(turn, max(1, USUAL_INSTRUCTIONS // count))
+    return None if left or more_left else turn
 
 
 class _Patient(NamedTuple):
@@ -103,10 +112,10 @@ def _patients(case: Case) -> Iterator[_Patient]:
     if is_asked and _elements(case.module) <= _MOST_OF_CASE:
         _, inputs = case.calls[case.number % len(case.calls)]
         yield _Patient(case.module, inputs, is_tame=False)
-    if not case.number % ROUTINES_EVERY and (module := routine(case.number // ROUTINES_EVERY)) is not None:
+    if (turn := _turn(case, ROUTINES_EVERY)) is not None and (module := routine(turn)) is not None:
         yield _Patient(module, make_inputs(module, np.random.default_rng(case.number), "tame"), is_tame=True)
-    turn, left = divmod(case.number, OPERATIONS_EVERY)
-    if left:
+    turn = _turn(case, OPERATIONS_EVERY)
+    if turn is None:
         return
     kinds = list(KINDS)
     for offset in range(OPERATIONS):

@@ -6,7 +6,8 @@ a fraction of the time of what is drawn.  So a campaign begins with all of them,
 run (`suites/seeds`), and a few that are drawn in between; then they come again and again, each time another one near
 by: on other types and sizes, with other attributes, in identities (`xlabench.fuzzing.variation`).  Every other time it
 is not the next one but one in which some rewrite rule fires, each rule equally often: a condition that a rule forgets
-shows in few of the programs near by, and most rules fire in one seed or two.
+shows in few of the programs near by, and most rules fire in one seed or two.  Those that call LAPACK come again less
+often: each takes as long as ten others, and a routine is drawn now and then anyway.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ DRAWN_EVERY, SEED_EVERY, SAMPLE_EVERY = 3, 2, 6
 _ATTEMPTS = 4
 _RULES_PERCENT = 50
 """How often a seed that comes again is that of a rule."""
+_ROUTINES_PERCENT = 25
+"""How often a seed that calls LAPACK comes again where it would: of the time that compiling takes, half was theirs."""
 
 
 def _ahead(count: int) -> int:
@@ -76,10 +79,25 @@ def seed_of(number: int, rng: np.random.Generator) -> Any:
         return None
     module = seeds()[turn.seed]
     if turn.earlier:
-        module = _varied(seed_of_rule(rng) if rng.integers(100) < _RULES_PERCENT else module, rng)
+        module = _varied(_again(module, rng), rng)
     module = module.clone()
     module.name = f"fuzz_{number}"
     return module
+
+
+def _again(seed: Any, rng: np.random.Generator) -> Any:
+    """A seed that comes again, or one in which a rule fires."""
+    if rng.integers(100) < _RULES_PERCENT:
+        seed = seed_of_rule(rng)
+    while calls_routines(seed) and rng.integers(100) >= _ROUTINES_PERCENT:
+        seed = seed_of_rule(rng)
+    return seed
+
+
+def calls_routines(module: Any) -> bool:
+    """Whether a program calls LAPACK: of matrices with several panels that takes a simulator minutes."""
+    calls = (i for i in module.instructions() if i.opcode == "custom-call")
+    return any(call.attributes["custom_call_target"].startswith("lapack") for call in calls)
 
 
 def _varied(seed: Any, rng: np.random.Generator) -> Any:

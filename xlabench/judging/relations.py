@@ -30,11 +30,14 @@ _POWERS = (1, 2, 3)
 
 
 def _reflected(vectors: Array, factors: Array) -> Array:
-    """The product of the reflections `1 - t v v'`, the first on the left."""
-    product = np.eye(len(vectors), dtype=np.result_type(vectors, factors))
-    for vector, factor in reversed(list(zip(vectors.T, factors, strict=True))):
-        product -= factor * np.outer(vector, np.conj(vector) @ product)
-    return product
+    """The product of the reflections `1 - t v v'`, the first on the left.
+
+    It is `1 - V T V'` with an upper triangle `T` (Schreiber and Van Loan, "A storage-efficient WY representation",
+    1989), so what takes long is two products of matrices in place of one of vectors for each reflection.
+    """
+    scaled = factors[:, np.newaxis] * (adjoint(vectors) @ vectors)
+    triangle = np.linalg.solve(np.triu(scaled, 1) + np.eye(len(factors)), np.diag(factors))
+    return np.asarray(np.eye(len(vectors)) - vectors @ triangle @ adjoint(vectors))
 
 
 def _vectors(packed: Array, count: int, below: int = 1) -> Array:

@@ -19,6 +19,7 @@ and a result that needs it is undecided, not right.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -101,6 +102,7 @@ EXACTLY = TolerancePolicy(rtol=0.0, atol=0.0)
 """Every bit counts."""
 
 
+@cache
 def default_tolerance(dtype: DType) -> Tolerance:
     """The tolerance of an element type that nothing more is known of."""
     if not is_inexact(dtype):
@@ -112,6 +114,7 @@ def default_tolerance(dtype: DType) -> Tolerance:
     return Tolerance(rtol, subnormals * float(info.smallest_subnormal), epsilons * epsilon)
 
 
+@cache
 def is_inexact(dtype: DType) -> bool:
     """Whether values of the type are rounded: floats of any width, and complex numbers."""
     return dtype.kind in "fc" or "float" in dtype.name

@@ -11,6 +11,8 @@ from xlabench.errors import BenchError
 from xlabench.fuzzing import asking
 from xlabench.fuzzing.asking import Asking, Baseline, call_numbers_on, phase_in, phase_of, raised
 from xlabench.fuzzing.generate import Case
+from xlabench.judging import needed
+from xlabench.judging.needed import basis_of_some
 
 X = np.asarray([1, 2, 3], np.float32)
 KINDS = {"special": [np.asarray([1, np.nan, 2], np.float32)], "equal": [np.full(3, 5, np.float32)]}
@@ -132,3 +134,24 @@ def test_the_key_is_that_of_what_was_raised_first():
     error.__cause__ = KeyError("abs")
     assert raised(error).key == "KeyError in : 'abs'"
     assert raised(error).message == "BenchError: cannot compile"
+
+
+def test_the_bounds_of_all_results_are_asked_for_in_one_call_of_a_case_and_where_any_is_wrong(ask, monkeypatch):
+    text = """ENTRY e { x = f32[3] parameter(0) s = f32[3] sine(x) c = f32[3] cosine(x)
+      ROOT r = (f32[3], f32[3]) tuple(s, c) }"""
+    asked = []
+
+    def some(*arguments):
+        asked.append(arguments[-1])
+        return basis_of_some(*arguments)
+
+    monkeypatch.setattr(needed, "basis_of_some", some)
+    question, _ = ask("right", text)
+    calls = [list(question.expected[kind]) for kind, _ in question.calls]
+    last = [[sine, np.nextafter(cosine, np.float32(9))] for sine, cosine in calls]
+    assert question.of_results(last).verdict == "within"
+    whole = question.case.call(question.case.number % len(calls)).kind
+    assert asked == [frozenset() if kind == whole else {1} for kind, _ in question.calls]
+    for call in range(len(calls)):
+        wrong = [*last[:call], [calls[call][0] + 1, calls[call][1]], *last[call + 1 :]]
+        assert question.of_results(wrong) is None

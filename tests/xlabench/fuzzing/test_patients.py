@@ -50,11 +50,24 @@ def test_each_opcode_is_tried_on_tame_numbers_every_other_time():
     assert turns == [set(range(opcodes))] * 2
 
 
-def test_every_excuse_has_its_turn(monkeypatch):
-    asked = []
-    monkeypatch.setattr(patients.excuse_check, "check", lambda number, _: asked.append(number))
-    monkeypatch.setattr(patients, "_patients", lambda _: [])
-    module = compiler.parse("ENTRY main { ROOT x = f32[] parameter(0) }")
-    for number in range(patients.EXCUSES_EVERY * len(patients.excuse_check.KNOWN)):
+def program_of(instructions):
+    lines = "".join(f"y{k} = f32[] negate(x) " for k in range(instructions - 2))
+    return compiler.parse(f"ENTRY main {{ x = f32[] parameter(0) {lines} ROOT r = f32[] negate(x) }}")
+
+
+@pytest.mark.parametrize("times", [1, 2, 4, 20])
+def test_what_is_tried_has_its_turn_and_beside_small_programs_as_many_times_less_often(times, monkeypatch):
+    asked = {"excuse": [], "routine": [], "operation": []}
+    monkeypatch.setattr(patients.excuse_check, "check", lambda number, _: asked["excuse"].append(number))
+    monkeypatch.setattr(patients, "routine", lambda number: asked["routine"].append(number))
+    monkeypatch.setattr(patients, "operation", lambda number: asked["operation"].append(number))
+    monkeypatch.setattr(patients, "CASES_EVERY", 1 << 40)
+    module = program_of(patients.USUAL_INSTRUCTIONS // times)
+    turns, every = 10, {"excuse": patients.EXCUSES_EVERY, "routine": patients.ROUTINES_EVERY}
+    for number in range(1, times * turns * 8):
         patients.examine(Case(number, module, [np.float32(1)]))
-    assert asked == list(range(len(patients.excuse_check.KNOWN)))
+    for kind, numbers in asked.items():
+        counted = every.get(kind, patients.OPERATIONS_EVERY)
+        last = (times * turns * 8 - 1) // (counted * times)
+        per_turn = patients.OPERATIONS if kind == "operation" else 1
+        assert numbers == list(range(per_turn, (last + 1) * per_turn))

@@ -7,7 +7,7 @@ import compiler
 from xlabench.fuzzing.blocks import BLOCK
 from xlabench.fuzzing.generate import PROFILES, draw_case
 from xlabench.fuzzing.reached import seeds
-from xlabench.fuzzing.seed_order import DRAWN_EVERY, is_first, is_seed, position_of, seed_of
+from xlabench.fuzzing.seed_order import DRAWN_EVERY, calls_routines, is_first, is_seed, position_of, seed_of
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 318])
@@ -32,6 +32,16 @@ def test_a_seed_comes_as_it_is_and_then_as_another_program():
     again = next(n for n in range(number + 1, 9999) if position_of(n, len(seeds())) == (0, 1))
     varied = {compiler.to_text(seed_of(again, np.random.default_rng(k))) for k in range(4)}
     assert len(varied) > 1
+
+
+def test_seeds_that_call_routines_come_all_once_and_then_less_often_than_others():
+    """A routine takes as long to compile as ten other programs, so its seeds took half of a campaign's time."""
+    first = {position_of(number, len(seeds())).seed for number in range(5000) if is_first(number) and is_seed(number)}
+    routines = {number for number, seed in enumerate(seeds()) if calls_routines(seed)}
+    assert routines < first
+    again = [n for n in range(2000, 3000) if is_seed(n)]
+    found = [calls_routines(seed_of(number, np.random.default_rng(number))) for number in again]
+    assert 0 < sum(found) / len(found) < 0.5 * len(routines) / len(first)
 
 
 def test_half_of_what_is_drawn_between_seeds_are_small_programs():

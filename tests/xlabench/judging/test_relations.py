@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import compiler
+from xlabench.judging import relations
 from xlabench.judging.lapack_call import Call
 from xlabench.judging.relations import RELATIONS
 from xlabench.judging.residuals import found, residuals_of
@@ -128,3 +129,19 @@ def test_of_pivots_that_nobody_sees_an_engine_may_have_others():
         for decided in found(residual, expected).values():
             assert bool(decided.right.all()) is is_decided
             assert not decided.wrong.any()
+
+
+@pytest.mark.parametrize(("rows", "count"), [(0, 0), (1, 1), (3, 0), (5, 3), (64, 64)])
+@pytest.mark.parametrize("imaginary", [0.0, 1.0])
+def test_reflections_are_multiplied_with_the_first_on_the_left(rows, count, imaginary):
+    rng = np.random.default_rng(count)
+    vectors = rng.standard_normal((rows, count)) + imaginary * 1j * rng.standard_normal((rows, count))
+    factors = rng.uniform(0, 2, count) / np.maximum(1, (np.abs(vectors) ** 2).sum(axis=0))
+    factors[::3] = 0
+    product = np.eye(rows, dtype=np.complex128)
+    for vector, factor in zip(vectors.T, factors, strict=True):
+        product = product @ (np.eye(rows) - factor * np.outer(vector, np.conj(vector)))
+    np.testing.assert_allclose(relations._reflected(vectors, factors), product, rtol=0, atol=1e-13)
+    if count:
+        factors[0] = np.nan
+        assert np.isnan(relations._reflected(vectors, factors)).any()
