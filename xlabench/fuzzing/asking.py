@@ -23,6 +23,7 @@ from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
 from xlabench.fuzzing.case import Call, Case
 from xlabench.fuzzing.signature import LAYOUT, RAISED_IN
+from xlabench.fuzzing.values import BOUNDARY
 from xlabench.jobs import standard_of
 from xlabench.judging.bounds import Basis
 from xlabench.judging.differ import Agreement, compare
@@ -117,11 +118,14 @@ def call_numbers_on(spec: str, case: Case) -> Sequence[int]:
     """The calls of a program on an engine, by their places: of all of them, or of each in turn.
 
     One of a simulator takes longer than all that a processor makes, and the reference is what all are held against.
+    Kernels that take indices are simulated at the ends of what these are into as well: that is where they differ.
     """
     count = len(case.calls)
     if not (is_simulated(spec) or split_spec(spec)[0] == _REFERENCE):
         return range(count)
-    return (case.number // _NUMBERS_IN_TURN % count,)
+    turn = case.number // _NUMBERS_IN_TURN % count
+    ends = [n for n, call in enumerate(case.calls) if call.kind == BOUNDARY and case.is_apart and is_simulated(spec)]
+    return tuple(dict.fromkeys([turn, *ends]))
 
 
 @contextmanager

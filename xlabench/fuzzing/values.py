@@ -26,6 +26,8 @@ Draw = Callable[[Generator, Dims, DType, int | None], Array]
 
 _iinfo: Any = ml_dtypes.iinfo  # knows NumPy's own integers as well; untyped
 
+BOUNDARY = "boundary"
+"""The kind of values that is about indices: of what are none it has tame ones."""
 _ONE_SIGN_PERCENT, _AWAY_FROM_ZERO = 35, 0.25  # what begins at 0 instead of an extreme is right if signs differ
 _SMALL_INTEGERS_PERCENT, _SMALL, _SMALLEST = 70, 10, 3
 _SOME = (0.02, 0.2, 0.8)  # shares of the elements that are replaced
@@ -278,7 +280,7 @@ KINDS: Mapping[str, Draw] = {
     "ties": _ties,
     "denormal": _denormal,
     "extreme": _extreme,
-    "boundary": _boundary,
+    BOUNDARY: _boundary,
     "uneven": _uneven,
     "payloads": _payloads,
     "edges": _edges,
