@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ import numpy as np
 import compiler
 from xlabench.cases.inputs import aligned
 from xlabench.cases.layouts import ALIGNED, LAYOUTS, Layout
-from xlabench.engines import Engine, Program, build, execute, is_complete, is_foreign, is_simulated
+from xlabench.engines import Engine, Program, build, execute, is_complete, is_foreign, is_simulated, may_overlap
 from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
 from xlabench.fuzzing.case import Call, Case
@@ -28,8 +29,9 @@ from xlabench.jobs import standard_of
 from xlabench.judging.bounds import Basis
 from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.judge import judge
+from xlabench.judging.left_open import left_open
 from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
-from xlabench.repeats import same_bytes, unsteadiness
+from xlabench.repeats import differs_at_once, same_bytes, unsteadiness
 from xlabench.worker import OnStage
 
 _LEAST = ("bitwise", "within", "undecided", "unsupported")
@@ -257,8 +259,26 @@ class Asking:
             return None
         first = answers[0]
         with timed(self.spent, f"{self.spec} run"):
-            found = self._made_again(program, first)
+            found = self._made_again(program, first) or self._made_at_once(program, answers)
         return replace(found, kind=first.kind) if found else None
+
+    def _made_at_once(self, program: Program, answers: Sequence[Answer]) -> Answer | None:
+        """What it says of an engine that two calls at the same time, mostly of different inputs, disturb each other."""
+        if not may_overlap(self.subject.spec):
+            return None
+        pair = answers[:2] if len(answers) > 1 else [answers[0], answers[0]]
+        self.on_stage(f"{self.case.label} {self.spec} {phase_of('run', pair[0].kind)}")
+        given = [self.case.given(answer.kind) for answer in pair]
+        calls = [partial(self._results_of, program, inputs) for inputs in given]
+        try:
+            differs = differs_at_once(calls, [answer.actual for answer in pair], left_open(self.case.module))
+        except Exception as error:  # noqa: BLE001 - as of the first call
+            return self._raised(error)
+        said = "answers otherwise while another thread calls it"
+        return Answer("flaky", said, "", pair[0].actual) if differs else None
+
+    def _results_of(self, program: Program, inputs: list[Array]) -> Sequence[Array]:
+        return execute(self.subject, program, inputs).results
 
     def _made_again(self, program: Program, first: Answer) -> Answer | None:
         """What it says of an engine that a call gives other results on the same arrays, or where they lie otherwise."""
