@@ -191,6 +191,7 @@ CHANGES: Mapping[str, Change] = {
     "other number": near_misses.other_number,
     "other opcode": near_misses.other_opcode,
     "other operand": near_misses.other_operand,
+    "more of an operand": near_misses.more_of_an_operand,
     "another beside": near_misses.another_beside,
 }
 """How programs are varied, by names."""
