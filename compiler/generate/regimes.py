@@ -63,9 +63,10 @@ SCANNED: Sequence[Regime] = (
 """Arrays along which something runs: few lines longer than a block, many, and lines side by side."""
 SORTED: Sequence[Regime] = (
     ((12_000, 20_000),), ((2, 3), (2500, 6000)), ((2500, 6000), (2, 3)), ((20, 60), (30, 300)), ((3, 300), (2, 20)),
-    (_AROUND_16_BITS,),
+    (_AROUND_16_BITS,), ((126, 135), (513, 600)),
 )  # fmt: skip
-"""Arrays that are sorted: lines that several threads sort together, that each sorts alone, and across."""
+"""Arrays that are sorted: lines that several threads sort together, that each sorts alone, and across; as many
+positions as narrow numbers hold; and a longer line than a network sorts for each block of a GPU."""
 CHOSEN: Sequence[Regime] = (((1, 2), (4000, 9000)), ((9, 40), (300, 700)), ((2, 3), (9000, 14_000)))
 """Arrays of whose lines a few are chosen."""
 TRANSFORMED: Sequence[Regime] = (((2, 4), (300, 1100)), ((1000, 4200),), ((20, 40), (20, 60)), ((1, 2), (1030, 2300)))

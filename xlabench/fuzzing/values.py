@@ -36,6 +36,8 @@ _ALL_PERCENT = 50
 _SMALL_SHARE = 0.25  # of integers that are extreme in that they are next to 0
 _CLOSE_TO_FAR = 3  # of so many numbers in the place of another one is far from it
 _WIDENED = 4.0
+_BOTH_PERCENT = 75
+"""How often both parts of complex numbers are of a kind; else most kinds make real ones, whose imaginary part is 0."""
 
 
 def tame(rng: Generator, dims: Dims, dtype: DType, limit: int | None = None) -> Array:
@@ -303,9 +305,22 @@ def make_inputs(module: Any, rng: Generator, kind: str = "tame", *, mixed: bool 
         dims, dtype = parameter.shape.dims, DTYPES[parameter.shape.element_type.name]
         number = parameter.parameter_number
         draw = tame if (mixed and rng.integers(2)) or number in unchecked else KINDS[kind]
+        if dtype.kind == "c" and rng.integers(100) < _BOTH_PERCENT:
+            draw = _in_both_parts(draw)
         values = np.asarray(draw(rng, dims, dtype, limits.get(number)))
         made.append(aligned(np.sort(values, axis=-1) if unchecked.get(number) and dims else values))
     return made
+
+
+def _in_both_parts(draw: Draw) -> Draw:
+    """Complex numbers whose real and imaginary parts are such values, each on its own."""
+
+    def drawn(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
+        made = np.empty(dims, dtype)
+        made.real, made.imag = (draw(rng, dims, real_dtype(dtype), limit) for _ in range(2))
+        return made
+
+    return drawn
 
 
 def several(module: Any, rng: Generator, count: int, always: Sequence[str] = ()) -> dict[str, list[Array]]:
