@@ -215,7 +215,7 @@ def other_operand(module: Module, rng: Rng) -> Module | None:
 
 def more_of_an_operand(module: Module, rng: Rng) -> Module | None:
     """What takes a piece of an array takes as large a one of a longer array: not all of a dimension any more."""
-    taking = [i for i in _changeable(module) if i.opcode in _TAKING and getattr(i.operands[0].shape, "rank", 0)]
+    taking = [i for i in _changeable(module) if i.opcode in _TAKING and i.operands[0].shape.rank]
     if not taking:
         return None
     one = _one(rng, taking)
