@@ -306,13 +306,13 @@ def make_inputs(module: Any, rng: Generator, kind: str = "tame", *, mixed: bool 
         number = parameter.parameter_number
         draw = tame if (mixed and rng.integers(2)) or number in unchecked else KINDS[kind]
         if dtype.kind == "c" and rng.integers(100) < _BOTH_PERCENT:
-            draw = _in_both_parts(draw)
+            draw = _in_both_components(draw)
         values = np.asarray(draw(rng, dims, dtype, limits.get(number)))
         made.append(aligned(np.sort(values, axis=-1) if unchecked.get(number) and dims else values))
     return made
 
 
-def _in_both_parts(draw: Draw) -> Draw:
+def _in_both_components(draw: Draw) -> Draw:
     """Complex numbers whose real and imaginary parts are such values, each on its own."""
 
     def drawn(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
