@@ -57,6 +57,8 @@ _MOST_CHOSEN = (4, 20, 300)
 _LINE_PERCENT, _ACROSS_PERCENT, _GRID_PERCENT, _MOST_OF_GRID = 30, 30, 35, 5
 """How often rows lie in one line, where they may begin anywhere and overlap; how often windows lie across rows; how
 often two numbers say which row it is, of a grid, and how many rows that has at most along its shorter side."""
+_FEW_UPDATES = 1000
+"""Of more that two numbers place a simulator takes too long where passes do not put them in order (measured)."""
 _CHAIN = tuple(opcode for opcode in sorted(having(Trait.APPROXIMATE)) if OPS[opcode].operands[0] == 1)
 """Functions of one number that take long enough to be looked up."""
 
@@ -271,7 +273,7 @@ def _looked_up(scope: Scope, element_type: ElementType) -> Instruction:
 def _updated(scope: Scope, element_type: ElementType) -> Instruction:
     """Rows, or columns, to which many updates go, several to one of them."""
     rows, width, count = sizes(scope.choices, regimes.UPDATED)
-    if chance(scope.choices, _GRID_PERCENT):
+    if count <= _FEW_UPDATES and chance(scope.choices, _GRID_PERCENT):
         return _updated_in_grid(scope, element_type, rows, width, count)
     is_flat, is_line = width == 1, width > 1 and chance(scope.choices, _LINE_PERCENT)
     is_across = not is_flat and not is_line and chance(scope.choices, _ACROSS_PERCENT)
