@@ -1,11 +1,13 @@
-"""Whether a program answers the same question alike: in a second call, and where its arrays lie otherwise in memory.
+"""Whether a program answers the same question alike: in a second call, beside others, and on arrays that lie otherwise.
 
 It has to, to the bit, but for what a routine of LAPACK leaves open (`xlabench.judging.left_open`).
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,11 @@ from xlabench.judging.left_open import left_open
 from xlabench.judging.tolerance import Array
 from xlabench.timing.stats import share_interval
 
+Call = Callable[[], Sequence[Array]]
+
 _MORE_CALLS = 20
+_CALLS_AT_ONCE = 3
+"""How often each of several threads calls: of the first calls a busy machine may begin one when the other is done."""
 
 
 def same_bytes(results: Sequence[Array], again: Sequence[Array], but: frozenset[int] = frozenset()) -> bool:
@@ -56,6 +62,24 @@ def unsteadiness(module: Any, first: Sequence[Array], again: Callable[[], Sequen
     """
     calls = differing(first, again, but := left_open(module))
     return flakiness(calls) if calls or not but else ""
+
+
+def differs_at_once(calls: Sequence[Call], alone: Sequence[Sequence[Array]], but: frozenset[int] = frozenset()) -> bool:
+    """Whether calls that threads make at the same time give other results than they did alone; raises what they raise.
+
+    Args:
+        calls: those that are made, each by a thread of its own.
+        alone: their results.
+        but: numbers of results that are left out.
+    """
+    begin = threading.Barrier(len(calls))
+
+    def differs(call: Call, results: Sequence[Array]) -> bool:
+        begin.wait()
+        return not all(same_bytes(results, call(), but) for _ in range(_CALLS_AT_ONCE))
+
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return any(list(threads.map(differs, calls, alone)))
 
 
 def by_layout(layout: str, module: Any, results: Sequence[Array], aligned: Sequence[Array]) -> str:

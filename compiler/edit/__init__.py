@@ -12,6 +12,7 @@ from compiler.edit.attributes import (
     simplify_attributes,
     with_another,
     with_attribute,
+    with_more,
     with_operation,
 )
 from compiler.edit.bodies import drop_arguments, expand, lay_open, share, sum_up, unused_arguments
@@ -74,6 +75,7 @@ __all__ = [
     "unused_arguments",
     "with_another",
     "with_attribute",
+    "with_more",
     "with_operation",
     "write_out",
     "zeros",

@@ -13,6 +13,7 @@ from compiler.edit.shapes import infer_all
 from compiler.ir.attributes import NOTES, PaddingDimension, SliceDimension, Window, WindowDimension
 from compiler.ir.module import Instruction, Module
 from compiler.ir.shape import is_static_array, without_layout
+from compiler.ops.build import build
 from compiler.text.printer import to_text
 
 _NO_MEANING = NOTES | {"operand_precision", "algorithm", "result_accuracy", "indices_are_sorted", "unique_indices"}
@@ -97,6 +98,25 @@ def with_operation(
     for instruction in draft.find([instruction_id]):
         instruction.opcode = opcode
         instruction.set_operands(list(draft.find(operands)))
+    return draft.finish() if infer_all(draft.module) else None
+
+
+def with_more(module: Module, instruction_id: InstructionId, position: int, along: int) -> Edited | None:
+    """An operand of an instruction is itself twice, one behind the other; None where a shape cannot follow.
+
+    Args:
+        module: the program, which stays as it is.
+        instruction_id: which instruction.
+        position: which of its operands, an array.
+        along: the dimension that becomes twice as long.
+    """
+    draft = Draft.of(module)
+    for instruction in draft.find([instruction_id]):
+        operands = list(instruction.operands)
+        once = operands[position]
+        operands[position] = build(instruction.computation, "concatenate", [once, once], dimensions=(along,))
+        instruction.set_operands(operands)
+        instruction.computation.sort()
     return draft.finish() if infer_all(draft.module) else None
 
 

@@ -20,9 +20,9 @@ from compiler.ops.build import build
 _MOST_TRIPS, _LEAST_UNKNOWN = 4, 2
 """Iterations of a loop, since each costs the reference a run of its body; and where they are not known, as a loop of
 one is none."""
-_USUAL_PERCENT, _UNKNOWN_PERCENT, _END_PERCENT, _MIRRORED_PERCENT = 50, 60, 40, 25
+_USUAL_PERCENT, _UNKNOWN_PERCENT, _END_PERCENT, _MIRRORED_PERCENT, _SUBTRACTED_PERCENT = 50, 60, 40, 25, 25
 """How often a counter is the usual one; how often it starts from what nobody knows; how often it ends where its type
-does; how often the bound comes first in the comparison."""
+does; how often the bound comes first in the comparison; how often it adds where others subtract, or the reverse."""
 _WRAPPING_PERCENT, _MEETING_PERCENT, _MEETING = 20, 60, (3, 5)
 """How often a counter goes beyond the end of its type; how often then until it meets that, by which steps it does."""
 _STEPS, _FARTHEST, _LEAST_BITS = (1, 2, 3, 5), 5, 8
@@ -43,6 +43,7 @@ class Counter:
         bound: what it is compared with.
         mirrored: whether the bound comes first.
         trips: iterations, or one more.
+        subtracts: whether the step is written as what is taken away.
     """
 
     start: Instruction
@@ -51,6 +52,7 @@ class Counter:
     bound: int
     mirrored: bool
     trips: int
+    subtracts: bool = False
 
     @property
     def element_type(self) -> ElementType:
@@ -66,7 +68,7 @@ class Counter:
 
     def following(self, scope: Scope, number: Instruction) -> Instruction:
         """The number of the next iteration."""
-        if self.step < 0 and self.element_type.kind is Kind.UNSIGNED:
+        if self.subtracts:
             return build(scope.computation, "subtract", [number, scope.constant(-self.step, self.element_type)])
         pair = [number, scope.constant(self.step, self.element_type)]
         return build(scope.computation, "add", pair[::-1] if self.mirrored else pair)
@@ -107,8 +109,17 @@ def _any_counter(scope: Scope, kind: ElementType, size: int, trips: int, *, is_k
     slack = scope.choices.integer(0, size - 1) if trips and direction != "NE" else 0
     bound = first + sign * (size * trips - slack - (direction in _CLOSED))
     mirrored = chance(scope.choices, _MIRRORED_PERCENT)
-    start = _start(scope, kind, first, is_known=is_known)
-    return Counter(start, sign * size, direction, bound, mirrored=mirrored, trips=trips)
+    start, subtracts = _start(scope, kind, first, is_known=is_known), _subtracts(scope, kind, sign)
+    return Counter(start, sign * size, direction, bound, mirrored=mirrored, trips=trips, subtracts=subtracts)
+
+
+def _subtracts(scope: Scope, kind: ElementType, sign: int) -> bool:
+    """Whether a step is taken away: mostly one down in integers without a sign, seldom any other.
+
+    What is added or taken away without a sign in the other direction goes round.
+    """
+    is_usual = sign < 0 and kind.kind is Kind.UNSIGNED
+    return is_usual != chance(scope.choices, _SUBTRACTED_PERCENT)
 
 
 def _wrapping(scope: Scope, kind: ElementType, size: int) -> Counter:
@@ -126,7 +137,8 @@ def _wrapping(scope: Scope, kind: ElementType, size: int) -> Counter:
     first = end - sign * (size * trips - scope.choices.integer(1, size))
     bound = first - sign * scope.choices.integer(1, _FARTHEST)
     mirrored, start = chance(scope.choices, _MIRRORED_PERCENT), _start(scope, kind, first, is_known=True)
-    return Counter(start, sign * size, "GT" if sign > 0 else "LT", bound, mirrored=mirrored, trips=trips)
+    direction, subtracts = "GT" if sign > 0 else "LT", _subtracts(scope, kind, sign)
+    return Counter(start, sign * size, direction, bound, mirrored=mirrored, trips=trips, subtracts=subtracts)
 
 
 def _meeting(scope: Scope, kind: ElementType, step: int) -> Counter:
@@ -137,8 +149,11 @@ def _meeting(scope: Scope, kind: ElementType, step: int) -> Counter:
     low, high = integer_bounds(kind)
     end, apart = high if step > 0 else low, scope.choices.integer(1, _FARTHEST)
     trips = apart * pow(abs(step), -1, 1 << kind.bits) % (1 << kind.bits)
-    start = _start(scope, kind, end - apart if step > 0 else end + apart, is_known=True)
-    return Counter(start, step, "LT" if step > 0 else "GT", end, mirrored=False, trips=trips)
+    start, subtracts = (
+        _start(scope, kind, end - apart if step > 0 else end + apart, is_known=True),
+        _subtracts(scope, kind, step),
+    )
+    return Counter(start, step, "LT" if step > 0 else "GT", end, mirrored=False, trips=trips, subtracts=subtracts)
 
 
 def _start(scope: Scope, kind: ElementType, first: int, *, is_known: bool) -> Instruction:

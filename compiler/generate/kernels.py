@@ -54,8 +54,11 @@ _ANY_PERCENT = 30
 """How often something runs along any dimension, and not along the longest."""
 _MOST_CHOSEN = (4, 20, 300)
 """How many of a line are chosen at most: such as vectors hold, and more."""
-_LINE_PERCENT, _ACROSS_PERCENT = 30, 30
-"""How often rows lie in one line, where they may begin anywhere and overlap; how often windows lie across rows."""
+_LINE_PERCENT, _ACROSS_PERCENT, _GRID_PERCENT, _MOST_OF_GRID = 30, 30, 35, 5
+"""How often rows lie in one line, where they may begin anywhere and overlap; how often windows lie across rows; how
+often two numbers say which row it is, of a grid, and how many rows that has at most along its shorter side."""
+_FEW_UPDATES = 1000
+"""Of more that two numbers place a simulator takes too long where passes do not put them in order (measured)."""
 _CHAIN = tuple(opcode for opcode in sorted(having(Trait.APPROXIMATE)) if OPS[opcode].operands[0] == 1)
 """Functions of one number that take long enough to be looked up."""
 
@@ -270,6 +273,8 @@ def _looked_up(scope: Scope, element_type: ElementType) -> Instruction:
 def _updated(scope: Scope, element_type: ElementType) -> Instruction:
     """Rows, or columns, to which many updates go, several to one of them."""
     rows, width, count = sizes(scope.choices, regimes.UPDATED)
+    if count <= _FEW_UPDATES and chance(scope.choices, _GRID_PERCENT):
+        return _updated_in_grid(scope, element_type, rows, width, count)
     is_flat, is_line = width == 1, width > 1 and chance(scope.choices, _LINE_PERCENT)
     is_across = not is_flat and not is_line and chance(scope.choices, _ACROSS_PERCENT)
     dims, updated = ((rows,), (count,)) if is_flat else ((rows, width), (count, width))
@@ -290,6 +295,27 @@ def _updated(scope: Scope, element_type: ElementType) -> Instruction:
     )
 
 
+def _updated_in_grid(scope: Scope, element_type: ElementType, rows: int, width: int, count: int) -> Instruction:
+    """About as many rows in a grid, each named by two numbers, of which one may lie outside alone."""
+    side = scope.choices.integer(2, _MOST_OF_GRID)
+    grid = (side, max(1, rows // side)) if chance(scope.choices, 50) else (max(1, rows // side), side)
+    inner = () if width == 1 else (width,)
+    opcode = pick(scope.choices, combiners(element_type))
+    return scope.build(
+        "scatter",
+        [
+            read(scope, element_type, (*grid, *inner)),
+            scope.parameter(ArrayShape(pick(scope.choices, _INDICES), (count, 2))),
+            read(scope, element_type, (count, *inner)),
+        ],
+        update_window_dims=tuple(range(1, 1 + len(inner))),
+        inserted_window_dims=(0, 1),
+        scatter_dims_to_operand_dims=tuple(permutation(scope.choices, 2)),
+        index_vector_dim=1,
+        to_apply=combiner(scope, opcode, element_type),
+    )
+
+
 def _chained(scope: Scope, element_type: ElementType) -> Instruction:
     """Functions of one number each, of so many numbers that all their results are tabled."""
     value = scope.parameter(ArrayShape(element_type, tuple(sizes(scope.choices, regimes.CHAINED))))
@@ -298,7 +324,7 @@ def _chained(scope: Scope, element_type: ElementType) -> Instruction:
     return value
 
 
-_INDICES = (S32, S32, TYPES["u8"], TYPES["s64"])
+_INDICES = (S32, S32, TYPES["u8"], TYPES["s64"], TYPES["u16"], TYPES["s16"])
 
 
 def _like(opcode: str, recipe: Recipe, of: Sequence[Regime]) -> Recipe:

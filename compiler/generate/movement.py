@@ -34,8 +34,8 @@ _UNEVEN_PERCENT = 40
 """How often padding that is the same at both ends is made uneven."""
 _READ_AS_PERCENT, _LAID_OUT_PERCENT, _BYTE = 30, 50, 8
 """How often memory is read as another type, and how often in another order; the least bits of what it is read as."""
-_UNITS_PERCENT = 35
-"""How often a reshape only adds or drops dimensions of size 1, which half a dozen rewrites are about."""
+_UNITS_PERCENT, _NEW_UNIT_PERCENT = 35, 20
+"""How often a reshape only adds or drops dimensions of size 1, and how often one that a broadcast adds is such."""
 
 
 def _broadcast(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
@@ -49,7 +49,7 @@ def _broadcast(scope: Scope, opcode: str, element_type: ElementType) -> Instruct
 def dims_broadcast(scope: Scope, dims: Sequence[int], more: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Dimensions with so many more among them, and the places of the old ones; nothing where there is no room.
 
-    Now and then one of the new ones is as long as one that is there.
+    Now and then one of the new ones is as long as one that is there, or 1.
 
     Args:
         scope: says how large arrays may be.
@@ -62,9 +62,9 @@ def dims_broadcast(scope: Scope, dims: Sequence[int], more: int) -> tuple[tuple[
         present = [n for n in sides if n > 1 and n in fitting]
         if not fitting:
             return (), ()
-        is_square = present and chance(scope.choices, _SQUARE_PERCENT)
+        wanted = present if present and chance(scope.choices, _SQUARE_PERCENT) else fitting
         position = scope.choices.integer(0, len(sides))
-        sides.insert(position, pick(scope.choices, present if is_square else fitting))
+        sides.insert(position, pick(scope.choices, [1] if chance(scope.choices, _NEW_UNIT_PERCENT) else wanted))
         is_new.insert(position, True)
     return tuple(sides), tuple(position for position, new in enumerate(is_new) if not new)
 

@@ -32,6 +32,9 @@ def _size(choices: Choices, within: Range) -> int:
     return max(within[0], size - size % _WHOLE) if chance(choices, _WHOLE_PERCENT) else size
 
 
+_AROUND_16_BITS: Range = (65_530, 65_545)
+"""Numbers on both sides of how many there are of 16 bits: positions are held in so many as long as they fit."""
+
 FACTORS: Sequence[Regime] = (
     ((1, 3), (17, 70), (17, 140), (2, 70)),
     ((1, 3), (5, 40), (3, 30), (2, 300)),
@@ -48,7 +51,7 @@ BLOCKED: Sequence[Regime] = (((1, 2), (3, 40), (520, 800), (4110, 4800)),)
 of 4 KiB."""
 REDUCED: Sequence[Regime] = (
     ((1, 4), (6000, 20_000)), ((6000, 20_000), (1, 4)), ((20, 300), (17, 130)), ((2, 5), (30, 90), (30, 90)),
-    ((300, 3000), (2, 9)), ((515, 540), (2050, 2200)),
+    ((300, 3000), (2, 9)), ((515, 540), (2050, 2200)), ((1, 2), _AROUND_16_BITS),
 )  # fmt: skip
 """Arrays that are reduced: along few long lines, of few columns, of many, and such that no cache holds."""
 SCANNED: Sequence[Regime] = (
@@ -60,8 +63,10 @@ SCANNED: Sequence[Regime] = (
 """Arrays along which something runs: few lines longer than a block, many, and lines side by side."""
 SORTED: Sequence[Regime] = (
     ((12_000, 20_000),), ((2, 3), (2500, 6000)), ((2500, 6000), (2, 3)), ((20, 60), (30, 300)), ((3, 300), (2, 20)),
+    (_AROUND_16_BITS,), ((126, 135), (513, 600)),
 )  # fmt: skip
-"""Arrays that are sorted: lines that several threads sort together, that each sorts alone, and across."""
+"""Arrays that are sorted: lines that several threads sort together, that each sorts alone, and across; as many
+positions as narrow numbers hold; and a longer line than a network sorts for each block of a GPU."""
 CHOSEN: Sequence[Regime] = (((1, 2), (4000, 9000)), ((9, 40), (300, 700)), ((2, 3), (9000, 14_000)))
 """Arrays of whose lines a few are chosen."""
 TRANSFORMED: Sequence[Regime] = (((2, 4), (300, 1100)), ((1000, 4200),), ((20, 40), (20, 60)), ((1, 2), (1030, 2300)))
@@ -73,7 +78,11 @@ TRANSPOSED: Sequence[Regime] = (
     ((1040, 1040), (2064, 2064)),
 )
 """Arrays that are turned around: beyond a tile, narrower than one, and such that go past the caches in whole lines."""
-LOOKED_UP: Sequence[Regime] = (((2, 300), (30, 40), (129, 200)), ((2, 300), (1, 1), (4100, 6000)))
+LOOKED_UP: Sequence[Regime] = (
+    ((2, 300), (30, 40), (129, 200)),
+    ((2, 300), (1, 1), (4100, 6000)),
+    (_AROUND_16_BITS, (1, 1), (300, 600)),
+)
 """The entries of a table, and the dimensions of the indices into it."""
 UPDATED: Sequence[Regime] = (
     ((3, 700), (1, 1), (16_400, 20_000)),
@@ -81,14 +90,17 @@ UPDATED: Sequence[Regime] = (
     ((3, 20), (129, 600), (3, 30)),
     ((4300, 4400), (33, 36), (16_400, 17_000)),
     ((300, 400), (600, 700), (150, 200)),
+    ((6, 60), (1, 4), (505, 700)),
+    (_AROUND_16_BITS, (1, 1), (300, 600)),
 )
 """Rows and columns that updates go to, and how many there are: more than elements, of short rows, of long ones, more
-than anybody can learn whose they are, and more than a cache holds."""
+than anybody can learn whose they are, more than a cache holds, and more than pays without putting them in order."""
 ROWS: Sequence[Regime] = (
     ((3, 40), (2, 15)), ((3, 60), (17, 300)), ((1, 5), (600, 3000)), ((2, 4), (3, 9), (20, 120)),
-    ((1, 1), (9000, 16_384)),
+    ((1, 1), (9000, 16_384)), ((60, 700), (2, 40)), ((120, 270), (17, 140)),
 )  # fmt: skip
-"""Rows, shorter than a vector, many vectors long, or so long that the registers of a block do not hold several."""
+"""Rows, shorter than a vector, many vectors long, so long that the registers of a block do not hold several, and so
+many that some are done side by side, of which the last are fewer."""
 POOLED: Sequence[Regime] = (
     ((1, 3), (1, 3), (9, 40), (9, 40)), ((1, 2), (8, 40), (5, 14), (5, 14)), ((1, 1), (1, 1), (30, 90), (30, 90)),
 )  # fmt: skip

@@ -25,7 +25,7 @@ from compiler.ops.build import build, constant, parameter
 SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 257, 300)
 """Sizes of dimensions: small ones, and both sides of the edges of vectors, tiles and blocks."""
 
-LARGE_SIZES = (512, 777, 1024, 2049, 4096, 10_000, 65_537, 300_000)
+LARGE_SIZES = (512, 777, 1024, 2049, 4096, 10_000, 65_535, 65_537, 300_000)
 """Sizes of dimensions where there is room for large arrays."""
 _LEAST_ROOM = 1 << 14
 """Elements of an array from which on sizes beyond blocks and tiles are drawn: 128 x 128."""

@@ -1,6 +1,7 @@
 """Engines that are the reference but for one planted bug each, loaded by the workers of fuzzing campaigns."""
 
 import os
+import threading
 import time
 from dataclasses import replace
 
@@ -85,6 +86,8 @@ class Broken:
         self.calls.append(results)
         if self.spec == "writes-on" and len(self.calls) > 1:
             self.calls[0][0][...] = 7
+        if self.spec == "errs-beside-others" and threading.current_thread() is not threading.main_thread():
+            return [np.zeros_like(result) for result in results]
         is_late = self.spec == "forgets" and len(self.calls) > _SOON
         return [np.zeros_like(result) for result in results] if is_late else results
 

@@ -1,8 +1,10 @@
 """A second call has to answer to the bit what the first did, but for what a routine leaves open."""
 
 import itertools
+import threading
 
 import numpy as np
+import pytest
 
 import compiler
 from xlabench import repeats
@@ -25,6 +27,34 @@ def test_where_arrays_lie_otherwise_the_answer_is_the_same():
     assert repeats.by_layout("strided", PLAIN, [np.zeros(2)], [np.zeros(2)]) == ""
     first, other = [np.zeros(1)] * 5, [np.ones(1), *[np.zeros(1)] * 4]
     assert repeats.by_layout("strided", SINGULAR, first, other) == ""
+
+
+def test_calls_at_the_same_time_are_held_against_those_alone():
+    def at_once(begun):
+        """Two callers that meet in their first calls, of which one gives what the other was to give."""
+        met, left = threading.Barrier(2), [True, True]
+
+        def caller(number):
+            def call():
+                if left[number]:
+                    left[number] = False
+                    met.wait()
+                    return [np.array(number ^ begun)]
+                return [np.array(number)]
+
+            return call
+
+        return repeats.differs_at_once([caller(0), caller(1)], [[np.array(0)], [np.array(1)]])
+
+    assert [at_once(begun) for begun in (0, 1)] == [False, True]
+
+
+def test_what_is_raised_beside_another_call_is_raised():
+    def fails():
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        repeats.differs_at_once([fails, lambda: [np.array(0)]], [[np.array(0)]] * 2)
 
 
 def test_an_engine_may_answer_otherwise_where_nothing_is_said():

@@ -40,6 +40,7 @@ __all__ = [
     "is_simulated",
     "launch_models_of",
     "liberties",
+    "may_overlap",
     "nested",
 ]
 
@@ -59,6 +60,7 @@ OF_GRAPHS = frozenset({"ops", "clusters"})
 _REFERENCE = "reference"
 _FOREIGN = frozenset({"xla"})
 _SIMULATED = frozenset({("nvptx", "sim")})
+_ONE_AT_A_TIME = frozenset({_REFERENCE, "nvptx"})
 _COMPLETE = frozenset({_REFERENCE, "cpu"})
 _LIBERTIES = {"xla": frozenset(LIBERTIES)}
 _EXTRAS = {"jax": "peers", "jaxlib": "peers"}
@@ -111,6 +113,11 @@ def is_simulated(spec: str) -> bool:
     """Whether calls are run by a simulator, many times slower than on the machine."""
     name, options = split_spec(compiled_by(spec))
     return any((name, device) in _SIMULATED for device in options)
+
+
+def may_overlap(spec: str) -> bool:
+    """Whether calls of one program by several threads run at the same time on processors, in code of ours."""
+    return not is_foreign(spec) and split_spec(compiled_by(spec))[0] not in _ONE_AT_A_TIME
 
 
 def is_complete(spec: str) -> bool:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,18 +19,20 @@ import numpy as np
 import compiler
 from xlabench.cases.inputs import aligned
 from xlabench.cases.layouts import ALIGNED, LAYOUTS, Layout
-from xlabench.engines import Engine, Program, build, execute, is_complete, is_foreign, is_simulated
+from xlabench.engines import Engine, Program, build, execute, is_complete, is_foreign, is_simulated, may_overlap
 from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
 from xlabench.fuzzing.case import Call, Case
 from xlabench.fuzzing.signature import LAYOUT, RAISED_IN
+from xlabench.fuzzing.values import BOUNDARY
 from xlabench.jobs import standard_of
 from xlabench.judging.bounds import Basis
 from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.judge import judge, judged
+from xlabench.judging.left_open import left_open
 from xlabench.judging.needed import Partly
 from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
-from xlabench.repeats import same_bytes, unsteadiness
+from xlabench.repeats import differs_at_once, same_bytes, unsteadiness
 from xlabench.worker import OnStage
 
 _LEAST = ("bitwise", "within", "undecided", "unsupported")
@@ -118,11 +121,14 @@ def call_numbers_on(spec: str, case: Case) -> Sequence[int]:
     """The calls of a program on an engine, by their places: of all of them, or of each in turn.
 
     One of a simulator takes longer than all that a processor makes, and the reference is what all are held against.
+    Kernels that take indices are simulated at the ends of what these are into as well: that is where they differ.
     """
     count = len(case.calls)
     if not (is_simulated(spec) or split_spec(spec)[0] == _REFERENCE):
         return range(count)
-    return (case.number // _NUMBERS_IN_TURN % count,)
+    turn = case.number // _NUMBERS_IN_TURN % count
+    ends = [n for n, call in enumerate(case.calls) if call.kind == BOUNDARY and case.is_apart and is_simulated(spec)]
+    return tuple(dict.fromkeys([turn, *ends]))
 
 
 @contextmanager
@@ -254,8 +260,26 @@ class Asking:
             return None
         first = answers[0]
         with timed(self.spent, f"{self.spec} run"):
-            found = self._made_again(program, first)
+            found = self._made_again(program, first) or self._made_at_once(program, answers)
         return replace(found, kind=first.kind) if found else None
+
+    def _made_at_once(self, program: Program, answers: Sequence[Answer]) -> Answer | None:
+        """What it says of an engine that two calls at the same time, mostly of different inputs, disturb each other."""
+        if not may_overlap(self.subject.spec):
+            return None
+        pair = answers[:2] if len(answers) > 1 else [answers[0], answers[0]]
+        self.on_stage(f"{self.case.label} {self.spec} {phase_of('run', pair[0].kind)}")
+        given = [self.case.given(answer.kind) for answer in pair]
+        calls = [partial(self._results_of, program, inputs) for inputs in given]
+        try:
+            differs = differs_at_once(calls, [answer.actual for answer in pair], left_open(self.case.module))
+        except Exception as error:  # noqa: BLE001 - as of the first call
+            return self._raised(error)
+        said = "answers otherwise while another thread calls it"
+        return Answer("flaky", said, "", pair[0].actual) if differs else None
+
+    def _results_of(self, program: Program, inputs: list[Array]) -> Sequence[Array]:
+        return execute(self.subject, program, inputs).results
 
     def _made_again(self, program: Program, first: Answer) -> Answer | None:
         """What it says of an engine that a call gives other results on the same arrays, or where they lie otherwise."""

@@ -20,11 +20,12 @@ import numpy as np
 import compiler
 from compiler.generate import COMMON, FAMILIES, PAIRS, RandomChoices, Space
 from compiler.ops import Trait, having
+from xlabench.cases.index_ranges import index_limits
 from xlabench.cases.inputs import DTYPES
 from xlabench.fuzzing import blocks, seed_order, variants, variation
 from xlabench.fuzzing.case import Case
 from xlabench.fuzzing.reached import Corpus
-from xlabench.fuzzing.values import make_inputs, several
+from xlabench.fuzzing.values import BOUNDARY, make_inputs, several
 from xlabench.fuzzing.variation import is_determined, is_valid
 
 _OPCODES = frozenset(opcode for opcode, _ in PAIRS)
@@ -68,7 +69,8 @@ _CALLS_OF_SAMPLE = 8
 _KERNELS_PERCENT = 40
 """How often samples are of a few kernels, on arrays that are cut and shared."""
 _OF_KERNELS = ("integers",)
-"""Kinds of values with which kernels are called in any case: of long sums rounding explains much, but not of these."""
+"""Kinds of values with which kernels are called in any case: of long sums rounding explains much, but not of these.
+Where some of them are indices, the kind that is about those is another."""
 _NO_CORPUS = Corpus()
 _COMMON_WEIGHT = 3
 _NEWEST_PERCENTS, _IN_CHAINS = (20, 35, 50, 70), (60, 75, 90)
@@ -149,7 +151,8 @@ def _sampled(profile: Profile, rng: np.random.Generator, number: int) -> Case | 
     if module is None or not (is_valid(module) and is_determined(module)) or _is_banned(module, space):
         return None
     count, note = (_OTHER_CALLS, "a few kernels") if is_apart else (_CALLS_OF_SAMPLE, "small programs side by side")
-    made, others = make_inputs(module, rng, "tame"), several(module, rng, count, _OF_KERNELS if is_apart else ())
+    always = (*_OF_KERNELS, *((BOUNDARY,) if index_limits(module) else ())) if is_apart else ()
+    made, others = make_inputs(module, rng, "tame"), several(module, rng, count, always)
     return Case(number, module, made, note=note, others=others, is_apart=is_apart)
 
 

@@ -34,6 +34,8 @@ _COMBINING = having(Trait.COMBINES)
 _PLAIN = {op.opcode: op.operands for op in OPS.values() if op.elementwise and op.evaluate and not op.required}
 """Elementwise opcodes that are told nothing but operands, and how many they take."""
 _COMPARING = ("compare",)
+_TAKING = ("slice", "dynamic-slice", "gather", "dynamic-update-slice")
+"""What takes a piece of its first operand, or puts one there: rules look whether that is all of a dimension."""
 _TRIES = 4
 _DIRECTIONS = ("EQ", "NE", "GE", "GT", "LE", "LT")
 _TRANSPOSES = ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT")
@@ -209,6 +211,16 @@ def other_operand(module: Module, rng: Rng) -> Module | None:
             operands[instruction.operands.index(operands[position])] = old
         return _operation(module, instruction, instruction.opcode, operands)
     return None
+
+
+def more_of_an_operand(module: Module, rng: Rng) -> Module | None:
+    """What takes a piece of an array takes as large a one of a longer array: not all of a dimension any more."""
+    taking = [i for i in _changeable(module) if i.opcode in _TAKING and i.operands[0].shape.rank]
+    if not taking:
+        return None
+    one = _one(rng, taking)
+    along = int(rng.integers(one.operands[0].shape.rank))
+    return _made(compiler.edit.with_more(module, compiler.edit.id_of(one), 0, along))
 
 
 def _operation(module: Module, instruction: Instruction, opcode: str, operands: Any) -> Module | None:

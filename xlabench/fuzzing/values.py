@@ -26,6 +26,8 @@ Draw = Callable[[Generator, Dims, DType, int | None], Array]
 
 _iinfo: Any = ml_dtypes.iinfo  # knows NumPy's own integers as well; untyped
 
+BOUNDARY = "boundary"
+"""The kind of values that is about indices: of what are none it has tame ones."""
 _ONE_SIGN_PERCENT, _AWAY_FROM_ZERO = 35, 0.25  # what begins at 0 instead of an extreme is right if signs differ
 _SMALL_INTEGERS_PERCENT, _SMALL, _SMALLEST = 70, 10, 3
 _SOME = (0.02, 0.2, 0.8)  # shares of the elements that are replaced
@@ -34,6 +36,8 @@ _ALL_PERCENT = 50
 _SMALL_SHARE = 0.25  # of integers that are extreme in that they are next to 0
 _CLOSE_TO_FAR = 3  # of so many numbers in the place of another one is far from it
 _WIDENED = 4.0
+_BOTH_PERCENT = 75
+"""How often both parts of complex numbers are of a kind; else most kinds make real ones, whose imaginary part is 0."""
 
 
 def tame(rng: Generator, dims: Dims, dtype: DType, limit: int | None = None) -> Array:
@@ -278,7 +282,7 @@ KINDS: Mapping[str, Draw] = {
     "ties": _ties,
     "denormal": _denormal,
     "extreme": _extreme,
-    "boundary": _boundary,
+    BOUNDARY: _boundary,
     "uneven": _uneven,
     "payloads": _payloads,
     "edges": _edges,
@@ -301,9 +305,22 @@ def make_inputs(module: Any, rng: Generator, kind: str = "tame", *, mixed: bool 
         dims, dtype = parameter.shape.dims, DTYPES[parameter.shape.element_type.name]
         number = parameter.parameter_number
         draw = tame if (mixed and rng.integers(2)) or number in unchecked else KINDS[kind]
+        if dtype.kind == "c" and rng.integers(100) < _BOTH_PERCENT:
+            draw = _in_both_components(draw)
         values = np.asarray(draw(rng, dims, dtype, limits.get(number)))
         made.append(aligned(np.sort(values, axis=-1) if unchecked.get(number) and dims else values))
     return made
+
+
+def _in_both_components(draw: Draw) -> Draw:
+    """Complex numbers whose real and imaginary parts are such values, each on its own."""
+
+    def drawn(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
+        made = np.empty(dims, dtype)
+        made.real, made.imag = (draw(rng, dims, real_dtype(dtype), limit) for _ in range(2))
+        return made
+
+    return drawn
 
 
 def several(module: Any, rng: Generator, count: int, always: Sequence[str] = ()) -> dict[str, list[Array]]:

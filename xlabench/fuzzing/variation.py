@@ -1,9 +1,9 @@
 """Programs near a program: other types and sizes, identities between its instructions, and near misses.
 
 A rewrite is right for the program that it was written for.  Where it is wrong is nearby: at a permutation that is not
-its own inverse, at two dimensions of one size, on a type that rounds, one beyond the last place, where one of its
-conditions does not hold (`xlabench.fuzzing.near_misses`).  What a change makes is any program, valid or not: who asks
-verifies it.
+its own inverse, at two dimensions of one size, on a type that rounds, one beyond the last place, at a size beside which
+something else is decided (`xlabench.fuzzing.edges`), where one of its conditions does not hold
+(`xlabench.fuzzing.near_misses`).  What a change makes is any program, valid or not: who asks verifies it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import compiler
 from compiler.generate import RandomChoices
 from compiler.ops import Trait, narrowing
 from xlabench.cases.index_ranges import unchecked_indices
-from xlabench.fuzzing import near_misses
+from xlabench.fuzzing import edges, near_misses
 from xlabench.fuzzing.values import make_inputs
 
 Module = Any  # the compiler's; the harness sees its data by attribute only
@@ -185,11 +185,13 @@ def _with_identities(module: Module, rng: Rng) -> Module | None:
 CHANGES: Mapping[str, Change] = {
     "retyped": _retyped,
     "resized": _resized,
+    "at an edge": edges.at_an_edge,
     "with identities": _with_identities,
     "other attribute": near_misses.other_attribute,
     "other number": near_misses.other_number,
     "other opcode": near_misses.other_opcode,
     "other operand": near_misses.other_operand,
+    "more of an operand": near_misses.more_of_an_operand,
     "another beside": near_misses.another_beside,
 }
 """How programs are varied, by names."""

@@ -1,21 +1,28 @@
 """Loops iterate as often as their counters say, wherever these start, go and end."""
 
+import numpy as np
 import pytest
 
+import compiler
 from compiler.generate.choices import RandomChoices
 from compiler.generate.counters import counter
 from compiler.generate.scope import Program, Scope, Space
 from compiler.ir.module import Computation, Module
 from compiler.ir.numbers import integer_bounds
+from compiler.ir.shape import ArrayShape
 
 GOES_ON = {"LT": int.__lt__, "LE": int.__le__, "GT": int.__gt__, "GE": int.__ge__, "NE": int.__ne__}
 
 
-def drawn(seed):
+def opened(seed):
     module = Module("m")
     module.entry = module.add_computation(Computation("main"))
     space = Space(frozenset(), frozenset({"s8", "u8", "s32", "u64"}))
-    return counter(Scope(Program(RandomChoices(seed), space, module, lambda _: None), module.entry, depth=0))
+    return module, Scope(Program(RandomChoices(seed), space, module, lambda _: None), module.entry, depth=0)
+
+
+def drawn(seed):
+    return counter(opened(seed)[1])
 
 
 def numbers(found, first):
@@ -44,6 +51,20 @@ def test_a_counter_ends_in_time(seed):
             counted = list(numbers(found, start))
             assert low <= found.bound <= high
             assert abs(len(counted) - 1 - found.trips) <= is_open
+
+
+def test_steps_are_added_and_taken_away_in_either_direction():
+    seen = set()
+    for seed in range(300):
+        module, scope = opened(seed)
+        found = counter(scope)
+        number = scope.parameter(ArrayShape(found.element_type, ()))
+        module.entry.root = found.following(scope, number)
+        inputs = [np.full((), 7, p.shape.element_type.dtype) for p in module.entry.parameters]
+        low, high = integer_bounds(found.element_type)
+        assert int(compiler.interpret(module, *inputs)[0]) == (7 + found.step - low) % (high - low + 1) + low
+        seen.add((found.step > 0, module.entry.root.opcode))
+    assert seen == {(is_up, opcode) for is_up in (False, True) for opcode in ("add", "subtract")}
 
 
 def test_counters_go_both_ways_in_all_integers_and_to_the_ends_of_them():

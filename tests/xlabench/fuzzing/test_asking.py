@@ -50,6 +50,7 @@ def ask(monkeypatch):
         ("spoils", NEGATE, "wrong", "inputs", ""),
         ("writes-on", NEGATE, "wrong", "held", ""),
         ("forgets", NEGATE, "flaky", "", ""),
+        ("errs-beside-others", NEGATE, "flaky", "", ""),
         ("refuses", NEGATE, "unsupported", "UnsupportedError in broken_engines.py:compile: ", ""),
         ("raises", ABS, "compile-error", "RuntimeError in broken_engines.py:compile: cannot select abs", ""),
     ],

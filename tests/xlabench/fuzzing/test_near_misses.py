@@ -67,6 +67,16 @@ def test_devices_come_in_other_orders(line, name, near):
     assert any(f"{name}={near}" in one for one in made(near_misses.other_attribute, text, 100))
 
 
+def test_pieces_are_taken_of_longer_arrays():
+    text = """ENTRY e { x = f32[3,4] parameter(0) i = s32[] parameter(1) j = s32[] parameter(2)
+      ROOT r = f32[1,4] dynamic-slice(x, i, j), dynamic_slice_sizes={1,4} }"""
+    texts = made(near_misses.more_of_an_operand, text, 20)
+    assert any("f32[6,4] concatenate" in one for one in texts)
+    assert any("f32[3,8] concatenate" in one for one in texts)
+    assert all("f32[1,4] dynamic-slice" in one for one in texts)
+    assert not made(near_misses.more_of_an_operand, "ENTRY e { x = f32[3] parameter(0) ROOT r = f32[3] abs(x) }", 5)
+
+
 def test_two_that_differ_in_one_attribute_stand_side_by_side():
     text = "ENTRY e { x = f32[3,3] parameter(0) ROOT r = f32[3,3] reverse(x), dimensions={0} }"
     texts = made(near_misses.another_beside, text, 50)

@@ -140,3 +140,20 @@ def test_drawn_programs_meet_several_kinds_and_all_of_them_soon(profile):
         assert all(shapes == [(a.shape, a.dtype) for a in case.given(kind)] for kind, _ in case.calls)
         count = 8 if case.note == "small programs side by side" else 5
         assert len(case.others) == (count if case.inputs else 0)
+
+
+@pytest.mark.parametrize("name", ["c64", "c128"])
+def test_imaginary_parts_are_of_a_kind_as_real_ones_are(name):
+    module = compiler.parse(f"ENTRY e {{ x = {name}[40] parameter(0) ROOT y = {name}[40] negate(x) }}")
+    limits = finfo(real_dtype(DTYPES[name]))
+
+    def shows(kind, is_so):
+        drawn = [make_inputs(module, np.random.default_rng(seed), kind)[0] for seed in range(20)]
+        return any(is_so(array.imag).any() and is_so(array.real).any() for array in drawn)
+
+    assert shows("special", np.isinf)
+    assert shows("special", np.isnan)
+    assert shows("zeros", lambda part: np.signbit(part) & (part == 0))
+    assert shows("denormal", lambda part: (part != 0) & (np.abs(part) < limits.tiny))
+    assert shows("extreme", lambda part: np.abs(part) > limits.max / 100)
+    assert shows("uneven", lambda part: np.abs(part) > 1e6)

@@ -121,6 +121,7 @@ class Pool:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _threads: list[threading.Thread] = field(default_factory=list)
     _is_calibrated: bool = False
+    _asked: list[int] = field(default_factory=list)
 
     @property
     def workers(self) -> int:
@@ -179,13 +180,17 @@ class Pool:
 
     @contextmanager
     def _sharing(self, how: int) -> Iterator[None]:
-        """Within it chunks are done in that way, or as they already are where that asks for more."""
+        """Within it chunks are done in that way, or as another caller has them done that asks for more."""
         eager = ctypes.c_int32.from_address(self._library.address("eager"))
-        before, eager.value = eager.value, max(eager.value, how)
+        with self._lock:
+            self._asked.append(how)
+            eager.value = max(self._asked)
         try:
             yield
         finally:
-            eager.value = before
+            with self._lock:
+                self._asked.remove(how)
+                eager.value = max(self._asked, default=0)
 
     def _calibrate(self) -> None:
         looks, ticks = _within(self._library, _SPIN_NS)

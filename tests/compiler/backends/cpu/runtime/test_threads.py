@@ -156,6 +156,18 @@ def test_chunks_are_done_backwards_by_the_caller_alone(pool: threads.Pool, libra
         assert list(cells) == [3, 2, 1, 0, 4]
 
 
+def test_callers_that_come_and_go_in_any_order_leave_no_manner_behind(pool: threads.Pool) -> None:
+    eager = ctypes.c_int32.from_address(pool._library.address("eager"))
+    first, second = pool.eager(), pool.backwards()
+    first.__enter__()
+    second.__enter__()
+    assert eager.value == 2
+    first.__exit__(None, None, None)
+    assert eager.value == 2
+    second.__exit__(None, None, None)
+    assert eager.value == 0
+
+
 def run_counted(pool: threads.Pool, library: llvm.Library) -> list[int]:
     cells = (ctypes.c_int64 * 4)()
     pool.run(library.address("counted"), ctypes.addressof(cells), 0, 0, threads=2, work=LONG)
