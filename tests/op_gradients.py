@@ -10,7 +10,8 @@ from compiler.tf2xla.record import no_gradient, through_functions
 
 _POSITIVE = (
     "Log Log1p Sqrt Rsqrt Reciprocal Inv Lgamma Pow Xlogy Xlog1py SqrtGrad Digamma FloorMod RsqrtGrad Div RealDiv "
-    "DivNoNan Xdivy Atan2 Angle ComplexAbs ReciprocalGrad Ndtri Igamma Igammac Betainc Polygamma Zeta RGBToHSV"
+    "DivNoNan Xdivy Atan2 Angle ComplexAbs ReciprocalGrad Ndtri Igamma Igammac Betainc Polygamma Zeta RGBToHSV "
+    "BesselY0 BesselY1 BesselK0 BesselK1 BesselK0e BesselK1e Expint Spence"
 )
 RANGES = dict.fromkeys(_POSITIVE.split(), (0.2, 0.9)) | {"Acosh": (1.1, 1.9)}
 ONE_RESULT = {"SoftmaxCrossEntropyWithLogits", "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"}

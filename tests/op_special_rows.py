@@ -1,5 +1,6 @@
 """Calls of ops on colours, on few bits, on vectors and diagonals, and of special functions of several numbers."""
 
+import ml_dtypes
 import numpy as np
 from op_values import ints, numbers, scalar, specials
 
@@ -213,6 +214,19 @@ def derivatives(element_type):
     yield {}, [n[:, None], x[None]]
 
 
+def curves(element_type):
+    """Points in every range of an approximation and at its ends, numbers below the least normal one, and none."""
+    ends = [2, 2.5625**0.5, 3.25, 4, 5, 6.25, 8, 16, 32, 64]
+    beyond = [1e-5, 1e-4, 2e-3, 0.75, 1.25, 1.75, 2.75, 4.5, 5.5, 11, 20, 45, 100, 1000, 36973, 36975]
+    given = np.array([0, *ends, *np.nextafter(ends, 99), *beyond], element_type.dtype)
+    with np.errstate(over="ignore"):
+        ends = np.array([float(ml_dtypes.finfo(element_type.dtype).tiny) / 2, 2e9]).astype(element_type.dtype)
+    x = np.concatenate([specials(element_type), given, -given, ends, -ends])
+    yield {}, [x]
+    yield {}, [np.zeros((2, 0), element_type.dtype)]
+    yield {}, [np.array(0.75, element_type.dtype)]
+
+
 def slices_changed(element_type):
     at = [ints(0, 1), ints(2, 4), ints(1, 1)]
     x = numbers(element_type, 3, 5)
@@ -306,6 +320,8 @@ ROWS = {
     "DataFormatVecPermute": rows_for_dimensions,
     "ApproximateEqual": near,
     **dict.fromkeys(("Igamma", "Igammac", "IgammaGradA", "RandomGammaGrad"), incomplete),
+    **{f"Bessel{one}": curves for one in ("J0", "J1", "Y0", "Y1", "K0", "K1", "K0e", "K1e")},
+    **dict.fromkeys(("Dawsn", "Expint", "FresnelCos", "FresnelSin", "Spence"), curves),
     "Betainc": betas,
     "Zeta": zetas,
     "Polygamma": derivatives,

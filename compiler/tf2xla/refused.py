@@ -44,9 +44,6 @@ _REASONS = {
     "Eig Lu MatrixSquareRoot MatrixLogarithm BandedTriangularSolve": (
         f"no back end decomposes matrices in this way: compute it on the host, and {_HOST}"
     ),
-    "BesselJ? BesselK? BesselK?e BesselY? Dawsn Expint FresnelCos FresnelSin Spence": (
-        f"no formula for it is here whose errors are bounded: compute it on the host, and {_HOST}"
-    ),
     "ResizeArea": "take means by AvgPool where sizes divide each other, and else ResizeBilinear",
     "LSTMBlockCell* BlockLSTM* GRUBlockCell*": "write the cell in ops: MatMul, Sigmoid, Tanh and Mul",
     "LearnedUnigramCandidateSampler ThreadUnsafeUnigramCandidateSampler AllCandidateSampler": (

@@ -5,6 +5,7 @@ from dataclasses import replace
 from compiler.tf2xla.gradients import GRADIENTS
 from compiler.tf2xla.ops import (
     argmax_pooling,
+    bessel,
     binary,
     blocks,
     boxes,
@@ -24,6 +25,7 @@ from compiler.tf2xla.ops import (
     fused,
     gamma,
     indexing,
+    integrals,
     linear,
     lists,
     lookup,
@@ -111,6 +113,8 @@ _FAMILIES = (
     boxes,
     choices,
     special,
+    bessel,
+    integrals,
     gamma,
     colours,
     quantization,

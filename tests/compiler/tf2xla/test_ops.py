@@ -64,7 +64,17 @@ def _zero_of_what_is_not_finite(y, gradient):
     return (gradient == 0) & ~np.isfinite(y)
 
 
+def _subnormal(x):
+    return (x != 0) & (np.abs(x) < np.finfo(x.dtype).tiny)
+
+
 APART = {
+    **dict.fromkeys(
+        ("BesselY0", "BesselK0", "BesselK1", "BesselK0e", "BesselK1e", "Expint", "Spence"),
+        (_subnormal, "numbers below the least normal one are 0 to the kernels"),
+    ),
+    "BesselY1": (lambda x: (x == 0) | _subnormal(x), "the same, and the kernel of f32 multiplies 0 by an infinity"),
+    "Dawsn": (lambda x: x < -1e9, "the kernel gives the value of -x, though the function is odd"),
     "Erf": (np.isinf, "the kernel of f64 gives NaN of an infinity, not 1"),
     "Pow": (lambda x, y: (x == 0) & (y == 0) & np.iscomplexobj(x), "0 to the power of 0 is NaN there, 1 in HLO"),
     "Round": (lambda x: np.full(x.shape, x.dtype.kind == "i"), "that of an integer is 0 there; `tf.round` never asks"),
