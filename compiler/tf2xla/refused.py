@@ -14,7 +14,7 @@ from compiler.tf2xla.ops import RECORDS
 _HOST = "feed what it gives"
 _REASONS = {
     "SymbolicGradient": "it is differentiated by whoever runs it: ask for the gradients when the graph is made",
-    "Uniform[DQR]*uantize* UniformQuantized* XlaDequantize": (
+    "Uniform[DQR]*uantize* UniformQuantized*": (
         "uniform quantization has no lowering: quantize by QuantizeAndDequantizeV4, or take floats by Dequantize"
     ),
     "QuantizeV2 Quantized* Requantize*": (
@@ -27,9 +27,7 @@ _REASONS = {
     "XlaSetDynamicDimensionSize UniqueWithCounts* *ToDenseSetOperation RaggedTensorTo* RaggedRange": (
         "the sizes of its results depend on the values of its inputs: pad to sizes that are known"
     ),
-    "XlaReduceScatter": "no program has it: reduce by XlaAllReduce, and slice",
     "XlaSend XlaRecv XlaHostCompute* _XlaSend* _XlaRecv*": f"it exchanges arrays with a host that runs beside: {_HOST}",
-    "XlaCustomCallV2": "its versions are those of other compilers: call by XlaCustomCall",
     "_Send _Recv _HostSend _HostRecv": "the graph was cut for several devices: give it as it was before it was run",
     "HashTable Mutable*HashTable* AnonymousHashTable AnonymousMutable* LookupTableFind LookupTableSize "
     "LookupTableImport LookupTableInsert* LookupTableRemove* LookupTableExport* InitializeTable InitializeTableFrom*": (
@@ -41,10 +39,9 @@ _REASONS = {
         "take rows by GatherV2, and sum them by SegmentSumV2 or UnsortedSegmentSum"
     ),
     "Sparse* DeserializeSparse*": "arrays are dense: make them so by ScatterNd, or SparseToDense",
-    "Eig Lu MatrixSquareRoot MatrixLogarithm BandedTriangularSolve": (
+    "Eig MatrixSquareRoot MatrixLogarithm BandedTriangularSolve": (
         f"no back end decomposes matrices in this way: compute it on the host, and {_HOST}"
     ),
-    "ResizeArea": "take means by AvgPool where sizes divide each other, and else ResizeBilinear",
     "LSTMBlockCell* BlockLSTM* GRUBlockCell*": "write the cell in ops: MatMul, Sigmoid, Tanh and Mul",
     "LearnedUnigramCandidateSampler ThreadUnsafeUnigramCandidateSampler AllCandidateSampler": (
         "draw by UniformCandidateSampler, LogUniformCandidateSampler or FixedUnigramCandidateSampler"
@@ -58,10 +55,9 @@ _REASONS = {
     "Timestamp": "a program has no clock: feed the time",
     "FFTND IFFTND RFFTND IRFFTND": "transform by FFT, FFT2D or FFT3D, and their inverses",
     "InplaceUpdate InplaceAdd InplaceSub AliasInplace*": "change rows by TensorScatterUpdate or TensorScatterAdd",
-    "_Arg _Retval _ArrayToList _ListToArray _EagerConst _XlaAotOnlyVarHandleOp": (
+    "_Arg _Retval _XlaAotOnlyVarHandleOp": (
         "TensorFlow puts it into graphs that it runs: give the graph as it was before"
     ),
-    "CollectiveAssignGroupV2": "groups are said by XlaAllReduce itself, in group_assignment",
     "TPU* *TPUEmbedding* ConfigureDistributedTPU": "it is there for TPUs: give the graph as it is before it is placed",
 }
 REASONS: Mapping[str, str] = {pattern: said for patterns, said in _REASONS.items() for pattern in patterns.split()}

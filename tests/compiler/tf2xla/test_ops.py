@@ -117,8 +117,8 @@ def run(case, *, is_wide=False):
 
 
 _NOT_CALLED = """
-    NoOp ControlTrigger Assert Variable XlaCustomCall XlaCallModule FakeParam XlaClusterOutput ReadVariableXlaSplitND
-    AssignVariableXlaConcatND PrintV2
+    NoOp ControlTrigger Assert Variable XlaCustomCall XlaCustomCallV2 XlaCallModule
+    FakeParam XlaClusterOutput ReadVariableXlaSplitND AssignVariableXlaConcatND PrintV2
 """
 NOT_CALLED = frozenset(_NOT_CALLED.split())
 """What gives nothing, a variable under its older name, what has a meaning elsewhere, what nobody looks at, and what
@@ -228,6 +228,7 @@ NOT_DIFFERENTIATED = {
     **dict.fromkeys(
         (name for name in RECORDS if name.startswith("Optional")), "they are there for gradients of branches"
     ),
+    "_EagerConst": "TensorFlow's formula is there to raise an error",
 }
 """What TensorFlow differentiates and this does not."""
 
