@@ -14,9 +14,7 @@ from compiler.tf2xla.ops import RECORDS
 _HOST = "feed what it gives"
 _REASONS = {
     "SymbolicGradient": "it is differentiated by whoever runs it: ask for the gradients when the graph is made",
-    "Uniform[DQR]*uantize* UniformQuantized*": (
-        "uniform quantization has no lowering: quantize by QuantizeAndDequantizeV4, or take floats by Dequantize"
-    ),
+    "UniformQuantized*Hybrid": "take floats by UniformDequantize, or quantize both sides by UniformQuantize",
     "QuantizeV2 Quantized* Requantize*": (
         "kernels on whole numbers of few bits have no lowering: quantize by QuantizeAndDequantizeV4"
     ),
