@@ -286,6 +286,7 @@ _DIAGONALS = (
     "MatrixSetDiagV2",
     "MatrixSetDiagV3",
 )
+_DRAWN = ("StatelessRandomUniform", "StatelessRandomNormal", "StatelessTruncatedNormal")
 KNOWN: Mapping[str, Callable[[Generator, Dims], Any]] = {
     "reduction_indices": _axes,
     "axis": _axis,
@@ -298,16 +299,7 @@ KNOWN: Mapping[str, Callable[[Generator, Dims], Any]] = {
     "BroadcastTo.shape": _broader,
     "ScatterNd.shape": lambda _rng, _dims: [LARGEST_DIM, LARGEST_DIM],
     "dims": _new_dims,
-    "StatelessRandomUniform.shape": _new_dims,
-    "StatelessRandomNormal.shape": _new_dims,
-    "StatelessTruncatedNormal.shape": _new_dims,
-    "StatelessRandomUniformInt.shape": _new_dims,
-    "StatelessRandomUniformFullInt.shape": _new_dims,
-    "StatelessRandomUniformV2.shape": _new_dims,
-    "StatelessRandomNormalV2.shape": _new_dims,
-    "StatelessTruncatedNormalV2.shape": _new_dims,
-    "StatelessRandomUniformIntV2.shape": _new_dims,
-    "StatelessRandomUniformFullIntV2.shape": _new_dims,
+    **{f"{op}.shape": _new_dims for op in SHAPES if op.startswith(_DRAWN)},
     "perm": _permutation,
     "begin": _per_dim(0, 1),
     "end": _per_dim(-1, LARGEST_DIM),
