@@ -185,6 +185,9 @@ CALLS = {
         ("RandomUniform", "RandomStandardNormal", "TruncatedNormal"),
         rows_of(op_random_rows.stated, FLOATS, attribute="dtype"),
     ),
+    "RandomGamma": rows_of(op_random_rows.gammas),
+    "StatelessRandomGammaV2": rows_of(op_random_rows.seeded_gammas, attribute="dtype"),
+    "StatelessRandomGammaV3": rows_of(op_random_rows.keyed_gammas, attribute="dtype"),
     "RandomUniformInt": rows_of(op_random_rows.stated_between, attribute="Tout"),
     **dict.fromkeys(
         ("StatelessRandomGetKeyCounter", "StatelessRandomGetKeyCounterAlg"),

@@ -27,15 +27,15 @@ _DIFFERENTIATED_INPUTS = {
 """Ops of which other inputs are constant to TensorFlow: those that have gradients."""
 _NO_DIFFERENCES = (
     *("FakeQuantWithMinMax", "QuantizeAndDequantize", "NextAfter", "FusedBatchNormGrad"),
-    *("ImageProjectiveTransform", "CropAndResize"),
+    *("ImageProjectiveTransform", "CropAndResize", "StatelessRandomGamma"),
 )
 WITHOUT_DIFFERENCES = {name for name in RECORDS if name.startswith(_NO_DIFFERENCES)}
 """Ops that round, whose gradients are those of what they are without it; one that is given what follows from x; one
 whose gradient TensorFlow sees back through the inverse projection, which is no derivative; and one that moves boxes as
-if elements between were taken, though the nearest are."""
+if elements between were taken, though the nearest are; and numbers that have the gradient of another way to draw."""
 _DEPENDENT = ("MaxPoolGrad", "MaxPoolGradGrad", "MaxPoolGradV2", "MaxPool3DGrad", "MaxPool3DGradGrad")
 """Ops of which one input follows from another."""
-_WITHOUT = ("PreventGradient", "XlaClusterOutput", "Merge", "RefIdentity")
+_WITHOUT = ("PreventGradient", "XlaClusterOutput", "Merge", "RefIdentity", "RandomGamma")
 DIFFERENTIATED = sorted(
     name
     for name, record in RECORDS.items()

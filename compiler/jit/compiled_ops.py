@@ -39,6 +39,7 @@ _NEVER = """
     TensorListScatterIntoExistingList TensorListScatterV2 OptionalFromValue OptionalGetValue OptionalNone
     _FusedMatMul
     Dilation2D Dilation2DBackpropFilter Dilation2DBackpropInput NthElement HistogramFixedWidth UnravelIndex
+    RandomGamma StatelessRandomGammaV2 StatelessRandomGammaV3
     GuaranteeConst Lu ResizeArea MaxPoolWithArgmax MaxPoolGradWithArgmax
     UniformCandidateSampler LogUniformCandidateSampler FixedUnigramCandidateSampler ComputeAccidentalHits
     HashTableV2 LookupTableFindV2 LookupTableSizeV2 LookupTableImportV2 InitializeTableV2

@@ -18,9 +18,13 @@ _REASONS = {
     "QuantizeV2 Quantized* Requantize*": (
         "kernels on whole numbers of few bits have no lowering: quantize by QuantizeAndDequantizeV4"
     ),
-    "StatelessParameterizedTruncatedNormal ParameterizedTruncatedNormal StochasticCastToInt *RandomGamma "
-    "*RandomGammaV? *RandomPoisson *RandomPoissonV2 StatelessRandomBinomial StatelessShuffle": (
+    "StatelessParameterizedTruncatedNormal ParameterizedTruncatedNormal "
+    "StatelessRandomGamma *RandomPoisson *RandomPoissonV2 StatelessRandomBinomial StatelessShuffle": (
         "its kernel draws in an order that no program repeats: feed the numbers, or draw uniform or normal ones"
+    ),
+    "StochasticCastToInt": (
+        "which numbers its kernel draws depends on how wide a processor's vectors are: add StatelessRandomUniformV2, "
+        "and round by Floor"
     ),
     "XlaSetDynamicDimensionSize UniqueWithCounts* *ToDenseSetOperation RaggedTensorTo* RaggedRange": (
         "the sizes of its results depend on the values of its inputs: pad to sizes that are known"

@@ -41,6 +41,7 @@ _NOT_DERIVATIVES = (
     *("FakeQuant", "QuantizeAndDequantize", "NextAfter"),  # they round, and have the gradients of not rounding
     *("FusedBatchNorm", "MaxPoolGrad", "MaxPool3DGrad", "Cholesky"),  # one input follows from another, or is symmetric
     *("ImageProjectiveTransform", "CropAndResize", "MatrixTriangularSolve", "PreventGradient", "StopGradient"),
+    "StatelessRandomGamma",  # whose gradient is that of another way to draw
     *("SoftmaxCrossEntropyWithLogits", "DynamicStitch", "ParallelDynamicStitch", "SelfAdjointEigV2", "Svd"),
     *("ClipByValue", "SparseToDense", "TensorScatterUpdate"),  # bounds in no order; one element is written twice
 )

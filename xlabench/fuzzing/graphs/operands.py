@@ -152,6 +152,8 @@ SHAPES: Mapping[str, str] = {
     "StatelessTruncatedNormalV2": "1 2",
     "StatelessRandomUniformIntV2": "1 2  ",
     "StatelessRandomUniformFullIntV2": "1 2",
+    "StatelessRandomGammaV2": "2 c",
+    "StatelessRandomGammaV3": "1 2 c",
     "StatelessRandomGetKeyCounter": "2",
     "StatelessRandomGetKeyCounterAlg": "2",
 }
@@ -286,7 +288,7 @@ _DIAGONALS = (
     "MatrixSetDiagV2",
     "MatrixSetDiagV3",
 )
-_DRAWN = ("StatelessRandomUniform", "StatelessRandomNormal", "StatelessTruncatedNormal")
+_DRAWN = ("StatelessRandomGamma", "StatelessRandomUniform", "StatelessRandomNormal", "StatelessTruncatedNormal")
 KNOWN: Mapping[str, Callable[[Generator, Dims], Any]] = {
     "reduction_indices": _axes,
     "axis": _axis,
