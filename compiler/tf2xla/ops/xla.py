@@ -233,7 +233,7 @@ def _unpacked(operation: Operation) -> Expression:
     operation.require(x.dims, "it takes arrays, not scalars")
     mode = operation.attribute("mode")
     operation.require(mode == b"MIN_COMBINED", f"its mode must be MIN_COMBINED, not {mode!r}")
-    low, high = (operation.attribute(name) for name in ("min_range", "max_range"))
+    low, high = (float(operation.attribute(name)) for name in ("min_range", "max_range"))
     whole = concatenate([(x >> shift & 255).reshape(*x.dims, 1) for shift in (24, 16, 8, 0)], len(x.dims))
     values = whole.reshape(*x.dims[:-1], 4 * x.dims[-1]).to(BF16)
     found = values * ((high - low) / 255) + low

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.tf import RECORDS
+from compiler.tf import RECORDS, AttributeList
 from xlabench.fuzzing.graphs.operands import Array, Dims
 from xlabench.tensorflow.framework.tensor import Tensor
 
@@ -69,8 +69,9 @@ def taken(
             if dims is None:
                 raise ValueError(f"the sizes of {found.name} are not known")
             return like(found.dtype.base_dtype.name, dims) if kind == "like" else known(np.array(dims, np.int32))
-        if word in attributes:
-            return known(np.array(attributes[word].values, np.int32))
+        stated = attributes.get(word)
+        if isinstance(stated, AttributeList):
+            return known(np.array(stated.values, np.int32))
         return tensor(word)
 
     signature = RECORDS[op].signature
