@@ -40,7 +40,11 @@ def by_seed(operation: Operation) -> Generator:
 
 
 def by_key(operation: Operation) -> Generator:
-    """The generator of a key and a counter, of the algorithm that is Philox."""
+    """The generator of a key and a counter, of the algorithm that is Philox.
+
+    Raises:
+        UnsupportedError: it is another algorithm.
+    """
     algorithm = int(operation.value("alg"))
     if algorithm not in (PHILOX, AUTOMATIC):
         raise operation.unsupported(f"no kernel for CPUs has algorithm {algorithm}: 1 is Philox")
