@@ -26,6 +26,8 @@ class Case:
     before: tuple[Node, ...] = ()
     """Nodes that make what `op` takes of the inputs; where there are none, it takes the inputs."""
     takes: tuple[str, ...] = ()
+    after: tuple[Node, ...] = ()
+    """Nodes that read what `op` gives, which is fetched of them."""
 
     def graph(self) -> Graph:
         """The call as a graph: nodes `in0` and so on, constants where values must be known, and `op`."""
@@ -48,7 +50,7 @@ class Case:
         kind = self.attributes.get("T")
         data_type = kind if isinstance(kind, DataType) else BY_NAME["float32"]
         functions = op_xla_rows.library(data_type) if has_functions else []
-        return Graph([*nodes, *self.before, called], functions)
+        return Graph([*nodes, *self.before, called, *self.after], functions)
 
     @property
     def is_compiled(self) -> bool:
@@ -69,7 +71,8 @@ class Case:
     @property
     def fetches(self) -> list[str]:
         """What the op gives; that it runs, where that is nothing."""
-        return [f"op:{number}" for number in range(self.outputs)] or ["^op"]
+        given = [f"{one.name}:0" for one in self.after] or [f"op:{number}" for number in range(self.outputs)]
+        return given or ["^op"]
 
     def feeds(self) -> dict[str, np.ndarray]:
         """The inputs that are neither constants nor variables."""

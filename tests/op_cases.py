@@ -16,6 +16,7 @@ import op_space_rows
 import op_special_rows
 import op_state_rows
 import op_stores
+import op_uniform_rows
 import op_xla_rows
 from op_case import MOVED, Case, made, on_specials, rows_of, types_of
 from op_made import FLOATS
@@ -68,6 +69,7 @@ CALLS = {
     "OptionalGetValue": op_made.optionals,
     "Dequantize": op_made.quantized,
     **op_stores.ROWS,
+    **op_uniform_rows.ROWS,
     "Einsum": rows_of(op_linear_rows.products, [BY_NAME[one] for one in ("float32", "int32", "complex64")]),
     **dict.fromkeys(("CheckNumerics", "CheckNumericsV2"), rows_of(op_rows.checked)),
     **{
@@ -183,6 +185,9 @@ CALLS = {
         ("RandomUniform", "RandomStandardNormal", "TruncatedNormal"),
         rows_of(op_random_rows.stated, FLOATS, attribute="dtype"),
     ),
+    "RandomGamma": rows_of(op_random_rows.gammas),
+    "StatelessRandomGammaV2": rows_of(op_random_rows.seeded_gammas, attribute="dtype"),
+    "StatelessRandomGammaV3": rows_of(op_random_rows.keyed_gammas, attribute="dtype"),
     "RandomUniformInt": rows_of(op_random_rows.stated_between, attribute="Tout"),
     **dict.fromkeys(
         ("StatelessRandomGetKeyCounter", "StatelessRandomGetKeyCounterAlg"),

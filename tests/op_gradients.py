@@ -10,7 +10,8 @@ from compiler.tf2xla.record import no_gradient, through_functions
 
 _POSITIVE = (
     "Log Log1p Sqrt Rsqrt Reciprocal Inv Lgamma Pow Xlogy Xlog1py SqrtGrad Digamma FloorMod RsqrtGrad Div RealDiv "
-    "DivNoNan Xdivy Atan2 Angle ComplexAbs ReciprocalGrad Ndtri Igamma Igammac Betainc Polygamma Zeta RGBToHSV"
+    "DivNoNan Xdivy Atan2 Angle ComplexAbs ReciprocalGrad Ndtri Igamma Igammac Betainc Polygamma Zeta RGBToHSV "
+    "BesselY0 BesselY1 BesselK0 BesselK1 BesselK0e BesselK1e Expint Spence"
 )
 RANGES = dict.fromkeys(_POSITIVE.split(), (0.2, 0.9)) | {"Acosh": (1.1, 1.9)}
 ONE_RESULT = {"SoftmaxCrossEntropyWithLogits", "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"}
@@ -26,15 +27,15 @@ _DIFFERENTIATED_INPUTS = {
 """Ops of which other inputs are constant to TensorFlow: those that have gradients."""
 _NO_DIFFERENCES = (
     *("FakeQuantWithMinMax", "QuantizeAndDequantize", "NextAfter", "FusedBatchNormGrad"),
-    *("ImageProjectiveTransform", "CropAndResize"),
+    *("ImageProjectiveTransform", "CropAndResize", "StatelessRandomGamma"),
 )
 WITHOUT_DIFFERENCES = {name for name in RECORDS if name.startswith(_NO_DIFFERENCES)}
 """Ops that round, whose gradients are those of what they are without it; one that is given what follows from x; one
 whose gradient TensorFlow sees back through the inverse projection, which is no derivative; and one that moves boxes as
-if elements between were taken, though the nearest are."""
+if elements between were taken, though the nearest are; and numbers that have the gradient of another way to draw."""
 _DEPENDENT = ("MaxPoolGrad", "MaxPoolGradGrad", "MaxPoolGradV2", "MaxPool3DGrad", "MaxPool3DGradGrad")
 """Ops of which one input follows from another."""
-_WITHOUT = ("PreventGradient", "XlaClusterOutput", "Merge", "RefIdentity")
+_WITHOUT = ("PreventGradient", "XlaClusterOutput", "Merge", "RefIdentity", "RandomGamma")
 DIFFERENTIATED = sorted(
     name
     for name, record in RECORDS.items()

@@ -33,6 +33,15 @@ def determinants(element_type):
     yield {}, [_regular(element_type, 2, 2, 2)[..., ::-1].copy()]
 
 
+def factored(element_type):
+    """Rows that change places, matrices of several batches, numbers whose parts and sizes choose other rows, none."""
+    yield {}, [_regular(element_type, 2, 3, 3)]
+    yield {"output_idx_type": BY_NAME["int64"]}, [numbers(element_type, 4, 4, seed=4)]
+    first = np.array([[1, 2, 0], [3 + 4j, 1, 1], [4 + 3.5j, 0, 2]] if element_type.is_complex else np.eye(3)[[2, 0, 1]])
+    yield {}, [first.astype(element_type.dtype)]
+    yield {}, [np.zeros((2, 0, 0), element_type.dtype)]
+
+
 def reflected(element_type):
     yield {}, [_regular(element_type, 4, 3)]
     yield {"full_matrices": True}, [_regular(element_type, 4, 2)]
@@ -199,6 +208,7 @@ ROWS = {
     "MatrixSolve": solved,
     "MatrixDeterminant": determinants,
     "LogMatrixDeterminant": determinants,
+    "Lu": factored,
     "Qr": reflected,
     "Diag": vectors,
     "DiagPart": square,

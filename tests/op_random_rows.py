@@ -45,6 +45,33 @@ def stated_between(element_type):
         yield attributes, [*given, *(np.array(one, element_type.dtype) for one in (-5, 1000))], count
 
 
+def _parameters(element_type):
+    """Parameters around 1, where the method changes, far from it, and what makes no distribution."""
+    yield np.array([0.5, 1, 1.5, 1e-2, 40], element_type.dtype), (6,)
+    yield np.array([[0.9], [1]], element_type.dtype), (2, 3)
+    yield np.array(2.5, element_type.dtype), (7,)
+    yield np.array([0, -1, np.nan, np.inf], element_type.dtype), (3,)
+    yield np.array([1, 2], element_type.dtype), (0,)
+
+
+def gammas(element_type):
+    for number, (alpha, dims) in enumerate(_parameters(element_type)):
+        stated = {"S": INT32, "seed": 87654321, "seed2": number + 1}
+        yield stated, [ints(*dims), alpha], 1
+
+
+def seeded_gammas(element_type):
+    for number, (alpha, dims) in enumerate(_parameters(element_type)):
+        seed = np.array([7 * number - 2, 1 << 40])
+        yield {"T": INT32, "Tseed": INT64}, [ints(*dims, *alpha.shape), seed, alpha]
+
+
+def keyed_gammas(element_type):
+    for alpha, dims in _parameters(element_type):
+        key, counter = np.array([0x123456789ABCDEF0], np.uint64), np.array([(1 << 64) - 2, 5], np.uint64)
+        yield {}, [ints(*dims, *alpha.shape), key, counter, np.array(1, np.int32), alpha]
+
+
 def seeds(element_type):
     for pair in ((1, 2), (-7, 1 << 30)):
         yield {}, [np.array(pair, element_type.dtype)]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import op_image_rows
-from op_values import ints, numbers
+from op_values import ints, numbers, specials
 
 from compiler.graph import BY_NAME, AttributeList
 
@@ -172,6 +172,17 @@ def resized(element_type):
         yield attributes, [numbers(element_type, *image), ints(*size)]
 
 
+def covered(element_type):
+    """Other sizes, greater and less, and of what is not finite only what each new element covers."""
+    for image, size, attributes in _RESIZED:
+        if "half_pixel_centers" not in attributes:
+            yield attributes, [numbers(element_type, *image), ints(*size)]
+    yield {}, [numbers(element_type, 1, 7, 5, 2), ints(3, 2)]
+    yield {}, [np.resize(specials(element_type), (1, 6, 7, 1)), ints(3, 4)]
+    yield {"align_corners": True}, [numbers(element_type, 1, 7, 5, 2), ints(3, 2)]
+    yield {}, [numbers(element_type, 0, 2, 2, 1), ints(3, 2)]
+
+
 _KINDS = ("lanczos1", "lanczos3", "lanczos5", "gaussian", "box", "triangle", "keyscubic", "mitchellcubic")
 _SCALED = [(kind, number % 2 == 0, (0.5, 0.7) if number % 3 else (1.5, 1.2)) for number, kind in enumerate(_KINDS)]
 
@@ -288,6 +299,7 @@ ROWS = {
     "ConjugateTranspose": orders,
     "ResizeNearestNeighborGrad": nearest_back,
     "ResizeNearestNeighbor": resized,
+    "ResizeArea": covered,
     "ResizeBilinear": resized,
     "ScaleAndTranslate": scaled,
     "ScaleAndTranslateGrad": scaled_back,

@@ -1,9 +1,10 @@
 """Calls of ops on colours, on few bits, on vectors and diagonals, and of special functions of several numbers."""
 
+import ml_dtypes
 import numpy as np
 from op_values import ints, numbers, scalar, specials
 
-from compiler.graph import BY_NAME
+from compiler.graph import BY_NAME, AttributeList, tensor_of
 from compiler.ir.types import F32
 
 INT32, INT64 = BY_NAME["int32"], BY_NAME["int64"]
@@ -213,6 +214,19 @@ def derivatives(element_type):
     yield {}, [n[:, None], x[None]]
 
 
+def curves(element_type):
+    """Points in every range of an approximation and at its ends, numbers below the least normal one, and none."""
+    ends = [2, 2.5625**0.5, 3.25, 4, 5, 6.25, 8, 16, 32, 64]
+    beyond = [1e-5, 1e-4, 2e-3, 0.75, 1.25, 1.75, 2.75, 4.5, 5.5, 11, 20, 45, 100, 1000, 36973, 36975]
+    given = np.array([0, *ends, *np.nextafter(ends, 99), *beyond], element_type.dtype)
+    with np.errstate(over="ignore"):
+        ends = np.array([float(ml_dtypes.finfo(element_type.dtype).tiny) / 2, 2e9]).astype(element_type.dtype)
+    x = np.concatenate([specials(element_type), given, -given, ends, -ends])
+    yield {}, [x]
+    yield {}, [np.zeros((2, 0), element_type.dtype)]
+    yield {}, [np.array(0.75, element_type.dtype)]
+
+
 def slices_changed(element_type):
     at = [ints(0, 1), ints(2, 4), ints(1, 1)]
     x = numbers(element_type, 3, 5)
@@ -274,6 +288,30 @@ def boxes(element_type):
     yield stated, [*nothing, *(np.array(one, _FLOAT) for one in (0.5, 0))]
 
 
+def listed(name):
+    """Two arrays of one type, which are a list and become an array of arrays, or the other way round."""
+
+    def rows(element_type):
+        x, y = numbers(element_type, 2, 3), numbers(element_type, 0)
+        yield {"N": 2, name: AttributeList("type", (tensor_of(x).type,) * 2)}, [x, y], 2
+
+    return rows
+
+
+def grouped(_element_type):
+    for device, first in ((0, 1), (3, -1), (2, (1 << 31) - 1)):
+        yield {}, [np.array([[0, 1], [3, 2]], np.int32), scalar(device), scalar(first)]
+    yield {}, [np.array([[0, 1], [3, 2]], np.int32), scalar(4), scalar(1)]
+    yield {}, [np.array([[0, 1]], np.int32), scalar(1), scalar(0)]
+
+
+def words(_element_type):
+    x = np.array([[0, 1, 0x01020304], [0xFF00FF00, 0xFFFFFFFF, 0x7F80FE01]], np.uint32)
+    for low, high, turned in ((0.0, 255.0, False), (-1.5, 2.25, True)):
+        yield {"min_range": low, "max_range": high, "mode": b"MIN_COMBINED", "transpose_output": turned}, [x]
+    yield {"min_range": 0.0, "max_range": 1.0, "mode": b"MIN_COMBINED", "transpose_output": False}, [x[0, :0]]
+
+
 _FAKE = "FakeQuantWithMinMax"
 ROWS = {
     "DynamicPartition": partitions,
@@ -306,6 +344,12 @@ ROWS = {
     "DataFormatVecPermute": rows_for_dimensions,
     "ApproximateEqual": near,
     **dict.fromkeys(("Igamma", "Igammac", "IgammaGradA", "RandomGammaGrad"), incomplete),
+    **{f"Bessel{one}": curves for one in ("J0", "J1", "Y0", "Y1", "K0", "K1", "K0e", "K1e")},
+    **dict.fromkeys(("Dawsn", "Expint", "FresnelCos", "FresnelSin", "Spence"), curves),
+    "_ArrayToList": listed("out_types"),
+    "_ListToArray": listed("Tin"),
+    "CollectiveAssignGroupV2": grouped,
+    "XlaDequantize": words,
     "Betainc": betas,
     "Zeta": zetas,
     "Polygamma": derivatives,

@@ -7,6 +7,7 @@ type they are given.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -46,8 +47,19 @@ class Lu(NamedTuple):
     failed: Expression
 
 
-def lu(matrix: Expression) -> Lu:
-    """The LU factorisation with partial pivoting of each of the matrices [batch, rows, columns]."""
+def modulus(value: Expression) -> Expression:
+    """|value|, by which Eigen chooses pivots."""
+    return value.apply("abs")
+
+
+def lu(matrix: Expression, size_of: Callable[[Expression], Expression] | None = None) -> Lu:
+    """The LU factorisation with partial pivoting of each of the matrices [batch, rows, columns].
+
+    Args:
+        matrix: the matrices.
+        size_of: by what the greatest entry of a column is chosen; LAPACK's measure where nothing is said.
+    """
+    size_of = size_of or _magnitude
     computation = matrix.instruction.computation
     batch, rows, columns = matrix.dims
     steps = min(rows, columns)
@@ -58,7 +70,7 @@ def lu(matrix: Expression) -> Lu:
         work, pivots, failed = state
         column = line(work, 2, k)
         below = index_along(column, 1).compare("GE", k)
-        magnitude = _magnitude(column)
+        magnitude = size_of(column)
         # As great as can be: a NaN that came to stand below a pivot could hide behind zeros.
         magnitude = kept(magnitude.compare("EQ", magnitude), magnitude, np.inf)
         greatest, chosen = largest_of_row(kept(below, magnitude, -1))

@@ -26,7 +26,9 @@ _NEVER = """
     SparseApplyRMSProp ResourceSparseApplyAdagrad ResourceSparseApplyAdagradV2 ResourceSparseApplyCenteredRMSProp
     ResourceSparseApplyKerasMomentum ResourceSparseApplyMomentum ResourceSparseApplyRMSProp
     CheckNumericsV2 CollectiveGather CollectiveGatherV2 CollectiveReduce InTopK InvGrad MatrixDeterminant
-    ScaleAndTranslate ScaleAndTranslateGrad BesselI0 BesselI1 LogMatrixDeterminant EuclideanNorm
+    ScaleAndTranslate ScaleAndTranslateGrad LogMatrixDeterminant EuclideanNorm
+    BesselI0 BesselI1 BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e BesselY0 BesselY1
+    Dawsn Expint FresnelCos FresnelSin Spence
     ResizeBicubic ResizeBicubicGrad ResizeNearestNeighborGrad
     SegmentSum SegmentMean SegmentProd SegmentMax SegmentMin ImageProjectiveTransformV3 QuantizeAndDequantizeV4Grad
     ApplyAdaMax ApplyAdagradDA ApplyAddSign ApplyFtrl ApplyFtrlV2 ApplyPowerSign ApplyProximalAdagrad
@@ -37,7 +39,8 @@ _NEVER = """
     TensorListScatterIntoExistingList TensorListScatterV2 OptionalFromValue OptionalGetValue OptionalNone
     _FusedMatMul
     Dilation2D Dilation2DBackpropFilter Dilation2DBackpropInput NthElement HistogramFixedWidth UnravelIndex
-    GuaranteeConst MaxPoolWithArgmax MaxPoolGradWithArgmax
+    RandomGamma StatelessRandomGammaV2 StatelessRandomGammaV3
+    GuaranteeConst Lu ResizeArea MaxPoolWithArgmax MaxPoolGradWithArgmax
     UniformCandidateSampler LogUniformCandidateSampler FixedUnigramCandidateSampler ComputeAccidentalHits
     HashTableV2 LookupTableFindV2 LookupTableSizeV2 LookupTableImportV2 InitializeTableV2
 """

@@ -89,8 +89,13 @@ def bits(generator: Generator, count: int, element_type: ElementType) -> Express
     return _interleaved(_groups(generator, count, WORDS), count)
 
 
-def _unit(words: Sequence[Expression], kind: ElementType) -> list[Expression]:
-    """Numbers from 0 to 1, 1 excluded: the mantissas of numbers from 1 to 2."""
+def unit(words: Sequence[Expression], kind: ElementType) -> list[Expression]:
+    """Numbers from 0 to 1, 1 excluded: the mantissas of numbers from 1 to 2.
+
+    Args:
+        words: of 32 bits.
+        kind: of the numbers.
+    """
     holder, digits, exponent = _MANTISSAS[kind]
     if kind is F64:  # the first word of two has the upper bits
         whole = [joined(words[n + 1], words[n]) for n in range(0, len(words), 2)]
@@ -108,13 +113,18 @@ def uniform(generator: Generator, count: int, kind: ElementType) -> Expression:
         kind: their type.
     """
     words = _groups(generator, count, 2 if kind is F64 else WORDS)
-    return _interleaved(_unit(words, kind), count)
+    return _interleaved(unit(words, kind), count)
 
 
-def _normals(words: Sequence[Expression], kind: ElementType) -> list[Expression]:
-    """Normal numbers of four words, by pairs of numbers from 0 to 1."""
+def normals(words: Sequence[Expression], kind: ElementType) -> list[Expression]:
+    """Normal numbers of four words, by pairs of numbers from 0 to 1.
+
+    Args:
+        words: of 32 bits.
+        kind: of the numbers.
+    """
     wide = F64 if kind is F64 else F32
-    units = _unit(words, wide)
+    units = unit(words, wide)
     found = []
     for first, second in zip(units[::2], units[1::2], strict=True):
         angle = (second.to(F64) * (2 * math.pi)).to(wide)
@@ -132,7 +142,7 @@ def normal(generator: Generator, count: int, kind: ElementType) -> Expression:
         kind: their type.
     """
     words = _groups(generator, count, 2 if kind is F64 else WORDS)
-    return _interleaved(_normals(words, kind), count).to(kind)
+    return _interleaved(normals(words, kind), count).to(kind)
 
 
 def truncated(generator: Generator, count: int, kind: ElementType) -> Expression:
@@ -171,7 +181,7 @@ def _draw(module: Module, shape: TupleShape, each: int) -> Computation:
     first = iota(made, U64, (groups,)) * (each * RESERVED // WORDS)
     words = Generator(low, high, key).words(first + iteration)
     positions = iota(made, S32, values.dims, 1)
-    for candidate in _normals(words, values.type):
+    for candidate in normals(words, values.type):
         fits = candidate.apply("abs").compare("LT", _CUT) & filled.compare("LT", each)
         here = fits.spread(values.dims, [0]) & positions.compare("EQ", filled.spread(values.dims, [0]))
         values = here.where(candidate.spread(values.dims, [0]), values)
@@ -190,7 +200,15 @@ def _is_open(module: Module, shape: TupleShape, each: int) -> Computation:
 
 
 KEEP_GENERATORS = frozenset(
-    ("RandomUniform", "RandomShuffle", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal", "Multinomial")
+    (
+        "RandomUniform",
+        "RandomGamma",
+        "RandomShuffle",
+        "RandomUniformInt",
+        "RandomStandardNormal",
+        "TruncatedNormal",
+        "Multinomial",
+    )
 )
 """Ops whose nodes keep a generator each, which goes on from run to run."""
 

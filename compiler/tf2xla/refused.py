@@ -14,22 +14,22 @@ from compiler.tf2xla.ops import RECORDS
 _HOST = "feed what it gives"
 _REASONS = {
     "SymbolicGradient": "it is differentiated by whoever runs it: ask for the gradients when the graph is made",
-    "Uniform[DQR]*uantize* UniformQuantized* XlaDequantize": (
-        "uniform quantization has no lowering: quantize by QuantizeAndDequantizeV4, or take floats by Dequantize"
-    ),
+    "UniformQuantized*Hybrid": "take floats by UniformDequantize, or quantize both sides by UniformQuantize",
     "QuantizeV2 Quantized* Requantize*": (
         "kernels on whole numbers of few bits have no lowering: quantize by QuantizeAndDequantizeV4"
     ),
-    "StatelessParameterizedTruncatedNormal ParameterizedTruncatedNormal StochasticCastToInt *RandomGamma "
-    "*RandomGammaV? *RandomPoisson *RandomPoissonV2 StatelessRandomBinomial StatelessShuffle": (
+    "StatelessParameterizedTruncatedNormal ParameterizedTruncatedNormal "
+    "StatelessRandomGamma *RandomPoisson *RandomPoissonV2 StatelessRandomBinomial StatelessShuffle": (
         "its kernel draws in an order that no program repeats: feed the numbers, or draw uniform or normal ones"
+    ),
+    "StochasticCastToInt": (
+        "which numbers its kernel draws depends on how wide a processor's vectors are: add StatelessRandomUniformV2, "
+        "and round by Floor"
     ),
     "XlaSetDynamicDimensionSize UniqueWithCounts* *ToDenseSetOperation RaggedTensorTo* RaggedRange": (
         "the sizes of its results depend on the values of its inputs: pad to sizes that are known"
     ),
-    "XlaReduceScatter": "no program has it: reduce by XlaAllReduce, and slice",
     "XlaSend XlaRecv XlaHostCompute* _XlaSend* _XlaRecv*": f"it exchanges arrays with a host that runs beside: {_HOST}",
-    "XlaCustomCallV2": "its versions are those of other compilers: call by XlaCustomCall",
     "_Send _Recv _HostSend _HostRecv": "the graph was cut for several devices: give it as it was before it was run",
     "HashTable Mutable*HashTable* AnonymousHashTable AnonymousMutable* LookupTableFind LookupTableSize "
     "LookupTableImport LookupTableInsert* LookupTableRemove* LookupTableExport* InitializeTable InitializeTableFrom*": (
@@ -41,13 +41,9 @@ _REASONS = {
         "take rows by GatherV2, and sum them by SegmentSumV2 or UnsortedSegmentSum"
     ),
     "Sparse* DeserializeSparse*": "arrays are dense: make them so by ScatterNd, or SparseToDense",
-    "Eig Lu MatrixSquareRoot MatrixLogarithm BandedTriangularSolve": (
+    "Eig MatrixSquareRoot MatrixLogarithm BandedTriangularSolve": (
         f"no back end decomposes matrices in this way: compute it on the host, and {_HOST}"
     ),
-    "BesselJ? BesselK? BesselK?e BesselY? Dawsn Expint FresnelCos FresnelSin Spence": (
-        f"no formula for it is here whose errors are bounded: compute it on the host, and {_HOST}"
-    ),
-    "ResizeArea": "take means by AvgPool where sizes divide each other, and else ResizeBilinear",
     "LSTMBlockCell* BlockLSTM* GRUBlockCell*": "write the cell in ops: MatMul, Sigmoid, Tanh and Mul",
     "LearnedUnigramCandidateSampler ThreadUnsafeUnigramCandidateSampler AllCandidateSampler": (
         "draw by UniformCandidateSampler, LogUniformCandidateSampler or FixedUnigramCandidateSampler"
@@ -61,10 +57,9 @@ _REASONS = {
     "Timestamp": "a program has no clock: feed the time",
     "FFTND IFFTND RFFTND IRFFTND": "transform by FFT, FFT2D or FFT3D, and their inverses",
     "InplaceUpdate InplaceAdd InplaceSub AliasInplace*": "change rows by TensorScatterUpdate or TensorScatterAdd",
-    "_Arg _Retval _ArrayToList _ListToArray _EagerConst _XlaAotOnlyVarHandleOp": (
+    "_Arg _Retval _XlaAotOnlyVarHandleOp": (
         "TensorFlow puts it into graphs that it runs: give the graph as it was before"
     ),
-    "CollectiveAssignGroupV2": "groups are said by XlaAllReduce itself, in group_assignment",
     "TPU* *TPUEmbedding* ConfigureDistributedTPU": "it is there for TPUs: give the graph as it is before it is placed",
 }
 REASONS: Mapping[str, str] = {pattern: said for patterns, said in _REASONS.items() for pattern in patterns.split()}

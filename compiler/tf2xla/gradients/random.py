@@ -1,8 +1,12 @@
-"""Random numbers, through which nothing goes."""
+"""Random numbers, through which nothing goes but to the parameters of gamma distributions."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from compiler.tf2xla.gradients.spreading import unspread
 from compiler.tf2xla.record import Differentiate, no_gradient
+from compiler.tf2xla.terms import Built, Gradient, Output
 
 _NAMES = (
     *("RandomUniform", "RandomStandardNormal", "TruncatedNormal"),
@@ -11,4 +15,16 @@ _NAMES = (
     *("StatelessRandomUniformFullInt", "StatelessRandomUniformV2", "StatelessRandomNormalV2"),
     *("StatelessTruncatedNormalV2", "StatelessRandomUniformIntV2", "StatelessRandomUniformFullIntV2"),
 )
-GRADIENTS: dict[str, Differentiate] = dict.fromkeys(_NAMES, no_gradient)
+
+
+def _gamma(node: Built, g: Output) -> Sequence[Gradient]:
+    """To the parameters, as if a number were moved with the share of the distribution that is below it."""
+    alpha, number = node["alpha"], node.output
+    slope = alpha.op("RandomGammaGrad", number) * g
+    return [*[None] * (len(node.inputs) - 1), unspread(node, (alpha, slope), (number, None))[0]]
+
+
+GRADIENTS: dict[str, Differentiate] = {
+    **dict.fromkeys(_NAMES, no_gradient),
+    **dict.fromkeys(("RandomGamma", "StatelessRandomGammaV2", "StatelessRandomGammaV3"), _gamma),
+}

@@ -34,6 +34,29 @@ def _i1(node: Built, g: Output) -> Output:
     return g * x.op("Equal", x.op("ZerosLike")).op("SelectV2", half, slope)
 
 
+def _j1(node: Built, g: Output) -> Output:
+    """At 0, where the formula divides by x, a half."""
+    x, y = node["x"], node.output
+    half = node.constant(0.5, x.type.base)
+    return g * x.op("Equal", x.op("ZerosLike")).op("SelectV2", half, x.op("BesselJ0") - y / x)
+
+
+def _k1e(node: Built, g: Output) -> Output:
+    x, y = node["x"], node.output
+    return g * (y * (1 - x.op("Reciprocal")) - x.op("BesselK0e"))
+
+
+def _fresnel(wave: str) -> Differentiate:
+    return lambda node, g: g * (node["x"].op("Square") * (math.pi / 2)).op(wave)
+
+
+def _spence(node: Built, g: Output) -> Output:
+    """At 1, where the formula is 0 over 0, -1."""
+    x = node["x"]
+    ones = x.op("OnesLike")
+    return g * x.op("Equal", ones).op("SelectV2", -ones, x.op("Log") / (1 - x))
+
+
 def _incomplete(sign: int) -> Differentiate:
     def formula(node: Built, g: Output) -> Sequence[Gradient]:
         a, x = node.inputs
@@ -75,6 +98,19 @@ GRADIENTS: dict[str, Differentiate] = {
     "BesselI1": _whole_i1,
     "BesselI0e": _i0,
     "BesselI1e": _i1,
+    "BesselJ0": lambda node, g: -(g * node["x"].op("BesselJ1")),
+    "BesselJ1": _j1,
+    "BesselY0": lambda node, g: -(g * node["x"].op("BesselY1")),
+    "BesselY1": lambda node, g: g * (node["x"].op("BesselY0") - node.output / node["x"]),
+    "BesselK0": lambda node, g: -(g * node["x"].op("BesselK1")),
+    "BesselK0e": lambda node, g: g * (node.output - node["x"].op("BesselK1e")),
+    "BesselK1": lambda node, g: g * (-node["x"].op("BesselK0") - node.output / node["x"]),
+    "BesselK1e": _k1e,
+    "Dawsn": lambda node, g: g * (1 - node["x"] * node.output * 2),
+    "Expint": lambda node, g: g * (_exp(node["x"]) / node["x"]),
+    "FresnelCos": _fresnel("Cos"),
+    "FresnelSin": _fresnel("Sin"),
+    "Spence": _spence,
     "Igamma": _incomplete(1),
     "Igammac": _incomplete(-1),
     "Betainc": _beta,

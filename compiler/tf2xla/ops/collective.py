@@ -13,6 +13,7 @@ import numpy as np
 from compiler.expansion.expression import Expression, combiner
 from compiler.ir.devices import ReplicaGroups
 from compiler.ir.shape import ArrayShape
+from compiler.ir.types import S32
 from compiler.ops.build import build
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.record import Lower, Record, Trait, record, table
@@ -84,6 +85,44 @@ def _assigned(operation: Operation) -> Expression:
     return result / groups.shape[1] if kind == b"Mean" else result
 
 
+def _scattered(operation: Operation) -> Expression:
+    """Of the sum each replica of a group gets its own slice."""
+    groups = np.asarray(operation.value("group_assignment"))
+    operation.require(groups.ndim == 2, "its groups must be a matrix, a row for each")
+    kind = operation.attribute("reduce_op")
+    operation.require(kind in _COMBINED, f"{kind!r} has no meaning")
+    x, count = operation["input"], groups.shape[1]
+    axis = operation.axis(int(operation.value("scatter_dimension")), len(x.dims))
+    fits = count > 0 and x.dims[axis] % count == 0
+    operation.require(fits, lambda: f"{x.dims[axis]} elements cannot be dealt out to {count} replicas")
+    dims = (*x.dims[:axis], x.dims[axis] // count, *x.dims[axis + 1 :])
+    result = _collective(
+        operation,
+        "reduce-scatter",
+        replica_groups=_on_replicas(operation, groups.tolist()),
+        dimensions=(axis,),
+        to_apply=combiner(operation.module, _COMBINED[kind], x.type),
+        shape=ArrayShape(x.type, dims),
+    )
+    return result / count if kind == b"Mean" else result
+
+
+def _group(operation: Operation) -> list[Expression]:
+    """How many are in the group of a device, and the group's key: groups are numbered from a first key."""
+    groups = np.asarray(operation.value("group_assignment"))
+    device, first = (int(operation.value(name)) for name in ("device_index", "base_key"))
+    operation.require(groups.ndim == 2, "its groups must be a matrix, a row for each")
+    for number, group in enumerate(groups.tolist()):
+        key = (first + number) % (1 << S32.bits)
+        operation.require(key, "the key 0 of a group is reserved")
+        inside = all(0 <= one < groups.size for one in group[: group.index(device) if device in group else None])
+        operation.require(inside, lambda: f"its groups {groups.tolist()} name a device that is not there")
+        if device in group:
+            signed = np.uint32(key).astype(np.int32)
+            return [operation.number(groups.shape[1], S32), operation.number(int(signed), S32)]
+    raise operation.invalid(f"device {device} is in none of its groups {groups.tolist()}")
+
+
 _TYPES = "float32 float64 float16 int32 int64"
 _HINT = "communication_hint: string = 'auto'; timeout_seconds: float = 0"
 _KEYS = "group_size: int; group_key: int; instance_key: int"
@@ -133,5 +172,22 @@ RECORDS = table(
         "The sum, or what else, over groups of replicas.",
         ("group_assignment",),
         Trait.COLLECTIVE,
+    ),
+    record(
+        "XlaReduceScatter",
+        "input: T, group_assignment: int32, scatter_dimension: int32 -> output: T; "
+        "T: {float16 bfloat16 float32 int32 uint32}; reduce_op: string",
+        _scattered,
+        "Slices of the sum, or what else, over groups of replicas.",
+        ("group_assignment", "scatter_dimension"),
+        Trait.COLLECTIVE,
+    ),
+    record(
+        "CollectiveAssignGroupV2",
+        "group_assignment: int32, device_index: int32, base_key: int32 -> group_size: int32, group_key: int32",
+        _group,
+        "The size and the key of the group that a device is in.",
+        ("group_assignment", "device_index", "base_key"),
+        Trait.STATEFUL,
     ),
 )

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from compiler.expansion import matrices
-from compiler.expansion.elimination import lu
+from compiler.expansion.counted_loop import counted_loop
+from compiler.expansion.elimination import lu, modulus
 from compiler.expansion.expression import Expression, concatenate, iota
 from compiler.expansion.reflections import householder, householder_product
 from compiler.expansion.rotations import eigen, singular
@@ -96,6 +97,28 @@ def _logarithm_of_determinant(operation: Operation) -> list[Expression]:
     return [one.reshape(*outer).to(x.type) for one in (sign, logarithm)]
 
 
+def _factors(operation: Operation) -> Sequence[Expression]:
+    """Both triangles in one matrix, and from which row each row came."""
+    x, (a, outer) = operation["input"], _batched(operation, "input")
+    size, kind = x.dims[-1], operation.type("output_idx_type")
+    if 0 in x.dims:
+        return x, operation.full(0, kind, (*outer, size))
+    whole, pivots, _ = lu(a, modulus)
+    order = iota(a.instruction.computation, kind, pivots.dims, 1)
+
+    def step(k: Expression, state: list[Expression]) -> list[Expression]:
+        order, pivots = state
+        at = matrices.index_along(order, 1)
+        is_k, is_chosen = at.compare("EQ", k), at.compare("EQ", matrices.each(matrices.only(pivots, k) - 1, at))
+        head = matrices.only(order, k)
+        other = is_chosen.where(order, order.literal(0).spread(order.dims, ())).sum(1)
+        swapped = is_chosen.where(matrices.each(head, order), order)
+        return [is_k.where(matrices.each(other, order), swapped), pivots]
+
+    order = counted_loop("order", size, [order, pivots], step)[0]
+    return whole.reshape(*x.dims).to(x.type), order.reshape(*outer, size)
+
+
 def _qr(operation: Operation) -> Sequence[Expression]:
     x, (a, outer) = operation["input"], _batched(operation, "input", is_square=False)
     rows, columns = x.dims[-2:]
@@ -154,6 +177,13 @@ RECORDS = table(
         "The sign of the determinant, and the logarithm of its size.",
     ),
     record("MatrixDeterminant", f"input: T -> output: T; {_TYPES}", _determinant, "The determinant."),
+    record(
+        "Lu",
+        "input: T -> lu: T, p: output_idx_type; T: {complexes float16 float32 float64}; "
+        "output_idx_type: {index} = int32",
+        _factors,
+        "Triangular matrices whose product is the input, its rows in another order.",
+    ),
     record(
         "Qr",
         f"input: T -> q: T, r: T; full_matrices: bool = false; {_TYPES}",

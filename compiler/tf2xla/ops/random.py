@@ -39,7 +39,12 @@ def by_seed(operation: Operation) -> Generator:
     return scrambled(seed)
 
 
-def _by_key(operation: Operation) -> Generator:
+def by_key(operation: Operation) -> Generator:
+    """The generator of a key and a counter, of the algorithm that is Philox.
+
+    Raises:
+        UnsupportedError: it is another algorithm.
+    """
     algorithm = int(operation.value("alg"))
     if algorithm not in (PHILOX, AUTOMATIC):
         raise operation.unsupported(f"no kernel for CPUs has algorithm {algorithm}: 1 is Philox")
@@ -142,7 +147,8 @@ _NAMES = {
 }
 _KEYED = "shape: Tshape, key: uint64, counter: uint64, alg: int32"
 _SEEDED = "shape: T, seed: Tseed"
-_SEEDS = "seed: int = 0; seed2: int = 0"
+SEEDS = "seed: int = 0; seed2: int = 0"
+"""Attributes of ops that keep a generator for themselves."""
 
 
 def _three(kind: str) -> list[Record]:
@@ -153,7 +159,7 @@ def _three(kind: str) -> list[Record]:
     return [
         record(
             stateful,
-            f"shape: T {gives}; {_SEEDS}; dtype: {{floats}}; T: {{index}}",
+            f"shape: T {gives}; {SEEDS}; dtype: {{floats}}; T: {{index}}",
             drawn(_state, draw, "dtype"),
             doc,
             ("shape",),
@@ -169,7 +175,7 @@ def _three(kind: str) -> list[Record]:
         record(
             f"{stateless}V2",
             f"{_KEYED} {gives}; dtype: {{floats}} = float32; Tshape: {{index}} = int32",
-            drawn(_by_key, draw, "dtype"),
+            drawn(by_key, draw, "dtype"),
             doc,
             ("shape", "alg"),
         ),
@@ -183,7 +189,7 @@ RECORDS = table(
     *(one for kind in _DRAWS for one in _three(kind)),
     record(
         "RandomUniformInt",
-        f"shape: T, minval: Tout, maxval: Tout -> output: Tout; {_SEEDS}; Tout: {{index}}; T: {{index}}",
+        f"shape: T, minval: Tout, maxval: Tout -> output: Tout; {SEEDS}; Tout: {{index}}; T: {{index}}",
         between(_state, "Tout"),
         _BOUNDED,
         ("shape",),
@@ -200,7 +206,7 @@ RECORDS = table(
     record(
         "StatelessRandomUniformIntV2",
         f"{_KEYED}, minval: dtype, maxval: dtype -> output: dtype; dtype: {{{_LONG}}}; Tshape: {{index}} = int32",
-        between(_by_key, "dtype"),
+        between(by_key, "dtype"),
         _BOUNDED,
         ("shape", "alg"),
     ),
@@ -214,7 +220,7 @@ RECORDS = table(
     record(
         "StatelessRandomUniformFullIntV2",
         f"{_KEYED} -> output: dtype; dtype: {{{_LONG}}} = uint64; Tshape: {{index}} = int32",
-        drawn(_by_key, whole, "dtype"),
+        drawn(by_key, whole, "dtype"),
         _FULL,
         ("shape", "alg"),
     ),

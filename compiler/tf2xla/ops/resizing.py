@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.expansion.expression import Expression
-from compiler.ir.types import F32, S32
+from compiler.ir.types import F32, PRED, S32
 from compiler.ops.build import build
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.ops.indexing import gathered
@@ -88,6 +88,18 @@ class _Along:
             total = weights.sum(1, dtype=np.float32, keepdims=True)
             weights = np.where(np.abs(total) >= 1000 * np.finfo(_F32).tiny, weights / total, weights)
         return there.astype(np.int32), weights.astype(np.float32)
+
+    def covered(self) -> tuple[Integers, Floats]:
+        """The elements that each covers and how much of them, less than 1 at both ends; -1 where there are fewer."""
+        number = np.arange(self.wanted, dtype=np.float32)
+        first, last = number * self.scale, (number + _F32(1)) * self.scale
+        start, stop = np.floor(first).astype(np.int64), np.ceil(last).astype(np.int64)
+        there = start[:, None] + np.arange(max(int((stop - start).max(initial=0)), 1))
+        at, ends = there.astype(np.float32), there + 1 > last[:, None]
+        beginning = np.where(ends, self.scale, at + _F32(1) - first[:, None])
+        share = np.where(at < first[:, None], beginning, np.where(ends, last[:, None] - at, _F32(1)))
+        taken = np.where(there < stop[:, None], np.clip(there, 0, self.size - 1), -1)
+        return taken.astype(np.int32), share.astype(np.float32)
 
 
 def _cubic_weights(a: float) -> tuple[Floats, Floats]:
@@ -169,6 +181,26 @@ def _cubic(operation: Operation) -> Expression:
     return x
 
 
+def _area(operation: Operation) -> Expression:
+    """Means of what each new element covers, by columns first; what it does not reach adds nothing."""
+    x, size = _image(operation, "images"), _size(operation)
+    aligns = operation.attribute("align_corners")
+    plans = [_Along(was, wanted, aligns, is_centred=False) for was, wanted in zip(x.dims[1:3], size, strict=True)]
+    x = x.to(F32)
+    for axis, plan in reversed(list(enumerate(plans, 1))):
+        there, shares = plan.covered()
+        total = None
+        for number in range(there.shape[1]):
+            tap = _taken(operation, x, np.maximum(there[:, number], 0), axis)
+            share = operation.constant(np.ascontiguousarray(shares[:, number]), F32).spread(tap.dims, [axis])
+            reaches = operation.constant(there[:, number] >= 0, PRED).spread(tap.dims, [axis])
+            term = reaches.where(tap * share, tap.literal(0).spread(tap.dims, ()))
+            total = term if total is None else total + term
+        assert total is not None
+        x = total
+    return x * float(_F32(1) / (plans[0].scale * plans[1].scale))
+
+
 def _back(kind: str) -> Lower:
     """Each new element's gradient to what it was made of."""
 
@@ -209,6 +241,13 @@ RECORDS = table(
         f"grads: T, size: int32 -> output: T; T: {{floats int8 int32 uint8}}; {_CENTRES}",
         _back("nearest"),
         "The gradient of ResizeNearestNeighbor.",
+        constants=_SIZED,
+    ),
+    record(
+        "ResizeArea",
+        f"images: T, size: int32 -> resized_images: float32; {_TYPES}; align_corners: bool = false",
+        _area,
+        "Means of the elements that each new one covers.",
         constants=_SIZED,
     ),
     record(

@@ -17,7 +17,8 @@ from compiler.tf2xla.ops.unary import in_f32, polynomial
 from compiler.tf2xla.record import Record, record, table
 
 
-def _spread(x: Expression, value: float) -> Expression:
+def spread(x: Expression, value: float) -> Expression:
+    """An array like another, everywhere a value."""
     return x.literal(value).spread(x.dims, ())
 
 
@@ -43,18 +44,18 @@ def _normal_inverse(x: Expression) -> Expression:
     quotient = square * polynomial(square, center_p) / polynomial(square, center_q)
     center = (half + half * quotient) * math.sqrt(2 * math.pi)
     z = (y.apply("log") * -2).apply("sqrt")
-    inverse = _spread(z, 1) / z
+    inverse = spread(z, 1) / z
     first = z - z.apply("log") / z
     tails = [inverse * polynomial(inverse, p) / polynomial(inverse, q) for p, q in (near, far)]
     tail = first - z.compare("LT", 8).where(*tails)
     found = y.compare("GT", math.exp(-2)).where(center, upper.where(tail, -tail))
-    found = x.compare("EQ", 0).where(_spread(x, -math.inf), found)
-    return x.compare("EQ", 1).where(_spread(x, math.inf), found)
+    found = x.compare("EQ", 0).where(spread(x, -math.inf), found)
+    return x.compare("EQ", 1).where(spread(x, math.inf), found)
 
 
-def _chebyshev(x: Expression, coefficients: Sequence[float]) -> Expression:
+def chebyshev(x: Expression, coefficients: Sequence[float]) -> Expression:
     """The value of a series of Chebyshev's polynomials, its highest coefficient first."""
-    newest, before, last = (_spread(x, 0) for _ in range(3))
+    newest, before, last = (spread(x, 0) for _ in range(3))
     for coefficient in coefficients:
         newest, before, last = x * newest - before + coefficient, newest, before
     return (newest - last) * 0.5
@@ -66,29 +67,37 @@ def _bessel(order: int) -> Callable[[Expression], Expression]:
     def value(x: Expression) -> Expression:
         near, far = BESSEL[order][x.type is F64]
         size = x.apply("abs")
-        inside = _chebyshev(size * 0.5 - 2, near)
+        inside = chebyshev(size * 0.5 - 2, near)
         inside = size * inside if order else inside
-        outside = _chebyshev(_spread(size, 32) / size - 2, far) / size.apply("sqrt")
+        outside = chebyshev(spread(size, 32) / size - 2, far) / size.apply("sqrt")
         found = size.compare("LE", 8).where(inside, outside)
         return x.apply("sign") * found if order else found
 
     return value
 
 
-def _row(name: str, formula: Callable[[Expression], Expression], doc: str) -> Record:
+def row(name: str, formula: Callable[[Expression], Expression], doc: str) -> Record:
+    """A record of a function of one number.
+
+    Args:
+        name: the op's.
+        formula: writes it in f32 or f64.
+        doc: what it computes, in a line.
+    """
     widened = in_f32(formula)
     return record(name, "x: T -> y: T; T: {floats}", lambda operation: widened(operation["x"]), doc)
 
 
-def _unscaled(order: int) -> Callable[[Expression], Expression]:
+def whole_first_kind(order: int) -> Callable[[Expression], Expression]:
+    """Bessel's modified function of the first kind."""
     return lambda x: _bessel(order)(x) * x.apply("abs").apply("exponential")
 
 
 RECORDS = table(
-    _row("Erfinv", _error_inverse, "The inverse of the error function."),
-    _row("Ndtri", _normal_inverse, "The inverse of the normal distribution."),
-    _row("BesselI0", _unscaled(0), "Bessel's function I0."),
-    _row("BesselI1", _unscaled(1), "Bessel's function I1."),
-    _row("BesselI0e", _bessel(0), "Bessel's function I0 over e^|x|."),
-    _row("BesselI1e", _bessel(1), "Bessel's function I1 over e^|x|."),
+    row("Erfinv", _error_inverse, "The inverse of the error function."),
+    row("Ndtri", _normal_inverse, "The inverse of the normal distribution."),
+    row("BesselI0", whole_first_kind(0), "Bessel's function I0."),
+    row("BesselI1", whole_first_kind(1), "Bessel's function I1."),
+    row("BesselI0e", _bessel(0), "Bessel's function I0 over e^|x|."),
+    row("BesselI1e", _bessel(1), "Bessel's function I1 over e^|x|."),
 )

@@ -106,6 +106,19 @@ RECORDS = table(
     ),
     record("IdentityN", "input: T[] -> output: T[]; T: list(type)", _passed_on_all, "Its inputs."),
     record(
+        "_ArrayToList",
+        "input: N*T -> output: out_types[]; T: {any}; N: int; out_types: list(type)",
+        _passed_on_all,
+        "Its inputs, of one type, each by itself.",
+    ),
+    record(
+        "_ListToArray",
+        "input: Tin[] -> output: N*T; Tin: list(type); T: {any}; N: int",
+        _passed_on_all,
+        "Its inputs, which have one type, as an array of them.",
+    ),
+    _identity("_EagerConst", "A value that an eager program had when it was traced."),
+    record(
         "Empty",
         "shape: int32 -> output: dtype; dtype: {any}; init: bool = false",
         _zeros,

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from compiler.expansion import matrices
-from compiler.expansion.expression import Expression, element
+from compiler.expansion.expression import Expression, concatenate, element
 from compiler.expansion.rotations import eigen, singular
 from compiler.ir.attributes import PaddingDimension, WindowDimension
 from compiler.ir.shape import ArrayShape, TupleShape
-from compiler.ir.types import S32
+from compiler.ir.types import BF16, S32
 from compiler.ops.build import build
 from compiler.tf2xla.dimension_numbers import convolution_numbers, dot_numbers, gather_numbers
 from compiler.tf2xla.operation import Operation
@@ -205,6 +205,41 @@ def _custom(operation: Operation) -> Expression:
     )
 
 
+def _custom_all(operation: Operation) -> list[list[Expression]]:
+    """As many results as types are stated: one alone, or a tuple's elements."""
+    kinds, stated = operation.types("result_dtypes"), operation.attribute("result_shapes")
+    same = len(kinds) == len(stated)
+    operation.require(same, lambda: f"{len(kinds)} result_dtypes and {len(stated)} result_shapes do not go together")
+    dims = [one.static for one in stated]
+    shapes = []
+    for kind, one in zip(kinds, dims, strict=True):
+        operation.require(one is not None, "its result_shapes must be known")
+        shapes.append(ArrayShape(kind, one))
+    call = made(
+        operation,
+        "custom-call",
+        *operation.list("operands"),
+        shape=shapes[0] if len(shapes) == 1 else TupleShape(tuple(shapes)),
+        custom_call_target=operation.attribute("call_target_name").decode(),
+        backend_config=operation.attribute("backend_config").decode(),
+        **({"custom_call_has_side_effect": True} if operation.attribute("has_side_effect") else {}),
+    )
+    return [[call] if len(shapes) == 1 else [Expression(element(call.instruction, n)) for n in range(len(shapes))]]
+
+
+def _unpacked(operation: Operation) -> Expression:
+    """Four numbers of eight bits in each word, the first in its uppermost, and the floats that they stand for."""
+    x = operation["input"]
+    operation.require(x.dims, "it takes arrays, not scalars")
+    mode = operation.attribute("mode")
+    operation.require(mode == b"MIN_COMBINED", f"its mode must be MIN_COMBINED, not {mode!r}")
+    low, high = (float(operation.attribute(name)) for name in ("min_range", "max_range"))
+    whole = concatenate([(x >> shift & 255).reshape(*x.dims, 1) for shift in (24, 16, 8, 0)], len(x.dims))
+    values = whole.reshape(*x.dims[:-1], 4 * x.dims[-1]).to(BF16)
+    found = values * ((high - low) / 255) + low
+    return found.transpose(*reversed(range(len(x.dims)))) if operation.attribute("transpose_output") else found
+
+
 def _row(name: str, text: str, lower: Lower, doc: str, *constants: str) -> Record:
     return record(f"Xla{name}", text, lower, doc, constants)
 
@@ -321,5 +356,19 @@ RECORDS = table(
         "shape: shape",
         _custom,
         "What a name means elsewhere.",
+    ),
+    _row(
+        "CustomCallV2",
+        "operands: operand_dtypes[] -> results: result_dtypes[]; call_target_name: string; backend_config: string; "
+        "has_side_effect: bool; operand_dtypes: list(type); result_dtypes: list(type); result_shapes: list(shape)",
+        _custom_all,
+        "What a name means elsewhere, with several results.",
+    ),
+    record(
+        "XlaDequantize",
+        "input: uint32 -> output: bfloat16; min_range: float; max_range: float; mode: string; transpose_output: bool",
+        _unpacked,
+        "The floats that words of four small numbers stand for.",
+        traits=Trait.STATEFUL,
     ),
 )

@@ -136,13 +136,14 @@ def engines_for(specs: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _fetched(drawn: Drawer, structures: Structures) -> tuple[str, ...]:
-    """What nothing takes, some of what something takes, and the last change of each variable."""
+    """What nothing takes, some of what something takes, the last of open size, and each variable's last change."""
     taken = {text.removeprefix("^").partition(":")[0] for node in drawn.graph.definition.nodes for text in node.inputs}
     ends = [one for one in drawn.pool if one.op.name not in taken and one.op.type != "Placeholder"]
     ends = ends[-_MOST_FETCHES:] or [drawn.pool[-1]]
     inner = [one for one in drawn.pool if one.op.name in taken and one.op.type not in ("Placeholder", "Const")]
     if inner and drawn.rng.random() < drawing.SAME_SHAPE:
         ends.append(inner[int(drawn.rng.integers(len(inner)))])
+    ends += drawn.open_ends[-1:]
     runs = [f"^{operation.name}" for one in structures.variables for operation in one.last]
     return (*dict.fromkeys(one.output.text for one in ends), *runs)
 

@@ -24,7 +24,7 @@ from compiler.tf import (
     Trait,
     tensor_of,
 )
-from xlabench.fuzzing.graphs import operands
+from xlabench.fuzzing.graphs import backward, operands
 from xlabench.fuzzing.graphs.operands import Array, Dims, Generator
 from xlabench.tensorflow.framework.graph import Graph
 from xlabench.tensorflow.framework.tensor import Tensor
@@ -72,11 +72,12 @@ class Fed:
 
 
 class Drawer:
-    """Adds random ops to a graph; `pool` holds the arrays that are there."""
+    """Adds random ops to a graph; `pool` holds the arrays that are there, `open_ends` those of open sizes."""
 
     def __init__(self, graph: Graph, rng: Generator, types: Sequence[str], ops: Sequence[str], fed: Fed) -> None:
         self.graph, self.rng, self.types, self.ops, self.fed = graph, rng, types, ops, fed
         self.pool: list[Tensor] = []
+        self.open_ends: list[Tensor] = []
 
     def op(self) -> Tensor | None:
         """Add one op; its first output, or None where nothing fitted."""
@@ -95,7 +96,9 @@ class Drawer:
             return []
         kept = [one for one in made if dims_of(one) is not None and _count(one) <= _MOST_ELEMENTS]
         self.pool += kept
-        return kept
+        open_ends = [one for one in made if dims_of(one) is None]
+        self.open_ends += open_ends
+        return kept + open_ends
 
     def source(self, kind: str, dims: Dims) -> Tensor:
         """A new array: fed, or a constant."""
@@ -157,6 +160,12 @@ class Drawer:
         return self.source(str(self.rng.choice(kinds)), operands.some_dims(self.rng) if dims is None else dims)
 
     def _add(self, name: str) -> list[Tensor]:
+        if name in backward.FORWARD:
+            made = self._add(backward.FORWARD[name])
+            taken, shared = backward.taken(
+                name, made, lambda kind, dims: self.of(lambda one: one == kind, dims), self.constant
+            )
+            return self.create(name, taken, **shared)
         record = RECORDS[name]
         attributes = self._attributes(record)
         shapes = self._shapes(name, attributes)
@@ -174,6 +183,8 @@ class Drawer:
                 attributes[row.name] = self._type(record, row.name)
         if name in ("Split", "Unpack"):
             attributes |= self._count_of(name, inputs)
+        if name in ("PlaceholderWithDefault", "EnsureShape"):
+            attributes["shape"] = PartialShape(dims_of(inputs[0]))
         return self.create(name, inputs, **attributes)
 
     def _first(self, record: Record, inputs: Sequence[Any]) -> Dims:
@@ -262,7 +273,7 @@ class Drawer:
         if kind == "int" and name.endswith("_mask"):
             return int(self.rng.integers(0, 4)) if name in ("begin_mask", "end_mask") else None
         if kind == "shape":
-            return PartialShape(None)
+            return PartialShape(operands.some_dims(self.rng))
         if kind == "float":
             return float(np.float32(self.rng.random()))
         return str(self.rng.choice(operands.TEXTS[name])) if name in operands.TEXTS else None

@@ -17,6 +17,8 @@ Dims = tuple[int, ...]
 
 LARGEST_DIM = 5
 _MOST_RANK = 3
+_PARTITIONS = 3
+"""Into how many arrays rows are put."""
 
 SHAPES: Mapping[str, str] = {
     "MatMul": "mk kn",
@@ -39,6 +41,13 @@ SHAPES: Mapping[str, str] = {
     "QuantizeAndDequantizeV3": "bc  ",
     "QuantizeAndDequantizeV4Grad": "bc bc  ",
     "StatelessMultinomial": "bc 2",
+    "FakeQuantWithMinMaxVars": "bc  ",
+    "FakeQuantWithMinMaxVarsGradient": "bc bc  ",
+    "FakeQuantWithMinMaxVarsPerChannel": "bc c c",
+    "FakeQuantWithMinMaxVarsPerChannelGradient": "bc bc c c",
+    "AdjustContrastv2": "bhwc ",
+    "DynamicPartition": "bc",
+    "NonMaxSuppressionV4": "m4 m  ",
     "SparseToDense": "m1 m ",
     "SparseTensorDenseMatMul": "m2 m 55",
     "Conv3D": "bdhwc yyxco",
@@ -54,6 +63,7 @@ SHAPES: Mapping[str, str] = {
     "ResizeNearestNeighbor": "bhwc",
     "ResizeBilinear": "bhwc",
     "ResizeBicubic": "bhwc",
+    "ResizeArea": "bhwc",
     "ResizeNearestNeighborGrad": "bhwc",
     "ResizeBilinearGrad": "bhwc bijc",
     "ResizeBicubicGrad": "bhwc bijc",
@@ -74,6 +84,7 @@ SHAPES: Mapping[str, str] = {
     "TridiagonalSolve": "3m mn",
     "TridiagonalMatMul": "1m 1m 1m mn",
     "MatrixInverse": "nn",
+    "Lu": "nn",
     "MatrixDeterminant": "nn",
     "SelfAdjointEigV2": "nn",
     "DiagPart": "nn",
@@ -131,8 +142,6 @@ SHAPES: Mapping[str, str] = {
     "FusedBatchNormGradV2": "bhwc bhwc c c c",
     "FusedBatchNormGradV3": "bhwc bhwc c c c c",
     "LRNGrad": "bhwc bhwc bhwc",
-    "MaxPoolGrad": "bhwc bhwc bhwc",
-    "MaxPoolGradGrad": "bhwc bhwc bhwc",
     "StatelessRandomUniform": "2",
     "StatelessRandomNormal": "2",
     "StatelessTruncatedNormal": "2",
@@ -143,6 +152,8 @@ SHAPES: Mapping[str, str] = {
     "StatelessTruncatedNormalV2": "1 2",
     "StatelessRandomUniformIntV2": "1 2  ",
     "StatelessRandomUniformFullIntV2": "1 2",
+    "StatelessRandomGammaV2": "2 c",
+    "StatelessRandomGammaV3": "1 2 c",
     "StatelessRandomGetKeyCounter": "2",
     "StatelessRandomGetKeyCounterAlg": "2",
 }
@@ -244,6 +255,15 @@ def _segments(rng: Generator, dims: Dims) -> Any:
     return sorted(int(one) for one in rng.integers(0, LARGEST_DIM, dims[0] if dims else 1))
 
 
+def _ones_and_others(rng: Generator, _dims: Dims) -> Any:
+    """Dimensions that go together with all others so drawn."""
+    return rng.choice([1, LARGEST_DIM], int(rng.integers(_MOST_RANK, endpoint=True)))
+
+
+def _short(rng: Generator, _dims: Dims) -> Any:
+    return rng.integers(-2, 3, int(rng.integers(LARGEST_DIM)))
+
+
 def _image_size(rng: Generator, _dims: Dims) -> Any:
     return [int(one) for one in rng.integers(1, 2 * LARGEST_DIM, 2)]
 
@@ -256,6 +276,7 @@ _RESIZED = (
     "ResizeNearestNeighbor",
     "ResizeBilinear",
     "ResizeBicubic",
+    "ResizeArea",
     "ResizeNearestNeighborGrad",
     "ScaleAndTranslate",
 )
@@ -267,6 +288,7 @@ _DIAGONALS = (
     "MatrixSetDiagV2",
     "MatrixSetDiagV3",
 )
+_DRAWN = ("StatelessRandomGamma", "StatelessRandomUniform", "StatelessRandomNormal", "StatelessTruncatedNormal")
 KNOWN: Mapping[str, Callable[[Generator, Dims], Any]] = {
     "reduction_indices": _axes,
     "axis": _axis,
@@ -279,16 +301,7 @@ KNOWN: Mapping[str, Callable[[Generator, Dims], Any]] = {
     "BroadcastTo.shape": _broader,
     "ScatterNd.shape": lambda _rng, _dims: [LARGEST_DIM, LARGEST_DIM],
     "dims": _new_dims,
-    "StatelessRandomUniform.shape": _new_dims,
-    "StatelessRandomNormal.shape": _new_dims,
-    "StatelessTruncatedNormal.shape": _new_dims,
-    "StatelessRandomUniformInt.shape": _new_dims,
-    "StatelessRandomUniformFullInt.shape": _new_dims,
-    "StatelessRandomUniformV2.shape": _new_dims,
-    "StatelessRandomNormalV2.shape": _new_dims,
-    "StatelessTruncatedNormalV2.shape": _new_dims,
-    "StatelessRandomUniformIntV2.shape": _new_dims,
-    "StatelessRandomUniformFullIntV2.shape": _new_dims,
+    **{f"{op}.shape": _new_dims for op in SHAPES if op.startswith(_DRAWN)},
     "perm": _permutation,
     "begin": _per_dim(0, 1),
     "end": _per_dim(-1, LARGEST_DIM),
@@ -312,8 +325,12 @@ KNOWN: Mapping[str, Callable[[Generator, Dims], Any]] = {
     "size_splits": lambda _rng, _dims: [1, -1],
     "SplitV.split_dim": lambda _rng, _dims: 0,
     "indices": lambda rng, dims: [int(one) for one in rng.permutation(dims[0] if dims else 1)],
-    "s0": _new_dims,
-    "s1": _new_dims,
+    "s0": _ones_and_others,
+    "s1": _ones_and_others,
+    "DynamicPartition.partitions": lambda rng, dims: rng.integers(0, _PARTITIONS, dims[:1]),
+    "ListDiff.x": _short,
+    "ListDiff.y": _short,
+    "max_output_size": _number(1, LARGEST_DIM),
     "segment_ids": _segments,
     "ImageProjectiveTransformV3.output_shape": _image_size,
     "scale": lambda rng, _dims: [float(one) / 2 for one in rng.integers(1, 5, 2)],
@@ -358,6 +375,8 @@ def known_value(op: str, port: str, rng: Generator, dims: Dims) -> Any:
 _STATED: Mapping[str, Mapping[str, Any]] = {
     "SplitV": {"num_split": 2},
     "Unpack": {},
+    "DynamicPartition": {"num_partitions": _PARTITIONS},
+    "NonMaxSuppressionV4": {"pad_to_max_output_size": True},
     "MaxPoolV2": {},
     "ReverseSequence": {"seq_dim": 1},
     "Bucketize": {"boundaries": [-1.5, 0.0, 0.5, 2.0]},
