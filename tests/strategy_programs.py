@@ -222,7 +222,8 @@ GPU = _programs(
         "scatter: elements ask windows": "f32[64,64] x; s32[64,1] i; f32[64,64] u ->"
         f" f32[64,64] scatter(x, i, u), {ROWS}, to_apply=add",
         "scatter: updates by atomic operations": SCATTER,
-        "scatter: updates in order": SCATTER,
+        "scatter: updates in order": "f32[262144] x; s32[8,1] i; f32[8] u ->"
+        f" f32[262144] scatter(x, i, u), {ELEMENTS}, to_apply=add",
         "sort: a block for each line": "f32[64,64] x -> f32[64,64] sort(x), dimensions={1}, to_apply=less",
         "sort: the first of each part": "f32[64,4096] x -> t = (f32[64,4], s32[64,4]) topk(x), k=4, largest=true;"
         " f32[64,4] get-tuple-element(t), index=0",

@@ -78,7 +78,7 @@ SECOND = "m = pred[] compare(c, d), direction=GT, type=TOTALORDER"
         (f"{FIRST} {SECOND} ROOT r = pred[] or(l, m)", []),
         (f"{FIRST} {SECOND} n = pred[] and(e, m)  ROOT r = pred[] and(l, n)", []),
         (f"{FIRST} m = pred[] compare(c, d), direction=LE  n = pred[] and(e, m)  ROOT r = pred[] or(l, n)", []),
-        (f"{FIRST} {SECOND} q = pred[] compare(c, d), direction=EQ  n = pred[] and(q, m)  ROOT r = pred[] or(l, n)", []),
+        (f"{FIRST} {SECOND} q = pred[] compare(c, d), direction=EQ  n = pred[] and(q, m)  ROOT r = pred[] or(l, n)", []),  # noqa: E501
     ],
 )  # fmt: skip
 def test_the_next_expression_counts_where_those_before_are_equal(lines, descending):
