@@ -14,7 +14,7 @@ from typing import NamedTuple
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.backends.nvptx.kernels.sort import bitonic, radix, ranks
-from compiler.backends.nvptx.kernels.sort.chunks import LONG, SHORT, Chunk, Chunks
+from compiler.backends.nvptx.kernels.sort.chunks import LONG, SHORT, Chunk, Chunks, most_of
 from compiler.backends.nvptx.kernels.sort.keys import LineKey
 from compiler.backends.nvptx.kernels.sort.merge_path import MergePath, Run, size_of
 from compiler.codegen import element, elemental, nest
@@ -109,7 +109,7 @@ class Sorter:
         length, before = self.length, None
         launches: list[Launch] = []
         while True:
-            size = -(-length // -(-length // SHORT))
+            size = -(-length // -(-length // most_of(length, first, self.count // self.length)))
             chunks = Chunks(length, size, first, len(launches) % 2, before, self.has_network)
             stores = first if chunks.count == 1 else 0
             launches.append(self._sort_chunks(chunks, f"_{len(launches)}", stores))
