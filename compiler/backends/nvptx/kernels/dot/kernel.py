@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.dot import strip, team, tile
-from compiler.backends.nvptx.kernels.dot.matrix_product import Product, of_dot
+from compiler.backends.nvptx.kernels.dot.matrix_product import DotOperand, Operand, Product, of_dot
 from compiler.backends.nvptx.kernels.grid import Gpu
 from compiler.backends.nvptx.kernels.strategy import (
     Given,
@@ -118,8 +118,13 @@ def plan_of(given: Given, product: Product) -> Plan:
 def is_small(product: Product) -> bool:
     """Whether a product is so small that its factors are loaded again for each element."""
     each = _LOAD + sum(1 for instruction in product.kernel.body() if instruction.opcode not in _FREE)
-    each += _DIVISIONS * sum(side.divides for side in product.sides)
+    each += _DIVISIONS * sum(map(_divides, product.sides))
     return product.size * product.depth * each <= _SMALL
+
+
+def _divides(side: Operand) -> bool:
+    """Whether divisions find a factor: of the term, where that is an index of several dimensions."""
+    return side.divides or (isinstance(side, DotOperand) and len(side.factor.depth) > 1)
 
 
 def block_per_element(product: Product, least: int) -> Plan | Declined:

@@ -229,7 +229,7 @@ class Bitonic:
     def _addresses(self, builder: Builder, word: Value, thread: Value) -> list[Value]:
         """Where a word of a thread lies: those of one number side by side, so that no banks conflict."""
         at = builder.add(builder.mul(word, integer(self.threads)), thread)
-        found = []
+        found: list[Value] = []
         for type_ in self.types:
             name = f"words.{self.padded}.{self.name}{'.positions' if len(found) else ''}"
             array = grid.shared_array(builder, name, type_, self.padded)

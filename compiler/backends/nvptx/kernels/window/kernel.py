@@ -141,7 +141,7 @@ class _Line(NamedTuple):
 class _Parts(NamedTuple):
     """How lines are cut: how many chunks each has, and of how many elements; the last may have fewer."""
 
-    count: int
+    chunks: int
     size: int
 
 
@@ -213,7 +213,7 @@ class _Scan:
         ):
             element.store(builder, self.type, start, at)
         tile.scan((following, bounds[1]), start, load, save)
-        return tile.launch(self.lines * parts.count)
+        return tile.launch(self.lines * parts.chunks)
 
     def block_per_chunk(self, parts: _Parts) -> Launch:
         """Each block scans a chunk of a line from what is before it."""
@@ -221,7 +221,7 @@ class _Scan:
         line, chunk, bounds = self._chunk(tile, parts)
         start, load, save = self._line(tile.emission, line)
         tile.scan(bounds, self._before_chunk(tile, (line, chunk), parts, start), load, save)
-        return tile.launch(self.lines * parts.count)
+        return tile.launch(self.lines * parts.chunks)
 
     # -- pieces -------------------------------------------------------------------------------------------------
     def _before_chunk(self, tile: _Tile, at: tuple[Index, Index], parts: _Parts, start: Value) -> Value:
@@ -232,7 +232,7 @@ class _Scan:
         last = builder.sub(number, integer(1))
 
         def load(emission: Emission, before: Value) -> Value:
-            address = self._total(emission, line, emission.opaque(before, parts.count), parts)
+            address = self._total(emission, line, emission.opaque(before, parts.chunks), parts)
             return element.load(emission.builder, self.type, address)
 
         def save(emission: Emission, before: Value, total: Value) -> None:
@@ -251,14 +251,14 @@ class _Scan:
     def _chunk(self, tile: _Tile, parts: _Parts) -> _Chunk:
         """What a block scans."""
         emission, builder = tile.emission, tile.builder
-        line, chunk = emission.divide(emission.opaque(grid.block(builder), self.lines * parts.count), parts.count)
+        line, chunk = emission.divide(emission.opaque(grid.block(builder), self.lines * parts.chunks), parts.chunks)
         first = emission.value(chunk.times(parts.size))
         end = builder.smin(builder.add(first, integer(parts.size)), integer(self.length))
         return _Chunk(line, chunk, (first, end))
 
     def _total(self, emission: Emission, line: Index, chunk: Index, parts: _Parts) -> Value:
         """Where what a chunk comes to lies in the workspace."""
-        at = emission.value(line.times(parts.count) + chunk)
+        at = emission.value(line.times(parts.chunks) + chunk)
         stored = element.storage_type(self.type)
         return emission.builder.gep(stored, arguments(self.kernel).workspace, at)
 
