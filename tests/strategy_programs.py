@@ -198,13 +198,18 @@ GPU = _programs(
         f" m = {LONG} multiply(x, y); n = {LONG} multiply(m, w);"
         f" s = f32[64] reduce(n, z), dimensions={{1}}, to_apply=add; b = {LONG} broadcast(s), dimensions={{0}};"
         f" {LONG} subtract(n, b)",
-        "dot: tiles": _dot(64, 64, 64),
-        "dot: a warp for each element": _dot(2, 4, 4096),
+        "dot: tiles": _dot(256, 256, 256),
+        "dot: a block for each strip": _dot(2, 64, 4096),
+        "dot: a block for each element": _dot(2, 4, 4096),
+        "dot: a warp for each element": _dot(2, 4, 256),
         "dot: a thread for each element": _dot(2, 4, 8),
         "convolution: matrix product": _convolution("2,16,16,64", "1,1,64,64", "2,16,16,64", "size=1x1"),
         "convolution: tiles": _convolution("2,18,18,16", "3,3,16,64", "2,16,16,64", "size=3x3"),
-        "convolution: a warp for each element": _convolution("1,5,5,64", "3,3,64,2", "1,3,3,2", "size=3x3"),
-        "convolution: element by element": _convolution("1,5,5,2", "3,3,2,2", "1,3,3,2", "size=3x3"),
+        "convolution: a block for each strip": _convolution("8,10,10,8", "3,3,8,32", "8,8,8,32", "size=3x3"),
+        "convolution: a block for each element": _convolution("1,5,5,64", "3,3,64,2", "1,3,3,2", "size=3x3"),
+        "convolution: a warp for each element": _convolution("1,5,5,16", "3,3,16,2", "1,3,3,2", "size=3x3"),
+        "convolution: a thread for each element": _convolution("1,5,5,2", "3,3,2,2", "1,3,3,2", "size=3x3"),
+        "convolution: element by element": _convolution("1,514,514,2", "3,3,2,2", "1,512,512,2", "size=3x3"),
         "reduce-window: scan, a thread for each line": _scan(256, 64, inner=64),
         "reduce-window: scan, a block for each part of a line": _scan(1, 1 << 20),
         "reduce-window: scan, a block for each line": _scan(64, 64),
@@ -217,7 +222,8 @@ GPU = _programs(
         "scatter: elements ask windows": "f32[64,64] x; s32[64,1] i; f32[64,64] u ->"
         f" f32[64,64] scatter(x, i, u), {ROWS}, to_apply=add",
         "scatter: updates by atomic operations": SCATTER,
-        "scatter: updates in order": SCATTER,
+        "scatter: updates in order": "f32[262144] x; s32[8,1] i; f32[8] u ->"
+        f" f32[262144] scatter(x, i, u), {ELEMENTS}, to_apply=add",
         "sort: a block for each line": "f32[64,64] x -> f32[64,64] sort(x), dimensions={1}, to_apply=less",
         "sort: the first of each part": "f32[64,4096] x -> t = (f32[64,4], s32[64,4]) topk(x), k=4, largest=true;"
         " f32[64,4] get-tuple-element(t), index=0",

@@ -186,7 +186,9 @@ def batched(kernel: Kernel) -> dict[int, int]:
     return {of_indices - (of_indices > vector): of_operand for of_indices, of_operand in zip(*dims, strict=True)}
 
 
-def combined(kernel: Kernel, emission: Emission, at: tuple[Index, ...], window: Index) -> Callable[[Value], Value]:
+def combined(
+    kernel: Kernel, emission: Emission, at: tuple[Index, ...], window: Index, *, ahead: bool = False
+) -> Callable[[Value], Value]:
     """The update of one element of the only operand by the window of that number, if that covers it.
 
     Args:
@@ -194,6 +196,7 @@ def combined(kernel: Kernel, emission: Emission, at: tuple[Index, ...], window: 
         emission: where code is emitted, with what is known there.
         at: the element's indices.
         window: the number of the window.
+        ahead: whether to load an update at once, of whatever the window has where it does not cover the element.
     """
     builder, (scatter,) = emission.builder, kernel.roots
     (source,) = _operands(scatter).updates
@@ -215,14 +218,24 @@ def combined(kernel: Kernel, emission: Emission, at: tuple[Index, ...], window: 
             offset = emission.opaque(emission.value(offset), max(extent, 2))
         offsets.append(offset)
     skipped = {*scatter.attributes.get("inserted_window_dims", ()), *scatter.attributes.get("input_batching_dims", ())}
+    if ahead:
+        values_ = [builder.select(covers, emission.value(offset), integer(0)) for offset in offsets]
+        offsets = [emission.opaque(value, max(extent, 2)) for value, extent in zip(values_, extents, strict=True)]
     inner, rest = iter([o for d, o in enumerate(offsets) if d not in skipped]), iter(batch)
     position = tuple(next(inner) if d in window_dims else next(rest) for d in range(source.array.rank))
+
+    def combination(old: Value, new: Value) -> Value:
+        return elemental.apply(emission, scatter.attributes["to_apply"], [old, new])[0]
+
+    if ahead:
+        new = values.value(source, position)
+        return lambda old: builder.select(covers, combination(old, new), old)
 
     def becomes(old: Value) -> Value:
         def changed() -> Value:
             emission.enter()
             new = values.value(source, position)
-            (result,) = elemental.apply(emission, scatter.attributes["to_apply"], [old, new])
+            result = combination(old, new)
             emission.leave()
             return result
 

@@ -12,7 +12,7 @@ from compiler.codegen.kernel import computed
 from compiler.codegen.llvm_ir import Builder, Value, floating, integer
 from compiler.codegen.movement import always
 from compiler.ir.module import Computation, Instruction
-from compiler.ir.ordering import Ordering, ordering
+from compiler.ir.ordering import Ordering, ordering, orderings
 from compiler.ir.types import BF16, F16, F32, F64, ElementType, Kind
 
 _FLOATS = (BF16, F16, F32, F64)
@@ -120,6 +120,14 @@ def sort_key(comparator: Computation) -> SortKey | None:
     if found is None or not has_order(found.element_type):
         return None
     return SortKey(found.expression, found.descending, found.partial)
+
+
+def sort_keys(comparator: Computation) -> list[SortKey]:
+    """The keys that a comparator orders by, the next one where those before are equal; none if they are not known."""
+    found = orderings(comparator)
+    if not all(has_order(one.element_type) for one in found):
+        return []
+    return [SortKey(one.expression, one.descending, one.partial) for one in found]
 
 
 def _canonical(value: Instruction) -> bool:

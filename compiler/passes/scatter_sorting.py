@@ -23,6 +23,8 @@ from compiler.ops.build import build, parameter
 
 _MANY = 512
 """Windows from which sorting them takes less time than asking them one after the other."""
+_SOME, _MANY_QUESTIONS = 32, 1 << 24
+"""Windows from which that is so of large results, each element of which asks: so many questions in all take longer."""
 
 
 def run(module: Module, fuel: Fuel) -> bool:
@@ -53,7 +55,9 @@ def _gains(scatter: Instruction) -> bool:
     scattered = attributes["scatter_dims_to_operand_dims"]
     positions = math.prod(scatter.array.dims[d] for d in scattered)
     by_element = set(scattered) <= set(attributes.get("inserted_window_dims", ()))
-    return by_element and 1 < positions < 2**31 and _MANY <= math.prod(_batch(scatter)) < 2**31
+    windows = math.prod(_batch(scatter))
+    is_much = windows >= _MANY or (windows >= _SOME and windows * scatter.array.size >= _MANY_QUESTIONS)
+    return by_element and 1 < positions < 2**31 and is_much and windows < 2**31
 
 
 def _batch(scatter: Instruction) -> list[int]:

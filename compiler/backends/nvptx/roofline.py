@@ -5,8 +5,8 @@ is one operation, a product and a sum are one multiply-add; loops whose trip cou
 others one iteration is counted.  All runs at the card's peak.  Steps that wait for one another by the operation's
 definition take their latencies, however many multiprocessors there are (`depth`).  The three overlap without loss, so
 the longest rules.  One launch is needed; a second one where each result depends on a line that no multiprocessor can
-hold in its shared memory, and elements go from every block to every other: blocks of a launch do not wait for each
-other.  It is a bound, and no estimate.
+hold in its shared memory, and elements go from every block to every other, or what some blocks come to goes to all that
+follow: blocks of a launch do not wait for each other.  It is a bound, and no estimate.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from compiler.backends.nvptx.depth import depth_of
 from compiler.backends.nvptx.simulator.pipes import Pipe
 from compiler.codegen.cost import convolution_flops, dot_flops, moved_bytes
 from compiler.codegen.kernel import Kernel
+from compiler.codegen.scanning import direction
 from compiler.ir.module import Instruction
 from compiler.ir.shape import leaves
 from compiler.ops import Trait, having
@@ -73,10 +74,10 @@ def bound_of(kernel: Kernel, card: Card) -> Bound:
 
 
 def _launches(instruction: Instruction, card: Card) -> int:
-    """Launches of an instruction: lines that are permuted or transformed may not fit a multiprocessor."""
+    """Launches of an instruction: lines that are permuted, transformed or scanned may not fit a multiprocessor."""
     dims = _LINES[instruction.opcode](instruction) if instruction.opcode in _LINES else ()
-    elements = math.prod(dims) * sum(o.array.element_type.size_bytes for o in instruction.operands if dims)
-    return 2 if elements > card.shared_bytes else 1
+    arrays = [operand.array for operand in instruction.operands if dims and operand.array.rank]
+    return 2 if math.prod(dims) * sum(array.element_type.size_bytes for array in arrays) > card.shared_bytes else 1
 
 
 def _all_work(instructions: Iterable[Instruction], times: int) -> Iterator[tuple[Pipe, int]]:
@@ -131,6 +132,12 @@ def _of_sort(instruction: Instruction) -> float:
     return math.log2(max(instruction.operands[0].array.dims[instruction.attributes["dimensions"][0]], 2))
 
 
+def _scanned(instruction: Instruction) -> Sequence[int]:
+    """The line of a scan; of other windows none."""
+    way = direction(instruction)
+    return () if way is None else [instruction.operands[0].array.dims[way.dim]]
+
+
 _PER_ELEMENT: Mapping[str, Callable[[Instruction], float]] = {
     "reduce": _per_term,
     "scatter": _per_term,
@@ -143,5 +150,6 @@ _PER_ELEMENT: Mapping[str, Callable[[Instruction], float]] = {
 _LINES: Mapping[str, Callable[[Instruction], Sequence[int]]] = {
     "sort": lambda instruction: [instruction.operands[0].array.dims[instruction.attributes["dimensions"][0]]],
     "fft": lambda instruction: instruction.attributes["fft_length"],
+    "reduce-window": _scanned,
 }
-"""What each result of an operation depends on, and every element of which may go anywhere: the dimensions of a line."""
+"""What each result of an operation may depend on as a whole: the dimensions of a line."""

@@ -58,8 +58,13 @@ REACHED = {
     },
     "nvptx": {
         "cholesky: panels",
+        "convolution: a block for each element",
+        "convolution: a block for each strip",
+        "convolution: a thread for each element",
         "convolution: a warp for each element",
         "convolution: tiles",
+        "dot: a block for each element",
+        "dot: a block for each strip",
         "dot: a warp for each element",
         "dot: tiles",
         "loop: transposing tiles",

@@ -3,7 +3,7 @@
 import pytest
 
 import compiler
-from compiler.ir.ordering import ordering
+from compiler.ir.ordering import ordering, orderings
 
 
 def comparator(lines, type_="f32"):
@@ -60,3 +60,31 @@ def test_only_floats_without_a_total_order_leave_something_unordered(type_, how,
 def test_the_expression_is_a_computation_of_either_element():
     lines = "n = f32[] negate(a)  m = f32[] negate(b)  ROOT r = pred[] compare(n, m), direction=LT"
     assert ordering(comparator(lines)).as_computation().root.opcode == "negate"
+
+
+FIRST = (
+    "l = pred[] compare(a, b), direction=LT, type=TOTALORDER  e = pred[] compare(a, b), direction=EQ, type=TOTALORDER"
+)
+SECOND = "m = pred[] compare(c, d), direction=GT, type=TOTALORDER"
+
+
+@pytest.mark.parametrize(
+    ("lines", "descending"),
+    [
+        (f"{FIRST} {SECOND} n = pred[] and(e, m)  ROOT r = pred[] or(l, n)", [False, True]),
+        (f"{FIRST} {SECOND} n = pred[] and(m, e)  ROOT r = pred[] or(n, l)", [False, True]),
+        ("ROOT r = pred[] compare(a, b), direction=GT", [True]),
+        (f"{FIRST} {SECOND} n = pred[] and(l, m)  ROOT r = pred[] or(l, n)", []),
+        (f"{FIRST} {SECOND} ROOT r = pred[] or(l, m)", []),
+        (f"{FIRST} {SECOND} n = pred[] and(e, m)  ROOT r = pred[] and(l, n)", []),
+        (f"{FIRST} m = pred[] compare(c, d), direction=LE  n = pred[] and(e, m)  ROOT r = pred[] or(l, n)", []),
+        (f"{FIRST} {SECOND} q = pred[] compare(c, d), direction=EQ  n = pred[] and(q, m)  ROOT r = pred[] or(l, n)", []),  # noqa: E501
+    ],
+)  # fmt: skip
+def test_the_next_expression_counts_where_those_before_are_equal(lines, descending):
+    assert [one.descending for one in orderings(comparator(lines))] == descending
+
+
+def test_of_several_none_may_leave_anything_unordered():
+    lines = f"{FIRST} {SECOND} n = pred[] and(e, m)  ROOT r = pred[] or(l, n)".replace(", type=TOTALORDER", "")
+    assert orderings(comparator(lines)) == []

@@ -33,10 +33,15 @@ def test_no_two_threads_write_one_element(name: str, gpu: Any) -> None:
     check(name, gpu, global_races=True)
 
 
-@pytest.mark.parametrize("asks", [True, False])
+WAYS = {"asks": (1, 0), "asks ahead": (1, 1 << 40), "applies": (1 << 30, 0)}
+"""By how many windows threads ask all of them, and by how many questions in any case, updates loaded ahead."""
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name.startswith("scatter")])
-def test_scattering_in_either_way_is_right(name: str, gpu: Any, monkeypatch: pytest.MonkeyPatch, *, asks: bool) -> None:
-    monkeypatch.setattr(scatter, "_MANY_WINDOWS", 1 if asks else 1 << 30)
+def test_scattering_in_any_way_is_right(name: str, way: str, gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit, value in zip(("_MANY_WINDOWS", "_FEW_QUESTIONS"), WAYS[way], strict=True):
+        monkeypatch.setattr(scatter, limit, value)
     check(name, gpu, global_races=True)
 
 

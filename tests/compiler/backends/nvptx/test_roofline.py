@@ -42,10 +42,21 @@ SORT = """less { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = pred[]
 ENTRY e { x = f32[LENGTH] parameter(0)  ROOT y = f32[LENGTH] sort(x), dimensions={0}, to_apply=less }"""
 
 
+SCAN = """sum { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
+ENTRY e { x = f32[LENGTH] parameter(0)  z = f32[] constant(0)
+  ROOT y = f32[LENGTH] reduce-window(x, z), window={size=LENGTH pad=BEFORE_0}, to_apply=sum }"""
+
+
+@pytest.mark.parametrize("program", [SORT, SCAN])
 @pytest.mark.parametrize(("length", "launches"), [(50_000, 1), (60_000, 2)])
-def test_lines_that_no_multiprocessor_holds_take_two_launches(length: int, launches: int) -> None:
-    module = compiler.parse(SORT.replace("LENGTH", str(length)))
+def test_lines_that_no_multiprocessor_holds_take_two_launches(program: str, length: int, launches: int) -> None:
+    module = compiler.parse(program.replace("LENGTH", str(length)).replace("BEFORE", str(length - 1)))
     assert bound_of(kernel_of(module.entry.root), H100).launches == launches
+
+
+def test_windows_that_scan_nothing_take_one_launch() -> None:
+    text = SCAN.replace("LENGTH pad=BEFORE_0", "3 pad=1_1").replace("LENGTH", "60000")
+    assert bound_of(kernel_of(compiler.parse(text).entry.root), H100).launches == 1
 
 
 RULES = {

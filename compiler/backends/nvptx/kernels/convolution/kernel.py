@@ -15,7 +15,7 @@ from functools import cached_property
 
 from compiler.analysis.decision import Decision, unless
 from compiler.backends.nvptx.kernels.dot import kernel as dot
-from compiler.backends.nvptx.kernels.dot import tile
+from compiler.backends.nvptx.kernels.dot import strip, team, tile
 from compiler.backends.nvptx.kernels.dot.matrix_product import (
     FactorPosition,
     Product,
@@ -40,8 +40,9 @@ from compiler.ir.windows import window_of
 
 _LEAST = 16
 """Positions, output features and terms of each group from which on tiles are not mostly empty."""
-_FEW, _LONG_SUM = 4096, 512
-"""Fewer elements than that do not keep a GPU busy with a thread each, where their sums are long."""
+_SHARED_SUM, _MANY_LANES = 64, 1 << 18
+"""Terms from which on threads share a sum, two for each lane of a warp; and threads that an H100 holds at once, about:
+where there is an element for each of these, nobody has to share."""
 
 
 class ConvolutionGiven(Given):
@@ -71,6 +72,12 @@ class ConvolutionGiven(Given):
         return unless(grouped, "the batch is cut into groups")
 
     @property
+    def shares_sums(self) -> Decision:
+        """Whether threads share the sum of an element."""
+        many = self.product.size >= _MANY_LANES
+        return self.has_product and unless(many, f"{_MANY_LANES} elements or more keep a GPU busy with a thread each")
+
+    @property
     def is_large(self) -> bool:
         """Whether the product fills tiles."""
         return min(self.product.rows, self.product.columns, self.product.depth) >= _LEAST
@@ -89,21 +96,43 @@ def _tiles(given: ConvolutionGiven) -> Plan | Declined:
     """The plan of tiles of patches and weights."""
     if not given.has_product or not given.is_large:
         return Declined(given.has_product.reason or f"fewer than {_LEAST} rows, columns or terms")
+    if dot.is_small(given.product):
+        return Declined(
+            "there is so little to multiply that waiting for slices takes longer than loading factors again"
+        )
     return tile.plan(given.product, given.gpu)
+
+
+def _strips(given: ConvolutionGiven) -> Plan | Declined:
+    """The plan of a block for each strip of neighbouring positions or features."""
+    return strip.plan(given.product, _SHARED_SUM) if given.shares_sums else Declined(given.shares_sums.reason)
+
+
+def _blocks(given: ConvolutionGiven) -> Plan | Declined:
+    """The plan of a block for each element."""
+    product = given.product
+    return dot.block_per_element(product, _SHARED_SUM) if given.shares_sums else Declined(given.shares_sums.reason)
 
 
 def _warps(given: ConvolutionGiven) -> Plan | Declined:
     """The plan of a warp for each element."""
-    if not given.has_product or given.product.size >= _FEW or given.product.depth < _LONG_SUM:
-        return Declined(given.has_product.reason or f"{_FEW} elements or more, or sums of fewer than {_LONG_SUM} terms")
-    return dot.warp_per_element(given.product)
+    product = given.product
+    return dot.warp_per_element(product, _SHARED_SUM) if given.shares_sums else Declined(given.shares_sums.reason)
+
+
+def _threads(given: ConvolutionGiven) -> Plan | Declined:
+    """The plan of a thread for each of few elements: waiting for factors counts more there than finding them."""
+    return team.plan_of_threads(given.product) if given.shares_sums else Declined(given.shares_sums.reason)
 
 
 CONVOLUTION = Kind(
     (
         Strategy("matrix product", _pointwise),
         Strategy("tiles", _tiles),
+        Strategy("a block for each strip", _strips),
+        Strategy("a block for each element", _blocks),
         Strategy("a warp for each element", _warps),
+        Strategy("a thread for each element", _threads),
         Strategy("element by element", loop.plan_of),
     ),
     ConvolutionGiven,

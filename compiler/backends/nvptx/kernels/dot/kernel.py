@@ -1,21 +1,19 @@
-"""Dot kernels: in tiles (`tile`), a warp for each element, or a thread for each element.
+"""Dot kernels: in tiles (`tile`), a block, a warp or a thread for each element (`team`).
 
-Where the result is too narrow for tiles but the sums are long, the lanes of a warp share each sum and put it together
-by shuffles.  Small products have a thread per element.  Where results are few and sums are long, those are made in
+Where the result is too narrow for tiles but the sums are long, the threads of a block, or of a warp, share each sum and
+put it together.  Small products have a thread per element.  Where results are few and sums are long, those are made in
 parts (`split`).  Conversions of the operands are evaluated where they are loaded, the epilogue where an element is
 stored.  The order of each sum depends on the shape alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.dot import split, tile
-from compiler.backends.nvptx.kernels.dot.matrix_product import FactorPosition, Product, ResultPosition, of_dot
-from compiler.backends.nvptx.kernels.grid import Gpu, Launch
+from compiler.backends.nvptx.kernels.dot import strip, team, tile
+from compiler.backends.nvptx.kernels.dot.matrix_product import DotOperand, Operand, Product, of_dot
+from compiler.backends.nvptx.kernels.grid import Gpu
 from compiler.backends.nvptx.kernels.strategy import (
     Given,
     Kind,
@@ -24,24 +22,27 @@ from compiler.backends.nvptx.kernels.strategy import (
     Strategy,
     decide_nothing,
     first_of,
-    planned,
 )
 from compiler.backends.strategy import Declined
-from compiler.codegen.index import Emission, Variable, whole
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import Builder, Module, Value, integer, zero
 from compiler.diagnostics import UnsupportedError
+from compiler.ops import Trait, having
 
 _LEAST = 16
 """Rows and columns from which on products are made in tiles."""
 _LONG_SUM = 64
-"""Terms from which on the lanes of a warp share a sum: two for each."""
-_AHEAD = 4
-"""Terms whose factors are loaded together: memory answers after hundreds of cycles."""
-_MANY_WARPS = 1024
-"""Warps that keep a GPU busy."""
-_LEAST_CHUNK = 32 * grid.WARP
-"""Terms from which on a chunk of a sum is worth a warp of its own."""
+"""Terms from which on threads share a sum: two for each lane of a warp."""
+
+
+_SMALL = 1 << 25
+"""Operations of a product, what is computed of its factors among them, up to which to load factors again for each
+element takes less than to wait for slices of tiles one after the other."""
+_LOAD = 4
+"""Operations that it takes to load two factors, about: two lines at once for a warp."""
+_DIVISIONS = 12
+"""Operations that it takes to find a factor by divisions, about."""
+_FREE = having(Trait.STRUCTURAL | Trait.VIEW | Trait.GENERATES | Trait.MOVES) | {"constant", "parameter"}
+"""Opcodes that compute nothing."""
 
 
 @dataclass(frozen=True)
@@ -68,28 +69,37 @@ def _tiles(given: ProductGiven) -> Plan | Declined:
     product = given.product
     if min(product.rows, product.columns) < _LEAST or not product.depth:
         return Declined(f"fewer than {_LEAST} rows or columns, or nothing to sum")
+    if is_small(product):
+        return Declined(
+            "there is so little to multiply that waiting for slices takes longer than loading factors again"
+        )
     return tile.plan(product, given.gpu)
+
+
+def _strips(given: ProductGiven) -> Plan | Declined:
+    """The plan of a block for each strip of columns."""
+    return strip.plan(given.product, _LONG_SUM)
+
+
+def _blocks(given: ProductGiven) -> Plan | Declined:
+    """The plan of a block for each element."""
+    return block_per_element(given.product, _LONG_SUM)
 
 
 def _warps(given: ProductGiven) -> Plan | Declined:
     """The plan of a warp for each element."""
-    if given.product.depth < _LONG_SUM:
-        return Declined(f"sums have fewer than {_LONG_SUM} terms")
-    return warp_per_element(given.product)
+    return warp_per_element(given.product, _LONG_SUM)
 
 
 def _threads(given: ProductGiven) -> Plan:
     """The plan of a thread for each element."""
-    product = given.product
-
-    def element(builder: Builder, number: Value) -> None:
-        _element(product, builder, number)
-
-    return planned(lambda module: (grid.for_each(module, product.kernel, product.size, element),))
+    return team.plan_of_threads(given.product)
 
 
 PRODUCTS: tuple[Strategy[ProductGiven, Launches], ...] = (
     Strategy("tiles", _tiles),
+    Strategy("a block for each strip", _strips),
+    Strategy("a block for each element", _blocks),
     Strategy("a warp for each element", _warps),
     Strategy("a thread for each element", _threads),
 )
@@ -105,87 +115,38 @@ def plan_of(given: Given, product: Product) -> Plan:
     return replace(chosen.plan, inner=chosen, details={})
 
 
-def _element(product: Product, builder: Builder, number: Value) -> None:
-    """Sum up one element of the result and store it."""
-    emission = Emission(builder)
-    position = product.position(emission, number)
-    total = _sum(product, emission, position, _Terms(integer(0), integer(product.depth), 1))
-    product.store(emission, total, position)
+def is_small(product: Product) -> bool:
+    """Whether a product is so small that its factors are loaded again for each element."""
+    each = _LOAD + sum(1 for instruction in product.kernel.body() if instruction.opcode not in _FREE)
+    each += _DIVISIONS * sum(map(_divides, product.sides))
+    return product.size * product.depth * each <= _SMALL
 
 
-class _Terms(NamedTuple):
-    """Terms of a sum: from which, up to which, and every so many."""
-
-    first: Value
-    end: Value
-    step: int
+def _divides(side: Operand) -> bool:
+    """Whether divisions find a factor: of the term, where that is an index of several dimensions."""
+    return side.divides or (isinstance(side, DotOperand) and len(side.factor.depth) > 1)
 
 
-def _sum(product: Product, emission: Emission, at: ResultPosition, terms: _Terms) -> Value:
-    """The sum of some terms of one element."""
-    builder, (first, end, step) = emission.builder, terms
+def block_per_element(product: Product, least: int) -> Plan | Declined:
+    """The plan where each block sums up one element, or where those are few a chunk of one.
 
-    def factors(index: Value) -> list[Value]:
-        depth = whole(Variable(index, product.depth))
-        frees = zip(product.sides, (at.row, at.column), strict=True)
-        return [product.load(emission, side, FactorPosition(at.batch, free, depth)) for side, free in frees]
-
-    # Factors of some terms are on their way together, and are added in order; what is left over comes one by one.
-    start, behind = zero(product.value_type), builder.sub(end, integer((_AHEAD - 1) * step))
-    with builder.loop(first, behind, step=_AHEAD * step, carried=[start, first], name="terms") as loop:
-        emission.enter()
-        found = [factors(builder.add(loop.index, integer(n * step))) for n in range(_AHEAD)]
-        total = loop.carried[0]
-        for left, right in found:
-            total = product.multiply_add(builder, left, right, total)
-        loop.carry(total, builder.add(loop.index, integer(_AHEAD * step)))
-        emission.leave()
-    total, rest = loop.results
-    with builder.loop(rest, end, step=step, carried=[total], name="term") as loop:
-        emission.enter()
-        left, right = factors(loop.index)
-        loop.carry(product.multiply_add(builder, left, right, loop.carried[0]))
-        emission.leave()
-    return loop.results[0]
+    Args:
+        product: whose elements they are.
+        least: terms of a sum that threads share.
+    """
+    if product.depth < least:
+        return Declined(f"sums have fewer than {least} terms")
+    found = team.team_of(product)
+    return team.plan(product, found) if found.threads > grid.WARP else Declined("sums are short, or many")
 
 
-def warp_per_element(product: Product) -> Plan:
-    """The plan where each warp sums up one element, or where those are few a chunk of one."""
-    count, each = split.chunks(product.size, _MANY_WARPS, product.depth, _LEAST_CHUNK)
-    return planned(
-        lambda module: _sum_by_warps(module, product, count, each),
-        workspace_bytes=split.partial_bytes(product, count),
-        details={"parts": count},
-    )
+def warp_per_element(product: Product, least: int) -> Plan | Declined:
+    """The plan where each warp sums up one element, of sums that are no block's.
 
-
-def _sum_by_warps(module: Module, product: Product, count: int, each: int) -> Launches:
-    warps = grid.BLOCK // grid.WARP
-    builder = grid.begin(module, product.kernel, grid.BLOCK)
-    thread = grid.thread(builder)
-    lane = builder.binary("and", thread, integer(grid.WARP - 1))
-    warp = builder.binary("lshr", thread, integer(5))
-    number = builder.add(builder.mul(grid.block(builder), integer(warps)), warp)
-    # All lanes of a warp take the branch or none does.
-    with builder.when(builder.compare("slt", number, integer(count * product.size)), "inside"):
-        emission = Emission(builder)
-        chunk, element = emission.divide(emission.opaque(number, count * product.size), product.size)
-        position = product.position(emission, emission.value(element))
-        first = builder.mul(emission.value(chunk), integer(each))
-        end = builder.smin(builder.add(first, integer(each)), integer(product.depth))
-        total = _sum(product, emission, position, _Terms(builder.add(first, lane), end, grid.WARP))
-        (total,) = grid.reduce_lanes(emission, [total], lambda _, *sums: [_add(product, builder, *sums)], grid.WARP)
-        with builder.when(builder.compare("eq", lane, integer(0)), "first"):
-            emission.enter()
-            if count > 1:
-                split.store(product, emission, total, chunk, position)
-            else:
-                product.store(emission, total, position)
-            emission.leave()
-    builder.ret()
-    launch = Launch(builder.function.name, -(-count * product.size // warps), grid.BLOCK)
-    return split.finished(module, product, launch, count)
-
-
-def _add(product: Product, builder: Builder, left: Sequence[Value], right: Sequence[Value]) -> Value:
-    return product.add(builder, left[0], right[0])
+    Args:
+        product: whose elements they are.
+        least: terms of a sum that threads share.
+    """
+    if product.depth < least:
+        return Declined(f"sums have fewer than {least} terms")
+    return team.plan(product, team.team_of(product))

@@ -183,17 +183,30 @@ class Product:
             side: the operand.
             position: which element.
         """
-        values = elemental_of(self.kernel, emission)
+        before, emission.narrow = emission.narrow, side.divides
+        value = self._load(emission, side, position)
+        emission.narrow = before
+        return value
+
+    def _load(self, emission: Emission, side: Operand, position: FactorPosition) -> Value:
+        values, source = elemental_of(self.kernel, emission), side.instruction
         at, conditions = side.at(values, position)
-
-        def load() -> Value:
-            emission.enter()
-            value = values.value(side.instruction, at)
-            emission.leave()
-            return element.convert(emission.builder, value, side.instruction.array.element_type, self.type)
-
         inside = all_of(emission.builder, conditions)
-        return load() if inside is None else emission.builder.choose(inside, load, lambda: zero(self.value_type))
+
+        def load(at: Indices) -> Value:
+            emission.enter()
+            value = values.value(source, at)
+            emission.leave()
+            return element.convert(emission.builder, value, source.array.element_type, self.type)
+
+        if inside is None:
+            return load(at)
+        if not source.array.size:
+            return zero(self.value_type)
+        # Another element stands for one that is not there: loads without branches are on their way together.
+        indices = [emission.builder.select(inside, emission.value(index), integer(0)) for index in at]
+        found = load(tuple(emission.opaque(i, size) for i, size in zip(indices, source.array.dims, strict=True)))
+        return emission.builder.select(inside, found, zero(self.value_type))
 
     def multiply_add(self, builder: Builder, left: Value, right: Value, total: Value) -> Value:
         """`left * right + total`.

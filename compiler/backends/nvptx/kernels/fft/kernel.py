@@ -42,6 +42,8 @@ _RADICES = {True: (4, 2, 3, 5, 7), False: (16, 8, 4, 2, 9, 3, 5, 7)}
 _LONGEST_TABLE = 4096
 """Roots up to so many are all in a table; of more, two tables hold those whose products they are."""
 
+_AHEAD = 8
+"""Terms that a thread loads together: memory answers after hundreds of cycles."""
 _LARGEST_FACTOR = 127
 """A stage of a larger prime takes longer than the transforms of a convolution."""
 
@@ -108,18 +110,31 @@ class _Stage:
         line, column = builder.udivrem(number, integer(after))
         within = builder.binary("urem", line, integer(self.done))
         first = builder.add(builder.mul(within, integer(self.rest)), column)
-        zero, limit = floating(0.0, "double"), integer(self.done * self.factor)
+        limit = integer(self.done * self.factor)
+
+        def terms(index: Value, power: Value, some: int, total: Complex) -> tuple[Complex, Value]:
+            """A sum with some more terms, all of which are loaded before any is added; and the next root's power."""
+            found = []
+            for more in range(some):
+                value = read(
+                    builder, builder.add(first, builder.mul(builder.add(index, integer(more)), integer(after)))
+                )
+                found.append((value, root(builder, builder.mul(power, integer(after)))))
+                following = builder.add(power, line)
+                wraps = builder.compare("sge", following, limit)
+                power = builder.select(wraps, builder.sub(following, limit), following)
+            for value, of_unity in found:
+                total = total + value * of_unity
+            return total, power
+
+        whole, zero = self.factor // _AHEAD * _AHEAD, floating(0.0, "double")
         start = [zero, zero, integer(0)]
-        with builder.loop(integer(0), integer(self.factor), carried=start, name="term", nonempty=True) as term:
-            real, imaginary, power = term.carried
-            value = read(builder, builder.add(first, builder.mul(term.index, integer(after))))
-            product = value * root(builder, builder.mul(power, integer(after)))
-            total = Complex(Term(builder, real), Term(builder, imaginary)) + product
-            following = builder.add(power, line)
-            wraps = builder.compare("sge", following, limit)
-            following = builder.select(wraps, builder.sub(following, limit), following)
-            term.carry(total.re.value, total.im.value, following)
-        return Complex(*(Term(builder, component) for component in term.results[:2]))
+        with builder.loop(integer(0), integer(whole), step=_AHEAD, carried=start, name="term") as term:
+            total = Complex(*(Term(builder, component) for component in term.carried[:2]))
+            total, power = terms(term.index, term.carried[2], _AHEAD, total)
+            term.carry(total.re.value, total.im.value, power)
+        total = Complex(*(Term(builder, component) for component in term.results[:2]))
+        return terms(integer(whole), term.results[2], self.factor - whole, total)[0]
 
 
 def _stages(length: int) -> Iterator[_Stage]:

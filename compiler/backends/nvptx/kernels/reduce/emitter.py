@@ -19,8 +19,9 @@ from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.reduction import Reduction
 from compiler.ir.shape import leaves
 
-_WARPS = 8
-"""Warps of a block that share a strip of columns: 256 threads."""
+_WARPS, _WARPS_OF_FEW, _FEW_BLOCKS = 8, 16, 132
+"""Warps of a block that share a strip of columns, 256 threads; and of one of fewer blocks than an H100 has
+multiprocessors, each of which has room for more."""
 _STRIP_BLOCKS = 512
 """Blocks that strips are cut for: about four for each of the 108 to 132 multiprocessors of an A100 or H100."""
 _STRIP_CHUNK, _STRIP_LONG = 64, 1024
@@ -103,11 +104,12 @@ class Emitter:
     def block_per_strip(self, chunks: int) -> Launch:
         """Each block reduces one chunk of as many neighbouring results as a warp has lanes."""
         form = self.form
-        warps = power_of_two(min(_WARPS, self.length // chunks))
+        strips = -(-form.kept // grid.WARP)
+        most = _WARPS if strips * chunks >= _FEW_BLOCKS else _WARPS_OF_FEW
+        warps = power_of_two(min(most, self.length // chunks))
         threads = warps * grid.WARP
         builder = grid.begin(self.module, form.kernel, threads, "_partial" if chunks > 1 else "")
         emission = Emission(builder)
-        strips = -(-form.kept // grid.WARP)
         chunk, strip = emission.divide(emission.opaque(grid.block(builder), strips * chunks), strips)
         lane = builder.binary("and", grid.thread(builder), integer(grid.WARP - 1))
         warp = builder.binary("lshr", grid.thread(builder), integer(5))

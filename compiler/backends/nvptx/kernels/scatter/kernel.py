@@ -1,12 +1,14 @@
-"""Scatter kernels, by default without atomics: the result is that of a sequential program, the same every time.
+"""Scatter kernels: the result is that of a sequential program, the same every time, unless asked otherwise.
 
 Updates may hit the same element, and the combiner need not commute.  Where they lie in the order of the elements that
-they are for, as a pass puts many of them, a thread for each element of the result finds its own.  Of a few dozen, a
-thread for each element asks all windows of updates in order whether they cover it.  Else a launch copies the operands
-and another applies the updates: those that could meet are one thread's, in order; those that differ along a dimension
-which leads to different elements in any case, such as the columns of rows that are added up, are different threads'.
+they are for, as a pass puts many of them, a thread for each element of the result finds its own.  Integers that are
+added and the like come to the same in any order: of many, each update is a thread's and an atomic operation.  Of a few
+dozen others, a thread for each element asks all windows of updates in order whether they cover it.  Else a launch
+copies the operands and another applies the updates: those that could meet are one thread's, in order; those that differ
+along a dimension which leads to different elements in any case, such as the columns of rows that are added up, are
+different threads'.
 
-Where the order is given up on request, each update is a thread's and an atomic operation, if there is one for it.
+Where the order is given up on request, updates of floats are atomic, too, if there is an operation for it.
 """
 
 from __future__ import annotations
@@ -37,8 +39,13 @@ _ATOMIC: dict[str, dict[types.Kind, str]] = {
 """LLVM's operation for an opcode on a kind of numbers."""
 _ATOMIC_BITS = (32, 64)
 """Bits of the types that updates are atomic of; others are never combined in any order."""
-_MANY_WINDOWS = 16
-"""Windows of updates from which on a bisection takes fewer steps than asking all."""
+_MANY_WINDOWS, _FEW_QUESTIONS = 16, 1 << 20
+"""Windows of updates from which on applying them one after the other takes longer than asking all for each element, and
+questions in all up to which it does in any case, since asking is one launch."""
+_FEW_ASKED = 32
+"""Windows that an element asks in less time than a second launch takes."""
+_AHEAD = 8
+"""Windows whose indices a thread loads together: memory answers after hundreds of cycles."""
 _MOST_ASKING = 1 << 24
 """Elements of a result at most that each look for their own updates."""
 _MOST_ASKED = 1 << 34
@@ -50,13 +57,18 @@ class ScatterGiven(Given):
 
     @cached_property
     def write(self) -> scattering.Write | None:
-        """The operation that combines an update with what is there, as PTX has it."""
-        return _atomic(self.kernel) if self.gpu.atomics else None
+        """The operation that combines an update with what is there, as PTX has it, where that is allowed."""
+        return _atomic(self.kernel) if self.gpu.atomics or _is_exact(self.kernel) else None
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether atomic operations are, and there is one."""
+        return self.gpu.atomics and self.write is not None
 
 
 def _finding(given: ScatterGiven) -> Plan | Declined:
     """The plan where each element finds its own windows, which are in the order of the elements."""
-    if given.write is not None:
+    if given.is_asked_for:
         return Declined("atomic operations are asked for, and there is one for the combiner")
     if not _is_sorted(given.kernel):
         return Declined("the windows are not in the order of the elements that they are for")
@@ -65,10 +77,10 @@ def _finding(given: ScatterGiven) -> Plan | Declined:
 
 def _asking(given: ScatterGiven) -> Plan | Declined:
     """The plan where each element asks all windows for what they have for it."""
-    if given.write is not None:
+    if given.is_asked_for:
         return Declined("atomic operations are asked for, and there is one for the combiner")
-    if not _asks(given.kernel):
-        return Declined("updates do not meet, or to ask all windows takes longer than to apply them in order")
+    if not _asks(given.kernel, is_atomic=given.write is not None):
+        return Declined("updates do not meet, or to ask all windows takes longer than to apply them")
     return planned(lambda module: (_gather(module, given.kernel),))
 
 
@@ -108,13 +120,20 @@ def _copy_and_update(kernel: Kernel, write: scattering.Write | None, module: Mod
     return (copied, _update(module, kernel, write)) if scattering.updates(kernel).size else (copied,)
 
 
-def _asks(kernel: Kernel) -> bool:
-    """Whether it takes less time to ask all windows for each element than to apply them one after the other."""
+def _is_exact(kernel: Kernel) -> bool:
+    """Whether updates may come in any order: what integers come to is the same."""
+    return not kernel.outputs[0].element_type.is_float
+
+
+def _asks(kernel: Kernel, *, is_atomic: bool) -> bool:
+    """Whether it takes less time to ask all windows for each element than to apply them, one by one or all at once."""
     rank, asked = scattering.updates(kernel).rank, _asked(kernel)
     windows, questions = math.prod(scattering.batch_of(kernel)), math.prod(asked) * kernel.outputs[0].size
     is_ordered = not all(_is_parallel(kernel, d) for d in range(rank))
     fits = kernel.outputs[0].size <= _MOST_ASKING and questions <= _MOST_ASKED
-    return is_ordered and len(kernel.outputs) == 1 and windows >= _MANY_WINDOWS and fits
+    gains = questions <= _FEW_QUESTIONS if is_atomic else windows >= _MANY_WINDOWS or questions <= _FEW_QUESTIONS
+    is_short = not is_atomic or math.prod(asked) <= _FEW_ASKED
+    return is_ordered and len(kernel.outputs) == 1 and gains and is_short and fits and windows > 0
 
 
 def _asked(kernel: Kernel) -> list[int]:
@@ -128,6 +147,7 @@ def _gather(module: Module, kernel: Kernel) -> Launch:
     shape, sizes, fixed = kernel.outputs[0], scattering.batch_of(kernel), scattering.batched(kernel)
     operand = kernel.roots[0].operands[0]
     asked = _asked(kernel)
+    ahead = math.prod(asked) * shape.size <= _FEW_QUESTIONS
 
     def ask(builder: Builder, number: Value) -> None:
         emission = Emission(builder)
@@ -135,13 +155,26 @@ def _gather(module: Module, kernel: Kernel) -> Launch:
         at = tuple(nest.coordinates(emission, element, shape.dims))
         start = elemental_of(kernel, emission).value(operand, at)
         count = math.prod(asked)
-        with builder.loop(integer(0), integer(count), carried=[start], name="window", nonempty=True) as loop:
+
+        def answers(first: Value, some: int, value: Value) -> Value:
+            """What windows from the first on make of a value; the indices of all are loaded before any is applied."""
+            found = []
+            for more in range(some):
+                number = emission.opaque(builder.add(first, integer(more)), count)
+                places = reshape(emission, (number,), (count,), asked)
+                window = linear([at[fixed[d]] if d in fixed else index for d, index in enumerate(places)], sizes)
+                found.append(scattering.combined(kernel, emission, at, window, ahead=ahead))
+            for becomes in found:
+                value = becomes(value)
+            return value
+
+        whole = count // _AHEAD * _AHEAD
+        with builder.loop(integer(0), integer(whole), step=_AHEAD, carried=[start], name="window") as loop:
             emission.enter()
-            found = reshape(emission, (emission.opaque(loop.index, count),), (count,), asked)
-            window = linear([at[fixed[d]] if d in fixed else index for d, index in enumerate(found)], sizes)
-            loop.carry(scattering.combined(kernel, emission, at, window)(loop.carried[0]))
+            loop.carry(answers(loop.index, _AHEAD, loop.carried[0]))
             emission.leave()
-        store(emission, shape, loop.results[0], arguments(kernel).outputs[0], element)
+        result = answers(integer(whole), count - whole, loop.results[0])
+        store(emission, shape, result, arguments(kernel).outputs[0], element)
 
     return grid.for_each(module, kernel, shape.size, ask)
 

@@ -1,9 +1,10 @@
 """Chunks of lines sorted by a block in registers: a bitonic network over words of a key and a position.
 
 Where a comparator orders by a key of no more than 32 bits, an element is one word: its key above, its position in the
-chunk below.  No two words are equal, so any network that sorts them is stable, and no element moves until it is known
-where all go.  A thread has some words that lie behind each other: what the network exchanges between those are
-registers, between lanes shuffles, and only between warps shared memory.
+chunk below; of a wider key they are two, compared one after the other.  No two words are equal, so any network that
+sorts them is stable, and no element moves until it is known where all go.  A thread has some words that lie behind each
+other: what the network exchanges between those are registers, between lanes shuffles, and only between warps shared
+memory.
 
 A run is merged with the next one read backwards, so that all exchanges put the lesser word first.
 """
@@ -17,7 +18,7 @@ from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import WARP
 from compiler.backends.nvptx.kernels.sort.words import POSITION_BITS, narrow_word
 from compiler.codegen.llvm_ir import I32, I64, Builder, Value, integer
-from compiler.ir.types import U32, U64
+from compiler.ir.types import U32, U64, ElementType
 
 _MOST_THREADS = 256
 """Threads of a block: as many as sort a chunk otherwise."""
@@ -26,10 +27,13 @@ _LEAST_EACH = 4
 _WIDEST_KEY = 32
 """Bits of the widest key that has room beside a position."""
 
+Word = tuple[Value, ...]
+"""What is moved of an element: one integer of its key and its position, or both."""
 
-def fits(key_bits: int) -> bool:
-    """Whether keys of so many bits are sorted so."""
-    return key_bits <= _WIDEST_KEY
+
+def is_wide(key_bits: int) -> bool:
+    """Whether keys of so many bits have no room beside a position."""
+    return key_bits > _WIDEST_KEY
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +68,13 @@ class Bitonic:
         return self.padded // self.threads
 
     @property
-    def type(self) -> str:
-        """The type of a word."""
-        return I32 if 2 * self.key_bits <= _WIDEST_KEY else I64
+    def types(self) -> tuple[ElementType, ...]:
+        """The types of a word."""
+        if is_wide(self.key_bits):
+            return U64, U32
+        return (U32 if 2 * self.key_bits <= _WIDEST_KEY else U64,)
 
-    @property
-    def _bytes(self) -> int:
-        return 8 if self.type == I64 else 4
-
-    def word(self, builder: Builder, key: Value, position: Value, exists: Value) -> Value:
+    def word(self, builder: Builder, key: Value, position: Value, exists: Value) -> Word:
         """The word of an element; behind all others where there is none.
 
         Args:
@@ -81,20 +83,23 @@ class Bitonic:
             position: of the element in its line.
             exists: whether there is one, an i1.
         """
-        if self.type == I64:
-            high = builder.select(exists, key, integer(-1, I32))
-            return grid.joined(builder, builder.cast("trunc", position, I32), high)
-        return narrow_word(builder, key, position, exists)
+        if self.types == (U32,):
+            return (narrow_word(builder, key, position, exists),)
+        high = builder.select(exists, key, integer(-1, key.type))
+        low = builder.cast("trunc", position, I32)
+        return (high, low) if is_wide(self.key_bits) else (grid.joined(builder, low, high),)
 
     def position(self, builder: Builder, number: Value) -> Value:
         """The position of the element that comes to a position, once all are sorted."""
         thread, word = builder.udivrem(number, integer(self.each))
-        found = self._get(builder, word, thread)
-        mask = (1 << (POSITION_BITS if self.type == I32 else 32)) - 1
-        wide = builder.cast("zext", found, I64) if self.type == I32 else found
+        found = self._get(builder, word, thread)[-1]
+        if is_wide(self.key_bits):
+            return builder.cast("zext", found, I64)
+        mask = (1 << (POSITION_BITS if found.type == I32 else 32)) - 1
+        wide = builder.cast("zext", found, I64) if found.type == I32 else found
         return builder.binary("and", wide, integer(mask))
 
-    def sort(self, builder: Builder, words: Sequence[Value], kept: int) -> Bitonic:
+    def sort(self, builder: Builder, words: Sequence[Word], kept: int) -> Bitonic:
         """Sort the words of all threads, those of a thread behind each other.
 
         Args:
@@ -111,7 +116,7 @@ class Bitonic:
             size *= 2
         return self.finish(builder, words, run)
 
-    def finish(self, builder: Builder, words: Sequence[Value], run: int) -> Bitonic:
+    def finish(self, builder: Builder, words: Sequence[Word], run: int) -> Bitonic:
         """Sort words of which runs of so many are in order, as many as are asked for; the network that finds them.
 
         Args:
@@ -137,11 +142,11 @@ class Bitonic:
         words = [self._get(builder, integer(number), mine) for number in range(self.each)]
         return self.finish(builder, self._cleaned(builder, words, run // 2), run)
 
-    def _merged(self, builder: Builder, words: Sequence[Value], size: int) -> list[Value]:
+    def _merged(self, builder: Builder, words: Sequence[Word], size: int) -> list[Word]:
         """Runs of so many words, of two that are in order."""
         return self._cleaned(builder, self._exchange(builder, words, size - 1, size // 2), size // 4)
 
-    def _cleaned(self, builder: Builder, words: Sequence[Value], distance: int) -> list[Value]:
+    def _cleaned(self, builder: Builder, words: Sequence[Word], distance: int) -> list[Word]:
         """Runs twice as long as a distance put in order, whose words rise and fall once."""
         found = list(words)
         while distance:
@@ -149,7 +154,7 @@ class Bitonic:
             distance //= 2
         return found
 
-    def _halved(self, builder: Builder, words: Sequence[Value], run: int) -> Bitonic:
+    def _halved(self, builder: Builder, words: Sequence[Word], run: int) -> Bitonic:
         """Leave every other run in shared memory, for all threads; the network that goes on with them."""
         less = replace(self, size=self.padded // 2, block=self.threads)
         width = run // self.each
@@ -158,12 +163,11 @@ class Bitonic:
         with builder.when(builder.compare("slt", within, integer(width)), "lesser"):
             for number, word in enumerate(words):
                 owner, which = divmod(number, less.each)
-                address = less.address(builder, integer(which), builder.add(first, integer(owner)))
-                builder.store(word, address, align=self._bytes)
+                less.store(builder, word, integer(which), builder.add(first, integer(owner)))
         grid.barrier(builder)
         return less
 
-    def _exchange(self, builder: Builder, words: Sequence[Value], mask: int, bit: int) -> list[Value]:
+    def _exchange(self, builder: Builder, words: Sequence[Word], mask: int, bit: int) -> list[Word]:
         """Words put in order with those whose number differs by a mask; where `bit` is not set the lesser stays."""
         within, across = mask % self.each, mask // self.each
         if not across:
@@ -175,47 +179,72 @@ class Bitonic:
         takes_less = builder.compare("eq", mine, integer(0))
         kept = []
         for word, other in zip(words, others, strict=True):
-            is_less = builder.compare("ult", word, other)
-            kept.append(builder.select(builder.compare("eq", is_less, takes_less), word, other))
+            is_less = _is_less(builder, word, other)
+            kept.append(_pick(builder, builder.compare("eq", is_less, takes_less), word, other))
         return kept
 
     @staticmethod
-    def _in_thread(builder: Builder, words: Sequence[Value], mask: int) -> list[Value]:
+    def _in_thread(builder: Builder, words: Sequence[Word], mask: int) -> list[Word]:
         result = list(words)
         for number, word in enumerate(words):
             other = number ^ mask
             if number < other:
-                is_less = builder.compare("ult", word, words[other])
-                result[number] = builder.select(is_less, word, words[other])
-                result[other] = builder.select(is_less, words[other], word)
+                is_less = _is_less(builder, word, words[other])
+                result[number] = _pick(builder, is_less, word, words[other])
+                result[other] = _pick(builder, is_less, words[other], word)
         return result
 
-    def _others(self, builder: Builder, words: Sequence[Value], mask: int) -> list[Value]:
+    def _others(self, builder: Builder, words: Sequence[Word], mask: int) -> list[Word]:
         """The words of the thread whose number differs by a mask."""
         if mask < WARP:
-            return [grid.shuffle_across(builder, word, mask) for word in words]
+            return [tuple(grid.shuffle_across(builder, value, mask) for value in word) for word in words]
         grid.barrier(builder)
         self._put(builder, words)
         grid.barrier(builder)
         other = builder.binary("xor", grid.thread(builder), integer(mask))
         return [self._get(builder, integer(number), other) for number in range(self.each)]
 
-    def _get(self, builder: Builder, word: Value, thread: Value) -> Value:
-        return builder.load(self.type, self.address(builder, word, thread), align=self._bytes)
+    def _get(self, builder: Builder, word: Value, thread: Value) -> Word:
+        return tuple(
+            builder.load(f"i{type_.bits}", address, align=type_.size_bytes)
+            for type_, address in zip(self.types, self._addresses(builder, word, thread), strict=True)
+        )
 
-    def _put(self, builder: Builder, words: Sequence[Value]) -> None:
+    def _put(self, builder: Builder, words: Sequence[Word]) -> None:
         for number, word in enumerate(words):
-            address = self.address(builder, integer(number), grid.thread(builder))
-            builder.store(word, address, align=self._bytes)
+            self.store(builder, word, integer(number), grid.thread(builder))
 
-    def address(self, builder: Builder, word: Value, thread: Value) -> Value:
-        """Where a word of a thread lies: those of one number side by side, so that no banks conflict.
+    def store(self, builder: Builder, word: Word, number: Value, thread: Value) -> None:
+        """Store a word of a thread in shared memory.
 
         Args:
             builder: where code is emitted.
-            word: its number in the thread.
+            word: the word.
+            number: its number in the thread.
             thread: the number of the thread.
         """
-        type_ = U64 if self.type == I64 else U32
-        array = grid.shared_array(builder, f"words.{self.padded}.{self.name}", type_, self.padded)
-        return builder.gep(self.type, array, builder.add(builder.mul(word, integer(self.threads)), thread))
+        for type_, value, address in zip(self.types, word, self._addresses(builder, number, thread), strict=True):
+            builder.store(value, address, align=type_.size_bytes)
+
+    def _addresses(self, builder: Builder, word: Value, thread: Value) -> list[Value]:
+        """Where a word of a thread lies: those of one number side by side, so that no banks conflict."""
+        at = builder.add(builder.mul(word, integer(self.threads)), thread)
+        found: list[Value] = []
+        for type_ in self.types:
+            name = f"words.{self.padded}.{self.name}{'.positions' if len(found) else ''}"
+            array = grid.shared_array(builder, name, type_, self.padded)
+            found.append(builder.gep(f"i{type_.bits}", array, at))
+        return found
+
+
+def _is_less(builder: Builder, one: Word, other: Word) -> Value:
+    """Whether a word goes before another one."""
+    is_less = builder.compare("ult", one[-1], other[-1])
+    for mine, theirs in zip(one[-2::-1], other[-2::-1], strict=True):
+        is_equal = builder.compare("eq", mine, theirs)
+        is_less = builder.select(is_equal, is_less, builder.compare("ult", mine, theirs))
+    return is_less
+
+
+def _pick(builder: Builder, condition: Value, one: Word, other: Word) -> Word:
+    return tuple(builder.select(condition, *pair) for pair in zip(one, other, strict=True))

@@ -10,6 +10,24 @@ from compiler.codegen.llvm_ir import Value
 SHORT, LONG = 2048, 4096
 """Lines up to this length are sorted by one block, and by a network in its registers where there are many of them."""
 
+_SMALL, _MANY_BLOCKS = (512, 1024), 128
+"""Elements of chunks that take less time where there are few, and blocks that keep a GPU busy."""
+
+
+def most_of(length: int, first: int, lines: int) -> int:
+    """Elements of a chunk at most, where only the first ones of each are read afterwards.
+
+    Args:
+        length: of a line.
+        first: how many of each chunk are read.
+        lines: how many there are.
+    """
+    for most in _SMALL if length > SHORT else ():
+        chunks = -(-length // most)
+        if chunks * first <= most and chunks * lines <= _MANY_BLOCKS:
+            return most
+    return SHORT
+
 
 @dataclass(frozen=True, slots=True)
 class Chunks:

@@ -1,10 +1,10 @@
 """Sort kernels: every line along the sorted dimension, by networks over keys, merges of runs, or both; always stable.
 
 Short lines are a block's, all in one launch; of long ones blocks sort chunks in one launch, and others merge them.
-Where a comparator orders by a narrow key, a block sorts by a network in registers (`bitonic`), many lines of very
-narrow keys digit by digit (`radix`), and few elements go where they belong by their ranks in several runs at once
-(`ranks`).  Otherwise each element of a merge of two runs finds its own position (`merge_path`), whatever the comparator
-says, and every width is a launch over everything.
+Where a comparator orders by keys of no more than 64 bits together (`keys`), a block sorts by a network in registers
+(`bitonic`), many lines of very narrow keys digit by digit (`radix`), and few elements go where they belong by their
+ranks in several runs at once (`ranks`).  Otherwise each element of a merge of two runs finds its own position
+(`merge_path`), whatever the comparator says, and every width is a launch over everything.
 
 Where only the first few of long lines are read (top-k), blocks sort chunks of the lines and the next launch sorts what
 is first in those, until a line is a block's.  Chunks stay in the order of the line, so equal elements do too.
@@ -17,7 +17,7 @@ from functools import cached_property
 
 from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.backends.nvptx.kernels.sort import ranks
-from compiler.backends.nvptx.kernels.sort.chunks import LONG, SHORT
+from compiler.backends.nvptx.kernels.sort.chunks import SHORT
 from compiler.backends.nvptx.kernels.sort.sorter import Sorter
 from compiler.backends.nvptx.kernels.strategy import NOTHING, Given, Kind, Plan, Strategy, planned
 from compiler.backends.strategy import Declined
@@ -51,10 +51,8 @@ class SortGiven(Given):
 
 def _whole(given: SortGiven) -> Plan | Declined:
     """The plan of a block for each line: of a longer one where there are enough to keep a GPU busy."""
-    seen = given.seen
-    most = LONG if seen.has_network and seen.has_many_lines else SHORT
-    if seen.length > most:
-        return Declined(f"lines have more than {most} elements")
+    if given.seen.length > given.seen.longest:
+        return Declined(f"lines have more than {given.seen.longest} elements")
     return given.plan(lambda sorter: (sorter.whole_lines(),), copies=2)
 
 
@@ -74,7 +72,7 @@ def _merges(given: SortGiven) -> Plan:
 def _ranks(given: SortGiven) -> Plan | Declined:
     """The plan of runs merged several at once."""
     if not given.seen.has_network or given.seen.count > ranks.MOST_ELEMENTS:
-        return Declined(f"there are more than {ranks.MOST_ELEMENTS} elements, or no narrow key orders them")
+        return Declined(f"there are more than {ranks.MOST_ELEMENTS} elements, or no key orders them")
     return given.plan(lambda sorter: sorter.by_ranks(), copies=2, key_bytes=2 * given.seen.key_bytes)
 
 

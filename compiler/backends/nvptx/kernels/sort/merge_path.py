@@ -21,6 +21,18 @@ Run = tuple[Value, Value]
 """Where a run starts, and how many elements it has."""
 
 
+def size_of(builder: Builder, width: Value, start: Value, length: Value) -> Value:
+    """The size of a run, cut off where the line ends.
+
+    Args:
+        builder: where code is emitted.
+        width: of a run that is whole.
+        start: where it begins in the line.
+        length: of the line.
+    """
+    return builder.smin(width, builder.smax(builder.sub(length, start), integer(0)))
+
+
 @dataclass(frozen=True, slots=True)
 class MergePath:
     """The merge of two runs of up to 2^`level` elements each; the left one goes first where elements are equal."""

@@ -70,7 +70,7 @@ class Radix:
         """Words of a thread, a power of two."""
         return 1 << (-(-self.size // _THREADS) - 1).bit_length()
 
-    def word(self, builder: Builder, key: Value, position: Value, exists: Value) -> Value:
+    def word(self, builder: Builder, key: Value, position: Value, exists: Value) -> tuple[Value]:
         """The word of an element; behind all others where there is none.
 
         Args:
@@ -79,9 +79,9 @@ class Radix:
             position: of the element in its line.
             exists: whether there is one, an i1.
         """
-        return narrow_word(builder, key, position, exists)
+        return (narrow_word(builder, key, position, exists),)
 
-    def sort(self, builder: Builder, words: Sequence[Value], kept: int) -> Radix:
+    def sort(self, builder: Builder, words: Sequence[tuple[Value, ...]], kept: int) -> Radix:
         """Sort the words of all threads, those of a thread behind each other.
 
         Args:
@@ -94,9 +94,7 @@ class Radix:
         """
         assert kept <= self.size
         for low in range(0, self.key_bits, _DIGIT):
-            if low:
-                words = self._words(builder)
-            self._by_digit(builder, words, POSITION_BITS + low)
+            self._by_digit(builder, self._words(builder) if low else [word for (word,) in words], POSITION_BITS + low)
         return self
 
     def position(self, builder: Builder, number: Value) -> Value:

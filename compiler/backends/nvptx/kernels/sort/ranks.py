@@ -18,25 +18,31 @@ from dataclasses import dataclass
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.codegen.llvm_ir import I32, Builder, Loop, Value, integer, vector_type
+from compiler.ir.types import ElementType
 
-_FAN_LEVELS = 3
-"""Levels of pairs that one launch does at most: bisections that an element has under way, and their registers, double
-with each."""
-SHARED_KEYS = 1 << 13
-"""Keys of some runs that shared memory holds."""
+_FAN_LEVELS, _FAN_OF_FEW, _FEW = 3, 4, 1 << 15
+"""Levels of pairs that one launch does at most, since bisections that an element has under way double with each, and so
+do their registers; and of up to so many elements, which leave units idle (by the model)."""
+_SHARED_BYTES = 1 << 15
+"""Bytes of the keys of some runs that shared memory holds."""
 PIVOTS = 1 << 10
 """Segments of all runs that are merged, where their keys stay in memory: a block loads four keys by each thread."""
-_WORD = 4
-"""Keys that a thread brings there at once."""
+_WORD_BYTES = 16
+"""Bytes of the keys that a thread brings there at once."""
 _AHEAD = 8
 """Words that a thread has on their way together: memory answers after hundreds of cycles."""
 MOST_ELEMENTS = 1 << 18
 """Elements up to which launches cost more than bisections do (by the model)."""
 
 
-def fans(levels: int) -> list[int]:
-    """How many levels each of the launches does that merge runs over so many."""
-    launches = -(-levels // _FAN_LEVELS)
+def shared_keys(type_: ElementType) -> int:
+    """Keys of a type that shared memory holds."""
+    return _SHARED_BYTES // type_.size_bytes
+
+
+def fans(levels: int, elements: int) -> list[int]:
+    """How many levels each of the launches does that merge runs of so many elements over so many levels."""
+    launches = 1 if levels <= _FAN_OF_FEW and elements <= _FEW else -(-levels // _FAN_LEVELS)
     return [levels // launches + (number < levels % launches) for number in range(launches)]
 
 
@@ -46,7 +52,8 @@ class Ranks:
 
     Attributes:
         builder: where code is emitted.
-        keys: where the keys lie, unsigned integers of 32 bits.
+        type: of the keys, an unsigned integer.
+        keys: where they lie.
         start: the position in the line of the first of them, of 32 bits.
         length: of the line.
         level: of the runs.
@@ -56,6 +63,7 @@ class Ranks:
     """
 
     builder: Builder
+    type: ElementType
     keys: Value
     start: Value
     length: int
@@ -63,6 +71,11 @@ class Ranks:
     fan: int
     is_padded: bool = False
     pivots: Value | None = None
+
+    @property
+    def stored(self) -> str:
+        """The LLVM type of a key."""
+        return f"i{self.type.bits}"
 
     @property
     def width(self) -> int:
@@ -87,17 +100,17 @@ class Ranks:
         result = builder.add(group, offset)
         for run, count in zip(runs, found, strict=True):
             # Nothing is greater than the greatest key: of a run before, all that is no less goes first, too.
-            takes_all = builder.binary("and", run.is_before, builder.compare("eq", key, integer(-1, I32)))
+            takes_all = builder.binary("and", run.is_before, builder.compare("eq", key, integer(-1, self.stored)))
             inside = builder.select(takes_all, run.length, builder.umin(count, run.length))
             result = builder.add(result, builder.select(run.exists, inside, integer(0, I32)))
         return result
 
     def _at(self, position: Value) -> Value:
         """The address of the key at a position of the line."""
-        return self.builder.gep(I32, self.keys, self.builder.sub(position, self.start))
+        return self._address(self.keys, self.builder.sub(position, self.start))
 
     def _key(self, keys: Value, number: Value) -> Value:
-        return self.builder.load(I32, self.builder.gep(I32, keys, number), align=4)
+        return self.builder.load(self.stored, self._address(keys, number), align=self.type.size_bytes)
 
     def _others(self, group: Value, own: Value) -> Iterator[_Run]:
         """The other runs of an element's group; the line may end before or within them."""
@@ -120,18 +133,29 @@ class Ranks:
     def _bound(self, key: Value, is_before: Value) -> Value:
         """What keys of a run must be less than, to go before the element."""
         builder = self.builder
-        following = builder.intrinsic("umax.i32", [builder.add(key, integer(1, I32)), key])
+        following = builder.intrinsic(f"umax.{self.stored}", [builder.add(key, integer(1, self.stored)), key])
         return builder.select(is_before, following, key)
 
     def _search(self, runs: list[_Run], bounds: list[Value]) -> list[Value]:
         """How many keys of each run are less than its bound, or more than there are where all are.
 
-        Of a run that ends early the last one stands for those behind it: if that is less, all are.
+        Of a run that ends early the last one stands for those behind it: if that is less, all are.  Runs that do not
+        are searched by addresses: an addition a step, and no index to be scaled.
         """
+        builder = self.builder
+        lows, width, more = [integer(0, I32)] * len(runs), self.width, 1
+        if self.pivots is not None:
+            count = PIVOTS >> self.fan
+            width = self.width // count
+            firsts = [self._address(self.pivots, builder.mul(run.number, integer(count, I32))) for run in runs]
+            segments = self._bisect(firsts, bounds, count, 0)
+            lows = [builder.mul(segment, integer(width, I32)) for segment in segments]
         if self.is_whole:
-            return self._search_whole(runs, bounds)
-        builder, one = self.builder, integer(1, I32)
-        with self._halves([integer(0, I32)] * len(runs), self.width, 1) as (loop, half):
+            starts = [self._address(run.keys, low) for run, low in zip(runs, lows, strict=True)]
+            rests = self._bisect(starts, bounds, width, more)
+            return [builder.add(low, rest) for low, rest in zip(lows, rests, strict=True)]
+        one = integer(1, I32)
+        with self._halves(lows, width, more) as (loop, half):
             following = []
             for run, bound, low in zip(runs, bounds, loop.carried, strict=True):
                 middle = builder.add(low, half)
@@ -146,21 +170,8 @@ class Ranks:
         """Whether no run ends early."""
         return self.is_padded or self.length % self.width == 0
 
-    def _search_whole(self, runs: list[_Run], bounds: list[Value]) -> list[Value]:
-        """The same of runs that do not end early, by addresses: an addition a step, and no index to be scaled."""
-        builder, starts, width = self.builder, [run.keys for run in runs], self.width
-        if self.pivots is not None:
-            count = PIVOTS >> self.fan
-            width = self.width // count
-            firsts = [builder.gep(I32, self.pivots, builder.mul(run.number, integer(count, I32))) for run in runs]
-            segments = self._bisect(firsts, bounds, count, 0)
-            starts = [
-                builder.gep(I32, start, builder.mul(segment, integer(width, I32)))
-                for start, segment in zip(starts, segments, strict=True)
-            ]
-            rests = self._bisect(starts, bounds, width, 1)
-            return [builder.add(builder.mul(s, integer(width, I32)), r) for s, r in zip(segments, rests, strict=True)]
-        return self._bisect(starts, bounds, width, 1)
+    def _address(self, keys: Value, number: Value) -> Value:
+        return self.builder.gep(self.stored, keys, number)
 
     def _bisect(self, starts: Sequence[Value], bounds: Sequence[Value], width: int, more: int) -> list[Value]:
         """How many keys from each start on are less than its bound: of `width`, or with no step more of one less."""
@@ -168,7 +179,7 @@ class Ranks:
         with self._halves(starts, width, more) as (loop, half):
             following = []
             for bound, low in zip(bounds, loop.carried, strict=True):
-                middle = builder.gep(I32, low, half)
+                middle = self._address(low, half)
                 is_less = builder.compare("ult", self._key(middle, integer(-1, I32)), bound)
                 following.append(builder.select(is_less, middle, low))
             loop.carry(*following)
@@ -176,7 +187,8 @@ class Ranks:
             [builder.cast("ptrtoint", address, I32) for address in pair]
             for pair in zip(loop.results, starts, strict=True)
         ]
-        return [builder.binary("lshr", builder.sub(*pair), integer(2, I32)) for pair in pairs]
+        shift = integer(self.type.size_bytes.bit_length() - 1, I32)
+        return [builder.binary("lshr", builder.sub(*pair), shift) for pair in pairs]
 
     @contextmanager
     def _halves(self, starts: Sequence[Value], width: int, more: int) -> Iterator[tuple[Loop, Value]]:
@@ -207,17 +219,20 @@ def bring_pivots(builder: Builder, keys: Value, first: Value, shared: Value, for
         keys: where those of the line lie.
         first: the position of the first run.
         shared: where they come to.
-        form: how many keys the runs have; of segments behind the line's end its last key stands there, and is not used.
+        form: how many keys the runs have; segments that the line ends in or before have the greatest key, so that no
+            bisection goes beyond them.
     """
-    segment, last = form.count // PIVOTS, integer(form.length - 1)
+    segment, last, align = form.count // PIVOTS, integer(form.length - 1), form.type.size_bytes
     found = []
     for number in range(0, PIVOTS, form.threads):
         index = builder.add(grid.thread(builder), integer(number))
         end = builder.add(builder.mul(index, integer(segment)), integer(segment - 1))
-        position = builder.smin(builder.add(first, end), last)
-        found.append((index, builder.load(I32, builder.gep(I32, keys, position), align=4)))
+        position = builder.add(first, end)
+        address = builder.gep(form.stored, keys, builder.smin(position, last))
+        key, exists = builder.load(form.stored, address, align=align), builder.compare("sle", position, last)
+        found.append((index, builder.select(exists, key, integer(-1, form.stored))))
     for index, key in found:
-        builder.store(key, builder.gep(I32, shared, index), align=4)
+        builder.store(key, builder.gep(form.stored, shared, index), align=align)
     grid.barrier(builder)
 
 
@@ -231,9 +246,13 @@ def bring_keys(builder: Builder, keys: Value, first: Value, shared: Value, form:
         shared: where they come to.
         form: how many there are.
     """
-    word = _WORD if form.length % _WORD == 0 else 1
-    type_, align = vector_type(I32, word) if word > 1 else I32, word * 4
-    greatest = builder.broadcast(integer(-1, I32), word) if word > 1 else integer(-1, I32)
+    word = _WORD_BYTES // form.type.size_bytes
+    if form.length % word:
+        word = 1
+    type_, align = vector_type(form.stored, word) if word > 1 else form.stored, word * form.type.size_bytes
+    greatest = integer(-1, form.stored)
+    if word > 1:
+        greatest = builder.broadcast(greatest, word)
     step = form.threads * word
     together = max(1, min(_AHEAD, form.count // step))
     mine = builder.mul(grid.thread(builder), integer(word))
@@ -244,17 +263,30 @@ def bring_keys(builder: Builder, keys: Value, first: Value, shared: Value, form:
             position = builder.add(first, index)
             inside = builder.compare("slt", position, integer(form.length))
             # Behind the end the first key is read, and not used: loads without branches are on their way together.
-            address = builder.gep(I32, keys, builder.select(inside, position, integer(0)))
+            address = builder.gep(form.stored, keys, builder.select(inside, position, integer(0)))
             found.append(builder.select(inside, builder.load(type_, address, align=align), greatest))
         for index, value in zip(indices, found, strict=True):
-            builder.store(value, builder.gep(I32, shared, index), align=align)
+            builder.store(value, builder.gep(form.stored, shared, index), align=align)
     grid.barrier(builder)
 
 
 @dataclass(frozen=True, slots=True)
 class Bring:
-    """Keys that a block brings to shared memory: how many, of a line of which length, by how many threads."""
+    """Keys that a block brings to shared memory.
 
+    Attributes:
+        type: of a key, an unsigned integer.
+        count: how many there are.
+        length: of the line that they are of.
+        threads: that bring them.
+    """
+
+    type: ElementType
     count: int
     length: int
     threads: int
+
+    @property
+    def stored(self) -> str:
+        """The LLVM type of a key."""
+        return f"i{self.type.bits}"

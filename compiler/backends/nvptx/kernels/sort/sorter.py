@@ -14,17 +14,17 @@ from typing import NamedTuple
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.backends.nvptx.kernels.sort import bitonic, radix, ranks
-from compiler.backends.nvptx.kernels.sort.chunks import SHORT, Chunk, Chunks
-from compiler.backends.nvptx.kernels.sort.merge_path import MergePath, Run
+from compiler.backends.nvptx.kernels.sort.chunks import LONG, SHORT, Chunk, Chunks, most_of
+from compiler.backends.nvptx.kernels.sort.keys import LineKey
+from compiler.backends.nvptx.kernels.sort.merge_path import MergePath, Run, size_of
 from compiler.codegen import element, elemental, nest
 from compiler.codegen.index import Emission
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I32, I64, Builder, Module, Value, integer
 from compiler.codegen.signature import arguments, elemental_of, store
-from compiler.codegen.sort_key import sort_key
 from compiler.codegen.sort_prefix import SortResults
 from compiler.codegen.workspace import whole_lines
-from compiler.ir.types import U32, ElementType
+from compiler.ir.types import U32, U64, ElementType
 
 _CHUNK_LEVELS = 10
 """Merges until a chunk is one run."""
@@ -71,8 +71,9 @@ class Sorter:
         self.length = self.dims[self.dimension]
         self.inner = math.prod(self.dims[self.dimension + 1 :])
         self.count = math.prod(self.dims)
-        self.key = sort_key(self.sort.attributes["to_apply"])
-        self._key_bits = self.key.element_type.bits if self.key else 0
+        self.key = LineKey.of(self.sort)
+        self._key_bits = self.key.bits if self.key else 0
+        self.key_type = U64 if bitonic.is_wide(self._key_bits) else U32
         self.levels = (self.length - 1).bit_length()
         self.types: list[ElementType] = [operand.array.element_type for operand in self.sort.operands]
         self.sizes: list[int] = [whole_lines(type_.size_bytes * self.count) for type_ in self.types]
@@ -80,7 +81,12 @@ class Sorter:
     @property
     def has_network(self) -> bool:
         """Whether chunks are sorted by a network over keys."""
-        return self.key is not None and bitonic.fits(self.key.element_type.bits)
+        return self.key is not None
+
+    @property
+    def longest(self) -> int:
+        """Elements of a line that a block sorts: of a longer one where there are enough to keep a GPU busy."""
+        return LONG if self.has_network and self.has_many_lines and not bitonic.is_wide(self._key_bits) else SHORT
 
     @property
     def has_many_lines(self) -> bool:
@@ -103,7 +109,7 @@ class Sorter:
         length, before = self.length, None
         launches: list[Launch] = []
         while True:
-            size = -(-length // -(-length // SHORT))
+            size = -(-length // -(-length // most_of(length, first, self.count // self.length)))
             chunks = Chunks(length, size, first, len(launches) % 2, before, self.has_network)
             stores = first if chunks.count == 1 else 0
             launches.append(self._sort_chunks(chunks, f"_{len(launches)}", stores))
@@ -140,9 +146,9 @@ class Sorter:
         for word in range(network.each):
             number = builder.add(begin, integer(word))
             at = builder.add(chunk.first, builder.smin(number, last))
-            key = self.key.value(Emission(builder), self._source(builder, chunks.before, chunk.line, at))
+            key = self.key.value(builder, self._source(builder, chunks.before, chunk.line, at))
             exists = builder.compare("slt", number, chunk.length)
-            words.append(network.word(builder, self.key.bits(builder, key), number, exists))
+            words.append(network.word(builder, key, number, exists))
         kept = stores or chunks.first
         network = network.sort(builder, words, kept or chunks.size)
         count = builder.smin(chunk.length, integer(kept)) if kept else chunk.length
@@ -215,9 +221,9 @@ class Sorter:
 
     def by_ranks(self) -> list[Launch]:
         """Blocks sort chunks of all lines, then each launch merges several runs at once, and the last one stores."""
-        is_short = self.length <= ranks.SHARED_KEYS
+        is_short = self.length <= ranks.shared_keys(self.key_type)
         level = _SHORT_CHUNK_LEVELS if is_short else _CHUNK_LEVELS
-        fans = [self.levels - level] if is_short else ranks.fans(self.levels - level)
+        fans = [self.levels - level] if is_short else ranks.fans(self.levels - level, self.count)
         launches = [self._sort_chunks(Chunks(self.length, 1 << level, network=True, keeps_keys=True), "_parts", 0)]
         for number, fan in enumerate(fans):
             launches.append(self._rank(level, fan, number % 2, stores=number == len(fans) - 1))
@@ -250,15 +256,13 @@ class Sorter:
     def _runs(self, builder: Builder, at: tuple[Value, Value], merge: _Merge, threads: int) -> ranks.Ranks:
         """The runs that a block merges elements of, from a line's begin and its first element."""
         line, first = at
-        keys = builder.gep(I32, self._keys(builder, integer(merge.half)), line)
-        form = ranks.Ranks(builder, keys, integer(0, I32), self.length, merge.level, merge.fan)
-        is_short = form.group <= ranks.SHARED_KEYS
-        if not is_short and not form.is_whole:
-            return form
+        keys = builder.gep(element.storage_type(self.key_type), self._keys(builder, integer(merge.half)), line)
+        form = ranks.Ranks(builder, self.key_type, keys, integer(0, I32), self.length, merge.level, merge.fan)
+        is_short = form.group <= ranks.shared_keys(self.key_type)
         count = form.group if is_short else ranks.PIVOTS
-        shared = grid.shared_array(builder, f"{self.kernel.name}.keys_{merge.level}", U32, count)
+        shared = grid.shared_array(builder, f"{self.kernel.name}.keys_{merge.level}", self.key_type, count)
         group = builder.binary("and", first, integer(-form.group))
-        bring = ranks.Bring(form.group, self.length, threads)
+        bring = ranks.Bring(self.key_type, form.group, self.length, threads)
         if not is_short:
             ranks.bring_pivots(builder, keys, group, shared, bring)
             return replace(form, pivots=shared)
@@ -285,8 +289,8 @@ class Sorter:
 
     @property
     def key_bytes(self) -> int:
-        """Bytes of the keys of all elements, 32 bits each."""
-        return whole_lines(U32.size_bytes * self.count)
+        """Bytes of the keys of all elements."""
+        return whole_lines(self.key_type.size_bytes * self.count)
 
     def _keys(self, builder: Builder, half: Value) -> Value:
         """Where the keys beside a half of the workspace lie."""
@@ -296,9 +300,10 @@ class Sorter:
     def _put_key(self, builder: Builder, half: Value, number: Value, values: Sequence[Value]) -> None:
         """Put the key of an element beside it."""
         assert self.key is not None
-        bits = self.key.bits(builder, self.key.value(Emission(builder), values))
-        key = bits if bits.type == I32 else builder.cast("zext", bits, I32)
-        builder.store(key, builder.gep(I32, self._keys(builder, half), number), align=4)
+        stored = element.storage_type(self.key_type)
+        key = builder.cast("zext", self.key.value(builder, values), stored)
+        address = builder.gep(stored, self._keys(builder, half), number)
+        builder.store(key, address, align=self.key_type.size_bytes)
 
     def _elements(self, builder: Builder, arrays: Sequence[Value], number: Value) -> list[Value]:
         return [
@@ -371,8 +376,8 @@ class Sorter:
         width = builder.binary("shl", integer(1), level)
         double = builder.binary("shl", width, integer(1))
         start = builder.binary("and", position, builder.sub(integer(0), double))
-        left = builder.add(line, start), self._size(builder, width, start, length)
-        right = builder.add(left[0], width), self._size(builder, width, builder.add(start, width), length)
+        left = builder.add(line, start), size_of(builder, width, start, length)
+        right = builder.add(left[0], width), size_of(builder, width, builder.add(start, width), length)
 
         def goes_first(builder: Builder, right: Value, left: Value) -> Value:
             return self._goes_first(
@@ -384,17 +389,10 @@ class Sorter:
 
         return _Path(MergePath(goes_first, left, right, level), start, put)
 
-    @staticmethod
-    def _size(builder: Builder, width: Value, start: Value, length: Value) -> Value:
-        """The size of the run of that width at `start`, cut off where the line ends."""
-        rest = builder.smax(builder.sub(length, start), integer(0))
-        return builder.smin(width, rest)
-
     def _goes_first(self, builder: Builder, right: Sequence[Value], left: Sequence[Value]) -> Value:
         """Whether the comparator puts the right run's element strictly before the left one's."""
         if self.key:
-            keys = (self.key.value(Emission(builder), values) for values in (right, left))
-            return builder.compare("ult", *(self.key.bits(builder, key) for key in keys))
+            return builder.compare("ult", *(self.key.value(builder, values) for values in (right, left)))
         values = [value for pair in zip(right, left, strict=True) for value in pair]
         (before,) = elemental.apply(Emission(builder), self.sort.attributes["to_apply"], values)
         return before

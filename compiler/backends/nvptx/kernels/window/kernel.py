@@ -2,8 +2,9 @@
 
 A block takes a line tile by tile.  Every thread scans a few neighbours, a warp the threads' totals by shuffles, and
 through shared memory every warp learns what the warps before it come to; what the tile comes to is carried to the next.
-Where few lines are long, a first launch finds what each chunk of a line comes to, a second one scans those, and a third
-scans the chunks from there.  Many lines that lie side by side are a thread's each.
+Where few lines are long, a first launch finds what each chunk of a line comes to, and in a second one the block of a
+chunk puts together what those before it come to and scans from there.  Many lines that lie side by side are a thread's
+each, and so are the shortest.
 """
 
 from __future__ import annotations
@@ -33,12 +34,17 @@ _NEIGHBOURS = 4
 _SIDE_BY_SIDE = 32
 """Lines side by side from which on the threads of a warp, one for each, read whole sectors."""
 _MANY_LINES = 4096
-"""Lines from which on a thread for each keeps a GPU busy (a warp for each multiprocessor of an H100), and so many
-chunks are made at most."""
-_CHUNK = 4096
-"""Elements of a chunk at least, of which a block makes one in the first of three launches."""
-_MOST_CHUNKS = 1024
-"""Chunks of a line at most: a block scans their totals, a thread for each."""
+"""Lines from which on a thread for each keeps a GPU busy (a warp for each multiprocessor of an H100)."""
+_SHORT = 8
+"""Elements of a line that a thread scans in any case: what it loads of them is on its way together."""
+_TILE = grid.BLOCK * _NEIGHBOURS
+"""Elements that a block of the most threads scans at once: chunks are multiples of that."""
+_LONG = 6 * _TILE
+"""Elements from which on tiles one after the other take longer than a second launch (by the model)."""
+_MANY_CHUNKS = 1056
+"""Chunks of all lines at most: blocks of `grid.BLOCK` threads that an H100 holds at once."""
+_MOST_CHUNKS = _TILE
+"""Chunks of a line at most: a block puts what they come to together in one tile."""
 
 Load = Callable[[Emission, Value], Value]
 """The element at a step of a line."""
@@ -67,7 +73,7 @@ class WindowGiven(Given):
         """The plan of a form of a scan."""
         scan = self.seen
         assert scan is not None
-        workspace = 2 * scan.lines * chunks * scan.type.size_bytes if chunks > 1 else 0
+        workspace = scan.lines * chunks * scan.type.size_bytes if chunks > 1 else 0
         details = {"lines": scan.lines, "length": scan.length, "parts": chunks}
         return planned(
             lambda module: emit(_Scan(module, self.kernel, scan.way)), workspace_bytes=workspace, details=details
@@ -82,7 +88,7 @@ def _threads(given: WindowGiven) -> Plan | Declined:
     scan = given.seen
     if scan is None:
         return Declined(_NO_SCAN)
-    if scan.inner < _SIDE_BY_SIDE or scan.lines < _MANY_LINES:
+    if scan.length > _SHORT and (scan.inner < _SIDE_BY_SIDE or scan.lines < _MANY_LINES):
         return Declined("lines are few, or do not lie side by side")
     return given.plan(lambda scan: (scan.thread_per_line(),))
 
@@ -92,12 +98,15 @@ def _chunks(given: WindowGiven) -> Plan | Declined:
     scan = given.seen
     if scan is None:
         return Declined(_NO_SCAN)
-    chunks = min(_MOST_CHUNKS, scan.length // _CHUNK)
-    if chunks <= 1 or scan.lines * chunks > _MANY_LINES:
+    most = min(_MOST_CHUNKS, _MANY_CHUNKS // scan.lines)
+    if scan.length < _LONG or most <= 1:
         return Declined("lines are short, or enough of them to keep a GPU busy")
+    size = _TILE * -(-scan.length // (_TILE * most))
+    chunks = -(-scan.length // size)
 
     def launches(scan: _Scan) -> Launches:
-        return scan.chunk_totals(chunks), scan.totals(chunks), scan.block_per_chunk(chunks)
+        parts = _Parts(chunks, size)
+        return scan.chunk_totals(parts), scan.block_per_chunk(parts)
 
     return given.plan(launches, chunks=chunks)
 
@@ -127,6 +136,13 @@ class _Line(NamedTuple):
     start: Value
     load: Load
     save: Save
+
+
+class _Parts(NamedTuple):
+    """How lines are cut: how many chunks each has, and of how many elements; the last may have fewer."""
+
+    chunks: int
+    size: int
 
 
 class _Chunk(NamedTuple):
@@ -175,17 +191,16 @@ class _Scan:
         tile.scan((integer(0), integer(self.length)), start, load, save)
         return tile.launch(self.lines)
 
-    def chunk_totals(self, chunks: int) -> Launch:
+    def chunk_totals(self, parts: _Parts) -> Launch:
         """Each block finds what a chunk of a line comes to, without the initial value."""
-        size = -(-self.length // chunks)
-        tile = _Tile(self, size, "_totals")
-        line, chunk, bounds = self._chunk(tile, chunks, size)
+        tile = _Tile(self, parts.size, "_totals")
+        line, chunk, bounds = self._chunk(tile, parts)
         _, load, _ = self._line(tile.emission, line)
         builder = tile.builder
         last = builder.sub(bounds[1], integer(1))
         # The first element starts the sum; what follows is added to it.
         start = load(tile.emission, bounds[0])
-        at = self._total(tile.emission, line, chunk, chunks, 0)
+        at = self._total(tile.emission, line, chunk, parts)
 
         def save(emission: Emission, step: Value, total: Value) -> None:
             with builder.when(builder.compare("eq", step, last), "last"):
@@ -198,53 +213,52 @@ class _Scan:
         ):
             element.store(builder, self.type, start, at)
         tile.scan((following, bounds[1]), start, load, save)
-        return tile.launch(self.lines * chunks)
+        return tile.launch(self.lines * parts.chunks)
 
-    def totals(self, chunks: int) -> Launch:
-        """Each block scans what the chunks of a line come to: behind the initial value, what is before each chunk."""
-        tile = _Tile(self, chunks, "_between")
-        emission = tile.emission
-        line = emission.opaque(grid.block(tile.builder), self.lines)
-        start, _, _ = self._line(emission, line)
-
-        def load(emission: Emission, chunk: Value) -> Value:
-            # What lies before a chunk is the total of the one before it; before the first there is nothing to add.
-            before = emission.builder.smax(emission.builder.sub(chunk, integer(1)), integer(0))
-            address = self._total(emission, line, emission.opaque(before, chunks), chunks, 0)
-            return element.load(emission.builder, self.type, address)
-
-        def save(emission: Emission, chunk: Value, total: Value) -> None:
-            address = self._total(emission, line, emission.opaque(chunk, chunks), chunks, 1)
-            element.store(emission.builder, self.type, total, address)
-
-        builder = tile.builder
-        with builder.when(builder.compare("eq", grid.thread(builder), integer(0)), "first"):
-            save(Emission(builder), integer(0), start)
-        tile.scan((integer(1), integer(chunks)), start, load, save)
-        return tile.launch(self.lines)
-
-    def block_per_chunk(self, chunks: int) -> Launch:
+    def block_per_chunk(self, parts: _Parts) -> Launch:
         """Each block scans a chunk of a line from what is before it."""
-        size = -(-self.length // chunks)
-        tile = _Tile(self, size, "_parts")
-        line, chunk, bounds = self._chunk(tile, chunks, size)
-        _, load, save = self._line(tile.emission, line)
-        start = element.load(tile.builder, self.type, self._total(tile.emission, line, chunk, chunks, 1))
-        tile.scan(bounds, start, load, save)
-        return tile.launch(self.lines * chunks)
+        tile = _Tile(self, parts.size, "_parts")
+        line, chunk, bounds = self._chunk(tile, parts)
+        start, load, save = self._line(tile.emission, line)
+        tile.scan(bounds, self._before_chunk(tile, (line, chunk), parts, start), load, save)
+        return tile.launch(self.lines * parts.chunks)
 
     # -- pieces -------------------------------------------------------------------------------------------------
-    def _chunk(self, tile: _Tile, chunks: int, size: int) -> _Chunk:
+    def _before_chunk(self, tile: _Tile, at: tuple[Index, Index], parts: _Parts, start: Value) -> Value:
+        """What the chunks of a line before one come to, behind the initial value."""
+        (line, chunk), builder = at, tile.builder
+        number = tile.emission.value(chunk)
+        found = grid.shared_array(builder, f"before.{self.kernel.name}", self.type, 1)
+        last = builder.sub(number, integer(1))
+
+        def load(emission: Emission, before: Value) -> Value:
+            address = self._total(emission, line, emission.opaque(before, parts.chunks), parts)
+            return element.load(emission.builder, self.type, address)
+
+        def save(emission: Emission, before: Value, total: Value) -> None:
+            with builder.when(builder.compare("eq", before, last), "last"):
+                element.store(emission.builder, self.type, total, found)
+
+        with (
+            builder.when(builder.compare("eq", number, integer(0)), "begin"),
+            builder.when(builder.compare("eq", grid.thread(builder), integer(0)), "first"),
+        ):
+            element.store(builder, self.type, start, found)
+        tile.scan((integer(0), number), start, load, save)
+        grid.barrier(builder)
+        return element.load(builder, self.type, found)
+
+    def _chunk(self, tile: _Tile, parts: _Parts) -> _Chunk:
         """What a block scans."""
         emission, builder = tile.emission, tile.builder
-        line, chunk = emission.divide(emission.opaque(grid.block(builder), self.lines * chunks), chunks)
-        first = builder.smin(emission.value(chunk.times(size)), integer(self.length - 1))
-        end = builder.smin(builder.add(first, integer(size)), integer(self.length))
+        line, chunk = emission.divide(emission.opaque(grid.block(builder), self.lines * parts.chunks), parts.chunks)
+        first = emission.value(chunk.times(parts.size))
+        end = builder.smin(builder.add(first, integer(parts.size)), integer(self.length))
         return _Chunk(line, chunk, (first, end))
 
-    def _total(self, emission: Emission, line: Index, chunk: Index, chunks: int, half: int) -> Value:
-        """Where what a chunk comes to lies in the workspace (0), and what is before it (1)."""
-        at = emission.value((line.times(chunks) + chunk).plus(half * self.lines * chunks))
+    def _total(self, emission: Emission, line: Index, chunk: Index, parts: _Parts) -> Value:
+        """Where what a chunk comes to lies in the workspace."""
+        at = emission.value(line.times(parts.chunks) + chunk)
         stored = element.storage_type(self.type)
         return emission.builder.gep(stored, arguments(self.kernel).workspace, at)
 

@@ -9,6 +9,7 @@ import pytest
 
 import compiler
 from compiler import inputs
+from compiler.backends.nvptx.kernels.dot import kernel
 from xlabench.judging.differ import compare
 
 PLAIN = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
@@ -27,9 +28,9 @@ PRODUCTS = {
     "tiles of f16": dot("f16[20,1500]", "f16[1500,24]", "f32[20,24]", PLAIN),
     "tiles of s8": dot("s8[17,2100]", "s8[2100,16]", "s32[17,16]", PLAIN, "negate"),
     "tiles of f64 in batches": dot("f64[2,20,600]", "f64[2,600,16]", "f64[2,20,16]", BATCH),
-    "warps": dot("f32[3,5003]", "f32[5003]", "f32[3]", PLAIN, "exponential"),
-    "warps in batches": dot("f32[2,2,2100]", "f32[2,2100,3]", "f32[2,2,3]", BATCH),
-    "warps of s16": dot("s16[2,4000]", "s16[4000]", "s32[2]", PLAIN),
+    "warps": dot("f32[3,20003]", "f32[20003]", "f32[3]", PLAIN, "exponential"),
+    "warps in batches": dot("f32[2,2,20100]", "f32[2,20100,3]", "f32[2,2,3]", BATCH),
+    "warps of s16": dot("s16[2,40000]", "s16[40000]", "s32[2]", PLAIN),
 }
 WHOLE = {
     "a convolution of few places": """ENTRY e { x = f32[1,12,12,5] parameter(0)  w = f32[11,11,5,3] parameter(1)
@@ -37,6 +38,12 @@ WHOLE = {
     "tiles of a short sum": dot("f32[33,300]", "f32[300,20]", "f32[33,20]", PLAIN),
     "tiles enough": dot("f32[1024,600]", "f32[600,512]", "f32[1024,512]", PLAIN),
 }
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have small products made in tiles, too."""
+    monkeypatch.setattr(kernel, "_SMALL", 0)
 
 
 @pytest.mark.slow

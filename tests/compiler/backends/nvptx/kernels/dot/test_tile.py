@@ -10,9 +10,16 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.backends.nvptx.kernels.dot import tile, tile_plain
+from compiler.backends.nvptx.kernels.dot import kernel, tile, tile_plain
 from compiler.backends.nvptx.simulator import LaunchOptions
 from compiler.ir.types import TYPES
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have small products made in tiles, too."""
+    monkeypatch.setattr(kernel, "_SMALL", 0)
+
 
 ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }\n"
 
@@ -363,7 +370,7 @@ def test_a_launch_asks_for_the_shared_memory_that_the_target_has(arch: str, stag
 @pytest.mark.slow
 def test_what_kernels_need_is_recorded(gpu: Any) -> None:
     gpu.compile(dot("f32", 64, 64, 64))
-    for kernel in gpu.resources:
-        assert (kernel.spill_bytes, kernel.stack_bytes) == (0, 0)
-        assert 0 < kernel.registers < 256
-        assert kernel.shared_bytes == 4 * (32 * (16 + 4) + 16 * (32 + 4)) * 4 + 256 * 16 * 4
+    for one in gpu.resources:
+        assert (one.spill_bytes, one.stack_bytes) == (0, 0)
+        assert 0 < one.registers < 256
+        assert one.shared_bytes == 4 * (32 * (16 + 4) + 16 * (32 + 4)) * 4 + 256 * 16 * 4

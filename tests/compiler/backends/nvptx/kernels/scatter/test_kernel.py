@@ -41,11 +41,16 @@ FORMS = {
 }  # fmt: skip
 
 
+WAYS = {"asks": (1, 0), "asks ahead": (1, 1 << 40), "applies": (1 << 30, 0)}
+"""By how many windows threads ask all of them, and by how many questions in any case, updates loaded ahead."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("asks", [True, False])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", FORMS)
-def test_a_scatter_is_right(name: str, gpu: Any, monkeypatch: pytest.MonkeyPatch, *, asks: bool) -> None:
-    monkeypatch.setattr(scatter, "_MANY_WINDOWS", 1 if asks else 1 << 30)
+def test_a_scatter_is_right(name: str, way: str, gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit, value in zip(("_MANY_WINDOWS", "_FEW_QUESTIONS"), WAYS[way], strict=True):
+        monkeypatch.setattr(scatter, limit, value)
     operand, indices, updates, how = FORMS[name]
     # Adding does not commute with what was there: twice the old value and the new one.
     module = compiler.parse(
@@ -61,6 +66,24 @@ ENTRY e {{ x = {operand} parameter(0)  i = {indices} parameter(1)  u = {updates}
         i = i.astype(array.element_type.dtype)
         expected = compiler.interpret(module, x, i, u)
         assert np.array_equal(gpu(module, x, i, u, global_races=True)[0], expected[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("type_", ["s32", "u32", "s64", "u64"])
+@pytest.mark.parametrize("opcode", ["add", "maximum", "minimum", "and", "or", "xor", "multiply"])
+def test_integers_are_updated_at_once_where_that_comes_to_the_same(type_: str, opcode: str, gpu: Any) -> None:
+    module = compiler.parse(
+        f"""c {{ a = {type_}[] parameter(0)  b = {type_}[] parameter(1)  ROOT r = {type_}[] {opcode}(a, b) }}
+ENTRY e {{ x = {type_}[30,7] parameter(0)  i = s32[90,1] parameter(1)  u = {type_}[90,7] parameter(2)
+  ROOT r = {type_}[30,7] scatter(x, i, u), update_window_dims={{1}}, inserted_window_dims={{0}},
+    scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply=c }}"""
+    )
+    dtype, rng = module.entry.root.array.element_type.dtype, np.random.default_rng(0)
+    limits = np.iinfo(dtype)
+    x, u = (rng.integers(limits.min, limits.max, dims, dtype, endpoint=True) for dims in ((30, 7), (90, 7)))
+    i = rng.integers(-2, 33, (90, 1)).astype(np.int32)
+    assert np.array_equal(gpu(module, x, i, u, global_races=True)[0], compiler.interpret(module, x, i, u)[0])
+    assert (("atom." in gpu.compile(module).ptx) or ("red." in gpu.compile(module).ptx)) == (opcode != "multiply")
 
 
 MANY = {

@@ -21,6 +21,10 @@ SCANS: dict[str, tuple[str, int, str, bool]] = {
     "bytes": ("5,77", 1, "s8", False),
     "a long line in parts": ("9001", 0, "f32", False),
     "long lines in parts from the end": ("2,8200", 1, "s32", True),
+    "long lines that end with a part of one element": ("2,7169", 1, "s32", False),
+    "long lines in parts of several tiles": ("500,6200", 1, "s32", False),
+    "short rows": ("300,3", 1, "f32", False),
+    "short rows from the end": ("70,8", 1, "s32", True),
 }
 
 
@@ -41,6 +45,17 @@ def test_a_scan_is_right(name: str, gpu: Any) -> None:
     (parameter,) = module.entry.parameters
     x = np.random.default_rng(0).integers(-2, 3, parameter.array.dims).astype(parameter.array.element_type.dtype)
     assert np.array_equal(gpu(module, x)[0], compiler.interpret(module, x)[0])
+
+
+FEWEST_LAUNCHES = {"9001": 2, "2,8200": 2, "500,6200": 2, "600,9000": 1, "300,3": 1, "3,6000": 1}
+
+
+@pytest.mark.parametrize("dims", FEWEST_LAUNCHES)
+def test_a_scan_takes_two_launches_at_most(dims: str) -> None:
+    along = dims.count(",")
+    text, options = text_of(dims, along, "f32", backwards=False), compiler.CompileOptions(arch="sm_90")
+    (kernel,) = compiler.decide(text, "nvptx", options).to_json()["kernels"]
+    assert len(kernel["details"]["grid"]) == FEWEST_LAUNCHES[dims]
 
 
 @pytest.mark.slow
