@@ -22,17 +22,23 @@ from compiler.ir.types import ElementType
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A block's tile of the result, and how its warps lie on it."""
+    """A block's tile of the result, how its warps lie on it, and for how many blocks there is to be room."""
 
     rows: int
     columns: int
     down: int
     across: int
+    resident: int = 2
 
     @property
     def work(self) -> float:
         """What a sum takes for each term, in multiply-adds of ordinary arithmetic."""
         return _WORK
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether sums and fragments of a warp leave no registers for slices on their way: `cp.async` has to copy."""
+        return self.rows // self.down * (self.columns // self.across) > _MOST_SUMS
 
     @property
     def threads(self) -> int:
@@ -42,8 +48,16 @@ class Shape:
 
 _WORK = 0.1
 """Tensor cores multiply some ten times as many as other units do at once, of 16 bits."""
-_SHAPES = (Shape(128, 128, 2, 4), Shape(64, 64, 2, 2), Shape(32, 32, 2, 2))
+_SHAPES = (
+    Shape(128, 256, 2, 4, resident=1),
+    Shape(128, 128, 2, 2),
+    Shape(128, 128, 2, 4),
+    Shape(64, 64, 2, 2),
+    Shape(32, 32, 2, 2),
+)
 _WIDE_SHAPES = (Shape(64, 64, 2, 4), Shape(32, 32, 2, 2))
+_MOST_SUMS = 2048
+"""Sums of a warp beside which slices have room in registers: half of the 128 that a thread of 512 may have."""
 _SLICE_BYTES = 64
 """Bytes of a line of a slice: four words of 16 bytes, which `cp.async` copies and `ldmatrix` reads."""
 _LONG_SLICE_BYTES = 128
@@ -122,15 +136,47 @@ class TensorTile:
             stages: the addresses of both slices in shared memory.
             totals: a thread's sums so far.
         """
-        count, totals = self.form.results, list(totals)
-        for depth in range(0, self.depth, self.form.depth):
-            left = [self._left(emission, stages[0], block, depth) for block in range(self._down)]
-            for pair in range(0, self._across, 2):
-                for column, right in enumerate(self._right(emission, stages[1], pair, depth), pair):
-                    for row, fragment in enumerate(left):
-                        at = slice(count * (row * self._across + column), count * (row * self._across + column + 1))
-                        totals[at] = self.form.multiply(emission.builder, fragment, right, totals[at])
-        return totals
+        found = list(totals)
+        for step in range(self.steps):
+            found = self.multiply_step(emission, self.load(emission, stages, step), found)
+        return found
+
+    @property
+    def steps(self) -> int:
+        """How often a slice is as deep as a fragment."""
+        return self.depth // self.form.depth
+
+    def load(self, emission: Emission, stages: Sequence[Value], step: int) -> list[Value]:
+        """The thread's registers of all fragments of a step, the left operand's first.
+
+        Args:
+            emission: where code is emitted, with what is known there.
+            stages: the addresses of both slices in shared memory.
+            step: which part of the slices' depth.
+        """
+        depth = step * self.form.depth
+        left = [self._left(emission, stages[0], block, depth) for block in range(self._down)]
+        right = [two for pair in range(0, self._across, 2) for two in self._right(emission, stages[1], pair, depth)]
+        return [register for fragment in (*left, *right) for register in fragment]
+
+    def multiply_step(self, emission: Emission, registers: Sequence[Value], totals: Sequence[Value]) -> list[Value]:
+        """Add the products of the fragments that `load` returned to the sums.
+
+        Args:
+            emission: where code is emitted, with what is known there.
+            registers: of all fragments.
+            totals: a thread's sums so far.
+        """
+        count, found = self.form.results, list(totals)
+        of_left = self.form.down * self.form.far
+        left = [registers[of_left * row : of_left * (row + 1)] for row in range(self._down)]
+        rest = registers[of_left * self._down :]
+        for column in range(self._across):
+            right = rest[self.form.far * column : self.form.far * (column + 1)]
+            for row, fragment in enumerate(left):
+                at = slice(count * (row * self._across + column), count * (row * self._across + column + 1))
+                found[at] = self.form.multiply(emission.builder, fragment, right, found[at])
+        return found
 
     def results(self, totals: Sequence[Value]) -> Iterator[RunOfSums]:
         """The sums with where they lie in the tile."""
