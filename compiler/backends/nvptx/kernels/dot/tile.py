@@ -283,12 +283,13 @@ class _TileKernel:
             emission.enter()
             totals, fragments = loop.carried[: len(start)], loop.carried[len(start) :]
             following, stages = builder.add(loop.index, integer(self.stages - 1)), self._stage(loop.index)
-            self._fetch(following)
             for step in range(1, steps + 1):
                 if step == steps:
                     self._meet()
                     stages = self._stage(builder.add(loop.index, integer(1)))
                 loaded = tile.load(emission, stages, step % steps)
+                if step == 1:
+                    self._fetch(following)
                 totals, fragments = tile.multiply_step(emission, fragments, totals), loaded
             loop.carry(*totals, *fragments)
             emission.leave()
