@@ -1,8 +1,9 @@
 """Multiplying slices on tensor cores: a warp's part of a tile in fragments of one form of `mma.sync`.
 
 Fragments of 32-bit registers come by `ldmatrix`, four at a time: the rows of 16 bytes that it hands round are `4 * per`
-elements along the depth, or, where elements of 16 bits lie across it, the same turned over.  What it cannot turn is
-loaded register by register.
+elements along the depth, or, where elements of 16 bits lie across it, the same turned over.  Bytes that lie across it
+are turned over in pairs, which then come apart: every second row (column) is in the one fragment, those between are in
+the other.  What it cannot turn is loaded register by register.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from compiler.backends.nvptx.kernels.dot.matrix_product import Operand, Product,
 from compiler.backends.nvptx.kernels.dot.mma import Mma
 from compiler.backends.nvptx.kernels.dot.tile_slice import Layout
 from compiler.codegen.index import Emission, Index, reshape
-from compiler.codegen.llvm_ir import I32, Builder, Value, zero
+from compiler.codegen.llvm_ir import I32, Builder, Value, integer, zero
 from compiler.ir.types import ElementType
 
 
@@ -55,13 +56,17 @@ _SHAPES = (
     Shape(64, 64, 2, 2),
     Shape(32, 32, 2, 2),
 )
-_WIDE_SHAPES = (Shape(64, 64, 2, 4), Shape(32, 32, 2, 2))
+_WIDE_SHAPES = (Shape(64, 128, 2, 4, resident=1), Shape(64, 64, 2, 4), Shape(32, 32, 2, 2))
 _MOST_SUMS = 2048
 """Sums of a warp beside which slices have room in registers: half of the 128 that a thread of 512 may have."""
 _SLICE_BYTES = 64
 """Bytes of a line of a slice: four words of 16 bytes, which `cp.async` copies and `ldmatrix` reads."""
 _LONG_SLICE_BYTES = 128
 """The same of f64, of which a form multiplies four terms."""
+_LEAST_RUN = 4
+"""Bytes side by side across the depth that are copied as they lie; fewer are put together along it."""
+_EVEN, _ODD = 0x6420, 0x7531
+"""Which bytes of two registers `prmt` takes: of the pairs in them the first ones, or the second ones."""
 _FOUR = "{ i32, i32, i32, i32 }"
 
 
@@ -88,9 +93,9 @@ def layouts(form: Mma, product: Product, shape: Shape) -> tuple[Layout, Layout]:
 def _layout(form: Mma, side: Operand, type_: ElementType, width: int) -> Layout:
     size = type_.size_bytes
     depth = (_LONG_SLICE_BYTES if size == 8 else _SLICE_BYTES) // size
-    is_deep = side.is_deep or form.per > 2
+    is_deep = side.is_deep or (form.per > 2 and side.run < _LEAST_RUN)
     # So much that lanes of a warp, or the rows that `ldmatrix` fetches at once, begin in different banks.
-    pad = 4 if size == 8 else 8 if not is_deep else 16 // size
+    pad = 4 if size == 8 else 8 if size == 4 and not is_deep else 16 // size
     return Layout(type_, width, depth, is_deep, pad)
 
 
@@ -118,6 +123,7 @@ class TensorTile:
         self._start = row.times(shape.rows // shape.down), column.times(shape.columns // shape.across)
         self._group, self._pair = emission.divide(lane, 4)
         self._quarter = reshape(emission, (lane,), (grid.WARP,), (2, 2, 8))
+        self._row_pair = reshape(emission, (self._quarter[2],), (8,), (4, 2))
 
     @property
     def own_bytes(self) -> int:
@@ -180,18 +186,23 @@ class TensorTile:
 
     def results(self, totals: Sequence[Value]) -> Iterator[RunOfSums]:
         """The sums with where they lie in the tile."""
+        count, size = self.form.results, 2 if self._is_paired(1) else 1
         for number in range(0, len(totals), 2):
-            block, lane_ = divmod(number, self.form.results)
+            block, of_lane = divmod(number, count)
             row, column = divmod(block, self._across)
-            yield RunOfSums(
-                self._start[0].plus(self.form.rows * row + 4 * lane_) + self._group,
-                self._start[1].plus(8 * column) + self._pair.times(2),
-                list(totals[number : number + 2]),
-            )
+            if column % size:
+                continue
+            start = self._start[0].plus(self.form.rows * row)
+            which = self._group.times(2).plus(of_lane // 2) if self._is_paired(0) else self._group.plus(4 * of_lane)
+            # What is beside a sum in a row is in the next fragment where columns came in pairs.
+            sums = [totals[number + near + count * far] for near in range(2) for far in range(size)]
+            yield RunOfSums(start + which, self._start[1].plus(8 * column) + self._pair.times(len(sums)), sums)
 
     def _left(self, emission: Emission, stage: Value, block: int, depth: int) -> list[Value]:
         """The fragment of some rows: registers 8 rows down, then further along the depth."""
         start = self._start[0].plus(self.form.rows * block)
+        if self._is_paired(0):
+            return [register for both in self._load_pairs(emission, 0, stage, start, depth) for register in both]
         if self._is_handed_round(0):
             far, down, _ = self._quarter
             return self._load_matrices(emission, 0, stage, _Matrices(start, down, far), depth)
@@ -204,6 +215,8 @@ class TensorTile:
     def _right(self, emission: Emission, stage: Value, pair: int, depth: int) -> list[list[Value]]:
         """The fragments of two times 8 columns."""
         start = self._start[1].plus(8 * pair)
+        if self._is_paired(1):
+            return [list(found) for found in zip(*self._load_pairs(emission, 1, stage, start, depth), strict=True)]
         if self._is_handed_round(1):
             down, far, _ = self._quarter
             found = self._load_matrices(emission, 1, stage, _Matrices(start, down, far), depth)
@@ -220,18 +233,41 @@ class TensorTile:
         """Whether `ldmatrix` can load an operand's fragments."""
         return self.form.per > 1 or (self.form.register == I32 and self.layouts[number].is_deep)
 
+    def _is_paired(self, number: int) -> bool:
+        """Whether an operand's elements are bytes that lie across the depth."""
+        return self.form.per > 2 and not self.layouts[number].is_deep
+
+    def _load_pairs(
+        self, emission: Emission, number: int, stage: Value, start: Index, depth: int
+    ) -> list[tuple[Value, Value]]:
+        """The registers of 16 rows (columns), the even ones' and the odd ones', for each step along the depth."""
+        builder, (far, near, _), (term, offset) = emission.builder, self._quarter, self._row_pair
+        along = far.times(4 * self.form.per) + term.times(self.form.per) + near.times(2) + offset
+        found = self._matrices(emission, number, stage, (start, along.plus(depth)))
+        callee = builder.module.declare("llvm.nvvm.prmt", I32, [I32] * 3)
+        first, second = (
+            [builder.call(callee, I32, [*found[n : n + 2], integer(chosen, I32)]) for n in (0, 2)]
+            for chosen in (_EVEN, _ODD)
+        )
+        return list(zip(first, second, strict=True))
+
     def _load_matrices(self, emission: Emission, number: int, stage: Value, at: _Matrices, depth: int) -> list[Value]:
         """Four registers: each quarter of the lanes names the rows of one matrix."""
-        builder, layout = emission.builder, self.layouts[number]
         position, along = at.start + at.down.times(8), at.far.times(4 * self.form.per).plus(depth)
         row = self._quarter[2]
-        position, along = (position + row, along) if layout.is_deep else (position, along + row)
-        address = builder.gep(layout.stored, stage, emission.value(layout.offset(position, along)))
+        position, along = (position + row, along) if self.layouts[number].is_deep else (position, along + row)
+        found = self._matrices(emission, number, stage, (position, along))
+        return [self._register(emission.builder, register) for register in found]
+
+    def _matrices(self, emission: Emission, number: int, stage: Value, at: tuple[Index, Index]) -> list[Value]:
+        """The lane's registers of four matrices, of which it names a row by where that begins."""
+        builder, layout = emission.builder, self.layouts[number]
+        address = builder.gep(layout.stored, stage, emission.value(layout.offset(*at)))
         turned = "" if layout.is_deep else ".trans"
         name = f"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4{turned}.b16.p3"
         callee = builder.module.declare(name, _FOUR, [address.type])
         found = builder.call(callee, _FOUR, [address], attributes="convergent")
-        return [self._register(builder, builder.emit(I32, f"extractvalue {found}, {n}")) for n in range(4)]
+        return [builder.emit(I32, f"extractvalue {found}, {n}") for n in range(4)]
 
     def _load(self, emission: Emission, number: int, stage: Value, start: Index, depth: int) -> Value:
         """One register from where it lies."""
