@@ -24,7 +24,7 @@ from compiler.backends.nvptx.kernels.strategy import Launches, Plan, planned
 from compiler.backends.nvptx.kernels.teams.tree import power_of_two
 from compiler.backends.strategy import Detail
 from compiler.codegen.index import Emission, Index, Variable, constant, reshape, whole
-from compiler.codegen.llvm_ir import I32, Builder, Module, Value, integer
+from compiler.codegen.llvm_ir import I32, Builder, Module, Value, integer, keep_rolled
 
 _MOST_STAGES = 4
 """Slices in shared memory at once: three on their way cover the 479 cycles of memory (H100, arXiv:2402.13499)."""
@@ -277,8 +277,10 @@ class _TileKernel:
         emission.enter()
         first = tile.load(emission, self._stage(integer(0)), 0)
         emission.leave()
+        # Unrolled, slices with their conditions would need more registers than there are.
+        rolled = keep_rolled(builder.module)
         with builder.loop(
-            integer(0), integer(self.count), carried=[*start, *first], name="slice", nonempty=True
+            integer(0), integer(self.count), carried=[*start, *first], name="slice", metadata=rolled, nonempty=True
         ) as loop:
             emission.enter()
             totals, fragments = loop.carried[: len(start)], loop.carried[len(start) :]
