@@ -38,6 +38,8 @@ _MANY_BLOCKS = 128
 """Blocks that keep a GPU busy: each has a multiprocessor to itself."""
 _LOAD, _LAUNCH = 16.0, 500_000.0
 """What it takes to bring an element into shared memory, and to put parts of sums together, in multiply-adds."""
+_FEW_THREADS = 256
+"""Threads of a multiprocessor that may have 255 registers each, the most there are: 65,536 for all of them."""
 _LONG_BODY = 40
 """Instructions beside the product beyond which large tiles would spill registers."""
 _WIDE_BYTES = 8
@@ -166,14 +168,15 @@ def _is_long(product: Product) -> bool:
     return sum(1 for _ in product.kernel.body()) > _LONG_BODY
 
 
-def _resident(product: Product, plan: _Plan) -> int:
+def _resident(product: Product, plan: _Plan, gpu: Gpu) -> int:
     """How many blocks are to fit into a multiprocessor: of two the one multiplies while the other waits at a barrier.
 
     On tensor cores tiles may need no more than their share of the registers, but take a few more unless asked not to.
     """
     if not isinstance(plan.shape, tile_mma.Shape) or _is_long(product) or product.type.size_bytes >= _WIDE_BYTES:
         return 1
-    return plan.shape.resident
+    # Pieces narrower than a register are many, each with conditions of its own.
+    return 1 if any(slice_.is_narrow for slice_ in plan.slices(product, gpu)) else plan.shape.resident
 
 
 def plan(product: Product, gpu: Gpu) -> Plan:
@@ -194,7 +197,7 @@ def plan(product: Product, gpu: Gpu) -> Plan:
 
 
 def _emit(module: Module, product: Product, plan: _Plan, gpu: Gpu) -> Launches:
-    builder = grid.begin(module, product.kernel, plan.threads, resident=_resident(product, plan))
+    builder = grid.begin(module, product.kernel, plan.threads, resident=_resident(product, plan, gpu))
     kernel = _TileKernel(builder, product, plan, gpu)
     kernel.store(kernel.sums())
     builder.ret()
@@ -224,6 +227,8 @@ class _TileKernel:
         self.start = (upper.times(band) + lower).times(plan.rows), column.times(plan.columns)
         self.slices = plan.slices(product, gpu)
         self.is_asynchronous = any(slice_.is_asynchronous for slice_ in self.slices)
+        threads = plan.threads * _resident(product, plan, gpu)
+        self.is_ahead = threads <= _FEW_THREADS and all(slice_.is_asynchronous for slice_ in self.slices)
         self.stages = self._stages(gpu)
         shared_bytes = self.stages * plan.stage_bytes
         self.asked_bytes = shared_bytes if shared_bytes + self.tile.own_bytes > grid.OWN_SHARED_BYTES else 0
@@ -257,7 +262,7 @@ class _TileKernel:
             self._put(integer(number), self._fetch(integer(number)))
             emission.leave()
         start = self.tile.start()
-        if isinstance(self.tile, tile_mma.TensorTile) and all(slice_.is_asynchronous for slice_ in self.slices):
+        if isinstance(self.tile, tile_mma.TensorTile) and self.is_ahead:
             return self._sums_by_steps(self.tile, start)
         with builder.loop(integer(0), integer(self.count), carried=start, name="slice", nonempty=True) as loop:
             emission.enter()
