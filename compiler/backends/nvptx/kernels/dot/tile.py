@@ -3,6 +3,8 @@
 Each block makes one tile of the result, on tensor cores where `mma` has a form for the product, else by ordinary
 arithmetic.  Shared memory holds a slice for each of several stages: while one is multiplied the next ones are on their
 way (`tile_slice`), so that one barrier for each slice does: behind it nobody reads the stage that is filled next.
+Of what is copied by `cp.async` fragments are in registers a step before they are multiplied, so that nobody waits for
+shared memory behind the barrier either.  Blocks take tiles in bands, whose operands the L2 cache keeps.
 
 Prologues are evaluated where operands are loaded, the epilogue where an element is stored.  Sums are made in the order
 of the depth, those of a few long ones in parts (`split`): results depend on the operands alone.
