@@ -99,7 +99,7 @@ FORMS = {
     ),
     "dots of u8 go to tensor cores": (dot("u8", 32, 64, 32), "m16n8k32.row.col.s32.u8.u8.s32 ldmatrix", ""),
     "dots of s8 by u8 go to tensor cores": (dot("s8 by u8", 32, 64, 32), "m16n8k32.row.col.s32.s8.u8.s32", ""),
-    "dots of f64 go to tensor cores": (dot("f64", 32, 64, 32), "mma.sync.aligned.m16n8k8.row.col.f64", "fma.rn.f64"),
+    "dots of f64 go to tensor cores": (dot("f64", 32, 64, 32), "mma.sync.aligned.m8n8k4.row.col.f64", "fma.rn.f64"),
     "dots of f32 may be rounded to tf32": (
         dot("f32", 32, 64, 32, algorithm="dot_tf32_tf32_f32"),
         "mma.sync.aligned.m16n8k8.row.col.f32.tf32 cvt.rna.tf32",
