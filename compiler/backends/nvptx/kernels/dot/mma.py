@@ -110,6 +110,10 @@ _FORMS = {
         Mma("m8n8k4.row.col.f64", (F64, F64), 8, 4, "double", "double"),
     )
 }
+_TALL_CAPABILITY = 90
+"""The first compute capability that multiplies f64 in forms of 16 rows."""
+_TALL = Mma("m16n8k8.row.col.f64", (F64, F64), 16, 8, "double", "double")
+"""The form of f64 there."""
 _ROUNDED = {
     "dot_tf32_tf32_f32": Mma("m16n8k8.row.col.tf32", (F32, F32), 16, 8, I32, "float", "f2tf32.rna"),
     "dot_bf16_bf16_f32": _FORMS[BF16, BF16],
@@ -124,6 +128,8 @@ def find(product: Product, capability: int) -> Mma | None:
         return None
     left, right = (product.source(side).array.element_type for side in product.sides)
     form = _FORMS.get((left, right))
+    if form is not None and form.types == _TALL.types and capability >= _TALL_CAPABILITY:
+        form = _TALL
     if left is F32 and right is F32:
         form = _ROUNDED.get(str(product.owner.attributes.get("algorithm", "")))
     return form if form is not None and form.result == product.value_type else None

@@ -3,6 +3,8 @@
 Each block makes one tile of the result, on tensor cores where `mma` has a form for the product, else by ordinary
 arithmetic.  Shared memory holds a slice for each of several stages: while one is multiplied the next ones are on their
 way (`tile_slice`), so that one barrier for each slice does: behind it nobody reads the stage that is filled next.
+Of what is copied by `cp.async` fragments are in registers a step before they are multiplied, so that nobody waits for
+shared memory behind the barrier either.  Blocks take tiles in bands, whose operands the L2 cache keeps.
 
 Prologues are evaluated where operands are loaded, the epilogue where an element is stored.  Sums are made in the order
 of the depth, those of a few long ones in parts (`split`): results depend on the operands alone.
@@ -10,6 +12,7 @@ of the depth, those of a few long ones in parts (`split`): results depend on the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -23,7 +26,7 @@ from compiler.backends.nvptx.kernels.strategy import Launches, Plan, planned
 from compiler.backends.nvptx.kernels.teams.tree import power_of_two
 from compiler.backends.strategy import Detail
 from compiler.codegen.index import Emission, Index, Variable, constant, reshape, whole
-from compiler.codegen.llvm_ir import I32, Builder, Module, Value, integer
+from compiler.codegen.llvm_ir import I32, Builder, Module, Value, integer, keep_rolled
 
 _MOST_STAGES = 4
 """Slices in shared memory at once: three on their way cover the 479 cycles of memory (H100, arXiv:2402.13499)."""
@@ -37,6 +40,8 @@ _MANY_BLOCKS = 128
 """Blocks that keep a GPU busy: each has a multiprocessor to itself."""
 _LOAD, _LAUNCH = 16.0, 500_000.0
 """What it takes to bring an element into shared memory, and to put parts of sums together, in multiply-adds."""
+_FEW_THREADS = 256
+"""Threads of a multiprocessor that may have 255 registers each, the most there are: 65,536 for all of them."""
 _LONG_BODY = 40
 """Instructions beside the product beyond which large tiles would spill registers."""
 _WIDE_BYTES = 8
@@ -75,7 +80,21 @@ class _Plan:
 
     def blocks(self, product: Product) -> int:
         """How many tiles a product has."""
-        return product.batch * -(-product.rows // self.rows) * -(-product.columns // self.columns)
+        down, across = self.tiles(product)
+        return product.batch * down * across
+
+    def tiles(self, product: Product) -> tuple[int, int]:
+        """How many tiles a result has down and across."""
+        return -(-product.rows // self.rows), -(-product.columns // self.columns)
+
+    def band(self, product: Product) -> int:
+        """How many tiles lie below each other in the bands in which blocks take them, column by column.
+
+        Blocks that run at once then read about as much of either operand, the least that so many can: a power of two.
+        """
+        down, _ = self.tiles(product)
+        most = math.isqrt(_MANY_BLOCKS * self.columns // self.rows)
+        return min(down & -down, power_of_two(max(1, most)))
 
     def chunks(self, product: Product) -> tuple[int, int]:
         """How many parts sums are made in, and how many slices each has."""
@@ -87,6 +106,24 @@ class _Plan:
     def stage_bytes(self) -> int:
         """Shared memory of one stage."""
         return sum(layout.size * layout.type.size_bytes for layout in self.layouts)
+
+    def asked_stages(self, product: Product, gpu: Gpu) -> int:
+        """Stages for which a launch may ask for shared memory, where sums are long enough for that to pay."""
+        if self.chunks(product)[1] < _MANY_SLICES:
+            return 0
+        at_once = self.shape.resident if isinstance(self.shape, tile_mma.Shape) else _AT_ONCE
+        return (gpu.shared_bytes // at_once - _TAKEN_BYTES) // self.stage_bytes
+
+    def has_room(self, product: Product, gpu: Gpu) -> bool:
+        """Whether two stages fit into a function's own shared memory, or all into what a launch asks for."""
+        return 2 * self.stage_bytes <= grid.OWN_SHARED_BYTES or self.asked_stages(product, gpu) >= _MOST_STAGES
+
+    def slices(self, product: Product, gpu: Gpu) -> list[Slice]:
+        """What brings in the slices of both operands."""
+        return [
+            Slice(product, side, layout, self.threads, gpu.capability)
+            for side, layout in zip(product.sides, self.layouts, strict=True)
+        ]
 
     def multiplier(self, emission: Emission, product: Product) -> Multiplier:
         """The arithmetic."""
@@ -104,22 +141,24 @@ class _Plan:
         return terms * (self.shape.work + loads) + (_LAUNCH if chunks > 1 else 0.0)
 
 
-def _plans(product: Product, form: mma.Mma | None) -> Iterator[_Plan]:
+def _plans(product: Product, form: mma.Mma | None, gpu: Gpu) -> Iterator[_Plan]:
     """What may be chosen, the largest tile first."""
     if form is None:
         for plain in tile_plain.shapes(product.type):
             yield _Plan(plain, tile_plain.THREADS, tile_plain.layouts(product, plain))
         return
     for shape in tile_mma.shapes(form):
-        yield _Plan(shape, shape.threads, tile_mma.layouts(form, product, shape), form)
+        found = _Plan(shape, shape.threads, tile_mma.layouts(form, product, shape), form)
+        if not shape.is_copied or all(slice_.is_asynchronous for slice_ in found.slices(product, gpu)):
+            yield found
 
 
-def _choose(product: Product, form: mma.Mma | None) -> _Plan:
+def _choose(product: Product, form: mma.Mma | None, gpu: Gpu) -> _Plan:
     """The tile that keeps the multiprocessors busy for the shortest time; of two that do alike that of fewer parts.
 
     Where much is computed beside the product, that is one of the smallest.
     """
-    plans = [plan for plan in _plans(product, form) if 2 * plan.stage_bytes <= grid.OWN_SHARED_BYTES]
+    plans = [plan for plan in _plans(product, form, gpu) if plan.has_room(product, gpu)]
     if _is_long(product):
         least = min(plan.rows * plan.columns for plan in plans)
         plans = [plan for plan in plans if plan.rows * plan.columns == least]
@@ -131,17 +170,20 @@ def _is_long(product: Product) -> bool:
     return sum(1 for _ in product.kernel.body()) > _LONG_BODY
 
 
-def _resident(product: Product, plan: _Plan) -> int:
+def _resident(product: Product, plan: _Plan, gpu: Gpu) -> int:
     """How many blocks are to fit into a multiprocessor: of two the one multiplies while the other waits at a barrier.
 
-    On tensor cores the largest tiles need no more than half of the registers, but take a few more unless asked not to.
+    On tensor cores tiles may need no more than their share of the registers, but take a few more unless asked not to.
     """
-    return 1 if plan.form is None or _is_long(product) or product.type.size_bytes >= _WIDE_BYTES else 2
+    if not isinstance(plan.shape, tile_mma.Shape) or _is_long(product) or product.type.size_bytes >= _WIDE_BYTES:
+        return 1
+    # Pieces narrower than a register are many, each with conditions of its own.
+    return 1 if any(slice_.is_narrow for slice_ in plan.slices(product, gpu)) else plan.shape.resident
 
 
 def plan(product: Product, gpu: Gpu) -> Plan:
     """The plan of a product in tiles."""
-    tile = _choose(product, mma.find(product, gpu.capability))
+    tile = _choose(product, mma.find(product, gpu.capability), gpu)
     chunks, _ = tile.chunks(product)
     details: dict[str, Detail] = {
         "tile": [tile.rows, tile.columns, tile.depth],
@@ -157,7 +199,7 @@ def plan(product: Product, gpu: Gpu) -> Plan:
 
 
 def _emit(module: Module, product: Product, plan: _Plan, gpu: Gpu) -> Launches:
-    builder = grid.begin(module, product.kernel, plan.threads, resident=_resident(product, plan))
+    builder = grid.begin(module, product.kernel, plan.threads, resident=_resident(product, plan, gpu))
     kernel = _TileKernel(builder, product, plan, gpu)
     kernel.store(kernel.sums())
     builder.ret()
@@ -173,34 +215,33 @@ class _TileKernel:
         self.product = product
         self.plan = plan
         self.emission = emission = Emission(builder)
-        sizes = (product.batch, -(-product.rows // plan.rows), -(-product.columns // plan.columns))
+        down, across = plan.tiles(product)
+        band = plan.band(product)
+        sizes = (product.batch, down // band, across, band)
         self.blocks = plan.blocks(product)
         self.tile = plan.multiplier(emission, product)
         self.chunks, self.count = plan.chunks(product)
         block, all_sizes = self.chunks * self.blocks, (self.chunks, *sizes)
         found = reshape(emission, (emission.opaque(grid.block(builder), block),), (block,), all_sizes)
-        self.chunk, self.batch, row, column = (
+        self.chunk, self.batch, upper, column, lower = (
             emission.opaque(emission.value(index), size) for index, size in zip(found, all_sizes, strict=True)
         )
-        self.start = row.times(plan.rows), column.times(plan.columns)
-        self.slices = [
-            Slice(product, side, layout, plan.threads, gpu.capability)
-            for side, layout in zip(product.sides, plan.layouts, strict=True)
-        ]
+        self.start = (upper.times(band) + lower).times(plan.rows), column.times(plan.columns)
+        self.slices = plan.slices(product, gpu)
         self.is_asynchronous = any(slice_.is_asynchronous for slice_ in self.slices)
-        self.stages = self._stages(gpu.shared_bytes)
+        threads = plan.threads * _resident(product, plan, gpu)
+        self.is_ahead = threads <= _FEW_THREADS and all(slice_.is_asynchronous for slice_ in self.slices)
+        self.stages = self._stages(gpu)
         shared_bytes = self.stages * plan.stage_bytes
         self.asked_bytes = shared_bytes if shared_bytes + self.tile.own_bytes > grid.OWN_SHARED_BYTES else 0
         self.shared = self._asked(builder) if self.asked_bytes else self._own(builder)
 
-    def _stages(self, multiprocessor_bytes: int) -> int:
+    def _stages(self, gpu: Gpu) -> int:
         """How many slices of each operand shared memory holds: where copies go by themselves, more than two."""
         if not self.is_asynchronous:
             return 2
-        room = grid.OWN_SHARED_BYTES - self.tile.own_bytes
-        if self.count >= _MANY_SLICES:
-            room = max(room, multiprocessor_bytes // _AT_ONCE - _TAKEN_BYTES)
-        return power_of_two(min(_MOST_STAGES, room // self.plan.stage_bytes))
+        own = (grid.OWN_SHARED_BYTES - self.tile.own_bytes) // self.plan.stage_bytes
+        return power_of_two(min(_MOST_STAGES, max(own, self.plan.asked_stages(self.product, gpu))))
 
     def _own(self, builder: Builder) -> list[Value]:
         """Arrays of the function for the slices of both operands."""
@@ -223,10 +264,11 @@ class _TileKernel:
             self._put(integer(number), self._fetch(integer(number)))
             emission.leave()
         start = self.tile.start()
+        if isinstance(self.tile, tile_mma.TensorTile) and self.is_ahead:
+            return self._sums_by_steps(self.tile, start)
         with builder.loop(integer(0), integer(self.count), carried=start, name="slice", nonempty=True) as loop:
             emission.enter()
-            self._asynchronous("wait.group", integer(ahead - 1, I32))
-            grid.barrier(builder)
+            self._meet()
             following = builder.add(loop.index, integer(ahead))
             registers = self._fetch(following)
             totals = self.tile.multiply(emission, self._stage(loop.index), loop.carried)
@@ -234,6 +276,38 @@ class _TileKernel:
             loop.carry(*totals)
             emission.leave()
         return loop.results
+
+    def _sums_by_steps(self, tile: tile_mma.TensorTile, start: list[Value]) -> list[Value]:
+        """The sums where fragments are in registers a step before they are multiplied, beyond a slice's end too."""
+        emission, builder, steps = self.emission, self.emission.builder, tile.steps
+        self._meet()
+        emission.enter()
+        first = tile.load(emission, self._stage(integer(0)), 0)
+        emission.leave()
+        # Unrolled, slices with their conditions would need more registers than there are.
+        rolled = keep_rolled(builder.module)
+        with builder.loop(
+            integer(0), integer(self.count), carried=[*start, *first], name="slice", metadata=rolled, nonempty=True
+        ) as loop:
+            emission.enter()
+            totals, fragments = loop.carried[: len(start)], loop.carried[len(start) :]
+            following, stages = builder.add(loop.index, integer(self.stages - 1)), self._stage(loop.index)
+            for step in range(1, steps + 1):
+                if step == steps:
+                    self._meet()
+                    stages = self._stage(builder.add(loop.index, integer(1)))
+                loaded = tile.load(emission, stages, step % steps)
+                if step == 1:
+                    self._fetch(following)
+                totals, fragments = tile.multiply_step(emission, fragments, totals), loaded
+            loop.carry(*totals, *fragments)
+            emission.leave()
+        return loop.results[: len(start)]
+
+    def _meet(self) -> None:
+        """Wait until all threads have brought in the slice that is multiplied next, and have read the one before."""
+        self._asynchronous("wait.group", integer(self.stages - 2, I32))
+        grid.barrier(self.emission.builder)
 
     def _fetch(self, number: Value) -> list[list[Value]]:
         """Start to bring in a slice of each operand; what goes by registers is returned."""

@@ -82,6 +82,11 @@ class Slice:
         self._pieces = layout.width * layout.depth // self._run
         self.trip_count = self._pieces // threads
 
+    @property
+    def is_narrow(self) -> bool:
+        """Whether pieces go by registers, and fill none."""
+        return not self.is_asynchronous and self._run * self.layout.type.size_bytes < _LEAST_COPY_BYTES
+
     def fetch(self, emission: Emission, start: FactorPosition, stage: Value) -> list[Value]:
         """Start to bring in the slice whose first element is at `start`; what lies in registers is returned.
 

@@ -7,26 +7,27 @@ import pytest
 KERNEL = """
 .visible .entry k(.param .u64 pa, .param .u64 pb, .param .u64 pc, .param .u64 pd)
 {
- .reg .b64 %base, %at; .reg .b32 %t, %a<4>, %b<4>, %c<4>, %d<4>;
+ .reg .b64 %base, %at; .reg .b32 %t; .reg .TYPE %a<8>, %b<4>, %c<4>, %d<4>;
  mov.u32 %t, %tid.x;
 """
 
 
 def kernel_text(shape: str, types: str, counts: tuple[int, int, int]) -> str:
-    lines = [KERNEL]
+    type_, size = ("f64", 8) if types.startswith("f64") else ("b32", 4)
+    lines = [KERNEL.replace("TYPE", type_)]
     for name, count in zip("abc", counts, strict=True):
         lines += [
             f" ld.param.u64 %base, [p{name}];",
-            f" mul.wide.u32 %at, %t, {4 * count};",
+            f" mul.wide.u32 %at, %t, {size * count};",
             " add.u64 %at, %at, %base;",
         ]
-        lines += [f" ld.global.b32 %{name}{i}, [%at+{4 * i}];" for i in range(count)]
+        lines += [f" ld.global.{type_} %{name}{i}, [%at+{size * i}];" for i in range(count)]
     groups = [
         "{" + ", ".join(f"%{n}{i}" for i in range(c)) + "}" for n, c in zip("dabc", (counts[2], *counts), strict=True)
     ]
     lines.append(f" mma.sync.aligned.{shape}.row.col.{types} {', '.join(groups)};")
-    lines += [" ld.param.u64 %base, [pd];", f" mul.wide.u32 %at, %t, {4 * counts[2]};", " add.u64 %at, %at, %base;"]
-    lines += [f" st.global.b32 [%at+{4 * i}], %d{i};" for i in range(counts[2])]
+    lines += [" ld.param.u64 %base, [pd];", f" mul.wide.u32 %at, %t, {size * counts[2]};", " add.u64 %at, %at, %base;"]
+    lines += [f" st.global.{type_} [%at+{size * i}], %d{i};" for i in range(counts[2])]
     return "\n".join([*lines, " ret;", "}"])
 
 
@@ -44,6 +45,10 @@ def a_place_8(i: int, group: int, thread: int, k: int) -> tuple[int, int]:
     return row, thread * 4 + (i & 3) + (16 if i >= 8 else 0)
 
 
+def a_place_64(i: int, group: int, thread: int, k: int) -> tuple[int, int]:
+    return (group if i % 2 == 0 else group + 8), 4 * (i // 2) + thread
+
+
 def b_place(per: int):
     def place(i: int, group: int, thread: int, k: int) -> tuple[int, int]:
         return thread * per + i % per + 4 * per * (i // per), group
@@ -58,7 +63,7 @@ def c_place(i: int, group: int, thread: int, k: int) -> tuple[int, int]:
 def fragment(matrix: np.ndarray, place, count: int) -> np.ndarray:
     k = matrix.shape[1]
     lanes = [[matrix[place(i, lane >> 2, lane & 3, k)] for i in range(count)] for lane in range(32)]
-    return np.ascontiguousarray(np.array(lanes, matrix.dtype)).view(np.uint32)
+    return np.ascontiguousarray(np.array(lanes, matrix.dtype)).view(np.uint64 if matrix.itemsize == 8 else np.uint32)
 
 
 CASES = [
@@ -70,6 +75,9 @@ CASES = [
     ("m16n8k4", "f32.tf32.tf32.f32", np.float32, np.float32, a_place_32, 1),
     ("m16n8k32", "s32.s8.s8.s32", np.int8, np.int32, a_place_8, 4),
     ("m16n8k16", "s32.s8.s8.s32", np.int8, np.int32, a_place_8, 4),
+    ("m16n8k4", "f64.f64.f64.f64", np.float64, np.float64, a_place_64, 1),
+    ("m16n8k8", "f64.f64.f64.f64", np.float64, np.float64, a_place_64, 1),
+    ("m16n8k16", "f64.f64.f64.f64", np.float64, np.float64, a_place_64, 1),
 ]
 
 
