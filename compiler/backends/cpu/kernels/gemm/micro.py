@@ -9,7 +9,7 @@ programs, a routine that a process compiles once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -28,6 +28,7 @@ from compiler.codegen.llvm_ir import (
     integer,
     keep_rolled,
     vector_type,
+    write_once,
     zero,
 )
 
@@ -133,9 +134,9 @@ class Tile(InVectors):
         adds, is_partial = self.addend_row is not None, self.columns % self.lanes
         # A right factor that is read where it lies is like one that was packed if its rows are those of the tile.
         is_wide = self.partial_load and self.rhs_step != self.columns
-        if not self.may_be_told or adds or is_partial or is_wide or self.lhs_step != 1:
+        if not self.may_be_told or adds or is_partial or is_wide or self.lhs_step > 1:
             return ""
-        form = ".accumulates" if self.accumulates else ""
+        form = f"{'.accumulates' * self.accumulates}{'.repeats' * (not self.lhs_step)}"
         if self.words:
             form += f".{self.words.instruction}{'.right' * self.words.unsigned_right}{'.corrected' * self.corrected}"
         return f"gemm.tile.{self.type}x{self.lanes}.{self.rows}x{self.columns}.{self.rhs_step}{form}"
@@ -144,6 +145,19 @@ class Tile(InVectors):
     def told(self) -> list[Value]:
         """The strides of rows in the left factor and in the result, as arguments of a shared routine; else none."""
         return [integer(self.lhs_row), integer(self.out_row)] if self.routine else []
+
+    @property
+    def of_one_word(self) -> Tile:
+        """What multiplies one word by all that this tile's right factor holds, with nothing added."""
+        return replace(
+            self,
+            lhs_row=0,
+            lhs_step=0,
+            partial_store=False,
+            accumulates=False,
+            corrected=False,
+            addend_row=None,
+        )
 
 
 def _mask(inside: int, lanes: int) -> Value:
@@ -154,6 +168,8 @@ def _mask(inside: int, lanes: int) -> Value:
 def micro_kernel(module: Module, name: str, tile: Tile) -> Value:
     """`void NAME(ptr lhs, ptr rhs, ptr out, i64 depth, i1 accumulate)`: one register tile over `depth` >= 1 steps.
 
+    It is defined where the module has no function of that name.
+
     With `accumulate` (only in tiles that were made for it) the sums start from what `out` holds.  Behind that come what
     the tile is `told`, and a pointer to the addend, if it has one, which may be `out` itself.
 
@@ -162,6 +178,16 @@ def micro_kernel(module: Module, name: str, tile: Tile) -> Value:
         name: of the function.
         tile: its sizes, and how operands and sums lie.
     """
+    if module.has_function(name):
+        return Value(PTR, f"@{name}")
+    if tile.routine:
+        write_once(module, (name, tile.routine), lambda other: _write(other, name, tile))
+    else:
+        _write(module, name, tile)
+    return Value(PTR, f"@{name}")
+
+
+def _write(module: Module, name: str, tile: Tile) -> None:
     adds, told = tile.addend_row is not None, bool(tile.routine)
     parameters = [
         *((f"{PTR} noalias readonly", "lhs"), (f"{PTR} noalias readonly", "rhs")),
@@ -201,7 +227,6 @@ def micro_kernel(module: Module, name: str, tile: Tile) -> Value:
             total = b.binary("fadd" if tile.type in FLOAT_TYPES else "add", total, other)
         _store(b, tile, _Vector(rows[row], vector), total)
     b.ret()
-    return Value(PTR, f"@{name}")
 
 
 def _step(b: Builder, tile: Tile, left: Value, right: Value, total: Value) -> Value:

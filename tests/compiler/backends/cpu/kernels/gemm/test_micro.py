@@ -8,7 +8,7 @@ import pytest
 
 from compiler.backends.cpu.kernels.gemm.micro import Tile, micro_kernel
 from compiler.backends.cpu.kernels.gemm.product import VnniOperands
-from compiler.codegen.llvm_ir import Module
+from compiler.codegen.llvm_ir import Module, written_once
 
 TILE = Tile(
     type="float",
@@ -26,6 +26,13 @@ TILE = Tile(
 )
 
 
+@pytest.fixture(autouse=True)
+def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every routine is written anew, so that texts can differ."""
+    monkeypatch.setattr(written_once, "_WRITTEN", {})
+    monkeypatch.setattr(written_once, "_MOST", 0)
+
+
 def written(tile: Tile) -> str:
     module = Module()
     micro_kernel(module, "tile", tile)
@@ -41,6 +48,7 @@ FORMS = {
     "bytes": replace(TILE, type="i32", words=BYTES, corrected=True),
     "unsigned bytes": replace(TILE, type="i32", words=replace(BYTES, unsigned_right=True), corrected=True),
     "bytes of either sign": replace(TILE, type="i32", words=replace(BYTES, flip=0)),
+    "one word": replace(TILE, type="i32", rows=2, lhs_step=0, words=BYTES),
     "words of two": replace(TILE, type="i32", words=VnniOperands("s16", 2)),
 }
 
