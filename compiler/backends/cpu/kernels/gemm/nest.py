@@ -357,7 +357,7 @@ class TileNest:
             words=gemm.words,
             corrected=self.right.head > 0,
             addend_row=gemm.addend.row if gemm.addend and plan.out_direct else None,
-            may_be_told=may_be_told(plan.rows, plan.depth),
+            may_be_told=may_be_told(plan.rows, plan.depth, packed=not plan.rhs_direct),
         )
 
     def _store(self, block: _Block) -> None:
