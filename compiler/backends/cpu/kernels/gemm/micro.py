@@ -40,7 +40,7 @@ take as long as with constants, with 8 some a twentieth longer (Zen 4, over shap
 _LONG_WHERE_IT_LIES = 64
 """The same where the right factor is read where it lies, and its rows are told, too: with 16 and 48 steps some take a
 fiftieth longer."""
-_OWN_REGISTERS = 8
+OWN_REGISTERS = 8
 """Rows whose addresses leave registers to what else a tile's loop needs: half of the 16 that x86-64 has."""
 
 
@@ -52,7 +52,7 @@ def may_be_told(rows: int, depth: int, *, packed: bool) -> bool:
         depth: its steps.
         packed: whether the right factor is packed.
     """
-    return rows <= _OWN_REGISTERS and depth >= (_LONG if packed else _LONG_WHERE_IT_LIES)
+    return rows <= OWN_REGISTERS and depth >= (_LONG if packed else _LONG_WHERE_IT_LIES)
 
 
 def multiply_add(b: Builder, left: Value, right: Value, total: Value) -> Value:
