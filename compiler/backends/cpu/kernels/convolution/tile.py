@@ -80,9 +80,9 @@ class Tile(InVectors):
 
 
 class _Loop(NamedTuple):
-    """A step as code knows it: its count and its strides."""
+    """A step as code knows it: how often it is done, and its strides."""
 
-    count: Value
+    times: Value
     patch: Value
     weight: Value
 
@@ -168,7 +168,7 @@ def _walk(b: Builder, tile: Tile, steps: Sequence[_Loop], at: _Factors, totals: 
     if not steps:
         return _multiply(b, tile, at, totals)
     own = steps if len(steps) == _JOINED and tile.apart is None else steps[:1]
-    count = reduce(b.mul, [step.count for step in own])
+    count = reduce(b.mul, [step.times for step in own])
     with b.loop(integer(0), count, carried=totals, name="step", nonempty=True, metadata=keep_rolled(b.module)) as loop:
         patch, weight = (_offset(b, loop.index, own, of) for of in ("patch", "weight"))
         patches = [b.gep(tile.factor, pointer, patch) for pointer in at.patches]
@@ -182,7 +182,7 @@ def _offset(b: Builder, number: Value, steps: Sequence[_Loop], of: Literal["patc
     *outer, inner = (step.patch if of == "patch" else step.weight for step in steps)
     offset = b.mul(number, inner)
     for stride in outer:
-        count = steps[-1].count
+        count = steps[-1].times
         jump = b.mul(b.binary("udiv", number, count), b.sub(stride, b.mul(count, inner)))
         offset = b.add(offset, jump)
     return offset
