@@ -87,7 +87,7 @@ class _Loop(NamedTuple):
     weight: Value
 
 
-_Places: TypeAlias = Callable[[], tuple[list[Value], list["_Row"]]]
+_Results: TypeAlias = Callable[[], tuple[list[Value], list["_Row"]]]
 
 
 class _Row(NamedTuple):
@@ -142,12 +142,12 @@ def _write(module: Module, name: str, tile: Tile) -> None:
     function.routine = tile.routine
     patch, weights, starts, out, accumulate, *told = function.arguments
     b = Builder(function)
-    places = partial(_rows, b, tile, 1, out, told)
-    totals = _initial(b, tile, starts, accumulate, places)
+    results = partial(_rows, b, tile, 1, out, told)
+    totals = _initial(b, tile, starts, accumulate, results)
     if tile.steps:
         patches, rows = _rows(b, tile, 0, patch, told)
         totals = _walk(b, tile, _steps(tile, told), _Factors(patches, rows, weights), totals)
-    pointers, rows = places()
+    pointers, rows = results()
     for position, total in enumerate(totals):
         row, vector = divmod(position, tile.vectors)
         address, inside = _position(b, tile, pointers[rows[row].base], rows[row].offset, vector)
@@ -216,7 +216,7 @@ def _add(b: Builder, tile: Tile, pair: tuple[Value, Value], total: Value) -> Val
     return multiply_add_words(b, tile.words, patch, weights, total)
 
 
-def _initial(b: Builder, tile: Tile, starts: Value, accumulate: Value, places: _Places) -> list[Value]:
+def _initial(b: Builder, tile: Tile, starts: Value, accumulate: Value, results: _Results) -> list[Value]:
     vector = vector_type(tile.type, tile.lanes)
     totals = _starts(b, tile, starts) if tile.starts else [zero(vector)] * (len(tile.rows) * tile.vectors)
     if not tile.accumulates:
@@ -224,7 +224,7 @@ def _initial(b: Builder, tile: Tile, starts: Value, accumulate: Value, places: _
     entry, resume, start = b.block, b.new_label("resume"), b.new_label("start")
     b.branch_if(accumulate, resume, start)
     b.begin(resume)
-    pointers, rows = places()
+    pointers, rows = results()
     loaded = [
         _load(b, tile, pointers[row.base], row.offset, v, masked=tile.masks_out)
         for row in rows
