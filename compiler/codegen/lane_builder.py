@@ -48,6 +48,32 @@ class LaneBuilder(Builder):
             self._lines[starts[0] :] = _in_turn(texts)
         return found
 
+    def at_each(self, body: Callable[[Value], object], indices: Sequence[Value]) -> None:
+        """Do what a body does at independent indices, its instructions interleaved.
+
+        It is asked for the first two, which may share what is known by then; others are copies of the second.
+        """
+        block, start = self._block, len(self._lines)
+        texts, first = list[list[str]](), 0
+        self._abreast += len(indices) > 1
+        for index in indices[:2]:
+            first, begin = self.function.counter, len(self._lines)
+            body(index)
+            texts.append(self._lines[begin:])
+        count = self.function.counter - first
+        is_straight = self._block == block
+        for number, index in enumerate(indices[2:], 1):
+            if is_straight and indices[1].name.startswith("%v"):
+                texts.append(_copied(texts[1], first, number * count, (indices[1], index)))
+                self.function.counter += count
+            else:
+                begin = len(self._lines)
+                body(index)
+                texts.append(self._lines[begin:])
+        self._abreast -= len(indices) > 1
+        if is_straight and self._block == block:
+            self._lines[start:] = _in_turn(texts) if len(texts) > 1 else texts[0]
+
     def lift(self, value: Value, lanes: int) -> Value:
         """The value in every lane, unless it is a vector already."""
         if not lanes or value.type[0] == "<":
@@ -110,6 +136,18 @@ class CallingLaneBuilder(LaneBuilder):
 _NAME = re.compile(r"%v\d+")
 
 
+def _copied(lines: Iterable[str], first: int, by: int, index: tuple[Value, Value]) -> list[str]:
+    """Lines with names whose numbers after the `first` are `by` more, and one index in place of another."""
+    old, new = index
+
+    def renamed(found: re.Match[str]) -> str:
+        name = found[0]
+        number = int(name[2:])
+        return new.name if name == old.name else f"%v{number + by}" if number > first else name
+
+    return [_NAME.sub(renamed, line) for line in lines]
+
+
 class _Line(NamedTuple):
     """An instruction: its text, the register that it defines ("" for none), and those that it reads."""
 
@@ -131,11 +169,10 @@ def _in_turn(bodies: Iterable[Sequence[str]]) -> list[str]:
             queue.append(_Line(line, defined, names))
         queues.append(queue)
     merged: list[str] = []
-    while queues:
+    while queues := [queue for queue in queues if queue]:
         for queue in queues:
             if pending.isdisjoint(queue[0].reads):
                 line, defined, _ = queue.popleft()
                 merged.append(line)
                 pending.discard(defined)
-        queues = [queue for queue in queues if queue]
     return merged

@@ -30,6 +30,7 @@ from compiler.codegen.llvm_ir.values import (
     vector_type,
     zero,
 )
+from compiler.codegen.llvm_ir.written_once import write_once
 
 __all__ = [
     "FLOAT_TYPES",
@@ -57,5 +58,6 @@ __all__ = [
     "unroll",
     "unroll_vectors",
     "vector_type",
+    "write_once",
     "zero",
 ]

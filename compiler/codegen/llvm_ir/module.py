@@ -85,9 +85,13 @@ class Module:
             attributes: of the function.
         """
         function = Function(self, self.free_name(name), result, tuple(parameters), linkage, attributes)
+        self.add(function)
+        return function
+
+    def add(self, function: Function) -> None:
+        """Take up a function whose name is free."""
         self.functions.append(function)
         self._function_names.add(function.name)
-        return function
 
     def free_name(self, name: str) -> str:
         """The name, or one made from it that no function has yet."""

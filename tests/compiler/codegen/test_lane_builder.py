@@ -1,5 +1,7 @@
 """What is written for one element is emitted for as many as a vector holds."""
 
+from functools import partial
+
 import pytest
 
 from compiler.codegen.lane_builder import LaneBuilder
@@ -42,3 +44,49 @@ def test_bodies_abreast_are_written_interleaved_each_in_its_order(builder):
     opcodes = [line.split()[2] for line in builder._lines if "=" in line]
     assert opcodes == ["fadd", "fadd", "fmul", "fmul"]
     assert not builder.writes_out
+
+
+def indices(count):
+    """A builder, and indices that are no literals."""
+    builder = LaneBuilder(Module().function("f", "void", [("<4 x float>", "v"), ("ptr", "p"), ("i64", "i")]))
+    first = builder.binary("mul", Value("i64", "%i"), Value("i64", "%i"))
+    return builder, [first, *(builder.add(first, integer(number)) for number in range(1, count))]
+
+
+def scaled(builder, index):
+    """Some instructions that depend on one another, and on an index twice."""
+    address = builder.gep("<4 x float>", Value("ptr", "%p"), index)
+    value = builder.binary("fmul", builder.load("<4 x float>", address), VECTOR)
+    spread = builder.cast("uitofp", builder.lift(index, 4), "float")
+    builder.store(builder.binary("fadd", value, spread), address)
+
+
+def chosen(builder, index):
+    """Something that is no straight line."""
+    with builder.when(builder.compare("slt", index, integer(7)), "inside"):
+        scaled(builder, index)
+
+
+@pytest.mark.parametrize("body", [scaled, chosen])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 8])
+def test_copies_at_indices_are_what_bodies_would_be(count, body):
+    one, at = indices(count)
+    one.at_each(partial(body, one), at)
+    other, at = indices(count)
+    other.abreast([partial(lambda index: [body(other, index)], index) for index in at])
+    assert one._lines == other._lines
+    assert one.function.counter == other.function.counter
+    assert not one.writes_out
+
+
+@pytest.mark.parametrize("count", [2, 3, 8])
+def test_bodies_at_literal_indices_are_asked_one_by_one(count):
+    builder, seen = indices(1)[0], []
+    builder.at_each(lambda index: seen.append(index.literal), [integer(number) for number in range(count)])
+    assert seen == list(range(count))
+
+
+def test_bodies_at_other_indices_are_copied():
+    (builder, at), seen = indices(8), []
+    builder.at_each(seen.append, at)
+    assert seen == at[:2]

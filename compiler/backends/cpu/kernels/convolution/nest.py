@@ -259,12 +259,7 @@ class _Nest:
     def _run(self, at: _Corner) -> None:
         b, plan = self.b, self.plan
         with b.loop(
-            integer(0),
-            integer(plan.flat),
-            step=plan.columns,
-            name="run",
-            nonempty=True,
-            metadata=keep_rolled(b.module),
+            integer(0), integer(plan.flat), step=plan.columns, name="run", nonempty=True, metadata=keep_rolled(b.module)
         ) as loop:
             here, there = b.gep(self.type, at.patch, loop.index), b.gep(self.type, at.out, loop.index)
             self._tile(replace(at, patch=here, out=there, last_box=None))
@@ -275,7 +270,8 @@ class _Nest:
         callee = self._by_panel(at.last_panel, edge=False)
         if at.last_box is not None:
             callee = b.select(at.last_box, self._by_panel(at.last_panel, edge=True), callee)
-        b.call(callee.name, "void", at.arguments)
+        told = self._register_tile(self.plan.panel, edge=False).told
+        b.call(callee.name, "void", [*at.arguments, *told])
 
     def _by_panel(self, last: Value | None, *, edge: bool) -> Value:
         plan = self.plan
@@ -286,17 +282,21 @@ class _Nest:
 
     def _kernel(self, width: int, *, edge: bool) -> Value:
         """A register tile for so many features; at the `edge`, for the positions that are left."""
+        wanted = self._register_tile(width, edge=edge)
+        if wanted not in self.tiles:
+            name = self.b.module.free_name(f"{self.b.function.name}.tile.{width}{'.edge' if edge else ''}")
+            self.tiles[wanted] = tile.emit(self.b.module, name, wanted)
+        return self.tiles[wanted]
+
+    def _register_tile(self, width: int, *, edge: bool) -> tile.Tile:
         plan, shape = self.plan, self.shape
-        if shape.form == "places":
-            rows = tuple((0, row * self.feature_stride) for row in range(width))
-        else:
-            rows = self._rows(edge=edge)
-        wanted = tile.Tile(
+        features = tuple((0, row * self.feature_stride) for row in range(width))
+        return tile.Tile(
             form=shape.form,
             type=self.type,
             lanes=plan.lanes,
             columns=plan.columns if shape.form == "places" else width,
-            rows=rows,
+            rows=features if shape.form == "places" else self._rows(edge=edge),
             steps=tuple(choice.merged(plan.steps)),
             masks_patch=shape.form == "lanes" and plan.patch_direct,
             masks_weights=plan.weights_direct,
@@ -304,11 +304,8 @@ class _Nest:
             accumulates=plan.blocks > 1,
             starts=shape.starts,
             words=shape.narrowed.words if shape.narrowed else None,
+            apart=plan.apart(self.walk_strides),
         )
-        if wanted not in self.tiles:
-            name = f"{self.b.function.name}.tile.{width}{'.edge' if edge else ''}"
-            self.tiles[wanted] = tile.emit(self.b.module, self.b.module.free_name(name), wanted)
-        return self.tiles[wanted]
 
     def _is_met(self, level: int) -> bool:
         """Whether every band has positions of this walk: the last may have none of phases with one position less."""

@@ -9,7 +9,7 @@ programs, a routine that a process compiles once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -28,21 +28,31 @@ from compiler.codegen.llvm_ir import (
     integer,
     keep_rolled,
     vector_type,
+    write_once,
     zero,
 )
 
 _ATTRIBUTES = "noinline nounwind"
 
-_LONG = 64
-"""Steps beside which computing where a tile's rows lie, a multiply-add each, is little: two a cycle, they take a full
-tile 256 cycles and more."""
-_OWN_REGISTERS = 8
+_LONG = 16
+"""Steps beside which computing where a tile's rows lie is little, where the right factor is packed: from 12 on tiles
+take as long as with constants, with 8 some a twentieth longer (Zen 4, over shapes)."""
+_LONG_WHERE_IT_LIES = 64
+"""The same where the right factor is read where it lies, and its rows are told, too: with 16 and 48 steps some take a
+fiftieth longer."""
+OWN_REGISTERS = 8
 """Rows whose addresses leave registers to what else a tile's loop needs: half of the 16 that x86-64 has."""
 
 
-def may_be_told(rows: int, depth: int) -> bool:
-    """Whether register tiles of so many rows and steps lose nothing by being told what rows lie apart."""
-    return rows <= _OWN_REGISTERS and depth >= _LONG
+def may_be_told(rows: int, depth: int, *, packed: bool) -> bool:
+    """Whether register tiles lose nothing by being told what rows lie apart.
+
+    Args:
+        rows: of the tile.
+        depth: its steps.
+        packed: whether the right factor is packed.
+    """
+    return rows <= OWN_REGISTERS and depth >= (_LONG if packed else _LONG_WHERE_IT_LIES)
 
 
 def multiply_add(b: Builder, left: Value, right: Value, total: Value) -> Value:
@@ -131,19 +141,46 @@ class Tile(InVectors):
     def routine(self) -> str:
         """Its name where it is told how far rows lie apart and so is the same in other programs, else empty."""
         adds, is_partial = self.addend_row is not None, self.columns % self.lanes
-        # A right factor that is read where it lies is like one that was packed if its rows are those of the tile.
-        is_wide = self.partial_load and self.rhs_step != self.columns
-        if not self.may_be_told or adds or is_partial or is_wide or self.lhs_step != 1:
+        if not self.may_be_told or adds or is_partial or self.lhs_step > 1:
             return ""
-        form = ".accumulates" if self.accumulates else ""
+        form = f"{'.accumulates' * self.accumulates}{'.repeats' * (not self.lhs_step)}"
         if self.words:
             form += f".{self.words.instruction}{'.right' * self.words.unsigned_right}{'.corrected' * self.corrected}"
-        return f"gemm.tile.{self.type}x{self.lanes}.{self.rows}x{self.columns}.{self.rhs_step}{form}"
+        step = "wide" if self._is_wide else self.rhs_step
+        return f"gemm.tile.{self.type}x{self.lanes}.{self.rows}x{self.columns}.{step}{form}"
+
+    @property
+    def _is_wide(self) -> bool:
+        """Whether the right factor lies in rows that are not those of the tile, as they are where it is packed."""
+        return self.partial_load and self.rhs_step != self.columns
 
     @property
     def told(self) -> list[Value]:
-        """The strides of rows in the left factor and in the result, as arguments of a shared routine; else none."""
-        return [integer(self.lhs_row), integer(self.out_row)] if self.routine else []
+        """What a shared routine is told: what rows lie apart in the left factor, the result and maybe the right one."""
+        return [integer(self.strides[name]) for name in self.told_strides]
+
+    @property
+    def told_strides(self) -> list[str]:
+        """The names of these strides."""
+        return ["lhs_row", "out_row", *["rhs_step"] * self._is_wide] if self.routine else []
+
+    @property
+    def strides(self) -> dict[str, int]:
+        """By name, elements between rows of a factor or of the result."""
+        return {"lhs_row": self.lhs_row, "out_row": self.out_row, "rhs_step": self.rhs_step}
+
+    @property
+    def of_one_word(self) -> Tile:
+        """What multiplies one word by all that this tile's right factor holds, with nothing added."""
+        return replace(
+            self,
+            lhs_row=0,
+            lhs_step=0,
+            partial_store=False,
+            accumulates=False,
+            corrected=False,
+            addend_row=None,
+        )
 
 
 def _mask(inside: int, lanes: int) -> Value:
@@ -154,6 +191,8 @@ def _mask(inside: int, lanes: int) -> Value:
 def micro_kernel(module: Module, name: str, tile: Tile) -> Value:
     """`void NAME(ptr lhs, ptr rhs, ptr out, i64 depth, i1 accumulate)`: one register tile over `depth` >= 1 steps.
 
+    It is defined where the module has no function of that name.
+
     With `accumulate` (only in tiles that were made for it) the sums start from what `out` holds.  Behind that come what
     the tile is `told`, and a pointer to the addend, if it has one, which may be `out` itself.
 
@@ -162,25 +201,36 @@ def micro_kernel(module: Module, name: str, tile: Tile) -> Value:
         name: of the function.
         tile: its sizes, and how operands and sums lie.
     """
-    adds, told = tile.addend_row is not None, bool(tile.routine)
+    if module.has_function(name):
+        return Value(PTR, f"@{name}")
+    if tile.routine:
+        write_once(module, (name, tile.routine), lambda other: _write(other, name, tile))
+    else:
+        _write(module, name, tile)
+    return Value(PTR, f"@{name}")
+
+
+def _write(module: Module, name: str, tile: Tile) -> None:
+    adds, told = tile.addend_row is not None, tile.told_strides
     parameters = [
         *((f"{PTR} noalias readonly", "lhs"), (f"{PTR} noalias readonly", "rhs")),
         *((PTR if adds else f"{PTR} noalias", "out"), (I64, "depth"), (I1, "accumulate")),
-        *([(I64, "lhs_row"), (I64, "out_row")] if told else []),
+        *((I64, name) for name in told),
         *([(f"{PTR} readonly", "addend")] if adds else []),
     ]
     function = module.function(name, "void", parameters, linkage="internal", attributes=_ATTRIBUTES)
     function.routine = tile.routine
     lhs, rhs, out, depth, accumulate, *others = function.arguments
     b = Builder(function)
-    apart, addends = (others[:2], others[2:]) if told else ([integer(tile.lhs_row), integer(tile.out_row)], others)
-    lefts = _rows(b, tile.factor, lhs, tile.rows, apart[0])
-    outs = partial(_rows, b, tile.type, out, tile.rows, apart[1])
+    apart = {name: integer(stride) for name, stride in tile.strides.items()} | dict(zip(told, others, strict=False))
+    addends = others[len(told) :]
+    lefts = _rows(b, tile.factor, lhs, tile.rows, apart["lhs_row"])
+    outs = partial(_rows, b, tile.type, out, tile.rows, apart["out_row"])
     totals = _corrected(b, tile, rhs, _initial(b, tile, outs, accumulate))
     with b.loop(integer(0), depth, carried=totals, name="depth", nonempty=True, metadata=keep_rolled(module)) as loop:
         step = b.mul(loop.index, integer(tile.lhs_step))
         here = {base: b.gep(tile.factor, base, step) for base in dict.fromkeys(row.base for row in lefts)}
-        right = b.gep(tile.factor, rhs, b.mul(loop.index, integer(tile.rhs_step)))
+        right = b.gep(tile.factor, rhs, b.mul(loop.index, apart["rhs_step"]))
         factors = [
             _load(b, tile, tile.factor, _Vector(_Row(right, 0), v), masked=tile.partial_load)
             for v in range(tile.vectors)
@@ -201,7 +251,6 @@ def micro_kernel(module: Module, name: str, tile: Tile) -> Value:
             total = b.binary("fadd" if tile.type in FLOAT_TYPES else "add", total, other)
         _store(b, tile, _Vector(rows[row], vector), total)
     b.ret()
-    return Value(PTR, f"@{name}")
 
 
 def _step(b: Builder, tile: Tile, left: Value, right: Value, total: Value) -> Value:
@@ -246,7 +295,10 @@ def _rows(b: Builder, type_: str, base: Value, count: int, apart: Value) -> list
     """Rows of elements of a type that lie so far apart: each from a pointer of its own where that is not known."""
     if apart.literal is not None:
         return [_Row(base, number * apart.literal) for number in range(count)]
-    return [_Row(b.gep(type_, base, b.mul(apart, integer(number))), 0) for number in range(count)]
+    rows = [_Row(base, 0)]
+    while len(rows) < count:
+        rows.append(_Row(b.gep(type_, rows[-1].base, apart), 0))
+    return rows
 
 
 class _Vector(NamedTuple):

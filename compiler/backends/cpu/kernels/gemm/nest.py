@@ -15,6 +15,7 @@ from typing import NamedTuple
 from compiler.backends.cpu.kernels.gemm.dot import dot_scratch
 from compiler.backends.cpu.kernels.gemm.micro import Tile, may_be_told, micro_kernel
 from compiler.backends.cpu.kernels.gemm.pack import Packer, Panels, Rows, Steps
+from compiler.backends.cpu.kernels.gemm.packing import pack_as_routine
 from compiler.backends.cpu.kernels.gemm.plan import Plan
 from compiler.backends.cpu.kernels.gemm.product import ELEMENT_BYTES, Array, ColumnRange
 from compiler.backends.cpu.kernels.gemm.share import Extent, Range, batches, blocks, share
@@ -210,8 +211,10 @@ class TileNest:
             packer = Packer(f"{self.name}.rhs", panels, staging)
             packer.pack(b, Steps(batch, first, count), Range(start, stop), packed)
 
-        buffers = self.packed_rhs, self.staging
-        self._apart("pack.rhs", [steps.batch, steps.start, steps.count, columns.start, columns.stop, *buffers], pack)
+        if not pack_as_routine(b, panels, steps, columns, self.packed_rhs):
+            buffers = self.packed_rhs, self.staging
+            values = [steps.batch, steps.start, steps.count, columns.start, columns.stop, *buffers]
+            self._apart("pack.rhs", values, pack)
         if not panels.head:
             return
         with b.loop(columns.start, columns.stop, name="head", nonempty=True) as panel:
@@ -224,23 +227,18 @@ class TileNest:
             right = self._rhs_panel(b.sub(panel.index, columns.start))
             out = b.gep(self.factor, right, b.sub(integer(0), pitch))
             flip = b.module.define_global("gemm.flip", f"internal constant {FLIP}, align 4")
-            b.call(callee.name, "void", [flip, right, out, steps.count, Value(I1, "false")])
+            told = self._of_one_word(panels.width).told
+            b.call(callee.name, "void", [flip, right, out, steps.count, Value(I1, "false"), *told])
+
+    def _of_one_word(self, columns: int) -> Tile:
+        """The tile of a correction, which is told something if that of the last panel is, too."""
+        tile = self._register_tile(1, columns).of_one_word
+        return replace(tile, may_be_told=tile.may_be_told and self.right.last == self.right.width)
 
     def _correction(self, columns: int) -> Value:
         """What sums up the products of a panel's columns with what the left factor's words were flipped by."""
-        name = f"{self.name}.correction.{columns}"
-        if self.b.module.has_function(name):
-            return Value(PTR, f"@{name}")
-        tile = replace(
-            self._register_tile(1, columns),
-            lhs_row=0,
-            lhs_step=0,
-            partial_store=False,
-            accumulates=False,
-            corrected=False,
-            addend_row=None,
-        )
-        return micro_kernel(self.b.module, name, tile)
+        tile = self._of_one_word(columns)
+        return micro_kernel(self.b.module, tile.routine or f"{self.name}.correction.{columns}", tile)
 
     def _rhs_panel(self, index: Value) -> Value:
         size = self.right.panel_elements
@@ -293,7 +291,8 @@ class TileNest:
             else:
                 Packer(f"{self.name}.lhs", left, packed).pack(b, *ranges, packed)
 
-        self._apart("pack.lhs", [steps.batch, steps.start, steps.count, start, stop, self.packed_lhs], pack)
+        if not pack_as_routine(b, left, steps, Range(start, stop), self.packed_lhs):
+            self._apart("pack.lhs", [steps.batch, steps.start, steps.count, start, stop, self.packed_lhs], pack)
         return self.packed_lhs
 
     def _rhs_address(self, block: _Block, steps: Steps, panel: Value) -> Value:
@@ -336,10 +335,7 @@ class TileNest:
 
     def _kernel(self, rows: int, columns: int) -> Value:
         tile = self._register_tile(rows, columns)
-        name = tile.routine or f"{self.name}.tile.{rows}x{columns}"
-        if self.b.module.has_function(name):
-            return Value(PTR, f"@{name}")
-        return micro_kernel(self.b.module, name, tile)
+        return micro_kernel(self.b.module, tile.routine or f"{self.name}.tile.{rows}x{columns}", tile)
 
     def _register_tile(self, rows: int, columns: int) -> Tile:
         plan, gemm = self.plan, self.plan.gemm
@@ -361,7 +357,7 @@ class TileNest:
             words=gemm.words,
             corrected=self.right.head > 0,
             addend_row=gemm.addend.row if gemm.addend and plan.out_direct else None,
-            may_be_told=may_be_told(plan.rows, plan.depth),
+            may_be_told=may_be_told(plan.rows, plan.depth, packed=not plan.rhs_direct),
         )
 
     def _store(self, block: _Block) -> None:

@@ -29,7 +29,7 @@ _CHUNK_BYTES = 16
 class Rows:
     """Up to `width` rows of a factor with at most `depth` steps, packed one behind the other.
 
-    With `whole`, steps always come in multiples of `lanes`.
+    With `whole`, steps always come in multiples of `lanes`.  A routine is told the pitch.
     """
 
     operand: Operand
@@ -38,6 +38,7 @@ class Rows:
     width: int
     depth: int
     whole: bool
+    told_pitch: Value | None = None
 
     @property
     def pitch(self) -> int:
@@ -58,9 +59,9 @@ class Rows:
             rows: which rows.
             target: where the panel goes.
         """
-        vector = self.operand.adjacent(self.type)
+        vector, pitch = self.operand.adjacent(self.type), self.told_pitch or integer(self.pitch)
         with b.loop(rows.start, rows.stop, name="row", nonempty=True) as row:
-            line = b.gep(self.type, target, b.mul(b.sub(row.index, rows.start), integer(self.pitch)))
+            line = b.gep(self.type, target, b.mul(b.sub(row.index, rows.start), pitch))
             whole = integer(0)
             if vector is not None:
                 whole = _whole(b, steps.count, self.lanes)
@@ -90,7 +91,8 @@ class Panels:
     `lanes`.  With `most`, no panel starts behind that row: the last one is as wide as the others and overlaps the one
     before.  The room of `head` steps stays free before each panel's first step, and that of `gap` behind its last,
     which keeps a step's places in all panels out of one set of the caches.  What is copied in vectors is asked for
-    `ahead` steps before: the hardware does not see it coming where each step lies in a page of its own.
+    `ahead` steps before: the hardware does not see it coming where each step lies in a page of its own.  A routine is
+    told the size of a panel, and behind which row none starts.
     """
 
     operand: Operand
@@ -106,11 +108,19 @@ class Panels:
     head: int = 0
     gap: int = 0
     ahead: int = 0
+    told_size: Value | None = None
+    told_most: Value | None = None
 
     def first(self, b: Builder, panel: Value) -> Value:
         """The first row of a panel."""
-        row = b.mul(panel, integer(self.width))
-        return row if self.most is None else b.smin(row, integer(self.most))
+        row, most = b.mul(panel, integer(self.width)), self.told_most
+        if most is None and self.most is not None:
+            most = integer(self.most)
+        return row if most is None else b.smin(row, most)
+
+    def behind(self, b: Builder, panels: Value) -> Value:
+        """Elements that so many packed panels take."""
+        return b.mul(panels, self.told_size or integer(self.panel_elements))
 
     def pitch(self, rows: int) -> int:
         """Elements from one step to the next in a panel of so many rows."""
@@ -186,7 +196,7 @@ class Packer:
         if not uniform:
             last = integer(shape.count - 1)
             with b.when(b.compare("sgt", panels.stop, last), "last"):
-                offset = b.mul(b.sub(last, panels.start), integer(shape.panel_elements))
+                offset = shape.behind(b, b.sub(last, panels.start))
                 self._pack_panel(b, steps, last, b.gep(shape.type, target, offset), shape.last)
 
     def _pack_full(self, b: Builder, steps: Steps, panels: Range, target: Value) -> None:
@@ -194,7 +204,7 @@ class Packer:
         uniform = shape.last == shape.width
         if shape.transposes:
             with b.loop(panels.start, panels.stop, name="panel", nonempty=uniform) as panel:
-                offset = b.mul(b.sub(panel.index, panels.start), integer(shape.panel_elements))
+                offset = shape.behind(b, b.sub(panel.index, panels.start))
                 address = b.gep(shape.type, target, offset)
                 self._pack_panel(b, steps, panel.index, address, shape.width)
             return
@@ -204,7 +214,7 @@ class Packer:
             with b.loop(
                 panels.start, panels.stop, name="panel", nonempty=uniform, metadata=keep_rolled(b.module)
             ) as panel:
-                offset = b.mul(b.sub(panel.index, panels.start), integer(shape.panel_elements))
+                offset = shape.behind(b, b.sub(panel.index, panels.start))
                 first = shape.first(b, panel.index)
                 self._copy_step(b, steps, (step.index, first), b.gep(shape.type, line, offset), shape.width)
 

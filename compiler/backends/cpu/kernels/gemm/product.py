@@ -60,6 +60,31 @@ class Array:
 
 
 @dataclass(frozen=True, slots=True)
+class ToldArray(Array):
+    """A matrix of which code is told how far its lines lie `apart`; the elements of a line are neighbours.
+
+    Of `row` and `column` only that counts which is 1.
+    """
+
+    apart: Value
+
+    def transposed(self) -> ToldArray:
+        """The same memory with row and column exchanged."""
+        return ToldArray(self.base, self.column, self.row, self.apart)
+
+    def offset(self, b: Builder, row: Value, column: Value) -> Value:
+        """Elements from (0, 0) to (row, column).
+
+        Args:
+            b: where code is emitted.
+            row: an i64.
+            column: an i64.
+        """
+        line, element = (row, column) if self.column == 1 else (column, row)
+        return b.add(b.mul(line, self.apart), element)
+
+
+@dataclass(frozen=True, slots=True)
 class Narrow:
     """A factor before it is converted: elements of `type` (`bfloat`, `i8`, `i16`), signed or not, and their place."""
 
@@ -73,6 +98,42 @@ class Narrow:
         return Narrow(self.type, _exchanged(self.load), self.signed, self.array and self.array.transposed())
 
 
+class Source(NamedTuple):
+    """What a factor is read from in vectors: a matrix in memory, along its rows or not, and a factor of another one.
+
+    `form` names what is made of the elements, if it is anything.
+    """
+
+    array: Array
+    row_major: bool
+    made: Callable[[Array], Operand]
+    form: str = ""
+
+    @property
+    def apart(self) -> int:
+        """Elements from one line of neighbours to the next."""
+        return self.array.row if self.row_major else self.array.column
+
+    def told(self, start: Value, apart: Value) -> Operand:
+        """The factor where code is told what lies where.
+
+        Args:
+            start: the address of element (0, 0).
+            apart: elements from one line of neighbours to the next, an i64.
+        """
+        row, column = (0, 1) if self.row_major else (1, 0)
+        return self.made(ToldArray(lambda _b, _batch: start, row, column, apart))
+
+    def transposed(self) -> Source:
+        """The same with row and column exchanged."""
+        return Source(
+            self.array.transposed(),
+            not self.row_major,
+            lambda array: self.made(array.transposed()).transposed(),
+            self.form,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Operand:
     """A factor: `load(builder, batch, row, column)` emits one element in the accumulation type.
@@ -82,6 +143,7 @@ class Operand:
     column, lanes)`, when it does more, but neighbours can be had as a vector: of a right factor from even places on.
     With a `run`, only so many neighbours are adjacent, from every multiple of it on: vectors must not reach beyond.
     `narrow` is given when `load` converts, exactly, from a type that the CPU may have instructions for.
+    `converted` is given with such a `vector` as reads nothing but a matrix in memory.
     """
 
     load: Load
@@ -90,6 +152,17 @@ class Operand:
     narrow: Narrow | None = None
     vector: VectorLoad | None = None
     run: int = 0
+    converted: Source | None = None
+
+    @property
+    def source(self) -> Source | None:
+        """What it is read from in vectors, where that is one matrix in memory; None where it is not."""
+        array = self.array
+        if self.vector is not None or array is None:
+            return self.converted
+        if self.adjacent("") is None:
+            return None
+        return Source(array, self.row_major, lambda other: Operand(_only_vectors, self.row_major, other))
 
     def transposed(self) -> Operand:
         """The same elements with row and column exchanged."""
@@ -101,11 +174,12 @@ class Operand:
             self.narrow and self.narrow.transposed(),
             vector and (lambda b, batch, row, column, lanes: vector(b, batch, column, row, lanes)),
             self.run,
+            self.converted and self.converted.transposed(),
         )
 
     def in_turn(self) -> Operand:
         """The operand for the other factor's place, which has vectors only if they begin at multiples of a `run`."""
-        return self if self.run else replace(self, vector=None)
+        return self if self.run else replace(self, vector=None, converted=None)
 
     def adjacent(self, type_: str) -> VectorLoad | None:
         """A load of neighbours in memory, elements of `type_`, as a vector; None where there is none."""
@@ -118,6 +192,10 @@ class Operand:
             return b.load(vector_type(type_, lanes), address, align=ELEMENT_BYTES[type_])
 
         return load
+
+
+def _only_vectors(_b: Builder, *_where: Value) -> Value:
+    raise AssertionError("what is told where a factor lies reads it in vectors")
 
 
 def _exchanged(load: Load) -> Load:

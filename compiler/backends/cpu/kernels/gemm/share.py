@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from compiler.codegen.llvm_ir import I64, Builder, Module, Value, integer, keep_rolled
+from compiler.codegen.llvm_ir import I64, Builder, Module, Value, integer, keep_rolled, write_once
 
 _GRID = "gemm.share"
 _BOUNDS = "[4 x i64]"
@@ -88,8 +88,12 @@ def _grid(module: Module) -> str:
 
     The width of the grid is how many threads share a row of it: a divisor of their number.
     """
-    if module.has_function(_GRID):
-        return f"@{_GRID}"
+    if not module.has_function(_GRID):
+        write_once(module, _GRID, _write_grid)
+    return f"@{_GRID}"
+
+
+def _write_grid(module: Module) -> None:
     names = ("thread", "threads", "rows", "columns", "row_cost", "column_cost", "row_edge", "column_edge")
     function = module.function(
         _GRID, _BOUNDS, [(I64, name) for name in names], linkage="internal", attributes="noinline optnone nounwind"
@@ -117,7 +121,6 @@ def _grid(module: Module) -> str:
     row, column = b.udivrem(thread, grid)
     ends = [*_between(b, rows, row, b.binary("udiv", threads, grid)), *_between(b, columns, column, grid)]
     b.ret(_packed(b, ends))
-    return f"@{_GRID}"
 
 
 def _packed(b: Builder, values: list[Value]) -> Value:

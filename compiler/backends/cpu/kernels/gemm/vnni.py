@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from compiler.backends.cpu.kernels.gemm.product import Array, Gemm, Narrow, Operand, VectorLoad, VnniOperands
+from compiler.backends.cpu.kernels.gemm.product import Array, Gemm, Narrow, Operand, Source, VectorLoad, VnniOperands
 from compiler.backends.cpu.machine import Machine
 from compiler.codegen.llvm_ir import I16, I32, Builder, Value, integer, vector_type, zero
 
@@ -41,6 +41,11 @@ class Word:
     def width(self) -> int:
         """The bits that an element has in a word."""
         return WORD_BITS // self.group
+
+    @property
+    def form(self) -> str:
+        """What names it: words of one name are made of elements in the same way."""
+        return f".{self.type}{'' if self.signed else 'u'}x{self.group}{'.flipped' * self.flip}"
 
     @property
     def as_it_is(self) -> bool:
@@ -204,7 +209,21 @@ class WordFactor:
         if array is None or (array.column if row_major else array.row) != 1 or (k_runs and self.k % self.group):
             vectors = None
         plain = self._array() if vectors and k_runs else None
-        return Operand(load, row_major, plain, None, None if plain else vectors)
+        if vectors is None or plain or array is None or self.k % self.group:
+            return Operand(load, row_major, plain, None, None if plain else vectors)
+
+        def made(other: Array) -> Operand:
+            return replace(self, narrow=replace(self.narrow, array=other)).operand(row_major=row_major)
+
+        return Operand(
+            load,
+            row_major,
+            None,
+            None,
+            vectors,
+            0,
+            Source(array, row_major, made, f"{self._word.form}{'.along' * k_runs}"),
+        )
 
     def _array(self) -> Array | None:
         """The factor's memory as an array of words, where it is one."""

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from compiler.codegen.llvm_ir import I64, PTR, Builder, Module, Value, integer, mangled, vector_type
+from compiler.codegen.llvm_ir import I64, PTR, Builder, Module, Value, integer, mangled, vector_type, write_once
 from compiler.codegen.workspace import whole_lines
 
 _L1_BYTES = 1 << 15
@@ -159,16 +159,19 @@ class Network:
     def _routine(self, suffix: str, arguments: str, emit: Callable[[Builder, list[Value]], None]) -> str:
         """The name of a function over records and integers, which is the same for all lengths."""
         name = f"{self.name}.{suffix}"
-        if not self.module.has_function(name):
+
+        def write(module: Module) -> None:
             parameters = [(PTR, "records"), *((I64, argument) for argument in arguments.split())]
-            function = self.module.function(
-                name, "void", parameters, linkage="internal", attributes="noinline nounwind"
-            )
+            function = module.function(name, "void", parameters, linkage="internal", attributes="noinline nounwind")
             function.routine = f"{self.name}.{_GROUPS.get(suffix.partition('.')[0], 'exchanges')}"
             function.cold = function.routine.endswith(_CALLERS)
-            builder = Builder(function)
+            builder, outside, self.module = Builder(function), self.module, module
             emit(builder, function.arguments)
             builder.ret()
+            self.module = outside
+
+        if not self.module.has_function(name):
+            write_once(self.module, name, write)
         return name
 
     def _sort(self) -> str:
@@ -369,7 +372,7 @@ class Network:
 
     @staticmethod
     def _strides(stride: int) -> list[Callable[[int], int]]:
-        return [lambda lane, by=by: lane ^ by for by in _halves(stride)]  # type: ignore[misc]
+        return [lambda lane, by=by: lane ^ by for by in (stride >> n for n in range(stride.bit_length()))]  # type: ignore[misc]
 
     def _inside(self, builder: Builder, values: list[Value], partners: Sequence[Callable[[int], int]]) -> None:
         """Exchange records inside vectors, two vectors at a time: one register gets those in front, one the others."""
@@ -393,7 +396,3 @@ class Network:
 def _power(number: int) -> int:
     """The least power of two that is not below a number."""
     return 1 << max(0, number - 1).bit_length()
-
-
-def _halves(stride: int) -> list[int]:
-    return [stride >> n for n in range(stride.bit_length())] if stride else []

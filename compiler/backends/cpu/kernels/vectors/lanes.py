@@ -254,9 +254,15 @@ class Lanes:
 
         def blockwise(index: Value, carried: list[Value]) -> list[Value]:
             def advance(number: int, group: list[Value]) -> list[Value]:
-                lane = self._lane(builder, builder.add(index, integer(number * self.width)), size, None)
-                return self._within(emission, lane, _after(step, group))
+                return advance_from(builder.add(index, integer(number * self.width)), group)
 
+            def advance_from(first: Value, group: list[Value]) -> list[Value]:
+                return self._within(emission, self._lane(builder, first, size, None), _after(step, group))
+
+            if not carried and not emission.may_be_fast:
+                starts = [builder.add(index, integer(number * self.width)) for number in range(len(groups))]
+                builder.at_each(lambda start: advance_from(start, []), starts)
+                return []
             bodies = [partial(advance, *pair) for pair in enumerate(cut(carried, len(groups)))]
             return [value for values in builder.abreast(bodies) for value in values]
 
