@@ -1,13 +1,13 @@
 """How many bugs that nobody planted by hand a campaign finds: mutants by rule, drawn by a seed; `tox -e recall`.
 
-    python tests/recall/campaigns.py --seed N [--count 100] [--profile graphs] [--out DIR] [--jobs 2] [--limit 120] [--longer 2400]
+    python tests/recall/campaigns.py --seed N [--count 100] [--out DIR] [--jobs 2] [--limit 120] [--longer 2400]
 
 Each mutant (`recall.rules`, `recall.sites`) is looked for by a campaign as `xlabench fuzz` runs it, first for `--limit`
 CPU seconds (120 are a minute of two cores), then up to `--longer` (2,400 are 20 minutes of them).  `DIR/NAME.json` says
 what came of it as soon as that is known, and is not measured again; `recall.json` and `README.md` are about all.
 
-With `--profile graphs` they are of the folders that graphs are read, lowered and clustered by, and are looked for by
-campaigns of graphs; nothing is on record of these, so that only tests say whether one that is not found changes anything.
+With `--profile graphs` they are of the folders by which graphs are read, lowered and clustered, and campaigns of graphs
+look for them; nothing is on record of these, so that tests alone say whether one that is not found changes anything.
 
 Of a mutant that is not found programs on record, and then the tests of its file, say whether it changes anything.  It
 counts if results of some program become wrong; that none do is no proof, so what is left is listed.  Choose a seed that
