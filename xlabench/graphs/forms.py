@@ -103,10 +103,8 @@ def _is_list(read: _Message, value: AttributeList) -> bool:
     given = read.every(_OF_LIST.get(value.kind, 0))
     if value.kind in ("i", "type", "b"):
         given = [one for packed in given for one in (_numbers(packed) if isinstance(packed, bytes) else [packed])]
-        return [int(one) for one in given] == [
-            _number(one) if isinstance(one, DataType) else int(one)  # type: ignore[call-overload]  # a number
-            for one in value.values
-        ]
+        wanted: list[Any] = [_number(one) if isinstance(one, DataType) else one for one in value.values]
+        return [int(one) for one in given] == wanted
     if value.kind == "s":
         return given == list(value.values)
     return value.kind != "shape" or all(
@@ -129,7 +127,7 @@ def _is_tensor(read: _Message, tensor: Tensor) -> bool:
     if (read.one(1, 0), dims) != (_number(tensor.type), tuple(tensor.dims)):
         return False
     content = bytes(read.one(4))
-    return not content or tensor.stated is None or content == np.ascontiguousarray(tensor.array()).tobytes()
+    return bool(not content or tensor.stated is None or content == np.ascontiguousarray(tensor.array()).tobytes())
 
 
 def _number(kind: DataType) -> int:

@@ -151,7 +151,7 @@ class Unfolded:
         kinds = [str(argument.type) for argument in body.inputs]
         held = kinds.count("resource")
         if counts[1] != held or (held and "resource" in kinds[:-held]):
-            found.append(f"call: {call.name} takes {kinds}, and says that {counts[1]} are variables")
+            found.append(f"call: {call.name} takes {kinds}, and says that {counts[1]!r} are variables")
         changes = {
             node.name
             for node in body.nodes

@@ -24,7 +24,7 @@ VALUES = {
     "shapes": AttributeList("shape", (PartialShape((3,)), PartialShape(None))),
 }
 OTHERS = {
-    "truth": False, "number": 3, "float": -0.5, "text": b"abd", "type": BY_NAME["complex64"],
+    "truth": False, "number": 3, "float": -0.5, "text": b"xyz", "type": BY_NAME["complex64"],
     "reference": BY_NAME["float32"], "shape": PartialShape((2, 1)), "open": PartialShape(()),
     "tensor": tensor_of(np.arange(6, dtype=np.int64).reshape(3, 2)), "function": FunctionReference("g"),
     "texts": AttributeList("s", (b"a", b"b")), "numbers": AttributeList("i", (0, -1, 1)),

@@ -77,11 +77,8 @@ def _hold_inlined(rng: Generator, case: GraphCase) -> None:
     module, _ = handed_on.program()
     given = GraphCase.of(module, make_inputs(module, rng, "tame"))
     assert given is not None, "it carries its graph"
-    results = [
-        compiler.interpret(program, *inputs)
-        for program, inputs in (one.program() for one in (given, replace(given, graph=inline_functions(given.graph))))
-    ]
-    if not same_bytes(*results):
+    (program, inputs), (other, others) = given.program(), replace(given, graph=inline_functions(given.graph)).program()
+    if not same_bytes(compiler.interpret(program, *inputs), compiler.interpret(other, *others)):
         raise WrongForm(about("calls", "written out they give something else"))
 
 
