@@ -130,9 +130,9 @@ class Unfolded:
         name, _, port = text.partition(":")
         if call:
             body = self._bodies[call]
-            places = [argument.name for argument in body.inputs]
-            if text in places:
-                return self._origin(self._calls[call].data_inputs[places.index(text)], "")
+            arguments = [argument.name for argument in body.inputs]
+            if text in arguments:
+                return self._origin(self._calls[call].data_inputs[arguments.index(text)], "")
             return self._named(body, text)
         if name in self._calls:
             body = self._bodies[name]
