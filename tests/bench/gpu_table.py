@@ -21,7 +21,7 @@ RATIOS = {
 """How each is called, and the numbers that it is made of."""
 COLOURS = ("#1f77b4", "#1a7f4b", "#d9a441")
 TIMES = "\N{MULTIPLICATION SIGN}"
-HEAD = "| program | GPU us | XLA GPU us | there us | steps us | XLA us | whole us | XLA whole us | GPU | there | whole |"
+HEAD = "| program | GPU us | XLA GPU us | there us | steps us | XLA us | whole us | XLA whole | GPU | there | whole |"
 
 
 def ratio(row, name):
