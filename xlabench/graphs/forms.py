@@ -106,7 +106,7 @@ def _is_list(read: _Message, value: AttributeList) -> bool:
         wanted: list[Any] = [_number(one) if isinstance(one, DataType) else one for one in value.values]
         return [int(one) for one in given] == wanted
     if value.kind == "s":
-        return given == list(value.values)
+        return bool(given == list(value.values))
     return value.kind != "shape" or all(
         _is_shape(_Message(data), one)
         for data, one in zip(given, value.values, strict=True)
