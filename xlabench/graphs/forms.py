@@ -116,7 +116,7 @@ def _is_list(read: _Message, value: AttributeList) -> bool:
 
 def _is_shape(read: _Message, shape: PartialShape) -> bool:
     if shape.dims is None:
-        return read.one(3, 0) == 1
+        return bool(read.one(3, 0) == 1)
     dims = [_Message(one).one(1, 0) for one in read.every(2)]
     return dims == [-1 if one is None else one for one in shape.dims]
 
