@@ -1,6 +1,6 @@
-"""Dot kernels: in tiles (`tile`), a warp for each element, or a thread for each element.
+"""Dot kernels: a matrix by few vectors (`vector`), in tiles (`tile`), a warp or a thread for each element.
 
-Where the result is too narrow for tiles but the sums are long, the lanes of a warp share each sum and put it together
+Where the result is too narrow for either but the sums are long, the lanes of a warp share each sum and put it together
 by shuffles.  Small products have a thread per element.  Where results are few and sums are long, those are made in
 parts (`split`).  Conversions of the operands are evaluated where they are loaded, the epilogue where an element is
 stored.  The order of each sum depends on the shape alone.
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.dot import split, tile
+from compiler.backends.nvptx.kernels.dot import split, tile, vector
 from compiler.backends.nvptx.kernels.dot.matrix_product import FactorPosition, Product, ResultPosition, of_dot
 from compiler.backends.nvptx.kernels.grid import Gpu, Launch
 from compiler.backends.nvptx.kernels.strategy import (
@@ -89,6 +89,7 @@ def _threads(given: ProductGiven) -> Plan:
 
 
 PRODUCTS: tuple[Strategy[ProductGiven, Launches], ...] = (
+    Strategy("a matrix by few vectors", lambda given: vector.decide(given.product)),
     Strategy("tiles", _tiles),
     Strategy("a warp for each element", _warps),
     Strategy("a thread for each element", _threads),
