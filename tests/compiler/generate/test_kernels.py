@@ -60,7 +60,7 @@ REACHED = {
         "cholesky: panels",
         "convolution: a warp for each element",
         "convolution: tiles",
-        "dot: a warp for each element",
+        "dot: a matrix by few vectors",
         "dot: tiles",
         "loop: transposing tiles",
         "reduce-window: scan, a block for each line",
