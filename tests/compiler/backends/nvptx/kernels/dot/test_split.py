@@ -30,7 +30,7 @@ PRODUCTS = {
     "tiles of f64 in batches": dot("f64[2,20,600]", "f64[2,600,16]", "f64[2,20,16]", BATCH),
     "warps": dot("f32[5003,3]", "f32[5003,20]", "f32[3,20]", ACROSS, "exponential"),
     "warps of s16": dot("s16[4000,2]", "s16[4000,17]", "s32[2,17]", ACROSS),
-    "lines by vectors": dot("f32[3,20011]", "f32[20011]", "f32[3]", PLAIN, "exponential"),
+    "lines by vectors": dot("f32[3,20011]", "f32[20011]", "f32[3]", PLAIN, "negate"),
     "lines by vectors in batches": dot("f32[2,2,21000]", "f32[2,21000,3]", "f32[2,2,3]", BATCH),
     "strips by vectors": dot("bf16[2,4001]", "bf16[4001,40]", "bf16[2,40]", PLAIN),
 }

@@ -21,7 +21,7 @@ LAYOUTS = {
     "lines on the left": ("{n},{k}", "{k},{m}", "{n},{m}", 1, 0),
     "strips on the left": ("{k},{n}", "{k},{m}", "{n},{m}", 0, 0),
 }
-SIZES = {"even": (1, 512, 128), "odd": (3, 607, 37), "some": (8, 192, 96), "long": (2, 9003, 33)}
+SIZES = {"even": (1, 512, 128), "odd": (3, 607, 37), "some": (8, 320, 96), "long": (2, 9003, 33)}
 
 
 def product(type_: str, layout: str, sizes: tuple[int, int, int], epilogue: str = "copy") -> str:
