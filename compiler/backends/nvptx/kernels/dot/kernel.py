@@ -1,4 +1,4 @@
-"""Dot kernels: a matrix by few vectors (`vector`), in tiles (`tile`), a block, a warp or a thread for each element (`team`).
+"""Dot kernels: a matrix by few vectors (`vector`), tiles (`tile`), strips (`strip`), a team for each element (`team`).
 
 Where the result is too narrow for tiles but the sums are long, the threads of a block, or of a warp, share each sum and
 put it together.  Small products have a thread per element.  Where results are few and sums are long, those are made in
