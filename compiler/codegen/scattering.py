@@ -244,6 +244,27 @@ def combined(
     return becomes
 
 
+def row_update(kernel: Kernel, emission: Emission, at: Sequence[Index], window: Index) -> Value:
+    """What a window that is one row, and covers an element, has for it.
+
+    Args:
+        kernel: the scatter, whose only index is that of the row.
+        emission: where code is emitted, with what is known there.
+        at: the element's indices.
+        window: the number of the window.
+    """
+    (scatter,) = kernel.roots
+    (source,) = _operands(scatter).updates
+    window_dims, inner = scatter.attributes.get("update_window_dims", ()), iter(at[1:])
+    position = tuple(next(inner) if d in window_dims else window for d in range(source.array.rank))
+    return elemental_of(kernel, emission).value(source, position)
+
+
+def row_extents(kernel: Kernel) -> list[int]:
+    """How far windows that are one row reach along the dimensions of the only operand."""
+    return _extents(kernel.roots[0])
+
+
 def index_of(kernel: Kernel, emission: Emission, window: Index) -> Value:
     """The index of a window by its number, as an i64, where windows lie in one dimension and have one index each.
 

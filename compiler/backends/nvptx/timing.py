@@ -135,12 +135,13 @@ def model(profile: Profile, blocks: int, block: Block, card: Card, most_bytes: i
     share = scale * -(-blocks // card.multiprocessors) / blocks
     rounds = -(-blocks // (card.multiprocessors * occupancy.blocks))
     memory = profile.launch_sectors * SECTOR_BYTES * (scale if most_bytes is not None else 1.0)
+    reached = card.memory_bytes_per_ns * card.memory_share
     cycles = {
         "issue": share * profile.warp_instructions / card.schedulers,
         "l1": share * profile.global_sectors / card.l1_sectors_per_cycle,
         "l2 port": share * profile.block_sectors * SECTOR_BYTES / card.port_bytes_per_cycle,
         "l2": scale * profile.block_sectors * SECTOR_BYTES / card.l2_bytes_per_cycle,
-        "memory": min(memory, most_bytes or memory) / card.memory_bytes_per_ns * card.clock_ghz,
+        "memory": min(memory, most_bytes or memory) / reached * card.clock_ghz,
         "shared memory": share * profile.shared_passes,
         "atomics": share * profile.atomic_passes * card.atomic_cycles,
         "waiting": max(rounds * profile.block_cycles, profile.longest_cycles),

@@ -166,13 +166,13 @@ def _form_with(product: Product, number: int) -> _Form | None:
     matrix, size = product.sides[number], product.source(product.sides[number]).array.element_type.size_bytes
     most = power_of_two(max(1, _SUM_BYTES // (product.sides[1 - number].count * product.type.size_bytes)))
     if matrix.is_deep:
-        word = min(matrix.run, max(1, _LINE_WORD // size))
+        word = min(matrix.run, max(1, _LINE_WORD // size), power_of_two(product.depth // grid.WARP))
         enough = product.batch * matrix.count // (2 * _MANY_BLOCKS)
         lines, words = power_of_two(max(1, min(_LINES, most, enough))), product.depth // word
         at_once = power_of_two(max(1, min(_AHEAD_BYTES // (lines * word * size), _AHEAD // lines)))
         warps = power_of_two(max(1, min(_WARPS, words // (2 * at_once * grid.WARP))))
         groups = -(-matrix.count // lines)
-        return None if words < grid.WARP else _Form(product, number, word, lines, at_once, warps, groups, words)
+        return _Form(product, number, word, lines, at_once, warps, groups, words)
     if matrix.count < grid.WARP:
         return None
     word = min(matrix.run, max(1, _STRIP_WORD // size), most, power_of_two(matrix.count // grid.WARP))

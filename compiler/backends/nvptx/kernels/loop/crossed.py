@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.backends.nvptx.kernels.strategy import Given, Plan, planned
-from compiler.backends.strategy import Declined
+from compiler.backends.strategy import Declined, Detail
 from compiler.codegen import element, nest, strided
 from compiler.codegen.index import Emission, Index
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
@@ -74,8 +74,12 @@ def decide(given: Given) -> Plan | Declined:
         return found
     read = [access.leaf.name for access in found.accesses]
     shape = _shape(found)
-    details = {"tile": [shape.side, shape.side], "neighbours": shape.each if shape.neighbours else 1}
-    return planned(lambda module: (_emit(module, found, shape),), details={**details, "read_across": read})
+    details: dict[str, Detail] = {
+        "tile": [shape.side, shape.side],
+        "neighbours": shape.each if shape.neighbours else 1,
+        "read_across": read,
+    }
+    return planned(lambda module: (_emit(module, found, shape),), details=details)
 
 
 def _strided_reads(given: Given) -> StridedReads | Declined:
@@ -243,10 +247,11 @@ class _Tile:
             counters = list(self.start)
             counters[self.across], counters[self.inner] = down, index
             points.append(counters)
-        conditions = [condition for condition in (is_down, is_along) if condition is not None]
-        if not conditions:
+        inside = is_down or is_along
+        if is_down and is_along:
+            inside = builder.binary("and", is_down, is_along)
+        if inside is None:
             yield emission, points
             return
-        inside = conditions[0] if len(conditions) == 1 else builder.binary("and", *conditions)
         with builder.when(inside, "inside"):
             yield emission, points

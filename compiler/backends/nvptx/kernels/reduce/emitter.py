@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import cached_property, reduce
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import Launch
@@ -31,16 +31,19 @@ _LONG = 16384
 """Elements of a result from which on chunks of it are worth a second launch of 2 us (estimated)."""
 _CHUNK = 4096
 """Elements of a chunk at least: 16 for each thread of a block."""
-_MOST_CHUNKS = 256
-"""Blocks that chunks of all results are cut for, about two for each multiprocessor."""
+_MOST_CHUNKS = 512
+"""Blocks that chunks of all results are cut for, about four for each multiprocessor."""
 _RESULTS, _READ_OFTEN = (4, 3, 2), 64
 """How many results a block makes at most, and how often elements are read from which on it makes several."""
 _AT_ONCE = 8
 """Elements, or pieces of rows, that a thread asks for at once; and what they may take in bytes and in instructions."""
 _AT_ONCE_BYTES = 64
 """Bytes that a thread has on their way at once: 16 registers."""
-_AT_ONCE_BODY = 32
-"""Instructions of the body for all elements that are on their way at once: the code grows with them."""
+_AT_ONCE_BODY = 128
+"""Instructions of the body for all elements that are on their way at once, as the code grows with them: two for each
+element of 1 byte in `_AT_ONCE_BYTES`."""
+_LANE_BYTES = 4
+"""Bytes of neighbouring elements that a lane of a strip reads at once: a warp reads a line of 128 bytes."""
 
 Elements = Callable[[Emission, Index], list[Value]]
 """Emits the values to be combined at a position of the reduction."""
@@ -59,10 +62,14 @@ class Emitter:
         self.pieces = self.length // self.team.neighbours
         """What a row falls into that is read at once."""
 
+    @property
+    def _widest(self) -> int:
+        """Bytes of the widest elements."""
+        return max(operand.array.element_type.size_bytes for operand, _ in self.form.accumulators)
+
     def _team(self) -> Team:
         """Who reduces a row: of one alone all warps of a block, where a single one would take longer."""
-        widest = max(operand.array.element_type.size_bytes for operand, _ in self.form.accumulators)
-        rows = max(self.length, 1), self.form.kept, widest
+        rows = max(self.length, 1), self.form.kept, self._widest
         team = replace(Team.of(*rows), in_order=not self.form.in_any_order)
         if self.form.kept != 1:
             return team
@@ -94,17 +101,30 @@ class Emitter:
             return 1
         return min(_MOST_CHUNKS // self.form.kept, self.length // _CHUNK)
 
-    def strip_chunks(self) -> int:
-        """Into how many chunks each reduction is cut in the strip form."""
+    @cached_property
+    def lane_results(self) -> int:
+        """How many neighbouring results a lane of a strip has: several of narrow types, where strips are many."""
+        many = max(1, min(_LANE_BYTES // self._widest, self.form.groups[-1].size & -self.form.groups[-1].size))
+        while many > 1 and self._strips(many) * self._strip_chunks(many) < _STRIP_BLOCKS // 2:
+            many //= 2
+        return many
+
+    def _strips(self, many: int) -> int:
+        return -(-self.form.kept // (grid.WARP * many))
+
+    def _strip_chunks(self, many: int) -> int:
         if self.length < _STRIP_LONG:
             return 1
-        strips = -(-self.form.kept // grid.WARP)
-        return max(1, min(_STRIP_BLOCKS // strips, self.length // _STRIP_CHUNK))
+        return max(1, min(_STRIP_BLOCKS // self._strips(many), self.length // _STRIP_CHUNK))
+
+    def strip_chunks(self) -> int:
+        """Into how many chunks each reduction is cut in the strip form."""
+        return self._strip_chunks(self.lane_results)
 
     def block_per_strip(self, chunks: int) -> Launch:
-        """Each block reduces one chunk of as many neighbouring results as a warp has lanes."""
-        form = self.form
-        strips = -(-form.kept // grid.WARP)
+        """Each block reduces one chunk of neighbouring results, one or a few for each lane of a warp."""
+        form, many = self.form, self.lane_results
+        strips, words = self._strips(many), form.kept // many
         most = _WARPS if strips * chunks >= _FEW_BLOCKS else _WARPS_OF_FEW
         warps = power_of_two(min(most, self.length // chunks))
         threads = warps * grid.WARP
@@ -115,24 +135,29 @@ class Emitter:
         warp = builder.binary("lshr", grid.thread(builder), integer(5))
         number = builder.add(emission.value(strip.times(grid.WARP)), lane)
         # Lanes beyond the last result do its work again, and do not store it.
-        kept = emission.opaque(builder.umin(number, integer(form.kept - 1)), form.kept)
-        chunk_range = nest.share(builder, self.length, emission.value(chunk), integer(chunks))
+        first = emission.opaque(builder.umin(number, integer(words - 1)), words).times(many)
+        kept = [first.plus(one) for one in range(many)]
         values = self._strided(
             emission,
-            shared(builder, chunk_range, (warp, warps), in_order=self.team.in_order),
-            (self.length, self._at_once(self.length // chunks // warps, 1)),
-            self._elements(kept),
+            shared(
+                builder,
+                nest.share(builder, self.length, emission.value(chunk), integer(chunks)),
+                (warp, warps),
+                in_order=self.team.in_order,
+            ),
+            (self.length, self._at_once(self.length // chunks // warps, many)),
+            self._elements_of([self._elements(one) for one in kept]),
         )
-        block = Block(form.kernel.name, threads, form.types)
-        values = block.reduce_strips(emission, values, form.combine)
+        values = Block(form.kernel.name, threads, form.types * many).reduce_strips(emission, values, self._combine)
         is_first = builder.compare("eq", warp, integer(0))
-        with builder.when(builder.binary("and", is_first, builder.compare("slt", number, integer(form.kept))), "first"):
-            emission.enter()
-            if chunks == 1:
-                form.finish(emission, kept, form.combine(emission, form.initial(emission), values))
-            else:
-                form.store_partials(emission, chunk.times(form.kept) + kept, chunks, values)
-            emission.leave()
+        with builder.when(builder.binary("and", is_first, builder.compare("slt", number, integer(words))), "first"):
+            for result, own in zip(kept, self._of_each(values), strict=True):
+                emission.enter()
+                if chunks == 1:
+                    form.finish(emission, result, form.combine(emission, form.initial(emission), own))
+                else:
+                    form.store_partials(emission, chunk.times(form.kept) + result, chunks, own)
+                emission.leave()
         builder.ret()
         return Launch(builder.function.name, strips * chunks, threads)
 
@@ -164,15 +189,10 @@ class Emitter:
         emission, blocks = Emission(builder), self.form.kept // many
         first = emission.opaque(grid.block(builder), blocks).times(many)
         kept = [emission.opaque(emission.value(first.plus(number)), self.form.kept) for number in range(many)]
-        each = [self._piece(one) for one in kept]
-
-        def elements(emission: Emission, piece: Index) -> list[Value]:
-            return [value for of_one in each for value in of_one(emission, piece)]
-
-        trip_count, size = self.pieces // threads, len(self.form.types)
+        elements, trip_count = self._elements_of([self._piece(one) for one in kept]), self.pieces // threads
         found = self._block(emission, nest.all_of(self.pieces), (self.pieces, trip_count), threads, elements)
-        for number, one in enumerate(kept):
-            self._finish_first(emission, one, found[number * size : (number + 1) * size])
+        for one, own in zip(kept, self._of_each(found), strict=True):
+            self._finish_first(emission, one, own)
         builder.ret()
         return Launch(builder.function.name, blocks, threads)
 
@@ -268,10 +288,18 @@ class Emitter:
 
     def _combine(self, emission: Emission, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
         """The accumulators of one result, or of several, of two sets of them."""
-        size, found = len(self.form.types), list[Value]()
-        for at in range(0, len(left), size):
-            found += self.form.combine(emission, left[at : at + size], right[at : at + size])
-        return found
+        pairs = zip(self._of_each(left), self._of_each(right), strict=True)
+        return [value for one, other in pairs for value in self.form.combine(emission, one, other)]
+
+    def _of_each(self, values: Sequence[Value]) -> list[Sequence[Value]]:
+        """The accumulators of several results, those of each by themselves."""
+        size = len(self.form.types)
+        return [values[at : at + size] for at in range(0, len(values), size)]
+
+    @staticmethod
+    def _elements_of(each: Sequence[Elements]) -> Elements:
+        """What lies at a position of several results."""
+        return lambda emission, position: [value for of_one in each for value in of_one(emission, position)]
 
     def _at_once(self, trip_count: int, neighbours: int) -> int:
         """How many elements, each of so many neighbours, a thread with `trip_count` of them asks for at once."""

@@ -6,10 +6,11 @@ threads, by shuffles within warps and through shared memory between them.  Rows 
 warp or a part of one (`team`); the shortest are a thread's.  A row alone is a block's sooner: other rows would give the
 GPU's other warps something to do.  Rows are read in words of 16 bytes.
 
-Where neighbouring results come from neighbouring elements, a block's warps lie across them: each lane has a result,
-each warp a part of the reduction, and memory is read in whole lines.  A long reduction to few results is cut into
-chunks, whose partial results a second launch combines.  Memory is as fast as what is on its way at once allows, so a
-thread asks for several elements before it combines them.  The order of combination depends on the shape alone.
+Where neighbouring results come from neighbouring elements, a block's warps lie across them: each lane has a result, or
+of narrow types a few, each warp a part of the reduction, and memory is read in whole lines.  A long reduction to few
+results is cut into chunks, whose partial results a second launch combines.  Memory is as fast as what is on its way at
+once allows, so a thread asks for several elements before it combines them.  The order of combination depends on the
+shape alone.
 """
 
 from __future__ import annotations

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.backends.nvptx.kernels.scatter.search import Beginnings
 from compiler.backends.nvptx.kernels.strategy import NOTHING, Given, Kind, Launches, Plan, Strategy, planned
 from compiler.backends.strategy import Declined
-from compiler.codegen import nest, scattering
+from compiler.codegen import elemental, nest, scattering
 from compiler.codegen.index import Emission, Index, linear, reshape
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
@@ -50,6 +50,10 @@ _MOST_ASKING = 1 << 24
 """Elements of a result at most that each look for their own updates."""
 _MOST_ASKED = 1 << 34
 """Elements that ask, and questions in all, up to which asking is faster: updates in order wait for memory each time."""
+
+_AHEAD, _AHEAD_BODY = 16, 128
+"""Updates of an element that a thread asks for together, as memory answers after hundreds of cycles, often twice, for
+an update and for its number; and instructions of the body for all of them, as the code grows with them."""
 
 
 class ScatterGiven(Given):
@@ -203,14 +207,47 @@ def _find(module: Module, kernel: Kernel) -> Launch:
         start = elemental_of(kernel, emission).value(kernel.roots[0].operands[0], at)
         row = builder.sub(emission.value(at[0]), first)
         begin, end = beginnings.of(row), beginnings.of(builder.add(row, integer(1)))
-        with builder.loop(begin, end, carried=[start], name="window") as loop:
-            emission.enter()
-            window = emission.opaque(loop.index, windows)
-            loop.carry(scattering.combined(kernel, emission, at, window)(loop.carried[0]))
-            emission.leave()
-        store(emission, shape, loop.results[0], arguments(kernel).outputs[0], element)
+        covered = [
+            builder.compare("slt", emission.value(index), integer(extent))
+            for index, extent, size in zip(at[1:], scattering.row_extents(kernel)[1:], shape.dims[1:], strict=True)
+            if extent < size
+        ]
+        # Elements beyond what windows reach have none.
+        end = reduce(lambda left, condition: builder.select(condition, left, begin), covered, end)
+        result = _combined_in_order(kernel, emission, at, start, (begin, end))
+        store(emission, shape, result, arguments(kernel).outputs[0], element)
     builder.ret()
     return Launch(builder.function.name, grid.blocks_for(shape.size, grid.BLOCK), grid.BLOCK)
+
+
+def _combined_in_order(
+    kernel: Kernel, emission: Emission, at: Sequence[Index], start: Value, windows: tuple[Value, Value]
+) -> Value:
+    """An element combined with what windows of its row have for it, some of which are on their way together.
+
+    Args:
+        kernel: the scatter.
+        emission: where code is emitted, with what is known there.
+        at: the element's indices.
+        start: the element before.
+        windows: the first, and the one behind the last.
+    """
+    builder, (following, end), total = emission.builder, windows, start
+    (count,), (scatter,) = scattering.batch_of(kernel), kernel.roots
+    ahead = max(1, min(_AHEAD, _AHEAD_BODY // sum(1 for _ in kernel.body())))
+    for many in dict.fromkeys((ahead, 1)):
+        behind = builder.sub(end, integer(many - 1))
+        with builder.loop(following, behind, step=many, carried=[total, following], name="window") as loop:
+            emission.enter()
+            numbers = [builder.add(loop.index, integer(more)) for more in range(many)]
+            found = [scattering.row_update(kernel, emission, at, emission.opaque(n, count)) for n in numbers]
+            total = loop.carried[0]
+            for update in found:
+                (total,) = elemental.apply(emission, scatter.attributes["to_apply"], [total, update])
+            loop.carry(total, builder.add(loop.index, integer(many)))
+            emission.leave()
+        total, following = loop.results
+    return total
 
 
 def _is_before(kernel: Kernel, emission: Emission, windows: int, window: Value, row: Value) -> Value:

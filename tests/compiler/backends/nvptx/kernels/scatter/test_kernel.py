@@ -154,3 +154,21 @@ ENTRY e {{ x = s32[{rows},{inner}] parameter(0)  i = s32[{windows}] parameter(1)
     x, u = (rng.integers(-9, 9, module.entry.parameters[n].array.dims).astype(np.int32) for n in (0, 2))
     i = np.sort(rng.integers(-1, rows + 1, windows).astype(np.int32))
     assert np.array_equal(gpu(module, x, i, u, global_races=True)[0], compiler.interpret(module, x, i, u)[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("type_", ["s8", "bf16", "f64", "c64"])
+@pytest.mark.parametrize(("windows", "reach"), [(70, 5), (16, 9), (1, 1), (100, 1)])
+def test_windows_in_order_that_reach_only_so_far(type_: str, windows: int, reach: int, gpu: Any) -> None:
+    module = compiler.parse(
+        f"""c {{ a = {type_}[] parameter(0)  b = {type_}[] parameter(1)  ROOT r = {type_}[] subtract(b, a) }}
+ENTRY e {{ x = {type_}[4,2,9] parameter(0)  i = s32[{windows}] parameter(1)
+  u = {type_}[{windows},2,{reach}] parameter(2)
+  ROOT r = {type_}[4,2,9] scatter(x, i, u), update_window_dims={{1,2}}, inserted_window_dims={{0}},
+    scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, indices_are_sorted=true, to_apply=c }}"""
+    )
+    rng = np.random.default_rng(1)
+    dtype = module.entry.parameters[0].array.element_type.dtype
+    x, u = (rng.integers(-1, 2, module.entry.parameters[n].array.dims).astype(dtype) for n in (0, 2))
+    i = np.sort(rng.integers(-1, 5, windows).astype(np.int32))
+    assert np.array_equal(gpu(module, x, i, u, global_races=True)[0], compiler.interpret(module, x, i, u)[0])
