@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from numpy.typing import NDArray
 from compiler.backends.nvptx.simulator.faults import Coordinates, Fault
 from compiler.backends.nvptx.simulator.memory import Arena, LaneMemory
 from compiler.backends.nvptx.simulator.races import RaceDetector
+
+if TYPE_CHECKING:
+    from compiler.backends.nvptx.simulator.products import Products
 
 Array = NDArray[Any]
 Lanes = NDArray[np.int64]
@@ -191,6 +194,7 @@ class Batch:
         self.races: RaceDetector | None = None
         self.global_races: RaceDetector | None = None
         self.observer: Observer | None = None
+        self.products: Products | None = None
         self.pc = 0
         self.steps = 0
         self.pending: list[PendingCopy] = []

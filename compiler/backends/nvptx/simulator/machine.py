@@ -25,6 +25,7 @@ from compiler.backends.nvptx.simulator.layout import Layout, lay_out
 from compiler.backends.nvptx.simulator.memory import GLOBAL_BASE, Arena
 from compiler.backends.nvptx.simulator.parser import most_threads, required_threads
 from compiler.backends.nvptx.simulator.profile import Counted, Outline, Profile, Profiler
+from compiler.backends.nvptx.simulator.products import Products
 from compiler.backends.nvptx.simulator.races import RaceDetector
 from compiler.backends.nvptx.simulator.slicing import Values
 from compiler.backends.nvptx.simulator.special import special_value
@@ -284,6 +285,8 @@ class _Launch:
             batch.registers[slot] = special_value(name, batch, layout)
         if self.options.check_races and layout.shared_bytes:
             batch.watch_races(self.program.granule)
+        if self.program.slots.group_rows:
+            batch.products = Products(batch, len(self.program.slots.group_rows), self.program.granule)
         if self.global_races is not None:
             batch.watch_global_races(self.global_races)
         if self.profiler is not None:

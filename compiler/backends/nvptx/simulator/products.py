@@ -1,0 +1,268 @@
+"""Products of warp groups that are on their way: what they still write and read, and what has no fence yet.
+
+A product is computed when it is issued; until its group waits for it, touching its registers or writing to the shared
+memory that it reads is an error.  What other instructions do to its registers has to be followed by `wgmma.fence`
+before a product uses them, and what threads write to shared memory by `fence.proxy.async` of the same threads before
+others are told of it by a barrier (PTX ISA, "Async proxy").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.backends.nvptx.simulator.batch import Batch, Lanes
+from compiler.backends.nvptx.simulator.descriptor import PIECE_BYTES
+from compiler.backends.nvptx.simulator.faults import Fault
+
+GROUP_LANES = 128
+"""Threads of a warp group (PTX ISA, "Warpgroup")."""
+_HALF = GROUP_LANES // 2
+"""Between a reader and a second one in another warp of the group."""
+_ORDERED, _TOUCHED, _READ = 0, 1, 2
+"""How a register was used last since a fence: not at all, by another instruction, as a product's A."""
+FIRST_SHAPE = 3
+"""Other numbers say: as sums of products of a shape."""
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The pieces of shared memory that products of some groups read, and how many groups of products came before."""
+
+    groups: Lanes
+    number: Lanes
+    pieces: Lanes
+
+
+class Products:
+    """The products of a batch.  Registers have a row each, warp groups a column; pieces are those of shared memory."""
+
+    def __init__(self, batch: Batch, registers: int, granule: int) -> None:
+        threads = batch.geometry.threads
+        self._per_block = -(-threads // GROUP_LANES)
+        count = batch.geometry.blocks * self._per_block
+        self.group_of_lane: Lanes = batch.block_of_lane * self._per_block + batch.all_lanes % threads // GROUP_LANES
+        self.first_lane: Lanes = np.searchsorted(self.group_of_lane, np.arange(count))
+        self._all = np.arange(count)
+        self._used = np.full((registers, count), _TOUCHED, np.int32)
+        self._shape = np.zeros((registers, count), np.int32)
+        self._number = np.full((registers, count), -1, np.int64)
+        self._committed, self._waited = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        size = batch.shared.data.size
+        self._granule = granule
+        self._readers: NDArray[np.int32] = np.zeros(size // PIECE_BYTES, np.int32)
+        self._writer: NDArray[np.int32] = np.zeros(size // granule, np.int32)
+        self._reading: list[_Reading] = []
+        self._unfenced: list[tuple[Lanes, Lanes]] = []
+        self._present: tuple[Lanes | None, Lanes] = None, self._all
+
+    # --- who executes ----------------------------------------------------------------------------------------------
+
+    def whole_groups(self, batch: Batch) -> Lanes:
+        """The groups that execute; all threads of each must.
+
+        Raises:
+            Fault: some of a group are missing.
+        """
+        groups = self._executing(batch)
+        count = np.bincount(self.group_of_lane[batch.active])[groups]
+        if (count != GROUP_LANES).any():
+            position = int(np.argmax(count != GROUP_LANES))
+            lane = int(batch.active[int(np.argmax(self.group_of_lane[batch.active] == groups[position]))])
+            message = f"{count[position]} of the {GROUP_LANES} threads of a warp group execute an instruction of it"
+            raise Fault("divergent-warp-group", message, lane=lane)
+        return groups
+
+    def _executing(self, batch: Batch) -> Lanes:
+        """The groups of which any thread executes."""
+        if batch.index is None:
+            return self._all
+        if self._present[0] is not batch.index:
+            self._present = batch.index, np.unique(self.group_of_lane[batch.index])
+        return self._present[1]
+
+    # --- registers -------------------------------------------------------------------------------------------------
+
+    def touch(self, batch: Batch, rows: Lanes) -> None:
+        """Another instruction reads or writes registers.
+
+        Raises:
+            Fault: a product on its way uses one of them.
+        """
+        groups = self._executing(batch)
+        self._check_landed(rows, groups, "a register is used that a product on its way uses; wgmma.wait_group first")
+        self._used[rows[:, None], groups] = _TOUCHED
+
+    def use(self, rows: Lanes, groups: Lanes, shape: int) -> None:
+        """Products of a shape use registers as their sums; of shape 0 as their A.
+
+        Raises:
+            Fault: something else uses them, and no fence or wait stands between.
+        """
+        shape = shape or _READ
+        what = "as A" if shape == _READ else "for sums"
+        at = rows[:, None], groups
+        message = f"a product uses registers {what} that a product on its way uses otherwise"
+        self._check_landed(rows, groups, message, besides=shape)
+        wrong = (self._used[at] != _ORDERED) & (self._used[at] != shape)
+        message = f"a product uses registers {what} that were used otherwise, with no wgmma.fence between them"
+        self._complain("unfenced", wrong, groups, message)
+        self._used[at] = self._shape[at] = shape
+        self._number[at] = self._committed[groups]
+
+    def fence(self, groups: Lanes) -> None:
+        """What was done to registers comes before the products that follow."""
+        self._used[:, groups] = _ORDERED
+
+    def _check_landed(self, rows: Lanes, groups: Lanes, message: str, besides: int = -1) -> None:
+        at = rows[:, None], groups
+        wrong = (self._number[at] >= self._waited[groups]) & (self._shape[at] != besides)
+        self._complain("in-flight", wrong, groups, message)
+
+    def _complain(self, kind: str, wrong: NDArray[np.bool_], groups: Lanes, message: str) -> None:
+        """Find fault with the first group for which anything is wrong; of shape (registers, groups)."""
+        if wrong.any():
+            group = groups[int(np.argmax(wrong.any(axis=0)))]
+            raise Fault(kind, message, lane=int(self.first_lane[group]))
+
+    # --- groups of products ----------------------------------------------------------------------------------------
+
+    def commit(self, groups: Lanes) -> None:
+        """Products that were issued make a group; later ones are in the next."""
+        self._committed[groups] += 1
+
+    def wait(self, batch: Batch, groups: Lanes, allowed: int) -> None:
+        """Wait for all but the latest so many groups of products."""
+        self._waited[groups] = np.maximum(self._waited[groups], self._committed[groups] - allowed)
+        rest = []
+        for reading in self._reading:
+            is_done = reading.number < self._waited[reading.groups]
+            if is_done.any():
+                self._release(batch, reading, is_done)
+            if not is_done.all():
+                rest.append(_Reading(reading.groups[~is_done], reading.number[~is_done], reading.pieces[~is_done]))
+        self._reading = rest
+
+    def _release(self, batch: Batch, reading: _Reading, is_done: NDArray[np.bool_]) -> None:
+        pieces = reading.pieces[is_done]
+        np.subtract.at(self._readers, pieces.reshape(-1), 1)
+        # A product may read until it is waited for.
+        self._tell_races(batch, reading.groups[is_done], pieces)
+
+    # --- shared memory ---------------------------------------------------------------------------------------------
+
+    def read(self, batch: Batch, groups: Lanes, pieces: Lanes) -> None:
+        """Products read pieces of shared memory, of shape (groups, pieces), from now until they are waited for.
+
+        Args:
+            batch: the blocks that run.
+            groups: whose products they are.
+            pieces: their numbers in the shared memory of all blocks.
+
+        Raises:
+            Fault: a piece was written with no fence, or no barrier, behind it.
+        """
+        writer = self._writer.reshape(-1, PIECE_BYTES // self._granule)[pieces]
+        if self._unfenced and writer.any():
+            place = int(np.argmax(writer.any(axis=(1, 2))))
+            thread = (int(writer[place].max()) - 1) % batch.geometry.threads
+            message = (
+                f"a product reads shared memory that thread {thread} (by number) of its block wrote, with no "
+                f"fence.proxy.async of that thread behind the write"
+            )
+            raise Fault("unfenced", message, lane=int(self.first_lane[groups[place]]))
+        self._tell_races(batch, groups, pieces)
+        np.add.at(self._readers, pieces.reshape(-1), 1)
+        self._reading.append(_Reading(groups, self._committed[groups], pieces))
+
+    def _tell_races(self, batch: Batch, groups: Lanes, pieces: Lanes) -> None:
+        """All threads of a group read a piece: enough are told for there to be one that is not its writer."""
+        if batch.races is None:
+            return
+        lane = np.arange(pieces.shape[1]) % GROUP_LANES
+        for beside in (0, _HALF):
+            lanes = self.first_lane[groups][:, None] + (lane + beside) % GROUP_LANES
+            batch.races.read(pieces.reshape(-1) * PIECE_BYTES, PIECE_BYTES, lanes.reshape(-1))
+
+    def check_write(self, offsets: Lanes, size: int) -> None:
+        """Active lanes write to shared memory, or will.
+
+        Args:
+            offsets: in bytes, in the shared memory of all blocks.
+            size: bytes of each lane.
+
+        Raises:
+            Fault: a product on its way reads there.
+        """
+        if not self._reading:
+            return
+        is_read = self._readers[offsets // PIECE_BYTES] + self._readers[(offsets + size - 1) // PIECE_BYTES]
+        if is_read.any():
+            message = "shared memory is written that a product on its way reads; wgmma.wait_group and a barrier first"
+            raise Fault("in-flight", message, int(np.argmax(is_read != 0)))
+
+    def write(self, offsets: Lanes, size: int, lanes: Lanes) -> None:
+        """Lanes write to shared memory.
+
+        Args:
+            offsets: in bytes, in the shared memory of all blocks.
+            size: bytes of each lane.
+            lanes: who writes.
+
+        Raises:
+            Fault: a product on its way reads there.
+        """
+        self.check_write(offsets, size)
+        self.note_write(offsets, size, lanes)
+
+    def note_write(self, offsets: Lanes, size: int, lanes: Lanes) -> None:
+        """Lanes have written to shared memory; products may not read it before a fence of theirs.
+
+        Args:
+            offsets: in bytes, in the shared memory of all blocks.
+            size: bytes of each lane.
+            lanes: who wrote.
+        """
+        first, count = offsets // self._granule, max(1, size // self._granule)
+        at = (first + np.arange(count)[:, None]).reshape(-1)
+        writers = np.tile(lanes, count)
+        self._writer[at] = writers + 1
+        self._unfenced.append((at, writers))
+
+    def fence_proxy(self, batch: Batch) -> None:
+        """What the active lanes have written to shared memory, products may read once they are told of it."""
+        is_active = np.zeros(batch.lane_count, np.bool_)
+        is_active[batch.active] = True
+        rest = []
+        for at, writers in self._unfenced:
+            is_theirs = is_active[writers]
+            self._writer[at[is_theirs & (self._writer[at] == writers + 1)]] = 0
+            if not is_theirs.all():
+                rest.append((at[~is_theirs], writers[~is_theirs]))
+        self._unfenced = rest
+
+
+def uniform(batch: Batch, slot: int, groups: Lanes) -> NDArray[Any]:
+    """A register's value of each group, in which all threads must have the same.
+
+    Args:
+        batch: the warps, and which of their lanes are active.
+        slot: the register's.
+        groups: those that execute.
+
+    Raises:
+        Fault: they have not.
+    """
+    value = batch.read(slot)
+    if value.size == 1:
+        return np.broadcast_to(value, groups.shape)
+    each = value.reshape(groups.size, GROUP_LANES)
+    differs = each != each[:, :1]
+    if differs.any():
+        message = "the threads of a warp group give different descriptors or scales to one product"
+        raise Fault("divergent-warp-group", message, int(np.argmax(differs)))
+    first: NDArray[Any] = each[:, 0]
+    return first
