@@ -340,6 +340,8 @@ class Batch:
         """Tell who watches that the blocks of these lanes passed a barrier."""
         if self.observer is not None:
             self.observer.meet(self, lanes)
+        if self.products is not None:
+            self.products.pass_barrier(self, lanes)
         for detector in (self.races, self.global_races):
             if detector is not None:
                 detector.pass_block_barrier(lanes)

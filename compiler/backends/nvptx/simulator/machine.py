@@ -24,8 +24,8 @@ from compiler.backends.nvptx.simulator.image import Image, encode_arguments
 from compiler.backends.nvptx.simulator.layout import Layout, lay_out
 from compiler.backends.nvptx.simulator.memory import GLOBAL_BASE, Arena
 from compiler.backends.nvptx.simulator.parser import most_threads, required_threads
-from compiler.backends.nvptx.simulator.profile import Counted, Outline, Profile, Profiler
 from compiler.backends.nvptx.simulator.products import Products
+from compiler.backends.nvptx.simulator.profile import Counted, Outline, Profile, Profiler
 from compiler.backends.nvptx.simulator.races import RaceDetector
 from compiler.backends.nvptx.simulator.slicing import Values
 from compiler.backends.nvptx.simulator.special import special_value

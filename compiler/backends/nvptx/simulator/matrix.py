@@ -72,6 +72,7 @@ def decode_matrix_multiply(operands: Operands) -> Action:
 
 
 def items_of(operands: Operands, number: int) -> tuple[Operand, ...]:
+    """The operands of a list, or the one that stands alone."""
     operand = operands[number]
     return operand.items if isinstance(operand, Group) else (operand,)
 

@@ -2,14 +2,15 @@
 
 A product is computed when it is issued; until its group waits for it, touching its registers or writing to the shared
 memory that it reads is an error.  What other instructions do to its registers has to be followed by `wgmma.fence`
-before a product uses them, and what threads write to shared memory by `fence.proxy.async` of the same threads before
-others are told of it by a barrier (PTX ISA, "Async proxy").
+before a product uses them, and what threads write to shared memory by `fence.proxy.async` of the same threads and then
+by a barrier, through which the others know of it (PTX ISA, "Async proxy").
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,14 @@ _ORDERED, _TOUCHED, _READ = 0, 1, 2
 """How a register was used last since a fence: not at all, by another instruction, as a product's A."""
 FIRST_SHAPE = 3
 """Other numbers say: as sums of products of a shape."""
+
+
+class _Written(NamedTuple):
+    """Granules of shared memory, the lane that has written each, and the number of the write."""
+
+    at: Lanes
+    lanes: Lanes
+    serial: int
 
 
 @dataclass(slots=True)
@@ -56,7 +65,9 @@ class Products:
         self._readers: NDArray[np.int32] = np.zeros(size // PIECE_BYTES, np.int32)
         self._writer: NDArray[np.int32] = np.zeros(size // granule, np.int32)
         self._reading: list[_Reading] = []
-        self._unfenced: list[tuple[Lanes, Lanes]] = []
+        self._serial = 0
+        self._unfenced: list[_Written] = []
+        self._fenced: list[_Written] = []
         self._present: tuple[Lanes | None, Lanes] = None, self._all
 
     # --- who executes ----------------------------------------------------------------------------------------------
@@ -166,12 +177,12 @@ class Products:
             Fault: a piece was written with no fence, or no barrier, behind it.
         """
         writer = self._writer.reshape(-1, PIECE_BYTES // self._granule)[pieces]
-        if self._unfenced and writer.any():
+        if (self._unfenced or self._fenced) and writer.any():
             place = int(np.argmax(writer.any(axis=(1, 2))))
-            thread = (int(writer[place].max()) - 1) % batch.geometry.threads
+            thread = self._writer_of(int(writer[place].max())) % batch.geometry.threads
             message = (
                 f"a product reads shared memory that thread {thread} (by number) of its block wrote, with no "
-                f"fence.proxy.async of that thread behind the write"
+                f"fence.proxy.async of that thread and a barrier behind the write"
             )
             raise Fault("unfenced", message, lane=int(self.first_lane[groups[place]]))
         self._tell_races(batch, groups, pieces)
@@ -185,7 +196,11 @@ class Products:
         lane = np.arange(pieces.shape[1]) % GROUP_LANES
         for beside in (0, _HALF):
             lanes = self.first_lane[groups][:, None] + (lane + beside) % GROUP_LANES
-            batch.races.read(pieces.reshape(-1) * PIECE_BYTES, PIECE_BYTES, lanes.reshape(-1))
+            try:
+                batch.races.read(pieces.reshape(-1) * PIECE_BYTES, PIECE_BYTES, lanes.reshape(-1))
+            except Fault as fault:
+                lane_of_group = int(self.first_lane[groups[fault.position // pieces.shape[1]]])
+                raise Fault(fault.kind, fault.message, lane=lane_of_group) from None
 
     def check_write(self, offsets: Lanes, size: int) -> None:
         """Active lanes write to shared memory, or will.
@@ -228,21 +243,45 @@ class Products:
         """
         first, count = offsets // self._granule, max(1, size // self._granule)
         at = (first + np.arange(count)[:, None]).reshape(-1)
-        writers = np.tile(lanes, count)
-        self._writer[at] = writers + 1
-        self._unfenced.append((at, writers))
+        self._serial += 1
+        self._writer[at] = self._serial
+        self._unfenced.append(_Written(at, np.tile(lanes, count), self._serial))
 
     def fence_proxy(self, batch: Batch) -> None:
-        """What the active lanes have written to shared memory, products may read once they are told of it."""
-        is_active = np.zeros(batch.lane_count, np.bool_)
-        is_active[batch.active] = True
-        rest = []
-        for at, writers in self._unfenced:
-            is_theirs = is_active[writers]
-            self._writer[at[is_theirs & (self._writer[at] == writers + 1)]] = 0
-            if not is_theirs.all():
-                rest.append((at[~is_theirs], writers[~is_theirs]))
-        self._unfenced = rest
+        """What the active lanes have written to shared memory, products may read behind the next barrier."""
+        theirs, self._unfenced = _parted(self._unfenced, batch.active, batch.lane_count)
+        self._fenced += theirs
+
+    def pass_barrier(self, batch: Batch, lanes: Lanes) -> None:
+        """These lanes have come together, and what they have fenced is known to the others."""
+        theirs, self._fenced = _parted(self._fenced, lanes, batch.lane_count)
+        for at, _, serial in theirs:
+            self._writer[at[self._writer[at] == serial]] = 0
+
+    def _writer_of(self, serial: int) -> int:
+        """The first lane of a write that is not known to products."""
+        found = [written.lanes[0] for written in (*self._unfenced, *self._fenced) if written.serial == serial]
+        return int(found[0])
+
+
+def _parted(written: Sequence[_Written], lanes: Lanes, count: int) -> tuple[list[_Written], list[_Written]]:
+    """What some lanes have written, and what others have.
+
+    Args:
+        written: by all of them.
+        lanes: those lanes.
+        count: of all lanes.
+    """
+    if not written or lanes.size == count:
+        return list(written), []
+    is_theirs = np.zeros(count, np.bool_)
+    is_theirs[lanes] = True
+    found: tuple[list[_Written], list[_Written]] = [], []
+    for at, writers, serial in written:
+        for chosen, part in zip((is_theirs[writers], ~is_theirs[writers]), found, strict=True):
+            if chosen.any():
+                part.append(_Written(at[chosen], writers[chosen], serial))
+    return found
 
 
 def uniform(batch: Batch, slot: int, groups: Lanes) -> NDArray[Any]:
