@@ -14,17 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compiler.backends.nvptx.simulator.faults import Coordinates, Fault
 from compiler.backends.nvptx.simulator.memory import Arena, LaneMemory
+from compiler.backends.nvptx.simulator.products import Products
 from compiler.backends.nvptx.simulator.races import RaceDetector
-
-if TYPE_CHECKING:
-    from compiler.backends.nvptx.simulator.products import Products
 
 Array = NDArray[Any]
 Lanes = NDArray[np.int64]
@@ -209,6 +207,12 @@ class Batch:
         size = self.shared.data.size
         self.races = RaceDetector("shared", size, granule, geometry.threads, geometry.blocks)
 
+    def watch_products(self, registers: int, granule: int) -> None:
+        """Check what products of warp groups use from now on: so many registers, and shared memory by granules."""
+        geometry, size = self.geometry, self.shared.data.size
+        self.products = Products(geometry.threads, geometry.blocks, registers, size, granule)
+        self.products.races = self.races
+
     def watch_global_races(self, detector: RaceDetector) -> None:
         """Check accesses of global memory with the detector of the launch; the batch holds blocks in a row."""
         self.global_races = detector
@@ -341,7 +345,7 @@ class Batch:
         if self.observer is not None:
             self.observer.meet(self, lanes)
         if self.products is not None:
-            self.products.pass_barrier(self, lanes)
+            self.products.pass_barrier(lanes)
         for detector in (self.races, self.global_races):
             if detector is not None:
                 detector.pass_block_barrier(lanes)

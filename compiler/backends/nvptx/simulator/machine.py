@@ -24,7 +24,6 @@ from compiler.backends.nvptx.simulator.image import Image, encode_arguments
 from compiler.backends.nvptx.simulator.layout import Layout, lay_out
 from compiler.backends.nvptx.simulator.memory import GLOBAL_BASE, Arena
 from compiler.backends.nvptx.simulator.parser import most_threads, required_threads
-from compiler.backends.nvptx.simulator.products import Products
 from compiler.backends.nvptx.simulator.profile import Counted, Outline, Profile, Profiler
 from compiler.backends.nvptx.simulator.races import RaceDetector
 from compiler.backends.nvptx.simulator.slicing import Values
@@ -286,7 +285,7 @@ class _Launch:
         if self.options.check_races and layout.shared_bytes:
             batch.watch_races(self.program.granule)
         if self.program.slots.group_rows:
-            batch.products = Products(batch, len(self.program.slots.group_rows), self.program.granule)
+            batch.watch_products(len(self.program.slots.group_rows), self.program.granule)
         if self.global_races is not None:
             batch.watch_global_races(self.global_races)
         if self.profiler is not None:

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.backends.nvptx.simulator.batch import Batch, Lanes
 from compiler.backends.nvptx.simulator.descriptor import PIECE_BYTES
 from compiler.backends.nvptx.simulator.faults import Fault
+from compiler.backends.nvptx.simulator.races import RaceDetector
+
+Lanes = NDArray[np.int64]
 
 GROUP_LANES = 128
 """Threads of a warp group (PTX ISA, "Warpgroup")."""
@@ -49,21 +51,30 @@ class _Reading:
 class Products:
     """The products of a batch.  Registers have a row each, warp groups a column; pieces are those of shared memory."""
 
-    def __init__(self, batch: Batch, registers: int, granule: int) -> None:
-        threads = batch.geometry.threads
-        self._per_block = -(-threads // GROUP_LANES)
-        count = batch.geometry.blocks * self._per_block
-        self.group_of_lane: Lanes = batch.block_of_lane * self._per_block + batch.all_lanes % threads // GROUP_LANES
+    def __init__(self, threads: int, blocks: int, registers: int, shared_bytes: int, granule: int) -> None:
+        """The products of so many blocks that begin.
+
+        Args:
+            threads: of a block.
+            blocks: of the batch.
+            registers: that products use.
+            shared_bytes: of all blocks.
+            granule: the smallest element that is moved to or from shared memory.
+        """
+        self.races: RaceDetector | None = None
+        self._threads, self._lanes = threads, np.arange(threads * blocks)
+        per_block = -(-threads // GROUP_LANES)
+        count = blocks * per_block
+        self.group_of_lane: Lanes = self._lanes // threads * per_block + self._lanes % threads // GROUP_LANES
         self.first_lane: Lanes = np.searchsorted(self.group_of_lane, np.arange(count))
         self._all = np.arange(count)
         self._used = np.full((registers, count), _TOUCHED, np.int32)
         self._shape = np.zeros((registers, count), np.int32)
         self._number = np.full((registers, count), -1, np.int64)
         self._committed, self._waited = np.zeros(count, np.int64), np.zeros(count, np.int64)
-        size = batch.shared.data.size
         self._granule = granule
-        self._readers: NDArray[np.int32] = np.zeros(size // PIECE_BYTES, np.int32)
-        self._writer: NDArray[np.int32] = np.zeros(size // granule, np.int32)
+        self._readers: NDArray[np.int32] = np.zeros(shared_bytes // PIECE_BYTES, np.int32)
+        self._writer: NDArray[np.int32] = np.zeros(shared_bytes // granule, np.int32)
         self._reading: list[_Reading] = []
         self._serial = 0
         self._unfenced: list[_Written] = []
@@ -72,38 +83,38 @@ class Products:
 
     # --- who executes ----------------------------------------------------------------------------------------------
 
-    def whole_groups(self, batch: Batch) -> Lanes:
-        """The groups that execute; all threads of each must.
+    def whole_groups(self, index: Lanes | None) -> Lanes:
+        """The groups of the lanes that execute, None for all; all threads of each must.
 
         Raises:
             Fault: some of a group are missing.
         """
-        groups = self._executing(batch)
-        count = np.bincount(self.group_of_lane[batch.active])[groups]
+        groups, lanes = self._executing(index), self._lanes if index is None else index
+        count = np.bincount(self.group_of_lane[lanes])[groups]
         if (count != GROUP_LANES).any():
             position = int(np.argmax(count != GROUP_LANES))
-            lane = int(batch.active[int(np.argmax(self.group_of_lane[batch.active] == groups[position]))])
+            lane = int(lanes[int(np.argmax(self.group_of_lane[lanes] == groups[position]))])
             message = f"{count[position]} of the {GROUP_LANES} threads of a warp group execute an instruction of it"
             raise Fault("divergent-warp-group", message, lane=lane)
         return groups
 
-    def _executing(self, batch: Batch) -> Lanes:
+    def _executing(self, index: Lanes | None) -> Lanes:
         """The groups of which any thread executes."""
-        if batch.index is None:
+        if index is None:
             return self._all
-        if self._present[0] is not batch.index:
-            self._present = batch.index, np.unique(self.group_of_lane[batch.index])
+        if self._present[0] is not index:
+            self._present = index, np.unique(self.group_of_lane[index])
         return self._present[1]
 
     # --- registers -------------------------------------------------------------------------------------------------
 
-    def touch(self, batch: Batch, rows: Lanes) -> None:
-        """Another instruction reads or writes registers.
+    def touch(self, index: Lanes | None, rows: Lanes) -> None:
+        """Another instruction reads or writes registers, of some lanes or, for None, of all.
 
         Raises:
             Fault: a product on its way uses one of them.
         """
-        groups = self._executing(batch)
+        groups = self._executing(index)
         self._check_landed(rows, groups, "a register is used that a product on its way uses; wgmma.wait_group first")
         self._used[rows[:, None], groups] = _TOUCHED
 
@@ -145,31 +156,30 @@ class Products:
         """Products that were issued make a group; later ones are in the next."""
         self._committed[groups] += 1
 
-    def wait(self, batch: Batch, groups: Lanes, allowed: int) -> None:
+    def wait(self, groups: Lanes, allowed: int) -> None:
         """Wait for all but the latest so many groups of products."""
         self._waited[groups] = np.maximum(self._waited[groups], self._committed[groups] - allowed)
         rest = []
         for reading in self._reading:
             is_done = reading.number < self._waited[reading.groups]
             if is_done.any():
-                self._release(batch, reading, is_done)
+                self._release(reading, is_done)
             if not is_done.all():
                 rest.append(_Reading(reading.groups[~is_done], reading.number[~is_done], reading.pieces[~is_done]))
         self._reading = rest
 
-    def _release(self, batch: Batch, reading: _Reading, is_done: NDArray[np.bool_]) -> None:
+    def _release(self, reading: _Reading, is_done: NDArray[np.bool_]) -> None:
         pieces = reading.pieces[is_done]
         np.subtract.at(self._readers, pieces.reshape(-1), 1)
         # A product may read until it is waited for.
-        self._tell_races(batch, reading.groups[is_done], pieces)
+        self._tell_races(reading.groups[is_done], pieces)
 
     # --- shared memory ---------------------------------------------------------------------------------------------
 
-    def read(self, batch: Batch, groups: Lanes, pieces: Lanes) -> None:
+    def read(self, groups: Lanes, pieces: Lanes) -> None:
         """Products read pieces of shared memory, of shape (groups, pieces), from now until they are waited for.
 
         Args:
-            batch: the blocks that run.
             groups: whose products they are.
             pieces: their numbers in the shared memory of all blocks.
 
@@ -179,25 +189,25 @@ class Products:
         writer = self._writer.reshape(-1, PIECE_BYTES // self._granule)[pieces]
         if (self._unfenced or self._fenced) and writer.any():
             place = int(np.argmax(writer.any(axis=(1, 2))))
-            thread = self._writer_of(int(writer[place].max())) % batch.geometry.threads
+            thread = self._writer_of(int(writer[place].max())) % self._threads
             message = (
                 f"a product reads shared memory that thread {thread} (by number) of its block wrote, with no "
                 f"fence.proxy.async of that thread and a barrier behind the write"
             )
             raise Fault("unfenced", message, lane=int(self.first_lane[groups[place]]))
-        self._tell_races(batch, groups, pieces)
+        self._tell_races(groups, pieces)
         np.add.at(self._readers, pieces.reshape(-1), 1)
         self._reading.append(_Reading(groups, self._committed[groups], pieces))
 
-    def _tell_races(self, batch: Batch, groups: Lanes, pieces: Lanes) -> None:
+    def _tell_races(self, groups: Lanes, pieces: Lanes) -> None:
         """All threads of a group read a piece: enough are told for there to be one that is not its writer."""
-        if batch.races is None:
+        if self.races is None:
             return
         lane = np.arange(pieces.shape[1]) % GROUP_LANES
         for beside in (0, _HALF):
             lanes = self.first_lane[groups][:, None] + (lane + beside) % GROUP_LANES
             try:
-                batch.races.read(pieces.reshape(-1) * PIECE_BYTES, PIECE_BYTES, lanes.reshape(-1))
+                self.races.read(pieces.reshape(-1) * PIECE_BYTES, PIECE_BYTES, lanes.reshape(-1))
             except Fault as fault:
                 lane_of_group = int(self.first_lane[groups[fault.position // pieces.shape[1]]])
                 raise Fault(fault.kind, fault.message, lane=lane_of_group) from None
@@ -247,14 +257,14 @@ class Products:
         self._writer[at] = self._serial
         self._unfenced.append(_Written(at, np.tile(lanes, count), self._serial))
 
-    def fence_proxy(self, batch: Batch) -> None:
-        """What the active lanes have written to shared memory, products may read behind the next barrier."""
-        theirs, self._unfenced = _parted(self._unfenced, batch.active, batch.lane_count)
+    def fence_proxy(self, lanes: Lanes) -> None:
+        """What lanes have written to shared memory, products may read behind the next barrier."""
+        theirs, self._unfenced = _parted(self._unfenced, lanes, self._lanes.size)
         self._fenced += theirs
 
-    def pass_barrier(self, batch: Batch, lanes: Lanes) -> None:
+    def pass_barrier(self, lanes: Lanes) -> None:
         """These lanes have come together, and what they have fenced is known to the others."""
-        theirs, self._fenced = _parted(self._fenced, lanes, batch.lane_count)
+        theirs, self._fenced = _parted(self._fenced, lanes, self._lanes.size)
         for at, _, serial in theirs:
             self._writer[at[self._writer[at] == serial]] = 0
 
@@ -282,26 +292,3 @@ def _parted(written: Sequence[_Written], lanes: Lanes, count: int) -> tuple[list
             if chosen.any():
                 part.append(_Written(at[chosen], writers[chosen], serial))
     return found
-
-
-def uniform(batch: Batch, slot: int, groups: Lanes) -> NDArray[Any]:
-    """A register's value of each group, in which all threads must have the same.
-
-    Args:
-        batch: the warps, and which of their lanes are active.
-        slot: the register's.
-        groups: those that execute.
-
-    Raises:
-        Fault: they have not.
-    """
-    value = batch.read(slot)
-    if value.size == 1:
-        return np.broadcast_to(value, groups.shape)
-    each = value.reshape(groups.size, GROUP_LANES)
-    differs = each != each[:, :1]
-    if differs.any():
-        message = "the threads of a warp group give different descriptors or scales to one product"
-        raise Fault("divergent-warp-group", message, int(np.argmax(differs)))
-    first: NDArray[Any] = each[:, 0]
-    return first

@@ -21,7 +21,7 @@ from compiler.backends.nvptx.simulator.flatten import Placed
 from compiler.backends.nvptx.simulator.matrix import gather, items_of, numbers_of
 from compiler.backends.nvptx.simulator.operands import Operands
 from compiler.backends.nvptx.simulator.pressure import names_of, uses_of
-from compiler.backends.nvptx.simulator.products import FIRST_SHAPE, GROUP_LANES, Products, uniform
+from compiler.backends.nvptx.simulator.products import FIRST_SHAPE, GROUP_LANES, Products
 from compiler.backends.nvptx.simulator.rounding import FORMATS, from_wide
 from compiler.backends.nvptx.simulator.syntax import Group, Immediate, Operand
 
@@ -72,7 +72,7 @@ def touching(action: Action, operands: Operands) -> Action:
         return action
 
     def act(batch: Batch) -> int | None:
-        _products(batch).touch(batch, rows)
+        _products(batch).touch(batch.index, rows)
         return action(batch)
 
     return act
@@ -83,7 +83,7 @@ def decode_proxy_fence(operands: Operands) -> Action:
     modifiers = operands.instruction.modifiers
     if modifiers[:2] != ("proxy", "async") or "global" in modifiers:
         return lambda _: None
-    return lambda batch: None if batch.products is None else batch.products.fence_proxy(batch)
+    return lambda batch: None if batch.products is None else batch.products.fence_proxy(batch.active)
 
 
 def decode_warp_group(operands: Operands) -> Action:
@@ -93,21 +93,27 @@ def decode_warp_group(operands: Operands) -> Action:
         operands.unsupported()
     match modifiers[0]:
         case "fence":
-            return lambda batch: _products(batch).fence(_products(batch).whole_groups(batch))
+            return lambda batch: None if batch.products is None else batch.products.fence(_groups(batch))
         case "commit_group":
-            return lambda batch: _products(batch).commit(_products(batch).whole_groups(batch))
+            return lambda batch: None if batch.products is None else batch.products.commit(_groups(batch))
         case "wait_group":
             allowed = _constant(operands, 0)
-            return lambda batch: _products(batch).wait(batch, _products(batch).whole_groups(batch), allowed)
+            return lambda batch: None if batch.products is None else batch.products.wait(_groups(batch), allowed)
         case "mma_async":
             return _decode_product(operands)
-    unsupported: Action = operands.unsupported()
-    return unsupported
+        case _:
+            unsupported: Action = operands.unsupported()
+            return unsupported
 
 
 def _products(batch: Batch) -> Products:
     assert batch.products is not None
     return batch.products
+
+
+def _groups(batch: Batch) -> Lanes:
+    """The warp groups that execute, all of them whole."""
+    return _products(batch).whole_groups(batch.index)
 
 
 def _constant(operands: Operands, number: int) -> int:
@@ -197,11 +203,11 @@ def _decode_product(operands: Operands) -> Action:
 
     def act(batch: Batch) -> None:
         products = _products(batch)
-        groups = products.whole_groups(batch)
+        groups = _groups(batch)
         if factors.size:
             products.use(factors, groups, 0)
         products.use(sums, groups, shape)
-        adds = uniform(batch, scale, groups) ^ is_negated
+        adds = _uniform(batch, scale, groups) ^ is_negated
         product = np.matmul(left(batch, groups), right(batch, groups).transpose(0, 2, 1))
         before = _gather_sums(batch, slots, form, groups.size)
         total = np.where(adds[:, None, None], product + before, product)
@@ -249,7 +255,7 @@ def _from_shared(operands: Operands, number: int, form: _Form, which: int) -> _R
     is_deep, sign = form.is_deep[which], form.signs[which]
 
     def read(batch: Batch, groups: Lanes) -> NDArray[Any]:
-        given = uniform(batch, slot, groups)
+        given = _uniform(batch, slot, groups)
         kinds, which_kind = np.unique(given, return_inverse=True)
         each = [_pieces(operands, int(bits), rows, is_deep=is_deep) for bits in kinds]
         addresses = np.stack(each)[which_kind.reshape(-1)]
@@ -298,9 +304,32 @@ def _load(batch: Batch, groups: Lanes, addresses: NDArray[np.int64]) -> Array:
         lane = int(products.first_lane[groups[invalid // pieces.shape[1]]])
         message = f"a product reads {PIECE_BYTES} bytes of shared memory that nothing has written"
         raise Fault("uninitialised", message, lane=lane)
-    products.read(batch, groups, pieces)
+    products.read(groups, pieces)
     words = memory.load(pieces.reshape(-1), np.dtype(np.uint32), PIECE_BYTES // 4)
     return np.array(words).reshape(-1)
+
+
+def _uniform(batch: Batch, slot: int, groups: Lanes) -> NDArray[Any]:
+    """A register's value of each group, in which all threads must have the same.
+
+    Args:
+        batch: the warps, and which of their lanes are active.
+        slot: the register's.
+        groups: those that execute.
+
+    Raises:
+        Fault: they have not.
+    """
+    value = batch.read(slot)
+    if value.size == 1:
+        return np.broadcast_to(value, groups.shape)
+    each = value.reshape(groups.size, GROUP_LANES)
+    differs = each != each[:, :1]
+    if differs.any():
+        message = "the threads of a warp group give different descriptors or scales to one product"
+        raise Fault("divergent-warp-group", message, int(np.argmax(differs)))
+    first: NDArray[Any] = each[:, 0]
+    return first
 
 
 def _gather_sums(batch: Batch, slots: Sequence[int], form: _Form, groups: int) -> NDArray[Any]:
