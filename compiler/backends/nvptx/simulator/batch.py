@@ -66,6 +66,9 @@ class Observer(Protocol):
     def access_local(self) -> None:
         """The active lanes load or store local memory."""
 
+    def stream_shared(self, size_bytes: int) -> None:
+        """Tensor cores read so many bytes of shared memory, all banks at once."""
+
     def update(self, batch: Batch, elements: Lanes) -> None:
         """The active lanes update these places, one after the other where they meet."""
 

@@ -53,6 +53,7 @@ from compiler.backends.nvptx.simulator.warp import (
     decode_warp_barrier,
 )
 from compiler.backends.nvptx.simulator.warp_group import (
+    decode_product_access,
     decode_proxy_fence,
     decode_warp_group,
     group_registers,
@@ -230,5 +231,6 @@ _ACCESSES: Mapping[str, Callable[[Operands], Action]] = {
     **dict.fromkeys(("ld", "ldu", "st"), decode_access),
     "cp": decode_copy_access,
     "ldmatrix": decode_matrix_access,
+    "wgmma": decode_product_access,
 }
 """What makes an action of an instruction of which only the addresses are wanted."""

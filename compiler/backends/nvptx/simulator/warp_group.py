@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.backends.nvptx.simulator.batch import Action, Array, Batch, Lanes
-from compiler.backends.nvptx.simulator.descriptor import PIECE_BYTES, Descriptor
+from compiler.backends.nvptx.simulator.descriptor import PIECE_BYTES, PIECES_DEEP, Descriptor
 from compiler.backends.nvptx.simulator.faults import Fault
 from compiler.backends.nvptx.simulator.flatten import Placed
 from compiler.backends.nvptx.simulator.matrix import gather, items_of, numbers_of
@@ -106,6 +106,17 @@ def decode_warp_group(operands: Operands) -> Action:
             return unsupported
 
 
+def decode_product_access(operands: Operands) -> Action:
+    """A product of which only what it reads of shared memory is wanted."""
+    size = _Form.of(operands).read_bytes
+
+    def act(batch: Batch) -> None:
+        assert batch.observer is not None
+        batch.observer.stream_shared(size * (batch.active_count // GROUP_LANES))
+
+    return act
+
+
 def _products(batch: Batch) -> Products:
     assert batch.products is not None
     return batch.products
@@ -135,6 +146,7 @@ class _Form:
         types: of the elements of A and B.
         is_deep: of A and B, whether terms lie side by side in shared memory.
         signs: by which A and B are multiplied.
+        read_bytes: of shared memory that a product reads, each byte once for all warps of its group.
     """
 
     columns: int
@@ -143,6 +155,7 @@ class _Form:
     types: tuple[str, str]
     is_deep: tuple[bool, bool]
     signs: tuple[int, int]
+    read_bytes: int
 
     @classmethod
     def of(cls, operands: Operands) -> _Form:
@@ -165,7 +178,8 @@ class _Form:
         turned = [_one_of(operands, 4 + signs + n, (0, 1)) for n in range(flips)]
         a_turned, b_turned = [*([0] * (2 - flips)), *turned]
         types, is_deep = (a_type, b_type), (not a_turned, not b_turned)
-        return cls(columns, _DEPTHS[a_type], sum_type, types, is_deep, (chosen[0], chosen[1]))
+        read_bytes = (columns + (0 if has_a else _ROWS)) * PIECES_DEEP * PIECE_BYTES
+        return cls(columns, _DEPTHS[a_type], sum_type, types, is_deep, (chosen[0], chosen[1]), read_bytes)
 
 
 def _columns(operands: Operands, shape: str, type_: str) -> int:
@@ -207,6 +221,8 @@ def _decode_product(operands: Operands) -> Action:
         if factors.size:
             products.use(factors, groups, 0)
         products.use(sums, groups, shape)
+        if batch.observer is not None:
+            batch.observer.stream_shared(form.read_bytes * groups.size)
         adds = _uniform(batch, scale, groups) ^ is_negated
         product = np.matmul(left(batch, groups), right(batch, groups).transpose(0, 2, 1))
         before = _gather_sums(batch, slots, form, groups.size)

@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from compiler.backends.nvptx.simulator import LaunchOptions, Machine, parse_ptx
 from compiler.backends.nvptx.simulator.slicing import Values
 from compiler.diagnostics import ParseError, UnsupportedError
 
@@ -264,9 +265,19 @@ def test_special_values_pass(run_kernel, special):
     assert np.array_equal(found, expected, equal_nan=True)
 
 
-@pytest.mark.parametrize("values", [Values.STORED, Values.NEEDED])
-def test_a_profile_runs_without_the_numbers(run_kernel, values):
-    multiplied(run_kernel, Product(16), profile=True, values=values)
+@pytest.mark.parametrize("values", Values)
+@pytest.mark.parametrize("has_registers", [False, True])
+def test_operands_are_read_from_shared_memory_once_for_all_warps(values, has_registers):
+    product, stored = Product(256, has_registers=has_registers, groups=2), (64 + 256) * 32
+    offsets = 128 >> 4 << 16 | 256 >> 4 << 32
+    module = parse_ptx(kernel(product, stored, (offsets, offsets | 64 * 32 >> 4)))
+    machine = Machine()
+    arrays = [machine.allocate(1 << 18, initialised=True) for _ in range(4)]
+    options = LaunchOptions(profile=True, values=values)
+    found = machine.launch(module, "k", (1, 1, 1), (256, 1, 1), arrays, shared_bytes=stored, options=options)
+    assert found.profile is not None
+    read = stored - (64 * 32 if has_registers else 0)
+    assert found.profile.least_shared_passes == (stored + product.groups * read) // 128
 
 
 NOT_THERE = [
