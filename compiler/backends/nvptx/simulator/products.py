@@ -8,7 +8,7 @@ by a barrier, through which the others know of it (PTX ISA, "Async proxy").
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,6 +27,8 @@ _HALF = GROUP_LANES // 2
 """Between a reader and a second one in another warp of the group."""
 _ORDERED, _TOUCHED, _READ = 0, 1, 2
 """How a register was used last since a fence: not at all, by another instruction, as a product's A."""
+_MOST_KEPT = 256
+"""Writes that are kept before those are dropped that others have written over."""
 FIRST_SHAPE = 3
 """Other numbers say: as sums of products of a shape."""
 
@@ -76,7 +78,7 @@ class Products:
         self._readers: NDArray[np.int32] = np.zeros(shared_bytes // PIECE_BYTES, np.int32)
         self._writer: NDArray[np.int32] = np.zeros(shared_bytes // granule, np.int32)
         self._reading: list[_Reading] = []
-        self._serial = 0
+        self._serial, self._most_kept = 0, _MOST_KEPT
         self._unfenced: list[_Written] = []
         self._fenced: list[_Written] = []
         self._present: tuple[Lanes | None, Lanes] = None, self._all
@@ -188,13 +190,13 @@ class Products:
         """
         writer = self._writer.reshape(-1, PIECE_BYTES // self._granule)[pieces]
         if (self._unfenced or self._fenced) and writer.any():
-            place = int(np.argmax(writer.any(axis=(1, 2))))
-            thread = self._writer_of(int(writer[place].max())) % self._threads
+            which = int(np.argmax(writer.any(axis=(1, 2))))
+            thread = self._writer_of(int(writer[which].max())) % self._threads
             message = (
                 f"a product reads shared memory that thread {thread} (by number) of its block wrote, with no "
                 f"fence.proxy.async of that thread and a barrier behind the write"
             )
-            raise Fault("unfenced", message, lane=int(self.first_lane[groups[place]]))
+            raise Fault("unfenced", message, lane=int(self.first_lane[groups[which]]))
         self._tell_races(groups, pieces)
         np.add.at(self._readers, pieces.reshape(-1), 1)
         self._reading.append(_Reading(groups, self._committed[groups], pieces))
@@ -256,6 +258,15 @@ class Products:
         self._serial += 1
         self._writer[at] = self._serial
         self._unfenced.append(_Written(at, np.tile(lanes, count), self._serial))
+        if len(self._unfenced) > self._most_kept:
+            self._unfenced = [kept for written in self._unfenced for kept in self._not_overwritten(written)]
+            self._most_kept = max(_MOST_KEPT, 2 * len(self._unfenced))
+
+    def _not_overwritten(self, written: _Written) -> Iterator[_Written]:
+        """Of a write what is there still, if anything is."""
+        is_there = self._writer[written.at] == written.serial
+        if is_there.any():
+            yield _Written(written.at[is_there], written.lanes[is_there], written.serial)
 
     def fence_proxy(self, lanes: Lanes) -> None:
         """What lanes have written to shared memory, products may read behind the next barrier."""
@@ -288,7 +299,7 @@ def _parted(written: Sequence[_Written], lanes: Lanes, count: int) -> tuple[list
     is_theirs[lanes] = True
     found: tuple[list[_Written], list[_Written]] = [], []
     for at, writers, serial in written:
-        for chosen, part in zip((is_theirs[writers], ~is_theirs[writers]), found, strict=True):
+        for chosen, rest in zip((is_theirs[writers], ~is_theirs[writers]), found, strict=True):
             if chosen.any():
-                part.append(_Written(at[chosen], writers[chosen], serial))
+                rest.append(_Written(at[chosen], writers[chosen], serial))
     return found

@@ -310,3 +310,20 @@ def test_a_group_watches_over_the_products_of_others(run_kernel):
     waits = edited(text, f"{WAIT} 0;", f"@!%q {WAIT} 0;\n @!%q st.shared.u32 [%y], %x;\n {WAIT} 0;", 0)
     told, blamed = found(run_kernel, waits, 2 * THREADS)
     assert (told, blamed) == ("in-flight", "@!%q st.shared.u32 [%y], %x;")
+
+
+@pytest.mark.parametrize("last", ["", f"{PROXY} bar.sync 0;"])
+def test_a_write_is_known_however_many_others_follow(run_kernel, last):
+    """More than are kept, to places that are written over and over."""
+    loop = "\n".join(
+        [
+            f"mov.u32 %z, 0;\nLOOP:\n st.shared.u32 [%y+{3 * SLICE_BYTES}], %z; add.u32 %z, %z, 1;",
+            f"setp.lt.u32 %q, %z, 2000;\n @%q bra LOOP;\n {last}\n {FENCE};",
+        ]
+    )
+    first = "st.shared.u32 [%y], %t; " + " ".join(f"st.shared.u32 [%y+{at}], %t;" for at in (4, 8, 12))
+    text = edited(kernel(), f"{FENCE};", f"bar.sync 0; {first}\n bar.sync 0;\n {loop}", 0)
+    if last:
+        run(run_kernel, text)
+    else:
+        assert found(run_kernel, text)[0] == "unfenced"
