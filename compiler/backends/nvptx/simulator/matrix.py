@@ -101,7 +101,15 @@ def numbers_of(raw: Array, type_: str) -> NDArray[Any]:
 
 
 def gather(batch: Batch, slots: list[int], type_: str, shape: tuple[int, int], warps: int) -> NDArray[Any]:
-    """The matrix of each warp, (warps, rows or columns, k)."""
+    """The matrix of each warp, (warps, rows or columns, k).
+
+    Args:
+        batch: the blocks that run.
+        slots: of the registers that hold it.
+        type_: of its elements.
+        shape: rows or columns, and terms.
+        warps: how many execute.
+    """
     per = max(1, 32 // _ELEMENT_BITS[type_])
     tall = shape[0] == 16
     matrix: NDArray[Any] = np.zeros((warps, *shape), np.int64 if type_ in ("s8", "u8") else np.float64)

@@ -107,6 +107,7 @@ _HALVES = frozenset({"f16", "bf16", "f16x2", "bf16x2"})
 _TENSOR_PIPES = {"f64": Pipe.TENSOR_FP64, "s8": Pipe.TENSOR_INT8, "u8": Pipe.TENSOR_INT8}
 _GROUP_PIPES = {"s8": Pipe.GROUP_TENSOR_INT8, "u8": Pipe.GROUP_TENSOR_INT8}
 _WARPS_OF_GROUP = 4
+"""Warps that share a product (PTX ISA, "Warpgroup")."""
 _GROUP_RATES = {Pipe.GROUP_TENSOR: 512, Pipe.GROUP_TENSOR_INT8: 1024}
 """Multiply-adds of a warp's tensor core in a cycle (H100: a quarter of what a multiprocessor does)."""
 _TF32_PASSES = 2

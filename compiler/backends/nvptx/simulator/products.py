@@ -123,6 +123,11 @@ class Products:
     def use(self, rows: Lanes, groups: Lanes, shape: int) -> None:
         """Products of a shape use registers as their sums; of shape 0 as their A.
 
+        Args:
+            rows: of the registers.
+            groups: whose products they are.
+            shape: a number that tells shapes apart.
+
         Raises:
             Fault: something else uses them, and no fence or wait stands between.
         """

@@ -28,6 +28,7 @@ from compiler.backends.nvptx.simulator.syntax import Group, Immediate, Operand
 _ROWS = 64
 """Of every product."""
 _MOST_COLUMNS = 256
+"""Of every product (PTX ISA, "Matrix shape" of `wgmma`)."""
 _A_REGISTERS = 4
 """That hold a thread's share of A."""
 _TYPES: Mapping[str, tuple[str, ...]] = {
