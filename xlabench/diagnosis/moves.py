@@ -170,8 +170,12 @@ def _substitute(case: Case, items: Sequence[Item], values: Values) -> Case | Non
 
 
 def _constant_items(case: Case, values: Values) -> Iterator[Item]:
-    """Instructions of called computations, which cannot take their values from outside."""
-    for instruction in chain.from_iterable(c.instructions for c in case.called_computations()):
+    """Instructions of called computations, which cannot take their values from outside, and those of constants alone.
+
+    The latter are folded, and fail no more where their values come from outside.
+    """
+    called = chain.from_iterable(c.instructions for c in case.called_computations())
+    for instruction in chain(called, _of_constants(case.module.entry)):
         value = values.get(edit.id_of(instruction))
         if (
             instruction.opcode not in ("parameter", "constant")
@@ -179,6 +183,16 @@ def _constant_items(case: Case, values: Values) -> Iterator[Item]:
             and value.size <= _LARGEST_CONSTANT
         ):
             yield (*edit.id_of(instruction),)
+
+
+def _of_constants(computation: Any) -> list[Any]:
+    """What is computed of constants alone."""
+    known: dict[Any, None] = {}
+    for instruction in computation.instructions:
+        operands = instruction.operands
+        if instruction.opcode == "constant" or (operands and all(operand in known for operand in operands)):
+            known[instruction] = None
+    return list(known)
 
 
 def _to_constants(case: Case, items: Sequence[Item], values: Values) -> Case | None:

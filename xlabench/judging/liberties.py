@@ -2,6 +2,7 @@
 
 - `added-zeros`: XLA takes x + 0 and x - 0 for x, also where x is a zero of the other sign.
 - `denormals`: XLA:CPU sets a processor's mode by which denormal numbers, operands as well as results, are zeros.
+  Those who solve systems divide by them, and which other elements infinities spoil is open.
 - `initial-values`: XLA takes those of reductions for identities (`xlabench.judging.initial_values`).
 - `order`: every engine may combine the elements of a reduction in other pairs (`xlabench.judging.orders`).
 - `payloads`: XLA:CPU computes types of 16 bits and less in f32, and conversions keep of a NaN that it is one, and its
@@ -22,6 +23,7 @@ import numpy as np
 import compiler
 from xlabench.judging.initial_values import for_identities
 from xlabench.judging.orders import in_another_order
+from xlabench.judging.perturb import SPREADING
 from xlabench.judging.tolerance import Array, finfo, is_inexact, raw_bits, real_dtype
 
 Instruction = Any  # the compiler's; the harness sees its data by attribute only
@@ -60,8 +62,19 @@ class _Liberal:
         return evaluate(operands)
 
 
-def _without_denormals(_: Instruction, evaluate: Evaluate, __: np.random.Generator) -> Evaluate:
-    return lambda operands: without_denormals(evaluate([without_denormals(operand) for operand in operands]))
+def _without_denormals(instruction: Instruction, evaluate: Evaluate, rng: np.random.Generator) -> Evaluate:
+    def flushed(operands: Sequence[Any]) -> Any:
+        value = without_denormals(evaluate([without_denormals(operand) for operand in operands]))
+        return _spread(value, rng) if instruction.opcode in SPREADING else value
+
+    return flushed
+
+
+def _spread(value: Array, rng: np.random.Generator) -> Array:
+    """A result in which something is not finite, with NaN for some elements: which of them it spoils is open."""
+    if np.isfinite(value).all():
+        return value
+    return np.where(rng.random(value.shape) < _SHARE, value.dtype.type(np.nan), value)
 
 
 def without_denormals(value: Any) -> Any:

@@ -31,7 +31,7 @@ _ROUNDING = having(Trait.IEEE) | narrowing(Trait.ELEMENTWISE, "remainder convert
 """What rounds once; signs and magnitudes do of complex numbers."""
 _FUNCTIONS = having(Trait.APPROXIMATE)
 _SUMS = having(Trait.ACCUMULATES)
-_SPREADING = having(Trait.ALGORITHM)
+SPREADING = having(Trait.ALGORITHM)
 """Implementations differ in which terms meet, so one infinity may spoil more or fewer of the results."""
 _WITHOUT_NAN = frozenset({"float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"})
 _EXACT = having(Trait.EXACT)
@@ -73,7 +73,7 @@ def _is_of_floats(shape: Any) -> bool:
 def leaves_specials_open(module: Any) -> bool:
     """Whether the language leaves open what infinities and NaN make of other numbers somewhere in a program."""
     return any(
-        instruction.opcode in _SPREADING or (hasattr(leaf, "dims") and leaf.element_type.name in ("c64", "c128"))
+        instruction.opcode in SPREADING or (hasattr(leaf, "dims") and leaf.element_type.name in ("c64", "c128"))
         for instruction in module.instructions()
         for leaf in compiler.edit.leaves(instruction.shape)
     )
@@ -87,7 +87,7 @@ class _Perturb:
 
     def __call__(self, instruction: Instruction, operands: Sequence[Value], evaluate: Evaluate) -> Value:
         opcode = instruction.opcode
-        if opcode in _SPREADING and not all(np.isfinite(operand).all() for operand in operands):
+        if opcode in SPREADING and not all(np.isfinite(operand).all() for operand in operands):
             return self._spoilt(evaluate(operands), np.True_)
         value = self._rounded(instruction, operands, evaluate)
         if opcode in _FUNCTIONS | _ROUNDING | _SUMS and not isinstance(value, tuple) and _is_complex(value, operands):

@@ -183,6 +183,22 @@ def test_of_two_constants_that_are_taken_for_one_only_they_are_left_however_deep
     assert instruction_count(reduce(case, is_bad, recorded).case.module) == 3
 
 
+def test_of_what_is_folded_before_an_operation_only_a_constant_is_left():
+    """As a fault in folding asks for: with a parameter in its stead there is nothing to fold."""
+    lines = ["a = f32[2] constant({0.5, -1})", "b = u32[2] constant({1, 2})", "c = s32[2] stochastic-convert(a, b)"]
+    case = Case(compiler.parse("\n".join(["ENTRY main {", *lines, "ROOT r = s32[2] negate(c)", "}"])), ())
+
+    def is_bad(candidate):
+        found = [i for i in candidate.module.instructions() if i.opcode == "negate"]
+        return bool(found) and all(
+            i.opcode != "parameter" for i in compiler.edit.reachable(found, lambda i: i.operands)
+        )
+
+    reduction = reduce(case, is_bad, recorded)
+    opcodes = [instruction.opcode for instruction in reduction.case.module.instructions()]
+    assert opcodes == ["constant", "negate"], reduction.case.text()
+
+
 def test_sizes_shrink_no_further_than_the_failure_allows(case):
     reduction = reduce(case, PREDICATES["a size"][0], recorded)
     (dot,) = (i for i in reduction.case.module.instructions() if i.opcode == "dot")

@@ -45,6 +45,8 @@ ROOT = """ENTRY e { x = f32[4] parameter(0) t = f32[4] constant({3, 3, 3, 3}) p 
   o = f32[4] constant({1, 1, 1, 1}) d = f32[4] subtract(p, o) ROOT r = f32[4] sqrt(d) }"""
 NOTHING = """ENTRY e { x = f32[4] parameter(0) z = f32[4] constant({0, 0, 0, 0}) s = f32[4] add(x, z)
   o = f32[4] constant({1, 1, 1, 1}) ROOT r = f32[4] divide(o, s) }"""
+SOLVED = """ENTRY e { a = f32[3,3] parameter(0) b = f32[3,1] constant({{1.2e-38}, {2.4e-38}, {3.6e-38}})
+  ROOT x = f32[3,1] triangular-solve(a, b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE }"""
 MOVED = "ENTRY e { x = f32[4] parameter(0) ROOT y = f32[4] reverse(x), dimensions={0} }"
 
 THIRDS = np.array([1 / 3, 1 / 3, 1.5, 1.5], np.float32)
@@ -57,6 +59,7 @@ ORDER = """less { a = f32[] parameter(0) b = f32[] parameter(1) i = s32[] parame
 ENTRY e { x = f32[4] parameter(0) i = s32[4] iota(), iota_dimension=0
   s = (f32[4], s32[4]) sort(x, i), dimensions={0}, is_stable=true, to_apply=less
   ROOT y = s32[4] get-tuple-element(s), index=1 }"""
+SINGULAR, REGULAR = np.diag(np.float32([1, 1e-39, 1])), np.diag(np.float32([1, 2, 1]))
 PLAIN = np.array([1, 2, 3, 4], np.float64)
 GRANT = TolerancePolicy(rtol=0.5, discrete_share=0.5)
 
@@ -81,6 +84,11 @@ CASES: list[tuple[str, str, Any, Change, dict[str, Any], str]] = [
     ("denormals", UP, DENORMAL, lambda y: y * [0, 1, 1, 1], {"policy": TolerancePolicy(0, 0)}, "may explain"),
     ("denormals", UP, DENORMAL, lambda y: y * [0, 1, 1, 1], {"wide": False}, "may explain"),
     ("denormals", UP, DENORMAL, lambda y: y * [0, 1, 1, 1], {"is_ours": False}, ""),
+    ("denormals", SOLVED, SINGULAR, lambda y: y * [[1], [np.inf], [np.nan]], {}, "for denormal numbers may explain"),
+    ("denormals", SOLVED, SINGULAR, lambda y: y * [[1], [np.nan], [np.nan]], {}, "for denormal numbers may explain"),
+    ("denormals", SOLVED, SINGULAR, lambda y: y * [[np.nan], [np.nan], [1]], {}, "for denormal numbers may explain"),
+    ("denormals", SOLVED, REGULAR, lambda y: y * [[1], [np.nan], [1]], {}, ""),
+    ("denormals", SOLVED, REGULAR, lambda y: y * [[1], [np.inf], [1]], {}, ""),
     ("initial-values", ONE, ONES, lambda y: y - 7, {}, "initial values taken for identities may"),
     ("initial-values", ONE, ONES, lambda y: y - [7, 7, 7, 6], {}, ""),
     ("initial-values", ONE, ONES, lambda y: y - [3, 3, 3, 3], {}, ""),
