@@ -56,7 +56,7 @@ def test_without_flags_there_are_none():
 
 @pytest.mark.parametrize("op", ["PartitionedCall", "StatefulPartitionedCall", "grown"])
 def test_what_functions_hold_is_in_clusters_as_the_run_has_it(op):
-    """As in a SavedModel's graph, which is one call: it would be a cluster by itself only where it reads no variable."""
+    """As in a SavedModel, whose graph is one call: by itself it is a cluster only where it reads no variable."""
     body = [node("v", "ReadVariableOp", "w", dtype=FLOAT), node("n", "Neg", "x", T=FLOAT)]
     body += [node("m", "Mul", "n:y:0", "v:value:0", T=FLOAT)]
     grown = function("grown", {"x": FLOAT, "w": RESOURCE}, {"y": FLOAT}, body, {"y": "m:z:0"})
