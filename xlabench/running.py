@@ -19,6 +19,7 @@ from xlabench.bundles.bundle import is_bundle
 from xlabench.bundles.failure import Failure
 from xlabench.cases import inputs, programs
 from xlabench.cases.layouts import ALIGNED, LAYOUTS
+from xlabench.cases.open_sizes import OpenSizes
 from xlabench.engines import Array, Engine, build, engine, execute, info_of
 from xlabench.engines.spec import split_spec
 from xlabench.errors import VERDICT_EXIT_CODES, BenchError, ExitCode, verdict_of
@@ -52,6 +53,7 @@ class Request:
     wide: bool = True
     twin: bool = False
     signature: str | None = None
+    shapes: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,8 @@ class Case:
     """A program with the inputs to run it on; `seed` is None where they come from a file.
 
     `spelled` is its text where that is known to be read as it stands: an engine may read a number otherwise than we do.
-    `layout` names how the engine under test finds its inputs in memory (`xlabench.cases.layouts`).
+    `layout` names how the engine under test finds its inputs in memory (`xlabench.cases.layouts`).  `notes` say
+    what was taken for want of something that was given.
     """
 
     module: compiler.Module
@@ -71,6 +74,7 @@ class Case:
     wide: bool = True
     spelled: str = ""
     layout: str = ALIGNED
+    notes: tuple[str, ...] = ()
 
     def text(self) -> str:
         """The program as text, which says by itself if values in it are made up."""
@@ -114,7 +118,15 @@ def prepare(request: Request) -> Case:
     """Read the program and make its inputs; a bundle brings both."""
     if is_bundle(request.file):
         return _of_bundle(request)
-    module = programs.read(request.file, module=request.module, given=request.inputs, signature=request.signature)
+    shapes = OpenSizes.parse(request.shapes)
+    module = programs.read(
+        request.file, module=request.module, given=request.inputs, signature=request.signature, shapes=shapes
+    )
+    prepared = _with_inputs(request, module)
+    return replace(prepared, notes=shapes.notes)
+
+
+def _with_inputs(request: Request, module: compiler.Module) -> Case:
     count = compiler.settle_elided(module, request.fill_elided)
     filled = f"{count} elided constants filled from seed {request.fill_elided}" if count else ""
     if request.twin:
@@ -305,6 +317,7 @@ def run(request: Request, worker: Worker | None, environment: Mapping[str, str])
     dump_to = _writable(Path(dump_to) if request.dump_to is None and dump_to else request.dump_to)
     subject, reference = engine(spec, dump_to=dump_to), engine(request.reference)
     case = replace(prepare(request), wide=request.wide)
+    notes = (*notes, *case.notes)
     specs = (subject.spec, reference.spec)
     if worker is None:
         judgement = judge_here(case, subject, reference)

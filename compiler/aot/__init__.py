@@ -19,7 +19,7 @@ from compiler.aot.carried import (
 )
 from compiler.aot.config import Config, Feed, Fetch, Variable, parse_config, read_config, read_graph_and_config
 from compiler.aot.header import CppClass
-from compiler.aot.program import is_graph, read_program_of_graph
+from compiler.aot.program import is_graph, read_program_of_graph, with_open_sizes
 from compiler.aot.tfcompile import tfcompile
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "read_graph_and_config",
     "read_program_of_graph",
     "tfcompile",
+    "with_open_sizes",
     "with_values",
     "without_graph",
 ]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from compiler.aot.carried import ATTRIBUTE, Carried, carry, with_values
 from compiler.aot.config import Config, Feed, Variable, read_graph_and_config
 from compiler.diagnostics import InputError
 from compiler.frontends.exported import NOTE, note
-from compiler.graph import MODEL_FILES, DataType, Graph, PartialShape
+from compiler.graph import MODEL_FILES, DataType, Graph, Node, PartialShape
 from compiler.graph.names import endpoint
 from compiler.ir.literal import array_literal
 from compiler.ir.module import Computation, Module
@@ -98,7 +98,13 @@ Given = Callable[[], Mapping[str, Sequence[int] | Array] | None]
 """The arrays that a program is to run on, in order, by their names, or the sizes of each; None where nobody says."""
 
 
-def read_program_of_graph(path: Path, given: Given = lambda: None, signature: str = "") -> Module:
+Opened = Callable[[Sequence[str], Sequence[Sequence[int | None] | None]], Sequence[tuple[int, ...]]]
+"""What gives the sizes of feeds of which some are open: by their names and what is stated, None for what is open."""
+
+
+def read_program_of_graph(
+    path: Path, given: Given = lambda: None, signature: str = "", opened: Opened | None = None
+) -> Module:
     """The program of a graph in a file, which carries the graph.
 
     Variables of a model begin as the model has them; those that are written are results.
@@ -108,6 +114,7 @@ def read_program_of_graph(path: Path, given: Given = lambda: None, signature: st
             SavedModel, of which it is a signature.
         given: asked where the graph leaves sizes of feeds open, or values must be known.
         signature: of a SavedModel; `serving_default` where none is named.
+        opened: asked for the sizes of feeds where some stay open.
 
     Raises:
         InputError: something cannot be read or makes no sense.
@@ -117,7 +124,7 @@ def read_program_of_graph(path: Path, given: Given = lambda: None, signature: st
     folder = path.parent if path.name in MODEL_FILES else path
     if _is_model(path):
         graph, config = read_graph_and_config(path, None, signature or SIGNATURE)
-        return _carrying(graph, config, folder.absolute().name, given, starts_as_given=True)
+        return _carrying(graph, config, folder.absolute().name, _Sizes(given, opened), starts_as_given=True)
     if signature:
         raise InputError(f"{path}: it is no SavedModel, and has no signature {signature!r}: leave --signature out")
     beside = _config_beside(path)
@@ -125,7 +132,31 @@ def read_program_of_graph(path: Path, given: Given = lambda: None, signature: st
         said = f"give {beside.name} beside it, a message tensorflow.tf2xla.Config"
         raise InputError(f"{path}: a graph does not say what is fed and fetched: {said}")
     graph, config = read_graph_and_config(path, beside, SIGNATURE)
-    return _carrying(graph, config, path.name.partition(".")[0], given)
+    return _carrying(graph, config, path.name.partition(".")[0], _Sizes(given, opened))
+
+
+class _Sizes(NamedTuple):
+    """Who says sizes: inputs, and who is asked for what these leave open."""
+
+    given: Given
+    opened: Opened | None
+
+
+def with_open_sizes(graph: Graph, config: Config, opened: Opened) -> Config:
+    """The config with sizes where it and the graph leave some open.
+
+    Args:
+        graph: the graph.
+        config: what is fed and fetched of it.
+        opened: asked for the sizes of all feeds where some are open.
+    """
+    stated = [_stated(graph, feed) for feed in config.feeds]
+    if all(shape.static is not None for shape in stated):
+        return config
+    names = [feed.name or feed.endpoint for feed in config.feeds]
+    sizes = opened(names, [shape.dims for shape in stated])
+    feeds = (replace(feed, shape=PartialShape(one)) for feed, one in zip(config.feeds, sizes, strict=True))
+    return replace(config, feeds=tuple(feeds))
 
 
 def _by_endpoint(config: Config, given: Given) -> Mapping[str, Sequence[int] | Array]:
@@ -155,11 +186,13 @@ def _fits(shape: PartialShape, sizes: Sequence[int]) -> bool:
     return len(shape.dims) == len(sizes) and all(a in (None, b) for a, b in zip(shape.dims, sizes, strict=True))
 
 
-def _carrying(graph: Graph, config: Config, name: str, given: Given, *, starts_as_given: bool = False) -> Module:
+def _carrying(graph: Graph, config: Config, name: str, sizes: _Sizes, *, starts_as_given: bool = False) -> Module:
     """The program of a graph, with the graph, and the values of variables and feeds that are none of its parameters."""
-    said = _by_endpoint(config, given)
+    said = _by_endpoint(config, sizes.given)
     values = {text: one for text, one in said.items() if isinstance(one, np.ndarray)}
     config = _with_sizes(config, said)
+    if sizes.opened is not None:
+        config = with_open_sizes(graph, config, sizes.opened)
     made = program(graph, config, name, values, starts_as_given=starts_as_given)
     known = {text.partition(":")[0]: one for text, one in values.items() if text not in made.feeds}
     known |= {one.node: np.asarray(one.value) for one in config.variables if one.value is not None}
@@ -180,20 +213,30 @@ def _config_beside(path: Path) -> Path:
     return path.with_name(f"{name.removesuffix('.pb').removesuffix('.pbtxt')}.config.pbtxt")
 
 
-def _shape(graph: Graph, feed: Feed) -> ArrayShape:
-    """Type and sizes of what is fed."""
+def _fed(graph: Graph, feed: Feed) -> Node:
+    """The node that a feed stands for."""
     source = endpoint(feed.endpoint)
     if source is None:
         raise InputError(f"feed {feed.endpoint!r} names no output of a node: give it as node:port")
-    node = graph.node(source.node)
-    stated = node.attributes.get("shape")
-    sizes = feed.shape.static
-    if sizes is None and isinstance(stated, PartialShape):
-        sizes = stated.static
+    return graph.node(source.node)
+
+
+def _stated(graph: Graph, feed: Feed) -> PartialShape:
+    """What is stated of a feed's sizes: by the config, or by its node where that knows more."""
+    stated = _fed(graph, feed).attributes.get("shape")
+    if isinstance(stated, PartialShape) and (feed.shape.dims is None or stated.static is not None):
+        return feed.shape if feed.shape.static is not None else stated
+    return feed.shape
+
+
+def _shape(graph: Graph, feed: Feed) -> ArrayShape:
+    """Type and sizes of what is fed."""
+    node = _fed(graph, feed)
+    sizes = _stated(graph, feed).static
     if sizes is None:
         raise InputError(
             f"feed {feed.endpoint!r} has sizes {feed.shape}: give all of them, by inputs to run on or in a config, "
-            f"`feed {{ id {{ node_name: {source.node!r} }} shape {{ ... }} }}`; a program has arrays of fixed size"
+            f"`feed {{ id {{ node_name: {node.name!r} }} shape {{ ... }} }}`; a program has arrays of fixed size"
         )
     stated = node.attributes.get("dtype")
     dtype = feed.type or (stated if isinstance(stated, DataType) else None)

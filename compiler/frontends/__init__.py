@@ -57,6 +57,8 @@ _CONVERTER = Path(__file__).with_name("conversion.py")
 Sizes = Sequence[tuple[int, ...]]
 Shapes = Sizes | Callable[[], Sizes | None]
 """The sizes of a program's inputs, in order; or what says them when they are needed, None if nobody knows them."""
+Opened = Callable[[Sequence[str], Sequence[Sequence[int | None] | None]], Sizes]
+"""What gives the sizes of inputs of which some are open: by their names and what is stated, None for what is open."""
 
 
 def form_of(data: bytes, filename: str = "") -> str:
@@ -74,13 +76,16 @@ def form_of(data: bytes, filename: str = "") -> str:
     return "mlir" if name.endswith(_MLIR_ENDINGS) else "hlo"
 
 
-def hlo_text(source: str | bytes, *, filename: str = "<string>", shapes: Shapes | None = None) -> str:
+def hlo_text(
+    source: str | bytes, *, filename: str = "<string>", shapes: Shapes | None = None, opened: Opened | None = None
+) -> str:
     """HLO text from a program of any form, compressed by gzip or not; text that is HLO is given back as it is.
 
     Args:
         source: text, or the bytes of a file.
         filename: what messages, and the source lines of instructions, call the program.
         shapes: the sizes of its inputs, from which those follow that StableHLO left open (`tensor<?xf32>`).
+        opened: asked for the sizes of inputs, named by their numbers, where some are open and `shapes` says nothing.
 
     Raises:
         InputError: it cannot be converted; or sizes are open, and `shapes` were not given or do not fit.
@@ -90,12 +95,14 @@ def hlo_text(source: str | bytes, *, filename: str = "<string>", shapes: Shapes 
         if _TEXT_START.match(source) is None:
             return source
         data = source.encode("utf-8", "surrogateescape")
-        return source if form_of(data) == "hlo" else _converted("mlir", data, filename, shapes)
+        return source if form_of(data) == "hlo" else _converted("mlir", data, filename, shapes, opened)
     data = _decompressed(source, filename).removeprefix(codecs.BOM_UTF8)
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise InputError(f"{filename}: is text in UTF-16, as PowerShell's > writes it; save it in UTF-8")
     form = form_of(data, filename)
-    return data.decode("utf-8", "surrogateescape") if form == "hlo" else _converted(form, data, filename, shapes)
+    return (
+        data.decode("utf-8", "surrogateescape") if form == "hlo" else _converted(form, data, filename, shapes, opened)
+    )
 
 
 def lowered_text(stablehlo: bytes) -> str:
@@ -148,10 +155,24 @@ def _read_most(file: BinaryIO | gzip.GzipFile) -> bytes:
     return bytes(data)
 
 
-def _converted(form: str, data: bytes, filename: str, shapes: Shapes | None) -> str:
+def _converted(form: str, data: bytes, filename: str, shapes: Shapes | None, opened: Opened | None) -> str:
     _require_jaxlib(f"{filename}: a program in the form {form!r}")
     sizes = shapes() if callable(shapes) else shapes
-    return _convert(form, data, filename, None if sizes is None else tuple(map(tuple, sizes)))
+    try:
+        return _convert(form, data, filename, None if sizes is None else tuple(map(tuple, sizes)))
+    except _OpenSizesError as error:
+        if opened is None:
+            raise
+        found = opened([str(number) for number in range(len(error.stated))], error.stated)
+        return _convert(form, data, filename, tuple(map(tuple, found)))
+
+
+class _OpenSizesError(InputError):
+    """Nobody says the sizes that a program leaves open; `stated` is what it says itself."""
+
+    def __init__(self, message: str, stated: Sequence[Sequence[int | None] | None]) -> None:
+        super().__init__(message)
+        self.stated = stated
 
 
 @lru_cache(maxsize=1)  # who reads a file often asks for its text and then for its module
@@ -173,7 +194,10 @@ def _convert(form: str, data: bytes, filename: str, sizes: Sizes | None) -> str:
         problem = _run(folder)
         if not problem:
             return (folder / "result").read_bytes().decode("utf-8", "surrogateescape")
-    raise InputError(f"{filename}: jaxlib cannot convert it ({form}): {problem}")
+        message = f"{filename}: jaxlib cannot convert it ({form}): {problem}"
+        if (folder / "open.json").exists():
+            raise _OpenSizesError(message, json.loads((folder / "open.json").read_text(encoding="ascii")))
+    raise InputError(message)
 
 
 def _run(folder: Path) -> str:

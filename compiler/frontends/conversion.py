@@ -30,6 +30,16 @@ from jaxlib.mlir.dialects import chlo, mhlo, sdy, stablehlo
 REFUSALS = (RuntimeError, ir.MLIRError, ValueError)
 """What a program that cannot be converted raises."""
 
+
+class OpenSizesError(ValueError):
+    """Sizes are open and no inputs say them; `stated` has those of each argument, None for what is open."""
+
+    def __init__(self, arguments: Sequence[Any]) -> None:
+        types = ", ".join(str(argument.type) for argument in arguments)
+        super().__init__(f"its sizes are open, main({types}): give inputs (--inputs FILE.npz), from which they follow")
+        self.stated = [_stated(argument.type) for argument in arguments]
+
+
 _ARTIFACT = b"ML\xefR\rStableHLO_v"
 _COUNTS = {"mhlo.num_replicas": "replica_count", "mhlo.num_partitions": "num_partitions"}
 _PLATFORM = "_platform_index"
@@ -170,8 +180,7 @@ def _settle_sizes(main: Any, shapes: Sequence[Sequence[int]] | None) -> bool:
     if not any(map(_is_open, arguments)):
         return False
     if shapes is None:
-        types = ", ".join(str(argument.type) for argument in arguments)
-        raise ValueError(f"its sizes are open, main({types}): give inputs (--inputs FILE.npz), from which they follow")
+        raise OpenSizesError(arguments)
     if len(shapes) != len(arguments):
         raise ValueError(f"main takes {len(arguments)} inputs, {len(shapes)} are given: give one for each")
     with ir.InsertionPoint.at_block_begin(block), ir.Location.unknown():
@@ -187,6 +196,13 @@ def _is_open(argument: Any) -> bool:
     if not isinstance(argument.type, ir.RankedTensorType):
         return isinstance(argument.type, ir.UnrankedTensorType)
     return not argument.type.has_static_shape and argument.type.encoding is None
+
+
+def _stated(kind: Any) -> list[int | None] | None:
+    """The sizes of a type of arguments, None for each that is open."""
+    if not isinstance(kind, ir.RankedTensorType):
+        return None
+    return [None if kind.is_dynamic_dim(axis) else kind.get_dim_size(axis) for axis in range(kind.rank)]
 
 
 def _settle(argument: Any, number: int, sizes: Sequence[int]) -> None:
@@ -284,6 +300,8 @@ def main(folder: Path) -> None:
     try:
         text = convert(request["form"], (folder / "source").read_bytes(), request["shapes"], request["details"])
     except REFUSALS as error:
+        if isinstance(error, OpenSizesError):
+            (folder / "open.json").write_text(json.dumps(error.stated), encoding="ascii")
         (folder / "refusal").write_text(str(error), encoding="utf-8", errors="replace")
     else:
         (folder / "result").write_text(text, encoding="utf-8", errors="surrogateescape")

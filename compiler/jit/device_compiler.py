@@ -30,6 +30,7 @@ from compiler.jit.hlo_graphs import HloGraphs, Say
 from compiler.jit.profiler import Statistics
 from compiler.options import CompileOptions
 from compiler.tf2xla import Lowered, Resource, known_arguments, lower_function
+from compiler.tf2xla.operation import NotConstantError
 
 Array = NDArray[Any]
 Run = Callable[..., Sequence[Array]]
@@ -252,7 +253,13 @@ class DeviceCompiler:
         variables: Mapping[str, ArrayShape] | None,
     ) -> Compiled:
         start = time.perf_counter_ns()
-        lowered = lower_function(self._graph(), reference.name, feeds, variables)
+        try:
+            lowered = lower_function(self._graph(), reference.name, feeds, variables)
+        except (
+            NotConstantError
+        ) as error:  # TensorFlow's programs may have sizes that values decide, HLO's here have none
+            reason = f"a size in it depends on a value that it computes: {error}"
+            raise UnsupportedError(f"cluster {reference.name}", "the lowering to HLO", reason) from error
         self._graphs.draw(lowered.module)
         run = self.build(lowered.module)
         duration = time.perf_counter_ns() - start

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import compiler
 from compiler import frontends
@@ -17,6 +18,7 @@ from compiler.frontends import hlo_text
 from compiler.text.parser import parse, parse_many
 from compiler.text.printer import to_text
 from xlabench.cases import programs
+from xlabench.cli import cli
 
 pytest.importorskip("jaxlib", reason="jaxlib is not installed")
 
@@ -139,25 +141,46 @@ def _command(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
-@pytest.mark.parametrize(
-    ("command", "done"),
-    [
-        (("xlabench", "run"), "bitwise"),
-        (("xlabench", "isolate"), ""),
-        (("compiler", "run"), "f32[5,3]"),
-    ],
-)
-def test_commands_take_the_sizes_from_inputs_and_ask_for_them(tmp_path: Path, command, done: str) -> None:
+def test_commands_take_the_sizes_from_inputs_and_ask_for_them(tmp_path: Path) -> None:
     program = tmp_path / "poly.mlir"
     program.write_text(POLYMORPHIC)
-    asked = _command(*command, program)
+    asked = _command("compiler", "run", program)
     assert asked.returncode == 2, asked.stderr
     assert "give inputs (--inputs FILE.npz)" in asked.stderr
     assert "Traceback" not in asked.stderr
     np.savez(tmp_path / "in.npz", ROWS, np.float32(0))
-    given = _command(*command, program, "--inputs", tmp_path / "in.npz")
+    given = _command("compiler", "run", program, "--inputs", tmp_path / "in.npz")
     assert given.returncode == 0, given.stderr + given.stdout
-    assert done in given.stdout
+    assert "f32[5,3]" in given.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "rows"), [((), 2), (("--shapes", "7"), 7), (("--shapes", "0:4x3"), 4), (("--inputs", "in.npz"), 5)]
+)
+@pytest.mark.parametrize(("command", "done"), [("run", "bitwise"), ("isolate", "")])
+def test_commands_that_run_a_program_take_sizes_that_nobody_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, done: str, options: tuple[str, ...], rows: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("poly.mlir").write_text(POLYMORPHIC)
+    np.savez("in.npz", ROWS, np.float32(0))
+    found = CliRunner().invoke(cli, [command, "poly.mlir", *options])
+    assert found.exit_code == 0, found.output
+    assert done in found.output
+    assert (f"open sizes: 0 [?,3] is [{rows}, 3] (" in found.stderr) == ("--inputs" not in options)
+
+
+def test_who_compiles_for_others_must_say_them(tmp_path: Path) -> None:
+    program, out = tmp_path / "poly.mlir", tmp_path / "out"
+    program.write_text(POLYMORPHIC)
+    asked = CliRunner().invoke(cli, ["compile", str(program), "--out", str(out)])
+    assert (asked.exit_code, "the sizes of input '0' are open, [?,3]: give them, --shapes N" in asked.output) == (
+        2,
+        True,
+    )
+    given = CliRunner().invoke(cli, ["compile", str(program), "--out", str(out), "--shapes", "6"])
+    assert given.exit_code == 0, given.output
+    assert "[6,3]" in next(out.glob("*.h")).read_text()
 
 
 def test_a_recipe_beside_a_program_says_its_sizes(tmp_path: Path) -> None:

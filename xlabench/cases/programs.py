@@ -2,7 +2,7 @@
 
 Which forms there are, and how they are told, `compiler.frontends` says; what is not HLO text is `Undecidable` where
 jaxlib is not installed.  StableHLO may leave sizes open: they follow from the inputs that the program is to run on, an
-`.npz` file that was given or the recipe beside the program.
+`.npz` file that was given or the recipe beside the program, or else are those of `xlabench.cases.open_sizes`.
 
 A graph of TensorFlow's is a program where it says what is fed and fetched: a SavedModel by its signature, a GraphDef by
 the config of tfcompile's that lies beside it (`NAME.config.pbtxt` beside `NAME.pb`).  Sizes that it leaves open, as the
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,13 +22,19 @@ from typing import Any
 
 import compiler
 from xlabench.cases import inputs
+from xlabench.cases.open_sizes import OpenSizes
 from xlabench.errors import BenchError, Undecidable
 
 _NOT_INSTALLED = "needs the packages jax and jaxlib, which are not installed; pip install '.[peers]'"
 
 
 def read(
-    path: Path, *, module: int | None = None, given: Path | None = None, signature: str | None = None
+    path: Path,
+    *,
+    module: int | None = None,
+    given: Path | None = None,
+    signature: str | None = None,
+    shapes: OpenSizes | None = None,
 ) -> compiler.Module:
     """Read and verify a program; of several in one file, the one with the number given, from 1.
 
@@ -36,11 +43,15 @@ def read(
         module: the number of the module in it, from 1; None where it holds one.
         given: the `.npz` file of the inputs that it is to run on, if there is one.
         signature: of a SavedModel the name of the one that is the program, where that is not `serving_default`.
+        shapes: what is said of sizes that stay open; it keeps which were taken.
 
     Raises:
         BenchError: it cannot be read, is invalid, the number is missing or too great, or it has no such signature.
     """
-    modules = _modules(path, given, signature)
+    shapes = shapes or OpenSizes()
+    modules = _modules(path, given, signature, shapes)
+    with _saying_what_is_bad():
+        shapes.require_use(path)
     if module is None and len(modules) > 1:
         raise BenchError(f"{path}: holds {len(modules)} modules; choose one, from --module 1 to {len(modules)}")
     number = 1 if module is None else module
@@ -69,30 +80,31 @@ def read_text(path: Path, *, given: Path | None = None) -> str:
 
 def as_it_stands(path: Path, *, given: Path | None = None) -> compiler.Module | str:
     """The program as an engine takes it: text to the letter, or the module of a graph, whose weights are never text."""
-    return _of_graph(path, given) if is_graph(path) else _written(path, given)
+    return _of_graph(path, given, None, OpenSizes()) if is_graph(path) else _written(path, given, OpenSizes())
 
 
-def _modules(path: Path, given: Path | None, signature: str | None) -> list[compiler.Module]:
+def _modules(path: Path, given: Path | None, signature: str | None, shapes: OpenSizes) -> list[compiler.Module]:
     """The modules of a file; a graph's weights are not written as text to be read again."""
     if is_graph(path):
-        return [_of_graph(path, given, signature)]
+        return [_of_graph(path, given, signature, shapes)]
     if signature is not None:
         raise BenchError(f"{path}: it is no SavedModel, and has no signature {signature!r}: leave --signature out")
-    found: list[compiler.Module] = compiler.parse_many(_written(path, given), str(path))
+    found: list[compiler.Module] = compiler.parse_many(_written(path, given, shapes), str(path))
     return found
 
 
-def _of_graph(path: Path, given: Path | None, signature: str | None = None) -> compiler.Module:
+def _of_graph(path: Path, given: Path | None, signature: str | None, shapes: OpenSizes) -> compiler.Module:
     with _saying_what_is_bad():
         read_program = import_module("compiler.aot").read_program_of_graph
-        module: compiler.Module = read_program(path, lambda: _given(path, given), signature or "")
+        module: compiler.Module = read_program(path, lambda: _given(path, given), signature or "", shapes)
         return module
 
 
-def _written(path: Path, given: Path | None) -> str:
+def _written(path: Path, given: Path | None, shapes: OpenSizes) -> str:
     with _saying_what_is_bad():
         data = compiler.frontends.read_program(path)
-        text: str = compiler.frontends.hlo_text(data, filename=str(path), shapes=lambda: _shapes(path, given))
+        known = partial(_shapes, path, given)
+        text: str = compiler.frontends.hlo_text(data, filename=str(path), shapes=known, opened=shapes)
         return text
 
 

@@ -11,6 +11,7 @@ import click
 import compiler
 from xlabench import atomic
 from xlabench.cases import programs
+from xlabench.cases.open_sizes import OpenSizes
 from xlabench.commands.examples import examples
 
 _LINKERS = {"x86_64": "cc", "aarch64": "aarch64-linux-gnu-gcc"}
@@ -34,17 +35,20 @@ xlabench compile model.hlo --target aarch64 --out build
 @click.option("--opt", type=click.IntRange(0, 3), default=3, show_default=True, help="LLVM's optimisation level.")
 @click.option("--module", type=click.IntRange(1), metavar="N", help="The module, of a file that holds several.")
 @click.option("--signature", metavar="NAME", help="Which one, of a SavedModel.  [default: serving_default]")
+@click.option("--shapes", metavar="SIZES", help="Sizes that FILE leaves open: N for each, or NAME:NxN,...")
 @click.option("--fill-elided", type=click.IntRange(0), metavar="SEED", help="Make up constants that the file left out.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(file: Path, out: Path, **asked: Any) -> None:
     """Compile FILE ahead of time: an object file, its C header, a small main in C and the same facts as JSON.
 
     The function runs on one thread and needs nothing but libc and libm.  The main reads parameters from files of raw
-    numbers and writes results to such files.
+    numbers and writes results to such files.  Sizes that FILE leaves open must be given, by --shapes.
     """
     atomic.require_folder(out)
     options = compiler.CompileOptions(opt=asked["opt"], fill_elided=asked["fill_elided"])
-    module = programs.read(file, module=asked["module"], signature=asked["signature"])
+    shapes = OpenSizes.parse(asked["shapes"], is_required=True)
+    module = programs.read(file, module=asked["module"], signature=asked["signature"], shapes=shapes)
+    shapes.show()
     made = compiler.compile_ahead(module, asked["target"], asked["cpu"], options, name=asked["name"])
     atomic.write_all(out, made)
     objects = [name for name in made if name.endswith(".o")]

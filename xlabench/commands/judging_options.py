@@ -27,7 +27,7 @@ _LEAST_MIB = 128
 _MOST_MIB = (2**63 - 1) >> 20
 """Of more the system has no count, and a worker with such a limit would die at its start as if an engine crashed."""
 
-_OF_FILES = ("module", "signature", "fill_elided", "seed", "inputs", "twin")
+_OF_FILES = ("module", "signature", "shapes", "fill_elided", "seed", "inputs", "twin")
 
 
 def require_nothing_given(path: Path, options: Mapping[str, Any]) -> None:
@@ -50,6 +50,13 @@ def number(_context: click.Context, parameter: click.Parameter, value: float | N
     if value is not None and not math.isfinite(value):
         raise click.BadParameter(f"{value} is no bound; give a number", param=parameter)
     return value
+
+
+shapes_option = click.option(
+    "--shapes",
+    metavar="SIZES",
+    help="Sizes that FILE leaves open and no inputs say: N for each, or NAME:NxN,...  [default: 2 for a batch, else 8]",
+)
 
 
 def timeout_option(default_s: float, of: str = "each engine") -> Decorator:

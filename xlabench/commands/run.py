@@ -16,7 +16,7 @@ import click
 from click.core import ParameterSource
 
 from xlabench.commands.examples import examples
-from xlabench.commands.judging_options import judging_options, number, require_nothing_given
+from xlabench.commands.judging_options import judging_options, number, require_nothing_given, shapes_option
 from xlabench.worker import ENGINES, Worker
 
 _EXAMPLES = """
@@ -34,6 +34,8 @@ xlabench run model.pb --engine clusters:on=cpu
     a graph of TensorFlow's in clusters; ops:on=cpu is op by op
 xlabench run saved/ --signature predict
     one of a SavedModel's signatures that is not serving_default
+xlabench run saved/ --shapes image:4x224x224x3
+    sizes that the model leaves open; --shapes 4 says one for each of them
 """
 
 
@@ -45,6 +47,7 @@ xlabench run saved/ --signature predict
 @click.option("--engine", default="cpu", show_default=True, metavar="SPEC", help="The engine under test.")
 @click.option("--module", type=click.IntRange(1), metavar="N", help="The module to run, of a file that holds several.")
 @click.option("--signature", metavar="NAME", help="Which one, of a SavedModel.  [default: serving_default]")
+@shapes_option
 @click.option("--seed", type=click.IntRange(0), help="Seed of the inputs.  [default: the recipe's, else 0]")
 @click.option("--inputs", type=click.Path(path_type=Path), help="Take the inputs from an .npz file.")
 @click.option(
@@ -71,7 +74,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     FILE is HLO text, or where jaxlib is installed StableHLO, MHLO, a file of jax.export or a protocol buffer;
     compressed by gzip or not; or a graph of TensorFlow's: the folder of a SavedModel, or a GraphDef (.pb, .pbtxt) with
     tfcompile's NAME.config.pbtxt beside it for what is fed and fetched.  A graph runs whole, or on the engines `ops`
-    and `clusters` op by op and in clusters.  Sizes that are open follow from the inputs.  These come from --inputs,
+    and `clusters` op by op and in clusters.  Sizes that are open, as a model's batch is, follow from the inputs, or
+    are those of --shapes; which were taken stands on standard error.  Inputs come from --inputs,
     which for an export may hold all arguments of its function or those that it uses, from the recipe FILE.json beside
     FILE.hlo, or from the seed.  A BUNDLE, a folder or a .zip, brings its inputs, and its engine and its reference are
     run unless others are given.  An engine that crashes, hangs or takes too much memory is a verdict: exit codes 3

@@ -16,7 +16,14 @@ from xlabench.bundles import bundle
 from xlabench.bundles.failure import Failure
 from xlabench.cases import inputs, programs
 from xlabench.cases.layouts import ALIGNED
-from xlabench.commands.judging_options import custom_call_option, memory_option, require_nothing_given, timeout_option
+from xlabench.cases.open_sizes import OpenSizes
+from xlabench.commands.judging_options import (
+    custom_call_option,
+    memory_option,
+    require_nothing_given,
+    shapes_option,
+    timeout_option,
+)
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.graph_blame import is_of_graphs
 from xlabench.diagnosis.probe import Setup
@@ -30,6 +37,7 @@ _OPTIONS = (
     ),
     click.option("--module", type=click.IntRange(1), metavar="N", help="The module, of a file that holds several."),
     click.option("--signature", metavar="NAME", help="Which one, of a SavedModel.  [default: serving_default]"),
+    shapes_option,
     click.option("--fill-elided", type=click.IntRange(0), metavar="SEED", help="Make up constants that were left out."),
     click.option("--seed", type=click.IntRange(0), help="Seed of the inputs.  [default: the recipe's, else 0]"),
     click.option("--inputs", type=click.Path(path_type=Path), help="Take the inputs from an .npz file."),
@@ -71,7 +79,9 @@ def load(options: dict[str, Any], *, is_engine_asked: bool = True) -> Target:
         spec, believed = spec or failure.engine, believed or failure.reference
     else:
         chosen = {name: options[name] for name in ("module", "signature")}
-        module = programs.read(path, given=options["inputs"], **chosen)
+        shapes = OpenSizes.parse(options["shapes"])
+        module = programs.read(path, given=options["inputs"], shapes=shapes, **chosen)
+        shapes.show()
         compiler.settle_elided(module, options["fill_elided"])
         given = _of_file(path, module, options["seed"], options["inputs"])
     subject, reference = (

@@ -10,6 +10,7 @@ import click
 import compiler
 from compiler import aot
 from xlabench import atomic
+from xlabench.cases.open_sizes import OpenSizes
 from xlabench.commands.examples import examples
 
 _LINKERS = {"x86_64": "c++", "aarch64": "aarch64-linux-gnu-g++"}
@@ -39,6 +40,7 @@ xlabench tfcompile --graph model/ --cpp-class Model --target aarch64 --out build
     help="What is fed and fetched: a message tensorflow.tf2xla.Config.  [default: a SavedModel's signature]",
 )
 @click.option("--signature", default="serving_default", show_default=True, help="Which one, of a SavedModel.")
+@click.option("--shapes", metavar="SIZES", help="Sizes that nothing else says: N for each, or NAME:NxN,...")
 @click.option("--cpp-class", required=True, metavar="NS::CLASS", help="The class that is made.")
 @click.option("--target", default="x86_64", show_default=True, metavar="MACHINE", help="x86_64 or aarch64.")
 @click.option("--cpu", default="", metavar="NAME", help="LLVM's name of the CPU.  [default: what runs on every one]")
@@ -49,6 +51,7 @@ def command(  # noqa: PLR0913 - an argument for each option
     graph: Path,
     config: Path | None,
     signature: str,
+    shapes: str | None,
     cpp_class: str,
     target: str,
     cpu: str,
@@ -65,7 +68,7 @@ def command(  # noqa: PLR0913 - an argument for each option
 
     A variable that the config lists is the caller's, who gives it and gets it back; one that it does not is an error,
     but of a SavedModel, where it is a constant.  Sizes must be known: where the graph leaves them open the config says
-    them.  A config that fetches nothing adds to what the signature of a SavedModel says.
+    them, or --shapes.  A config that fetches nothing adds to what the signature of a SavedModel says.
 
     What has no lowering is refused by its op's name (exit code 125).  It needs the package protobuf (the extra
     `graphs`).
@@ -75,7 +78,12 @@ def command(  # noqa: PLR0913 - an argument for each option
     atomic.require_folder(out)
     made_for = aot.CppClass.parse(cpp_class)
     options = compiler.CompileOptions(opt=opt)
-    made = aot.tfcompile(*aot.read_graph_and_config(graph, config, signature), made_for, target, cpu, options)
+    read, said = aot.read_graph_and_config(graph, config, signature)
+    sizes = OpenSizes.parse(shapes, is_required=True)
+    said = aot.with_open_sizes(read, said, sizes)
+    sizes.require_use(graph)
+    sizes.show()
+    made = aot.tfcompile(read, said, made_for, target, cpu, options)
     atomic.write_all(out, made)
     objects = " ".join(name for name in made if name.endswith(".o"))
     link = f"{_LINKERS[target]} -O2 -o main main.cc {objects} -lm"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from compiler.tf import Flags, Marking, Options, Progress, cluster, cluster_of, for_execution
+from compiler.tf import Flags, Marking, Options, Progress, cluster, cluster_of, for_execution, inline_functions
 from xlabench.graphs.case import GraphCase
 from xlabench.graphs.running import HOST, HOST_DEVICE
 from xlabench.tensorflow.runtime.placement import assign_devices
@@ -48,6 +48,7 @@ def clustered(case: GraphCase, flags: Flags) -> Clustered:
     run = for_execution(case.graph, feeds, fetches, targets, HOST)
     nodes = [replace(one, attributes=dict(one.attributes)) for one in run.graph.nodes]
     assign_devices(nodes, {HOST: HOST_DEVICE}, is_soft=True)
-    marked, marking = cluster(replace(run.graph, nodes=nodes), flags, Options(device=HOST, progress=Progress()))
+    graph = inline_functions(replace(run.graph, nodes=nodes))
+    marked, marking = cluster(graph, flags, Options(device=HOST, progress=Progress()))
     values = dict(zip(run.feeds, case.values.values(), strict=True))
     return Clustered(replace(case, graph=marked, values=values), marking)

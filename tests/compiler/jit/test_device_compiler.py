@@ -204,3 +204,18 @@ def test_back_ends_run_what_the_reference_runs():
     graph = graph_of("x = NoOp()", CLUSTER)
     ran = [DeviceCompiler(graph, build).compile(F, [X])([X])[0][0] for build in (on_backend("cpu"), on_reference())]
     np.testing.assert_array_equal(*ran)
+
+
+@pytest.mark.parametrize(("dims", "size"), [((3,), [-1]), ((3, 4), [2, -1]), ((3, 4), [-1, -1])])
+@pytest.mark.parametrize("index", ["int32", "int64"])
+def test_a_cluster_with_a_size_that_follows_from_a_value_in_it_runs_op_by_op_for_ever(dims, size, index):
+    """TensorFlow compiles a slice of size -1 from a computed beginning, to an array whose size the run decides."""
+    kind = BY_NAME[index]
+    body = [node("n", "Neg", "i", T=kind), node("s", "Slice", "a", "n:y:0", "m", T=FLOAT, Index=kind)]
+    cut = function("cut", {"a": FLOAT, "i": kind, "m": kind}, {"b": FLOAT}, body, {"b": "s:output:0"})
+    compiler = DeviceCompiler(graph_of("x = NoOp()", cut), on_reference(), parse_flags(""))
+    given = [np.zeros(dims, np.float32), np.full(len(dims), -1, index), np.array(size, index)]
+    assert compiler.compile("cut", given) is None
+    assert "a size in it depends on a value" in str(compiler.unsupported("cut"))
+    with pytest.raises(UnsupportedError, match="cluster cut is not supported by the lowering to HLO"):
+        compiler.compile("cut", given, Mode.STRICT)

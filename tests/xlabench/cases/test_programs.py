@@ -13,6 +13,7 @@ from click.testing import CliRunner
 import compiler
 import xlabench
 from xlabench.cases import programs
+from xlabench.cases.open_sizes import OpenSizes
 from xlabench.cli import cli
 from xlabench.errors import BenchError, ExitCode, Undecidable
 
@@ -224,3 +225,47 @@ def test_commands_take_a_signature(model, tmp_path, command):
     found = CliRunner().invoke(cli, [command, str(model), "--signature", "nobody", *out])
     assert found.exit_code == ExitCode.BAD_INPUT
     assert "no signature 'nobody'; there are: other, serving_default" in found.output
+
+
+@pytest.fixture
+def open_model(tmp_path):
+    """A SavedModel that adds a row to rows, of which the number is not stated."""
+    tf = import_module("xlabench.tensorflow")
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, y = tf.placeholder(tf.float32, [None, 3], name="x"), tf.placeholder(tf.float32, [3], name="y")
+        tf.saved_model.simple_save(session, tmp_path / "open", {"x": x, "y": y}, {"z": x + y})
+    return tmp_path / "open"
+
+
+@needs_protobuf
+@pytest.mark.parametrize(("said", "rows"), [(None, 2), ("6", 6), ("x:7x3", 7), ("0:1x3,y:3", 1)])
+def test_sizes_that_a_model_leaves_open_are_taken_and_said(open_model, said, rows):
+    shapes = OpenSizes.parse(said)
+    module = programs.read(open_model, shapes=shapes)
+    assert [one.array.dims for one in module.entry.parameters] == [(rows, 3), (3,)]
+    assert shapes.notes[0].startswith(f"open sizes: x [?,3] is [{rows}, 3]")
+
+
+@needs_protobuf
+@pytest.mark.parametrize(
+    ("command", "options", "code", "said"),
+    [
+        ("run", [], 0, "open sizes: x [?,3] is [2, 3]"),
+        ("run", ["--engine", "clusters:on=cpu", "--shapes", "4"], 0, "open sizes: x [?,3] is [4, 3]"),
+        ("isolate", ["--shapes", "x:5x3"], 0, "open sizes: x [?,3] is [5, 3]"),
+        ("bisect", ["--shapes", "x:5x4"], 2, "input 'x' has sizes [?,3], not [5, 4]"),
+        ("reduce", ["--shapes", "u:5", "--out", "out"], 2, "there is no input 'u'"),
+        ("compile", ["--out", "out"], 2, "the sizes of input 'x' are open, [?,3]: give them, --shapes N"),
+        ("compile", ["--shapes", "3", "--out", "out"], 0, "open sizes: x [?,3] is [3, 3]"),
+        ("tfcompile", ["--cpp-class", "C", "--out", "out"], 2, "the sizes of input 'x' are open"),
+        ("tfcompile", ["--shapes", "x:9x3", "--cpp-class", "C", "--out", "out"], 0, "open sizes: x [?,3] is [9, 3]"),
+        ("run", ["--inputs", "in.npz", "--shapes", "5"], 2, "none of its sizes is open to --shapes: leave it out"),
+    ],
+)
+def test_commands_take_open_sizes(open_model, tmp_path, monkeypatch, command, options, code, said):
+    monkeypatch.chdir(tmp_path)
+    np.savez("in.npz", x=np.ones((2, 3), np.float32), y=np.ones(3, np.float32))
+    named = ["--graph", str(open_model)] if command == "tfcompile" else [str(open_model)]
+    found = CliRunner().invoke(cli, [command, *named, *options])
+    assert found.exit_code == code, found.output
+    assert said in found.stderr

@@ -26,6 +26,7 @@ from compiler.tf import (
     Progress,
     Resource,
     flags_of,
+    inline_functions,
     optimize,
 )
 from xlabench.tensorflow.config import ConfigProto
@@ -59,8 +60,8 @@ class Clusters:
         self.kernels = {"_XlaCompile": self._compile, "_XlaRun": _run}
 
     def cluster(self, graph: Graph) -> Graph:
-        """A graph with clusters, if it is to have any."""
-        return optimize(graph, self._flags, self._options).graph
+        """A graph with clusters, if it is to have any, also of what the functions that it calls hold."""
+        return optimize(inline_functions(graph), self._flags, self._options).graph
 
     def _compiler(self, spec: str, graph: Graph) -> DeviceCompiler:
         if spec not in self._compilers:
