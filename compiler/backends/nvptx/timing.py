@@ -21,6 +21,8 @@ from compiler.backends.nvptx.simulator.traffic import SECTOR_BYTES
 from compiler.backends.strategy import Detail
 
 _TENSOR = (Pipe.TENSOR, Pipe.TENSOR_FP64, Pipe.TENSOR_INT8)
+_GROUP_TENSOR = (Pipe.GROUP_TENSOR, Pipe.GROUP_TENSOR_INT8)
+"""The same tensor cores as `wgmma` drives them, which reaches their rate."""
 _WARP_REGISTERS = 256
 """Registers of a warp come in multiples of so many (NVIDIA's occupancy calculator)."""
 
@@ -160,6 +162,8 @@ def _unit_cycles(profile: Profile, card: Card) -> dict[str, float]:
         passes = profile.passes.get(pipe.value, 0.0)
         if passes and pipe in _TENSOR:
             found[pipe.value] = passes / (card.rates[pipe] * card.mma_share)
+        elif passes and pipe in _GROUP_TENSOR:
+            found[pipe.value] = passes / card.rates[pipe]
         elif passes:
             found[pipe.value] = passes * WARP_LANES / card.rates[pipe]
     return found

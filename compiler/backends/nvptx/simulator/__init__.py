@@ -7,7 +7,7 @@
 
 It runs what LLVM's NVPTX back end writes, exactly, and stops with a `SimulationError` at what hardware would let pass:
 accesses out of bounds or misaligned, reads of memory that nothing wrote, data races in shared memory, barriers and
-shuffles that not everybody reaches, loops without end.
+shuffles that not everybody reaches, products of warp groups that are touched on their way, loops without end.
 """
 
 from compiler.backends.nvptx.simulator.faults import SimulationError

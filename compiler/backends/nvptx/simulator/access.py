@@ -87,6 +87,8 @@ def store(batch: Batch, space: str, addresses: Addresses, values: Array, *, is_s
         _store_global(batch, addresses, values, is_strong=is_strong)
         return
     memory, lane_index = _resolve(batch, space, addresses, size)
+    if batch.products is not None and space == "shared":
+        batch.products.write(lane_index * size, size, batch.active)
     if batch.races is not None and space == "shared":
         if is_strong:
             batch.races.update(lane_index * size, size, batch.active)
@@ -167,6 +169,8 @@ def locate(batch: Batch, space: str, addresses: Addresses, dtype: np.dtype[Any])
     _check_initialised(memory, lane_index, size, space)
     if batch.observer is not None:
         batch.observer.update(batch, lane_index)
+    if batch.products is not None and space == "shared":
+        batch.products.write(lane_index * size, size, batch.active)
     if batch.races is not None and space == "shared":
         batch.races.update(lane_index * size, size, batch.active)
     return memory, lane_index

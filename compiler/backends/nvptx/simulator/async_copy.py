@@ -53,6 +53,8 @@ def _copy(operands: Operands) -> Action:
         index = batch.shared.resolve(targets, batch.block_of_lane[batch.active], size)
         if batch.observer is not None:
             batch.observer.access_shared(batch, targets, size)
+        if batch.products is not None:
+            batch.products.check_write(index * size, size)
         if batch.races is not None:
             batch.races.update(index * size, size, batch.active)
         batch.shared.mark(index, size, is_written=False)
@@ -174,6 +176,9 @@ def _land(batch: Batch, allowed: int) -> None:
 
 
 def _complete(batch: Batch, copy: PendingCopy) -> None:
+    if batch.products is not None:
+        size = copy.values.shape[1]
+        batch.products.note_write(copy.index * size, size, copy.lanes)
     if batch.races is not None:
         batch.races.write(copy.index * copy.values.shape[1], copy.values, copy.lanes)
     batch.shared.store(copy.index, copy.values)

@@ -46,6 +46,12 @@ class BankCounter:
     # Moved by a word, what lay in a bank lies in the next one.
     _forms: Forms[Passes] = field(default_factory=lambda: Forms(_WORD_BYTES))
 
+    def stream(self, size_bytes: int) -> None:
+        """So many bytes are read, all banks at once."""
+        passes = -(-size_bytes // _PASS_BYTES)
+        self.passes += passes
+        self.least += passes
+
     def begin(self) -> None:
         """Lanes of another batch come."""
         self._forms.forget()

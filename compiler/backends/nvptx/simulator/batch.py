@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from compiler.backends.nvptx.simulator.faults import Coordinates, Fault
 from compiler.backends.nvptx.simulator.memory import Arena, LaneMemory
+from compiler.backends.nvptx.simulator.products import Products
 from compiler.backends.nvptx.simulator.races import RaceDetector
 
 Array = NDArray[Any]
@@ -64,6 +65,9 @@ class Observer(Protocol):
 
     def access_local(self) -> None:
         """The active lanes load or store local memory."""
+
+    def stream_shared(self, size_bytes: int) -> None:
+        """Tensor cores read so many bytes of shared memory, all banks at once."""
 
     def update(self, batch: Batch, elements: Lanes) -> None:
         """The active lanes update these places, one after the other where they meet."""
@@ -191,6 +195,7 @@ class Batch:
         self.races: RaceDetector | None = None
         self.global_races: RaceDetector | None = None
         self.observer: Observer | None = None
+        self.products: Products | None = None
         self.pc = 0
         self.steps = 0
         self.pending: list[PendingCopy] = []
@@ -204,6 +209,12 @@ class Batch:
         geometry = self.geometry
         size = self.shared.data.size
         self.races = RaceDetector("shared", size, granule, geometry.threads, geometry.blocks)
+
+    def watch_products(self, registers: int, granule: int) -> None:
+        """Check what products of warp groups use from now on: so many registers, and shared memory by granules."""
+        geometry, size = self.geometry, self.shared.data.size
+        self.products = Products(geometry.threads, geometry.blocks, registers, size, granule)
+        self.products.races = self.races
 
     def watch_global_races(self, detector: RaceDetector) -> None:
         """Check accesses of global memory with the detector of the launch; the batch holds blocks in a row."""
@@ -336,6 +347,8 @@ class Batch:
         """Tell who watches that the blocks of these lanes passed a barrier."""
         if self.observer is not None:
             self.observer.meet(self, lanes)
+        if self.products is not None:
+            self.products.pass_barrier(lanes)
         for detector in (self.races, self.global_races):
             if detector is not None:
                 detector.pass_block_barrier(lanes)

@@ -35,10 +35,12 @@ _COMBINES = frozenset({"and", "or", "xor"})
 _FOLDED = Cost(Pipe.NONE, 0, 0, 0)
 """What an instruction takes that is a part of another one."""
 _GROUPS = 8
-"""Groups of copies ahead that are told apart: kernels have no more stages."""
+"""Groups of copies ahead, or of products, that are told apart: kernels have no more stages."""
 _STORED, *_LANDED = range(_GROUPS + 1)
 """Rows for what is no register: the last store, and all that was copied ahead so many groups ago or earlier."""
-_OTHERS = _GROUPS + 1
+_MULTIPLIED = list(range(_GROUPS + 1, 2 * _GROUPS + 1))
+"""Rows for all products of warp groups of so many groups ago or earlier."""
+_OTHERS = 2 * _GROUPS + 1
 """How many these are."""
 _MOST_TIMES = 1 << 12
 """Ways in which a block was entered that are remembered: of 16 warps a few hundred bytes each."""
@@ -54,8 +56,9 @@ class _Effects:
         cost: what it takes of a warp.
         accesses: whether memory adds to its latency.
         stores: whether others may read what it stores.
-        copies: whether what it reads lands later, with nobody waiting.
-        commits: whether it closes a group of such copies.
+        ahead: of a copy or product with nobody waiting, or of what closes a group of them, rows by groups ago.
+        commits: whether it closes such a group.
+        adds: whether it is a product, which begins when what it adds to is there, with nobody waiting for that.
         issues: cycles in which its warp issues nothing else.
     """
 
@@ -64,8 +67,9 @@ class _Effects:
     cost: Cost
     accesses: bool
     stores: bool
-    copies: bool
+    ahead: Sequence[int]
     commits: bool
+    adds: bool
     issues: int
 
 
@@ -116,11 +120,16 @@ class BasicBlock:
             latency = next(latencies) if effects.accesses else 0
             if effects.stores:
                 ready[_STORED] = now
-            if effects.copies and latency:
-                ready[_LANDED[0]] = np.maximum(ready[_LANDED[0]], clock + latency)
+            if effects.adds:
+                now = np.maximum.reduce([clock, *(ready[row] for row in effects.writes)])
+                latency = effects.cost.latency
+            ahead = effects.ahead
             if effects.commits:
-                ready.update(zip(_LANDED[1:], [ready[row] for row in _LANDED[:-1]], strict=True))
-            ready.update((row, now + (effects.cost.latency + latency)) for row in effects.writes)
+                ready.update(zip(ahead[1:], [ready[row] for row in ahead[:-1]], strict=True))
+            elif ahead and latency:
+                ready[ahead[0]] = np.maximum(ready[ahead[0]], (now if effects.adds else clock) + latency)
+            latency += 0 if effects.adds else effects.cost.latency
+            ready.update((row, now + latency) for row in effects.writes)
         return clock, np.array([ready[row] for row in self.writes.tolist()], np.int64).reshape(-1, clock.size)
 
 
@@ -144,9 +153,9 @@ def basic_blocks(instructions: Sequence[Instruction], starts: Collection[int]) -
 def _block(begin: int, end: int, effects: Sequence[_Effects]) -> BasicBlock:
     reads, writes = dict[int, None](), dict[int, None]()
     for of_one in effects:
-        also = _LANDED if of_one.copies or of_one.commits else ()
+        also = (*of_one.ahead, *(of_one.writes if of_one.adds else ()))
         reads.update((row, None) for row in (*of_one.reads, *also) if row not in writes)
-        writes.update(dict.fromkeys((*of_one.writes, *also, *((_STORED,) if of_one.stores else ()))))
+        writes.update(dict.fromkeys((*of_one.writes, *of_one.ahead, *((_STORED,) if of_one.stores else ()))))
     return BasicBlock(begin, end, effects, np.array(list(reads), np.intp), np.array(list(writes), np.intp))
 
 
@@ -174,24 +183,28 @@ def _effects_of(instruction: Instruction, cost: Cost, rows: dict[str, int]) -> _
         return rows.setdefault(name, _OTHERS + len(rows))
 
     uses = uses_of(instruction)
-    waits = opcode == "cp" and bool({"wait_all", "wait_group"} & modifiers)
-    commits = opcode == "cp" and "commit_group" in modifiers
+    chain = {"cp": _LANDED, "wgmma": _MULTIPLIED}.get(opcode, [])
+    waits = bool(chain) and bool({"wait_all", "wait_group"} & modifiers)
+    commits = bool(chain) and "commit_group" in modifiers
+    adds = opcode == "wgmma" and "mma_async" in modifiers
     loads = opcode in ("ld", "ldmatrix", "atom", "red", "cp") and not {"nc", "param", "const"} & modifiers
-    also = (*((_STORED,) if loads else ()), *((_LANDED[_allowed(instruction)],) if waits else ()))
+    also = (*((_STORED,) if loads else ()), *((chain[_allowed(instruction)],) if waits else ()))
+    reads = [name for name in uses.reads if not (adds and name in uses.writes)]
     return _Effects(
-        reads=(*map(row_of, uses.reads), *also),
+        reads=(*map(row_of, reads), *also),
         writes=tuple(map(row_of, uses.writes)),
         cost=cost,
         accesses=opcode in _MEMORY,
         stores=opcode in ("st", "atom", "red"),
-        copies=opcode == "cp" and not waits and not commits,
+        ahead=chain if (opcode == "cp" and not waits) or commits or adds else (),
         commits=commits,
+        adds=adds,
         issues=max(1, round(cost.issued)) if cost.issued else 0,
     )
 
 
 def _allowed(instruction: Instruction) -> int:
-    """How many groups of copies, the open one among them, may still be on their way behind a wait."""
+    """How many groups of copies or products, the open one among them, may still be on their way behind a wait."""
     if "wait_all" in instruction.modifiers:
         return 0
     (number,) = instruction.operands

@@ -52,6 +52,13 @@ from compiler.backends.nvptx.simulator.warp import (
     decode_vote,
     decode_warp_barrier,
 )
+from compiler.backends.nvptx.simulator.warp_group import (
+    decode_product_access,
+    decode_proxy_fence,
+    decode_warp_group,
+    group_registers,
+    touching,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +89,7 @@ def decode(module: PtxModule, kernel: Function, values: Values = Values.ALL) -> 
         values: what it computes.
     """
     flat = in_order(flatten(module, kernel))
-    slots = Slots()
+    slots = Slots(group_rows=group_registers(flat.placed))
     skipped = frozenset[int]()
     if values is not Values.ALL:
         skipped = sliced(flat.placed, keeps_global=values is Values.STORED).skipped
@@ -143,7 +150,7 @@ def _decode_instruction(placed: Placed, slots: Slots, flat: FlatProgram) -> Acti
                 operands.unsupported("a barrier under a predicate; branch around it")
             return decode_barrier(operands)
     decoder = decode_carry if has_carry(instruction) else DECODERS.get(instruction.opcode, decode_pure)
-    action = decoder(operands)
+    action = touching(decoder(operands), operands)
     return action if chosen is None else guarded(action, chosen)
 
 
@@ -184,6 +191,7 @@ _LEAST_MODIFIERS: Mapping[str, int] = {
     **dict.fromkeys(("setp", "atom", "red", "slct", "testp"), 2),
     **dict.fromkeys(("set", "shfl", "vote", "match", "redux"), 3),
     "ldmatrix": 4,
+    "wgmma": 3,
     "mma": 7,
 }
 
@@ -209,9 +217,11 @@ DECODERS: Mapping[str, Callable[[Operands], Action]] = {
     "barrier": decode_warp_barrier,
     "mma": decode_matrix_multiply,
     "ldmatrix": decode_load_matrix,
+    "wgmma": decode_warp_group,
+    "fence": decode_proxy_fence,
     "trap": lambda _: trap,
     **dict.fromkeys(
-        ("membar", "fence", "prefetch", "prefetchu", "nanosleep", "applypriority", "discard", "pmevent"),
+        ("membar", "prefetch", "prefetchu", "nanosleep", "applypriority", "discard", "pmevent"),
         lambda _: nothing,
     ),
     **dict.fromkeys(("griddepcontrol",), lambda _: nothing),
@@ -221,5 +231,6 @@ _ACCESSES: Mapping[str, Callable[[Operands], Action]] = {
     **dict.fromkeys(("ld", "ldu", "st"), decode_access),
     "cp": decode_copy_access,
     "ldmatrix": decode_matrix_access,
+    "wgmma": decode_product_access,
 }
 """What makes an action of an instruction of which only the addresses are wanted."""

@@ -14,6 +14,9 @@ KINDS = (
     "race",
     "divergent-barrier",
     "divergent-shuffle",
+    "divergent-warp-group",
+    "in-flight",
+    "unfenced",
     "endless-loop",
     "trap",
 )

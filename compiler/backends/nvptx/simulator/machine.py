@@ -284,6 +284,8 @@ class _Launch:
             batch.registers[slot] = special_value(name, batch, layout)
         if self.options.check_races and layout.shared_bytes:
             batch.watch_races(self.program.granule)
+        if self.program.slots.group_rows:
+            batch.watch_products(len(self.program.slots.group_rows), self.program.granule)
         if self.global_races is not None:
             batch.watch_global_races(self.global_races)
         if self.profiler is not None:

@@ -50,17 +50,17 @@ def decode_matrix_multiply(operands: Operands) -> Action:
     rows = 8 if shape.startswith("m8") else 16
     depth = int(shape.rpartition("k")[2])
     register_type = "f64" if a_type == "f64" else "b32"
-    a = [operands.source(item, register_type) for item in _items(operands, 1)]
-    b = [operands.source(item, register_type) for item in _items(operands, 2)]
+    a = [operands.source(item, register_type) for item in items_of(operands, 1)]
+    b = [operands.source(item, register_type) for item in items_of(operands, 2)]
     c_register = "f64" if a_type == "f64" else "b32"
-    c = [operands.source(item, c_register) for item in _items(operands, 3)]
-    d = [None if isinstance(item, Sink) else operands.register(item) for item in _items(operands, 0)]
+    c = [operands.source(item, c_register) for item in items_of(operands, 3)]
+    d = [None if isinstance(item, Sink) else operands.register(item) for item in items_of(operands, 0)]
     saturates = "satfinite" in modifiers
 
     def act(batch: Batch) -> None:
         warps = _whole_warps(batch)
-        left = _gather(batch, a, a_type, (rows, depth), warps)
-        right = _gather(batch, b, b_type, (8, depth), warps)
+        left = gather(batch, a, a_type, (rows, depth), warps)
+        right = gather(batch, b, b_type, (8, depth), warps)
         start = _gather_result(batch, c, c_type, rows, warps)
         total = np.matmul(left, right.transpose(0, 2, 1)) + start
         for register, raw in enumerate(_scatter_result(total, d_type, len(d), saturates=saturates)):
@@ -71,7 +71,8 @@ def decode_matrix_multiply(operands: Operands) -> Action:
     return act
 
 
-def _items(operands: Operands, number: int) -> tuple[Operand, ...]:
+def items_of(operands: Operands, number: int) -> tuple[Operand, ...]:
+    """The operands of a list, or the one that stands alone."""
     operand = operands[number]
     return operand.items if isinstance(operand, Group) else (operand,)
 
@@ -86,7 +87,7 @@ def _whole_warps(batch: Batch) -> int:
     return lanes.size // 32
 
 
-def _numbers(raw: Array, type_: str) -> NDArray[Any]:
+def numbers_of(raw: Array, type_: str) -> NDArray[Any]:
     """The elements of one register, one column each, in f64 or int64."""
     if type_ in ("s8", "u8"):
         kind = np.int8 if type_ == "s8" else np.uint8
@@ -99,13 +100,13 @@ def _numbers(raw: Array, type_: str) -> NDArray[Any]:
     return to_wide(halves, FORMATS[type_]).reshape(-1, 2)
 
 
-def _gather(batch: Batch, slots: list[int], type_: str, shape: tuple[int, int], warps: int) -> NDArray[Any]:
+def gather(batch: Batch, slots: list[int], type_: str, shape: tuple[int, int], warps: int) -> NDArray[Any]:
     """The matrix of each warp, (warps, rows or columns, k)."""
     per = max(1, 32 // _ELEMENT_BITS[type_])
     tall = shape[0] == 16
     matrix: NDArray[Any] = np.zeros((warps, *shape), np.int64 if type_ in ("s8", "u8") else np.float64)
     for register, slot in enumerate(slots):
-        values = _numbers(batch.read_full(slot), type_).reshape(warps, 32, per)
+        values = numbers_of(batch.read_full(slot), type_).reshape(warps, 32, per)
         down, right = (register & 1, register >> 1) if tall else (0, register)
         for element in range(per):
             columns = _THREAD * per + element + 4 * per * right
@@ -128,7 +129,7 @@ def _gather_result(batch: Batch, slots: list[int], type_: str, rows: int, warps:
         if type_ == "s32":
             values: NDArray[Any] = np.ascontiguousarray(raw).view(np.int32).reshape(warps, 32, 1)
         elif type_ == "f16":
-            values = _numbers(raw, "f16").reshape(warps, 32, 2)
+            values = numbers_of(raw, "f16").reshape(warps, 32, 2)
         else:
             values = to_wide(raw, FORMATS[type_]).reshape(warps, 32, 1)
         for element, (row, column) in enumerate(positions):
@@ -156,7 +157,7 @@ def decode_load_matrix(operands: Operands) -> Action:
     modifiers = operands.instruction.modifiers
     if "m8n8" not in modifiers or modifiers[-1] != "b16":
         operands.unsupported()
-    targets = [operands.register(item) for item in _items(operands, 0)]
+    targets = [operands.register(item) for item in items_of(operands, 0)]
     rows_of, space = _rows(operands), space_of(operands, operands[1])
     is_transposed = "trans" in modifiers
 
@@ -193,7 +194,7 @@ def decode_matrix_access(operands: Operands) -> Action:
 
 def _rows(operands: Operands) -> Callable[[Batch], tuple[Addresses, Lanes]]:
     """The addresses of the rows that `ldmatrix` loads, and the lanes that name them."""
-    used = _LANE[: 8 * len(_items(operands, 0))]
+    used = _LANE[: 8 * len(items_of(operands, 0))]
     addresses = decode_address(operands, operands[1])
 
     def rows_of(batch: Batch) -> tuple[Addresses, Lanes]:

@@ -59,6 +59,8 @@ class Slots:
     """The first and the last instruction that names a register, by its slot."""
     number: int = 0
     """Of the instruction that is decoded."""
+    group_rows: dict[str, int] = field(default_factory=dict)
+    """A number for each register that products of warp groups use, by its unique name."""
     _registers: dict[str, tuple[int, str]] = field(default_factory=dict)
     _constants: dict[tuple[str, Any], int] = field(default_factory=dict)
 

@@ -18,7 +18,7 @@ from compiler.backends.nvptx.simulator.syntax import TYPE_BITS, Instruction
 
 
 class Pipe(enum.Enum):
-    """A unit of a multiprocessor."""
+    """A unit of a multiprocessor; those of groups are the tensor cores once more, as `wgmma` keeps them busy."""
 
     NONE = "none"
     FP32 = "fp32"
@@ -32,6 +32,8 @@ class Pipe(enum.Enum):
     TENSOR = "tensor"
     TENSOR_FP64 = "tensor-fp64"
     TENSOR_INT8 = "tensor-int8"
+    GROUP_TENSOR = "group-tensor"
+    GROUP_TENSOR_INT8 = "group-tensor-int8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ LATENCY: Mapping[Pipe, int] = {
     Pipe.TENSOR: 33,
     Pipe.TENSOR_FP64: 33,
     Pipe.TENSOR_INT8: 33,
+    Pipe.GROUP_TENSOR: 16,
+    Pipe.GROUP_TENSOR_INT8: 16,
 }
 """Cycles."""
 
@@ -101,6 +105,10 @@ _SPECIAL = frozenset({"ex2", "lg2", "sin", "cos", "rcp", "rsqrt", "sqrt", "tanh"
 _FLOAT = frozenset({"add", "sub", "mul", "fma", "mad", "neg", "abs"})
 _HALVES = frozenset({"f16", "bf16", "f16x2", "bf16x2"})
 _TENSOR_PIPES = {"f64": Pipe.TENSOR_FP64, "s8": Pipe.TENSOR_INT8, "u8": Pipe.TENSOR_INT8}
+_GROUP_PIPES = {"s8": Pipe.GROUP_TENSOR_INT8, "u8": Pipe.GROUP_TENSOR_INT8}
+_WARPS_OF_GROUP = 4
+_GROUP_RATES = {Pipe.GROUP_TENSOR: 512, Pipe.GROUP_TENSOR_INT8: 1024}
+"""Multiply-adds of a warp's tensor core in a cycle (H100: a quarter of what a multiprocessor does)."""
 _TF32_PASSES = 2
 """Of tf32 tensor cores multiply half as many as of bf16."""
 
@@ -125,8 +133,8 @@ def cost_of(instruction: Instruction) -> Cost:
     is_negation = opcode == "not" and modifiers[-1] == "pred"
     if opcode in _FREE or is_sign or is_negation or (opcode == "ld" and "param" in modifiers):
         return Cost(Pipe.NONE, 0, 1 if opcode in _ISSUED else 0, 0)
-    if opcode == "mma":
-        return _matrix_cost(modifiers)
+    if opcode in ("mma", "wgmma"):
+        return _matrix_cost(modifiers) if opcode == "mma" else _group_cost(modifiers)
     if opcode in _BARRIERS:
         return Cost(Pipe.NONE, 0, 1, _BARRIER_LATENCY)
     if opcode in _MEMORY:
@@ -170,11 +178,25 @@ def _single(pipe: Pipe, passes: int) -> Cost:
     return Cost(pipe, passes, passes, LATENCY[pipe] + passes - 1)
 
 
+def _group_cost(modifiers: tuple[str, ...]) -> Cost:
+    """What a warp takes of a product that four of them share, or of a fence, a commitment or a wait."""
+    if "mma_async" not in modifiers:
+        return Cost(Pipe.NONE, 0, 1, 0)
+    type_ = modifiers[-2]
+    pipe = _GROUP_PIPES.get(type_, Pipe.GROUP_TENSOR)
+    multiplied = _multiplied(modifiers, type_) // _WARPS_OF_GROUP
+    return Cost(pipe, multiplied, 1, max(LATENCY[pipe], multiplied // _GROUP_RATES[pipe]))
+
+
 def _matrix_cost(modifiers: tuple[str, ...]) -> Cost:
+    type_ = modifiers[-3]
+    pipe = _TENSOR_PIPES.get(type_, Pipe.TENSOR)
+    return Cost(pipe, _multiplied(modifiers, type_), 1, LATENCY[pipe])
+
+
+def _multiplied(modifiers: tuple[str, ...], type_: str) -> int:
+    """The multiply-adds of a matrix product, of 16 bits where its elements are no integers and not f64."""
     shape = next(m for m in modifiers if m.startswith("m") and m[1:2].isdigit())
     rows, _, rest = shape[1:].partition("n")
     columns, _, depth = rest.partition("k")
-    type_ = modifiers[-3]
-    pipe = _TENSOR_PIPES.get(type_, Pipe.TENSOR)
-    multiplied = int(rows) * int(columns) * int(depth) * (_TF32_PASSES if type_ == "tf32" else 1)
-    return Cost(pipe, multiplied, 1, LATENCY[pipe])
+    return int(rows) * int(columns) * int(depth) * (_TF32_PASSES if type_ == "tf32" else 1)

@@ -70,6 +70,9 @@ def uses_of(instruction: Instruction) -> Uses:
     writes = tuple(names_of(instruction.operands[0])) if has_result else ()
     sources = instruction.operands[1 if has_result else 0 :]
     reads = [name for operand in sources for name in names_of(operand)]
+    if "mma_async" in instruction.modifiers:
+        # Products are added to what their registers hold.
+        reads.extend(writes)
     if instruction.guard is not None:
         reads.append(instruction.guard.register)
     return Uses(writes, tuple(dict.fromkeys(reads)))

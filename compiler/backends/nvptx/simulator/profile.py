@@ -188,6 +188,10 @@ class Profiler:
         """Lanes load or store local memory."""
         self.latency = max(self.latency, _LOCAL_CYCLES)
 
+    def stream_shared(self, size_bytes: int) -> None:
+        """Tensor cores read so many bytes of shared memory, all banks at once."""
+        self.banks.stream(size_bytes)
+
     def update(self, batch: Batch, elements: Lanes) -> None:
         """Lanes update these places, one after the other where they meet."""
         warps = batch.warp_of_lane[batch.active]

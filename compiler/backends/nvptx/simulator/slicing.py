@@ -101,7 +101,7 @@ class _Step:
         guard = [instruction.guard.register] if instruction.guard is not None and positions else []
         operands = [instruction.operands[position] for position in positions if position < len(instruction.operands)]
         return cls(
-            is_fixed=opcode in _ALWAYS or (opcode == "cp" and not _copies(instruction)) or has_carry(instruction),
+            is_fixed=opcode in _ALWAYS or _orders(instruction) or has_carry(instruction),
             reads=uses.reads,
             located_by=(*guard, *(name for operand in operands for name in names_of(operand))),
             writes=uses.writes,
@@ -132,6 +132,8 @@ def _loaded(placed: Placed) -> Iterator[str]:
         yield _CONSTANT
     elif instruction.opcode in ("ld", "ldu", "ldmatrix", "atom", "red"):
         yield from _spaces_of(instruction)
+    elif "mma_async" in instruction.modifiers:
+        yield "shared"
     elif _copies(instruction):
         yield "global"
 
@@ -139,6 +141,14 @@ def _loaded(placed: Placed) -> Iterator[str]:
 def _copies(instruction: Instruction) -> bool:
     """Whether it is a `cp.async`, and none that only closes a group or waits."""
     return instruction.opcode == "cp" and len(instruction.operands) > 1
+
+
+def _orders(instruction: Instruction) -> bool:
+    """Whether it closes a group, waits for one, or is a fence of what others do in the background."""
+    opcode, modifiers = instruction.opcode, instruction.modifiers
+    is_proxy_fence = opcode == "fence" and modifiers[:2] == ("proxy", "async")
+    is_copy, is_product = _copies(instruction), "mma_async" in modifiers
+    return is_proxy_fence or (opcode == "cp" and not is_copy) or (opcode == "wgmma" and not is_product)
 
 
 def _is_argument(placed: Placed) -> bool:

@@ -161,15 +161,15 @@ def _run_kernel() -> Callable[..., list[np.ndarray]]:
 
 
 @pytest.fixture
-def assemble(tmp_path: Path) -> Callable[[str], str]:
+def assemble(tmp_path: Path) -> Callable[..., str]:
     """What ptxas says about PTX: empty if all is well; skips where there is no ptxas."""
     if shutil.which("ptxas") is None:
         pytest.skip("no ptxas")
 
-    def run(text: str) -> str:
+    def run(text: str, arch: str = "sm_90") -> str:
         source = tmp_path / "kernel.ptx"
         source.write_text(text)
-        command = ["ptxas", "-arch=sm_90", str(source), "-o", str(tmp_path / "kernel.cubin")]
+        command = ["ptxas", f"-arch={arch}", str(source), "-o", str(tmp_path / "kernel.cubin")]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         return "" if done.returncode == 0 else done.stdout + done.stderr
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from compiler.backends.nvptx.cards import A100, H100, LAUNCH_NS
+from compiler.backends.nvptx.simulator.pipes import Pipe
 from compiler.backends.nvptx.simulator.profile import Profile
 from compiler.backends.nvptx.timing import Block, model, occupancy_of
 
@@ -80,3 +81,13 @@ def test_no_two_resources_have_one_name() -> None:
 def test_a_launch_takes_as_long_as_its_longest_block() -> None:
     some = Profile(blocks=8, block_cycles=1000.0, longest_cycles=5000.0)
     assert model(some, 8, BLOCK, H100).roofs["waiting"] == pytest.approx(5000 / H100.clock_ghz)
+
+
+@pytest.mark.parametrize(
+    ("pipe", "of_group"), [(Pipe.TENSOR, Pipe.GROUP_TENSOR), (Pipe.TENSOR_INT8, Pipe.GROUP_TENSOR_INT8)]
+)
+def test_warp_groups_reach_what_warps_have_a_share_of(pipe: Pipe, of_group: Pipe) -> None:
+    def cycles(used: Pipe) -> float:
+        return model(Profile(blocks=1, passes={used.value: 1e6}), 1, BLOCK, H100).roofs[used.value]
+
+    assert cycles(of_group) == pytest.approx(cycles(pipe) * H100.mma_share)

@@ -101,6 +101,33 @@ def test_copies_are_waited_for_by_the_groups_that_may_not_be_on_their_way(
     clocks = Clocks.of(1, rows)
     late = iter([300])
     for block in found:
-        latencies = tuple(next(late, 0) if of_one.copies else 0 for of_one in block.effects if of_one.accesses)
+        effects = [of_one for of_one in block.effects if of_one.accesses]
+        latencies = tuple(next(late, 0) if e.ahead and not e.commits else 0 for e in effects)
         clocks.advance(block, slice(None), latencies)
     assert (clocks.now[0] >= 300) == waits
+
+
+SUMS = ", ".join(f"%d{n}" for n in range(32))
+PRODUCT = f"wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {{{SUMS}}}, %rd1, %rd2, 1, 1, 1, 0, 0; "
+PRODUCT_CYCLES = 32
+CLOSE = "wgmma.commit_group.sync.aligned; "
+
+
+@pytest.mark.parametrize(("allowed", "products"), [(0, 3), (1, 2), (2, 1), (3, 0)])
+@pytest.mark.parametrize("between", ["", "bra A; A: "], ids=["in one block", "in two"])
+def test_products_are_waited_for_by_the_groups_that_may_not_be_on_their_way(
+    blocks: Callable[..., tuple[list[BasicBlock], int]], between: str, allowed: int, products: int
+) -> None:
+    wait = f"wgmma.wait_group.sync.aligned {allowed}; "
+    found, rows = blocks(f".reg .b32 %d<32>; {3 * (PRODUCT + CLOSE)}{between}{wait}mov.u32 %x, 1;")
+    clocks = Clocks.of(1, rows)
+    for block in found:
+        clocks.advance(block, slice(None), tuple(0 for of_one in block.effects if of_one.accesses))
+    assert products * PRODUCT_CYCLES <= clocks.now[0] < (products + 1) * PRODUCT_CYCLES
+
+
+def test_sums_are_waited_for_by_who_reads_them(blocks: Callable[..., tuple[list[BasicBlock], int]]) -> None:
+    (block,), rows = blocks(f".reg .b32 %d<32>; {PRODUCT}{CLOSE}add.u32 %x, %d0, 1;")
+    clocks = Clocks.of(1, rows)
+    clocks.advance(block, slice(None), accesses(block, 0))
+    assert clocks.now[0] >= PRODUCT_CYCLES

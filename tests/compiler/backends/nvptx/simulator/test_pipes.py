@@ -8,6 +8,8 @@ import pytest
 
 from compiler.backends.nvptx.simulator import parse_ptx
 from compiler.backends.nvptx.simulator.pipes import Cost, Pipe, cost_of
+from compiler.backends.nvptx.simulator.syntax import Instruction
+from compiler.diagnostics import Span
 
 HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
 DECLARED = ".reg .f32 %f<4>; .reg .f64 %d<4>; .reg .b64 %l<4>;"
@@ -43,3 +45,25 @@ def _cost(body_kernel: Callable[..., str]) -> Callable[[str], Cost]:
 def test_an_instruction_goes_through_its_unit(cost: Callable[[str], Cost], text: str, pipe: Pipe, passes: int) -> None:
     found = cost(text)
     assert (found.pipe, found.passes) == (pipe, passes)
+
+
+@pytest.mark.parametrize(
+    ("shape", "types", "pipe", "passes", "latency"),
+    [
+        ("m64n256k16", "f32.bf16.bf16", Pipe.GROUP_TENSOR, 64 * 256 * 16 // 4, 128),
+        ("m64n128k16", "f16.f16.f16", Pipe.GROUP_TENSOR, 64 * 128 * 16 // 4, 64),
+        ("m64n256k8", "f32.tf32.tf32", Pipe.GROUP_TENSOR, 2 * 64 * 256 * 8 // 4, 128),
+        ("m64n256k32", "s32.s8.u8", Pipe.GROUP_TENSOR_INT8, 64 * 256 * 32 // 4, 128),
+        ("m64n8k16", "f32.f16.f16", Pipe.GROUP_TENSOR, 64 * 8 * 16 // 4, 16),
+    ],
+)
+def test_a_product_of_a_group_takes_each_of_its_warps_a_quarter(shape, types, pipe, passes, latency) -> None:
+    modifiers = ("mma_async", "sync", "aligned", shape, *types.split("."))
+    found = cost_of(Instruction("wgmma", modifiers, (), None, Span("", "", 0, 0)))
+    assert found == Cost(pipe, passes, 1, latency)
+
+
+@pytest.mark.parametrize("name", ["fence", "commit_group", "wait_group"])
+def test_what_orders_products_keeps_no_unit_busy(name: str) -> None:
+    found = cost_of(Instruction("wgmma", (name, "sync", "aligned"), (), None, Span("", "", 0, 0)))
+    assert found == Cost(Pipe.NONE, 0, 1, 0)

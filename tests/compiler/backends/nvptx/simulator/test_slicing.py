@@ -29,6 +29,11 @@ BODIES = {
     "updated": "red.global.add.u32 [%o], %t; mov.u32 %x, 1;",
     "matrices": f"{SHARED} st.shared.v4.u32 [%y], {{%t, %t, %t, %t}}; bar.sync 0;"
     "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%x}, [%y];",
+    "products": f".reg .b32 %d<4>; {SHARED} st.shared.v4.u32 [%y], {{%t, %t, %t, %t}}; st.shared.v4.u32 [%y+2048], "
+    "{%t, %t, %t, %t}; fence.proxy.async; bar.sync 0; mov.u64 %rd1, s; shr.u64 %rd1, %rd1, 4; "
+    "or.b64 %rd1, %rd1, 0x1000080000; mov.b32 %d0, 0; mov.b32 %d1, 0; mov.b32 %d2, 0; mov.b32 %d3, 0; "
+    "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.s8 {%d0, %d1, %d2, %d3}, %rd1, %rd1, 1; "
+    "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; and.b32 %x, %d0, 4;",
 }
 
 
@@ -38,9 +43,9 @@ def test_counts_do_not_hang_on_what_is_computed(body: str, body_kernel: Callable
     found = []
     for values in Values:
         machine = Machine()
-        out = machine.allocate(4 * 64 * 128, initialised=True)
+        out = machine.allocate(4 * 256 * 32, initialised=True)
         options = LaunchOptions(check_races=False, profile=True, values=values)
-        statistics = machine.launch(module, "k", (4, 1, 1), (64, 1, 1), [out], options=options)
+        statistics = machine.launch(module, "k", (2, 1, 1), (128, 1, 1), [out], options=options)
         assert statistics.profile is not None
         found.append((astuple(statistics.profile), statistics.instructions))
     assert found[0] == found[1] == found[2]
