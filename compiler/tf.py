@@ -47,6 +47,7 @@ from compiler.jit import (
     cluster_of,
     flags_of,
     for_execution,
+    inline_functions,
     needed,
     optimize,
 )
@@ -118,6 +119,7 @@ __all__ = [
     "gradients",
     "in_order",
     "initial_state",
+    "inline_functions",
     "input_types",
     "inside_loops",
     "is_a",

@@ -199,9 +199,12 @@ GPU = _programs(
         f" s = f32[64] reduce(n, z), dimensions={{1}}, to_apply=add; b = {LONG} broadcast(s), dimensions={{0}};"
         f" {LONG} subtract(n, b)",
         "dot: tiles": _dot(256, 256, 256),
-        "dot: a block for each strip": _dot(2, 64, 4096),
-        "dot: a block for each element": _dot(2, 4, 4096),
-        "dot: a warp for each element": _dot(2, 4, 256),
+        "dot: a matrix by few vectors": _dot(2, 64, 4096),
+        "dot: a block for each strip": _dot(16, 64, 256),
+        "dot: a block for each element": "f32[4096,2] x; f32[4096,4] y ->"
+        " f32[2,4] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+        "dot: a warp for each element": "f32[16,64] x; f32[16,64] y ->"
+        " f32[16,16] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={1}",
         "dot: a thread for each element": _dot(2, 4, 8),
         "convolution: matrix product": _convolution("2,16,16,64", "1,1,64,64", "2,16,16,64", "size=1x1"),
         "convolution: tiles": _convolution("2,18,18,16", "3,3,16,64", "2,16,16,64", "size=3x3"),

@@ -51,6 +51,7 @@ class Request:
     timeout: float
     wide: bool = True
     twin: bool = False
+    signature: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ def prepare(request: Request) -> Case:
     """Read the program and make its inputs; a bundle brings both."""
     if is_bundle(request.file):
         return _of_bundle(request)
-    module = programs.read(request.file, module=request.module, given=request.inputs)
+    module = programs.read(request.file, module=request.module, given=request.inputs, signature=request.signature)
     count = compiler.settle_elided(module, request.fill_elided)
     filled = f"{count} elided constants filled from seed {request.fill_elided}" if count else ""
     if request.twin:

@@ -23,6 +23,7 @@ US = "xlabench"
 ERROR = "error"
 
 _MOST = 20_000  # characters of a traceback, whose end says most
+_ABOUT = re.compile(r"about (\S+): ")
 _FRAME = re.compile(r'^ *File "([^"]+)", line \d+, in (\S+)', re.MULTILINE)
 
 
@@ -40,11 +41,22 @@ class Bug:
 
     @property
     def kind(self) -> str:
-        """What is the same each time that one bug shows: the type of the exception, and the function that raised it."""
-        name = self.said.partition(":")[0]
+        """What is the same each time that one bug shows.
+
+        That is the type of the exception, what it is about where a check says so (`about`), and the function that
+        raised it.
+        """
+        name, _, rest = self.said.partition(":")
         name = name.rpartition(".")[2] if name.replace(".", "").isidentifier() else name
+        subject = _ABOUT.match(rest.lstrip())
+        name = f"{name} about {subject[1]}" if subject else name
         frames = _FRAME.findall(self.traceback)
         return f"{name} in {Path(frames[-1][0]).name}:{frames[-1][1]}" if frames else name
+
+
+def about(subject: str, said: str) -> str:
+    """What a check says that raises in one place whatever it finds: bugs are told apart by the subject, too."""
+    return f"about {subject}: {said}"
 
 
 def caught(work: Callable[[], object]) -> Bug | None:

@@ -79,6 +79,7 @@ def lower_with_graph(graph: Graph, feeds: Mapping[str, Any], fetches: Sequence[s
         fetches: names of outputs.
         name: what the module is called.
     """
+    feeds = {text: np.asarray(feed) if isinstance(feed, np.generic) else feed for text, feed in feeds.items()}
     lowered = lower(graph, feeds, fetches, name)
     endpoints = ((text, endpoint(text)) for text, feed in feeds.items() if isinstance(feed, np.ndarray))
     known = {source.node: feeds[text] for text, source in endpoints if source and text not in lowered.inputs}

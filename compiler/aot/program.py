@@ -98,15 +98,16 @@ Given = Callable[[], Mapping[str, Sequence[int] | Array] | None]
 """The arrays that a program is to run on, in order, by their names, or the sizes of each; None where nobody says."""
 
 
-def read_program_of_graph(path: Path, given: Given = lambda: None) -> Module:
+def read_program_of_graph(path: Path, given: Given = lambda: None, signature: str = "") -> Module:
     """The program of a graph in a file, which carries the graph.
 
     Variables of a model begin as the model has them; those that are written are results.
 
     Args:
         path: a GraphDef with what is fed and fetched of it beside it, `NAME.config.pbtxt` beside `NAME.pb`; or a
-            SavedModel, of which it is the signature `serving_default`.
+            SavedModel, of which it is a signature.
         given: asked where the graph leaves sizes of feeds open, or values must be known.
+        signature: of a SavedModel; `serving_default` where none is named.
 
     Raises:
         InputError: something cannot be read or makes no sense.
@@ -115,8 +116,10 @@ def read_program_of_graph(path: Path, given: Given = lambda: None) -> Module:
     """
     folder = path.parent if path.name in MODEL_FILES else path
     if _is_model(path):
-        graph, config = read_graph_and_config(path, None, SIGNATURE)
+        graph, config = read_graph_and_config(path, None, signature or SIGNATURE)
         return _carrying(graph, config, folder.absolute().name, given, starts_as_given=True)
+    if signature:
+        raise InputError(f"{path}: it is no SavedModel, and has no signature {signature!r}: leave --signature out")
     beside = _config_beside(path)
     if not beside.exists():
         said = f"give {beside.name} beside it, a message tensorflow.tf2xla.Config"

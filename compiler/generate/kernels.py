@@ -171,7 +171,7 @@ def _sorted(scope: Scope, element_type: ElementType) -> Instruction:
     """Lines in order, with others that go along, of which all is read or one end, from either side."""
     choices, dims = scope.choices, sizes(scope.choices, regimes.SORTED)
     keys, along = read(scope, element_type, dims), dims.index(max(dims))
-    others = [_OTHERS[k] for k in range(choices.integer(0, len(_OTHERS)))]
+    others = [pick(choices, _OTHERS) for _ in range(choices.integer(0, _MOST_OTHERS))]
     results = sort(scope, [keys, *(other(scope, keys, along) for other in others)], along)
     for number, result in enumerate(results):
         if chance(choices, _END_PERCENT):
@@ -192,6 +192,12 @@ def _numbers(scope: Scope, keys: Instruction, along: int) -> Instruction:
 
 def _any_kind(scope: Scope, keys: Instruction, _: int) -> Instruction:
     return read(scope, pick(scope.choices, [S32, *scope.program.element_types]), keys.array.dims)
+
+
+def _widest(scope: Scope, keys: Instruction, _: int) -> Instruction:
+    """What makes a key, with what is before it, of more bits than words have."""
+    kinds = [kind for kind in (S32, *scope.program.element_types) if kind in SORTING["sort"].element_types]
+    return read(scope, max(kinds, key=lambda kind: kind.bits), keys.array.dims)
 
 
 def _flat(scope: Scope, element_type: ElementType) -> Instruction:
@@ -344,8 +350,10 @@ def _form(element_types: Sequence[ElementType], make: Draw) -> Recipe:
     return Recipe(element_types, lambda scope, _, element_type: finished(scope, make(scope, element_type)))
 
 
-_OTHERS: Sequence[Callable[[Scope, Instruction, int], Instruction]] = (_numbers, _any_kind)
-"""What goes along with keys: their numbers, then arrays of any type."""
+_OTHERS: Sequence[Callable[[Scope, Instruction, int], Instruction]] = (_numbers, _any_kind, _widest)
+"""What goes along with keys, the first of which may decide between equal ones: their numbers, or any type."""
+_MOST_OTHERS = 2
+"""How many go along."""
 _MOVED = tuple(t for t in COMBINING["reduce"].element_types if t is not PRED)
 _POOLED = tuple(t for t in _MOVED if not t.is_complex)
 _SOLVED = PRODUCTS["cholesky"].element_types

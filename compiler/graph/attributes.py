@@ -25,12 +25,21 @@ _LONGEST = 60
 """Characters of an attribute's value in a message, and numbers of a list that are looked at for them."""
 
 
+LISTS = ("s", "i", "f", "b", "type", "shape", "tensor", "func", "")
+"""What elements of lists can be: the fields of AttrValue.ListValue (TensorFlow, attr_value.proto); "" is not said."""
+
+
 @dataclass(frozen=True, slots=True)
 class AttributeList:
     """A list: the kind of its elements (empty where the list is, and does not say), and they themselves."""
 
     kind: str
     values: tuple[Attribute, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what no file could hold, where it is made and not where it is written."""
+        if self.kind not in LISTS:
+            raise ValueError(f"{self.kind!r} is no kind of list: {', '.join(LISTS)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,10 @@ def householder(matrix: Array) -> tuple[Array, Array]:
     for index in np.ndindex(*batch):
         one = work[index]
         for k in range(steps):
-            head, tail = one[k, k], one[k + 1 :, k]
+            # Squares of what is small are 0, and of columns of one direction only roundings of roundings are left.
+            exponent = _exponent(one[k:, k])
+            column = _scaled(one[k:, k], -exponent)
+            head, tail = column[0], column[1:]
             length = np.linalg.norm(tail)
             if length == 0 and head.imag == 0:
                 continue
@@ -121,8 +124,23 @@ def householder(matrix: Array) -> tuple[Array, Array]:
             vector = np.concatenate([np.ones(1, work.dtype), tail / (head - beta)])
             rest = one[k:, k + 1 :]
             rest -= np.conj((beta - head) / beta) * np.outer(vector, np.conj(vector) @ rest)
-            one[k, k], one[k + 1 :, k] = beta, vector[1:]
+            one[k, k], one[k + 1 :, k] = np.ldexp(beta, exponent), vector[1:]
     return work, factors
+
+
+def _exponent(column: Array) -> int:
+    """The power of 2 of a column's largest component; 0 where there is none, or it is not finite."""
+    largest = max(np.abs(column.real).max(), np.abs(column.imag).max())
+    return int(np.frexp(largest)[1]) if np.isfinite(largest) else 0
+
+
+def _scaled(column: Array, exponent: int) -> Array:
+    """A column times a power of 2, which for itself may be no number of its type."""
+    scaled = np.empty_like(column)
+    scaled.real = np.ldexp(column.real, exponent)
+    if column.dtype.kind == "c":
+        scaled.imag = np.ldexp(column.imag, exponent)
+    return scaled
 
 
 def householder_product(vectors: Array, factors: Array) -> Array:

@@ -72,7 +72,7 @@ class _Rewriting:
         attributes: dict[str, Attribute] = {
             "T": self.node.attributes["T"],
             "Index": _INT64,
-            CONSTANT_INPUTS: AttributeList("string", (b"size",)),
+            CONSTANT_INPUTS: AttributeList("s", (b"size",)),
         }
         control = tuple(text for text in self.node.inputs if is_control(text))
         return self._add(_MADE, "Slice", (x, begin, wide, *control), attributes, device=self.node.device)

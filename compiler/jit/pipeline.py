@@ -30,11 +30,13 @@ class Optimized:
         graph: with `_XlaCompile`, `_XlaRun` and `_XlaMerge` in place of clusters, which are functions of its library.
         marking: which node was put into which cluster, and why others were in none.
         marked: the graph before there were functions, with the names of clusters on its nodes.
+        encapsulated: the graph in which each cluster is a call of a function, and nobody says yet how it is compiled.
     """
 
     graph: Graph
     marking: Marking
     marked: Graph
+    encapsulated: Graph
 
 
 def cluster(graph: Graph, flags: Flags = DEFAULTS, options: Options | None = None) -> tuple[Graph, Marking]:
@@ -82,4 +84,4 @@ def optimize(graph: Graph, flags: Flags = DEFAULTS, options: Options | None = No
     dump("before_build_xla_ops", encapsulated, flags, options)
     built = build_xla_ops(encapsulated, flags, options)
     dump("build_xla_ops", built, flags, options)
-    return Optimized(built, marking, marked)
+    return Optimized(built, marking, marked, encapsulated)

@@ -5,6 +5,7 @@ from functools import cache
 
 _BACK_END = ("kernel", "program", "llvm")
 _REFERENCE = ("reference", "judge")
+_GRAPHS = ("tf2xla", "clustering", "execution")
 _STAGES = {
     "compiler/passes": (),
     "compiler/analysis": _BACK_END,
@@ -16,6 +17,9 @@ _STAGES = {
     "compiler/ops": _REFERENCE,
     "compiler/wide": _REFERENCE,
     "xlabench/judging": _REFERENCE,
+    "compiler/graph": _GRAPHS,
+    "compiler/jit": _GRAPHS[1:],
+    "compiler/tf2xla": _GRAPHS,
 }
 """The first part of a right cause by folder, besides the passes that use a file of it."""
 

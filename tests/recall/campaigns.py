@@ -6,6 +6,9 @@ Each mutant (`recall.rules`, `recall.sites`) is looked for by a campaign as `xla
 CPU seconds (120 are a minute of two cores), then up to `--longer` (2,400 are 20 minutes of them).  `DIR/NAME.json` says
 what came of it as soon as that is known, and is not measured again; `recall.json` and `README.md` are about all.
 
+With `--profile graphs` they are of the folders by which graphs are read, lowered and clustered, and campaigns of graphs
+look for them; nothing is on record of these, so that tests alone say whether one that is not found changes anything.
+
 Of a mutant that is not found programs on record, and then the tests of its file, say whether it changes anything.  It
 counts if results of some program become wrong; that none do is no proof, so what is left is listed.  Choose a seed that
 nobody has used, so that nothing can have been tuned to its sample.
@@ -29,6 +32,7 @@ from searching.search import CPU_LIMIT_S, support_of
 
 from xlabench.commands.fuzz import ENGINES
 from xlabench.fuzzing.generate import PROFILES
+from xlabench.fuzzing.graphs import cases as graphs
 
 LONGER_S = 2400.0
 _TESTS = Path(__file__).parents[1]
@@ -48,9 +52,12 @@ def given():
     parser.add_argument("--limit", type=float, default=CPU_LIMIT_S, help="CPU seconds of the first limit")
     parser.add_argument("--longer", type=float, default=LONGER_S, help="CPU seconds of the second; 0 for none")
     parser.add_argument(
-        "--folder", action="append", choices=sites.FOLDERS, help="draw from this folder only; repeatable"
+        "--folder",
+        action="append",
+        choices=[*sites.FOLDERS, *sites.GRAPH_FOLDERS],
+        help="draw from this folder only; repeatable",
     )
-    parser.add_argument("--profile", choices=PROFILES, default="ratchet")
+    parser.add_argument("--profile", choices=[*PROFILES, graphs.NAME], default="ratchet")
     following = parser.add_mutually_exclusive_group()
     following.add_argument("--find-only", action="store_true", help="reduce and blame nothing")
     following.add_argument(
@@ -65,16 +72,20 @@ def given():
 def main():
     """Measure what is not measured yet, each mutant in a process of its own."""
     asked = given()
-    drawn = sites.sample(ROOT, asked.seed, asked.count, asked.folder or sites.FOLDERS)
+    is_of_graphs = asked.profile == graphs.NAME
+    folders = sites.GRAPH_FOLDERS if is_of_graphs else sites.FOLDERS
+    drawn = sites.sample(ROOT, asked.seed, asked.count, asked.folder or folders)
     if asked.list:
         for site in drawn:
             sys.stdout.write("{}  {} -> {}\n".format(site, *sites.shown(ROOT, site)))
         return
     asked.out.mkdir(parents=True, exist_ok=True)
     if not asked.table:
-        support_of(" ".join(ENGINES), asked.out, asked.profile)
+        if not is_of_graphs:
+            support_of(" ".join(ENGINES), asked.out, asked.profile)
         _each([site for site in drawn if not _stored(site, asked).exists()], asked, _search)
-        record.keep(asked.out / ".record", ENGINES)
+        if not is_of_graphs:
+            record.keep(asked.out / ".record", ENGINES)
         _each([site for site in drawn if _is_open(site, asked)], asked, _look_up)
     sys.stdout.write(json.dumps(table.write(asked.out, drawn, vars(asked)), indent=1) + "\n")
 

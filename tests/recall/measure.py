@@ -30,6 +30,8 @@ from xlabench.diagnosis.probe import FAILURES
 from xlabench.engines import build, engine, execute
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.fuzz import Generated
+from xlabench.fuzzing.graphs import cases as graphs
+from xlabench.fuzzing.graphs.source import Graphs
 from xlabench.judging.judge import judge
 
 IMPORTED = "imported"
@@ -65,10 +67,10 @@ def search(site, out, limits, profile, seed, *, follow_up_s):
     row = {"site": str(site), "folder": site.folder, "old": old[:300], "new": new[:300], "profile": profile}
     reached = planting.planted().reached
     with tempfile.TemporaryDirectory(prefix="recall-") as folder, Unmutated(folder) as unmutated:
-        if unborn := stillborn(Path(folder)):
+        if profile != graphs.NAME and (unborn := stillborn(Path(folder))):
             return row | {"stillborn": f"{unborn} is right on no small program"}
-        before, config = reached.times, Config(ENGINES, seed=seed)
-        drawing = Generated(profile).drawing(config, support_of(" ".join(ENGINES), out, profile))
+        before, config = reached.times, Config(engines_of(profile), seed=seed)
+        drawing = drawing_of(profile, config, out)
         kept = out / ".begun" / f"{name_of(site)}.json"
         begun = Search(config, drawing, Path(folder), kept, lambda raw: unmutated.is_right(raw, drawing))
         raw = begun.first(limits[0])
@@ -82,8 +84,22 @@ def search(site, out, limits, profile, seed, *, follow_up_s):
     return row
 
 
+def engines_of(profile):
+    """The engines of a campaign; of one of graphs those that one engine makes."""
+    return graphs.engines_for(ENGINES[:1]) if profile == graphs.NAME else ENGINES
+
+
+def drawing_of(profile, config, out):
+    """What a campaign draws by."""
+    if profile == graphs.NAME:
+        return Graphs().drawing(config, {})
+    return Generated(profile).drawing(config, support_of(" ".join(ENGINES), out, profile))
+
+
 def look_up(site, out):
-    """What a mutant changes of the programs on record."""
+    """What a mutant changes of the programs on record, of which none is a graph."""
+    if site.folder in sites.GRAPH_FOLDERS:
+        return {"changed": None, "moved": None}
     with tempfile.TemporaryDirectory(prefix="recall-") as folder, Unmutated(folder) as unmutated:
         changed, moved = record.changed_by(site, out / ".record", Path(folder), unmutated)
     return {"changed": changed, "moved": moved}

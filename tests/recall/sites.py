@@ -36,6 +36,9 @@ FOLDERS = (
 )
 """The folders of the sources that are mutated, each a stratum of the sample."""
 
+GRAPH_FOLDERS = ("compiler/graph", "compiler/jit", "compiler/tf2xla")
+"""Those that campaigns of graphs run, which are what `--profile graphs` draws from."""
+
 UNUSED = (
     "compiler/backends/cpu/ahead.py",
     "compiler/backends/cpu/c_names.py",
@@ -52,8 +55,14 @@ UNUSED = (
     "compiler/backends/nvptx/standalone.py",
     "compiler/backends/nvptx/streams.py",
     "compiler/backends/nvptx/timing.py",
+    "compiler/jit/drawing.py",
+    "compiler/jit/dumps.py",
+    "compiler/jit/flags.py",
+    "compiler/jit/hlo_graphs.py",
+    "compiler/jit/programs.py",
 )
-"""What no campaign runs: code for other machines, what talks to a GPU or to NVIDIA's assembler, the model of time."""
+"""What no campaign runs: code for other machines, what talks to a GPU or to NVIDIA's assembler, the model of time; of
+graphs what draws and dumps them, and what reads flags."""
 
 MARK = "__reached__"
 """The name by which mutated code says that it is run."""
@@ -98,7 +107,7 @@ class Site:
 
 def _folder_of(file: str) -> str:
     """The innermost of the folders that a file lies in."""
-    return max((folder for folder in FOLDERS if file.startswith(f"{folder}/")), key=len)
+    return max((folder for folder in (*FOLDERS, *GRAPH_FOLDERS) if file.startswith(f"{folder}/")), key=len)
 
 
 def edits(tree: ast.Module) -> Iterator[tuple[str, Edit]]:

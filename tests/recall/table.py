@@ -3,7 +3,7 @@
 import json
 import statistics
 
-from recall.sites import FOLDERS
+from recall.sites import FOLDERS, GRAPH_FOLDERS
 
 from xlabench import environment
 
@@ -70,7 +70,7 @@ def write(folder, drawn, asked):
     stored = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json")) if path.stem != "recall"]
     order = {str(site): number for number, site in enumerate(drawn)}
     rows = sorted((row for row in stored if row["site"] in order), key=lambda row: order[row["site"]])
-    by_folder = {name: summary([row for row in rows if row["folder"] == name]) for name in FOLDERS}
+    by_folder = {name: summary([row for row in rows if row["folder"] == name]) for name in (*FOLDERS, *GRAPH_FOLDERS)}
     made = {
         "environment": environment.capture().to_json(),
         "asked": {

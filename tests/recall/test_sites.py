@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from recall import sites
-from recall.sites import FOLDERS, UNUSED, Site, edits, mutated, named, sample, shown, sites_of
+from recall.sites import FOLDERS, GRAPH_FOLDERS, UNUSED, Site, edits, mutated, named, sample, shown, sites_of
 
 import compiler
 
@@ -104,7 +104,7 @@ def test_a_sample_ends_where_there_is_nothing_left():
 
 
 def test_folders_and_unused_files_are_there():
-    assert all(sites.files_of(ROOT, folder) for folder in FOLDERS)
+    assert all(sites.files_of(ROOT, folder) for folder in (*FOLDERS, *GRAPH_FOLDERS))
     assert all((ROOT / file).exists() for file in UNUSED)
 
 

@@ -22,6 +22,7 @@ from xlabench.commands.nightly import _exit_code
 from xlabench.database import Records
 from xlabench.errors import ExitCode, RecordsLost
 from xlabench.judging import differ
+from xlabench.survival import about, caught
 from xlabench.timing import change
 
 FAULTS = {
@@ -214,3 +215,14 @@ def test_an_error_that_is_new_is_worse_and_one_that_is_gone_is_mended(suite_fold
     assert [(c.engine, c.kind) for c in worse.verdicts] == [("xlabench", "failing")]
     assert worse.is_regression
     assert [(c.engine, c.kind) for c in better.verdicts] == [("xlabench", "mended")]
+
+
+def test_bugs_that_one_check_finds_are_told_apart_by_what_they_are_about():
+    def check(subject):
+        raise AssertionError(about(subject, "it is wrong"))
+
+    bugs = [caught(lambda subject=subject: check(subject)) for subject in ("Cumsum", "Log", "Log")]
+    file = Path(__file__).name
+    assert [bug.kind for bug in bugs] == [
+        f"AssertionError about {op} in {file}:check" for op in ("Cumsum", "Log", "Log")
+    ]

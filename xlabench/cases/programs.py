@@ -26,18 +26,21 @@ from xlabench.errors import BenchError, Undecidable
 _NOT_INSTALLED = "needs the packages jax and jaxlib, which are not installed; pip install '.[peers]'"
 
 
-def read(path: Path, *, module: int | None = None, given: Path | None = None) -> compiler.Module:
+def read(
+    path: Path, *, module: int | None = None, given: Path | None = None, signature: str | None = None
+) -> compiler.Module:
     """Read and verify a program; of several in one file, the one with the number given, from 1.
 
     Args:
         path: the file.
         module: the number of the module in it, from 1; None where it holds one.
         given: the `.npz` file of the inputs that it is to run on, if there is one.
+        signature: of a SavedModel the name of the one that is the program, where that is not `serving_default`.
 
     Raises:
-        BenchError: it cannot be read, is invalid, or the number is missing or too great.
+        BenchError: it cannot be read, is invalid, the number is missing or too great, or it has no such signature.
     """
-    modules = _modules(path, given)
+    modules = _modules(path, given, signature)
     if module is None and len(modules) > 1:
         raise BenchError(f"{path}: holds {len(modules)} modules; choose one, from --module 1 to {len(modules)}")
     number = 1 if module is None else module
@@ -69,17 +72,20 @@ def as_it_stands(path: Path, *, given: Path | None = None) -> compiler.Module | 
     return _of_graph(path, given) if is_graph(path) else _written(path, given)
 
 
-def _modules(path: Path, given: Path | None) -> list[compiler.Module]:
+def _modules(path: Path, given: Path | None, signature: str | None) -> list[compiler.Module]:
     """The modules of a file; a graph's weights are not written as text to be read again."""
     if is_graph(path):
-        return [_of_graph(path, given)]
+        return [_of_graph(path, given, signature)]
+    if signature is not None:
+        raise BenchError(f"{path}: it is no SavedModel, and has no signature {signature!r}: leave --signature out")
     found: list[compiler.Module] = compiler.parse_many(_written(path, given), str(path))
     return found
 
 
-def _of_graph(path: Path, given: Path | None) -> compiler.Module:
+def _of_graph(path: Path, given: Path | None, signature: str | None = None) -> compiler.Module:
     with _saying_what_is_bad():
-        module: compiler.Module = import_module("compiler.aot").read_program_of_graph(path, lambda: _given(path, given))
+        read_program = import_module("compiler.aot").read_program_of_graph
+        module: compiler.Module = read_program(path, lambda: _given(path, given), signature or "")
         return module
 
 

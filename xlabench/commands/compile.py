@@ -33,6 +33,7 @@ xlabench compile model.hlo --target aarch64 --out build
 @click.option("--name", default="", help="Name of the C function and of the files.  [default: the module's]")
 @click.option("--opt", type=click.IntRange(0, 3), default=3, show_default=True, help="LLVM's optimisation level.")
 @click.option("--module", type=click.IntRange(1), metavar="N", help="The module, of a file that holds several.")
+@click.option("--signature", metavar="NAME", help="Which one, of a SavedModel.  [default: serving_default]")
 @click.option("--fill-elided", type=click.IntRange(0), metavar="SEED", help="Make up constants that the file left out.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def command(file: Path, out: Path, **asked: Any) -> None:
@@ -43,7 +44,7 @@ def command(file: Path, out: Path, **asked: Any) -> None:
     """
     atomic.require_folder(out)
     options = compiler.CompileOptions(opt=asked["opt"], fill_elided=asked["fill_elided"])
-    module = programs.read(file, module=asked["module"])
+    module = programs.read(file, module=asked["module"], signature=asked["signature"])
     made = compiler.compile_ahead(module, asked["target"], asked["cpu"], options, name=asked["name"])
     atomic.write_all(out, made)
     objects = [name for name in made if name.endswith(".o")]

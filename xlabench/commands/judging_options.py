@@ -27,7 +27,7 @@ _LEAST_MIB = 128
 _MOST_MIB = (2**63 - 1) >> 20
 """Of more the system has no count, and a worker with such a limit would die at its start as if an engine crashed."""
 
-_OF_FILES = ("module", "fill_elided", "seed", "inputs", "twin")
+_OF_FILES = ("module", "signature", "fill_elided", "seed", "inputs", "twin")
 
 
 def require_nothing_given(path: Path, options: Mapping[str, Any]) -> None:

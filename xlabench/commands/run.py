@@ -32,6 +32,8 @@ xlabench run step.hlo --engine nvptx:sim --dump-to dump --bundle failure.zip
     look into it, and keep it if it fails
 xlabench run model.pb --engine clusters:on=cpu
     a graph of TensorFlow's in clusters; ops:on=cpu is op by op
+xlabench run saved/ --signature predict
+    one of a SavedModel's signatures that is not serving_default
 """
 
 
@@ -42,6 +44,7 @@ xlabench run model.pb --engine clusters:on=cpu
 @click.argument("file", metavar="FILE|BUNDLE", type=click.Path(path_type=Path))
 @click.option("--engine", default="cpu", show_default=True, metavar="SPEC", help="The engine under test.")
 @click.option("--module", type=click.IntRange(1), metavar="N", help="The module to run, of a file that holds several.")
+@click.option("--signature", metavar="NAME", help="Which one, of a SavedModel.  [default: serving_default]")
 @click.option("--seed", type=click.IntRange(0), help="Seed of the inputs.  [default: the recipe's, else 0]")
 @click.option("--inputs", type=click.Path(path_type=Path), help="Take the inputs from an .npz file.")
 @click.option(

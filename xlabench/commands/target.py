@@ -29,6 +29,7 @@ _OPTIONS = (
         "--reference", metavar="SPEC", help="The engine that is right.  [default: the bundle's, else reference]"
     ),
     click.option("--module", type=click.IntRange(1), metavar="N", help="The module, of a file that holds several."),
+    click.option("--signature", metavar="NAME", help="Which one, of a SavedModel.  [default: serving_default]"),
     click.option("--fill-elided", type=click.IntRange(0), metavar="SEED", help="Make up constants that were left out."),
     click.option("--seed", type=click.IntRange(0), help="Seed of the inputs.  [default: the recipe's, else 0]"),
     click.option("--inputs", type=click.Path(path_type=Path), help="Take the inputs from an .npz file."),
@@ -69,7 +70,8 @@ def load(options: dict[str, Any], *, is_engine_asked: bool = True) -> Target:
         given = _of_bundle(failure)
         spec, believed = spec or failure.engine, believed or failure.reference
     else:
-        module = programs.read(path, module=options["module"], given=options["inputs"])
+        chosen = {name: options[name] for name in ("module", "signature")}
+        module = programs.read(path, given=options["inputs"], **chosen)
         compiler.settle_elided(module, options["fill_elided"])
         given = _of_file(path, module, options["seed"], options["inputs"])
     subject, reference = (

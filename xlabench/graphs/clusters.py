@@ -26,6 +26,7 @@ OPTIONS: Mapping[str, Option] = {
     "only": NAMES,
     "exclude": NAMES,
     "lazy": SWITCH,
+    "defer": SWITCH,
 }
 DEVICES: tuple[str, ...] = ()
 _FLAGS = {
@@ -35,6 +36,7 @@ _FLAGS = {
     "only": "ops_to_cluster",
     "exclude": "cluster_exclude_ops",
     "lazy": "enable_lazy_compilation",
+    "defer": "always_defer_compilation",
 }
 
 

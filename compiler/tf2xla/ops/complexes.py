@@ -24,7 +24,9 @@ def _real_valued(name: str, formula: Callable[[Expression], Expression], doc: st
 
 def _complex(operation: Operation) -> Expression:
     real, imaginary = together(operation, operation["real"], operation["imag"])
-    return real.apply("complex", imaginary)
+    made, wanted = real.apply("complex", imaginary), operation.type("Tout")
+    operation.require(made.type is wanted, lambda: f"parts of {real.type} make numbers of {made.type}, not of {wanted}")
+    return made
 
 
 def _bitcast(operation: Operation) -> Expression:

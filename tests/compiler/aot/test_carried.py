@@ -8,7 +8,7 @@ import compiler
 from compiler.aot import carried
 from compiler.aot.carried import ATTRIBUTE, KEY, carried_by, lower_with_graph, with_values, without_graph
 from compiler.diagnostics import InputError
-from compiler.graph import BY_NAME, Graph, tensor_of
+from compiler.graph import BY_NAME, Graph, Node, PartialShape, tensor_of
 from compiler.ir.literal import array_literal
 from compiler.ir.types import F32
 
@@ -82,3 +82,19 @@ def test_values_are_written_on_their_nodes_and_read_back():
     found = with_values(graph, {"y": X})
     assert [set(one.attributes) - {"dtype"} == set() for one in found.nodes] == [True, False]
     assert graph.node("y").attributes.keys() == {"dtype"}
+
+
+@pytest.mark.parametrize("value", [np.int32(2), np.array(2, np.int32)])
+def test_a_value_that_must_be_known_is_carried_as_a_scalar_of_numpy_s_too(value):
+    stated = {"dtype": BY_NAME["int32"], "shape": PartialShape(())}
+    graph = Graph(
+        [
+            placeholder("x"),
+            Node("axis", "Placeholder", (), "", stated),
+            node("y", "ExpandDims", "x", "axis", T=FLOAT, Tdim=BY_NAME["int32"]),
+        ]
+    )
+    made = lower_with_graph(graph, {"x": X, "axis": value}, ["y"])
+    assert made.inputs == ("x",)
+    found = carried_by(made.module).known
+    assert {name: (one.dtype, one.tolist()) for name, one in found.items()} == {"axis": (np.dtype("int32"), 2)}

@@ -65,6 +65,7 @@ REACHED = {
         "convolution: tiles",
         "dot: a block for each element",
         "dot: a block for each strip",
+        "dot: a matrix by few vectors",
         "dot: a warp for each element",
         "dot: tiles",
         "loop: transposing tiles",

@@ -35,3 +35,8 @@ def test_a_value_says_its_kind(value, text):
 def test_a_long_value_is_shortened(value):
     assert len(shown(value)) == 60
     assert shown(value).endswith("...")
+
+
+def test_a_list_of_a_kind_that_no_file_holds_is_refused_where_it_is_made():
+    with pytest.raises(ValueError, match="'string' is no kind of list: s, i, f"):
+        AttributeList("string", (b"a",))

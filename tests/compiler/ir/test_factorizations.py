@@ -59,6 +59,33 @@ def test_householder_vectors_multiply_to_an_orthogonal_matrix(kind: str, rows: i
     np.testing.assert_allclose(np.conj(np.swapaxes(product, -1, -2)) @ product, identity, atol=1e-12)
 
 
+def _scales(dtype: type[Any]) -> list[float]:
+    """Sizes of matrices up to both ends of a type's range."""
+    limits = np.finfo(dtype)
+    tiny, most = float(limits.tiny), float(limits.max)
+    return [tiny * float(limits.eps) * 8, tiny, tiny**0.5, most**0.5, most / 64]
+
+
+@pytest.mark.parametrize("of", ["one direction", "all directions"])
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64, np.float64, np.complex128])
+@pytest.mark.parametrize("step", range(5))
+def test_householder_reflections_of_columns_of_any_size_keep_lengths(dtype: type[Any], step: int, of: str) -> None:
+    """What is left of columns of one direction is roundings of roundings, down to 0."""
+    kind = "complex" if np.dtype(dtype).kind == "c" else "real"
+    size, scale = 41, _scales(dtype)[step]
+    every = _random(1, size, size, kind=kind)[0] / 8
+    matrix = np.full_like(every, 0.25 + 0.125j if kind == "complex" else 0.25) if of == "one direction" else every
+    given = (matrix * scale).astype(dtype)
+    work, factors = householder(given)
+    product = householder_product(work.astype(np.complex128), factors.astype(np.complex128))
+    eps = float(np.finfo(dtype).eps)
+    assert np.abs(product.conj().T @ product - np.eye(size)).max() <= 8 * size * eps
+    largest = float(np.abs(given.astype(np.complex128)).max())
+    smallest = float(np.finfo(dtype).smallest_subnormal)
+    off = product @ np.triu(work) - given
+    assert np.abs(off).max() <= 8 * size * (eps * largest + smallest)
+
+
 @pytest.mark.parametrize("side", ["L", "R"])
 @pytest.mark.parametrize("uplo", ["L", "U"])
 @pytest.mark.parametrize("transpose", ["N", "T", "C"])

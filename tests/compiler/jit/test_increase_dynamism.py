@@ -5,7 +5,7 @@ import pytest
 from cluster_graphs import SETTLED, graph_of
 
 import xlabench.tensorflow as tf
-from compiler.graph import tensor_of, verify
+from compiler.graph import parse_graph, tensor_of, to_binary, to_text, verify
 from compiler.jit import Options, cluster_of, optimize, parse_flags
 from compiler.jit.increase_dynamism import increase_dynamism
 
@@ -120,3 +120,12 @@ def test_a_slice_to_the_end_begins_anywhere():
             for at in ([0, 1], [3, 0], [2, 1]):
                 found = session.run(y, {x: value, begin: at})
                 np.testing.assert_allclose(found, np.exp(value[at[0] :, at[1] : at[1] + 1]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+def test_what_is_made_can_be_written(index):
+    """Dumps are written of it, and whoever reads them reads the same graph."""
+    graph = _graph([-1, 2], index)
+    assert increase_dynamism(graph, Options())
+    binary = to_binary(graph)
+    assert to_binary(parse_graph(binary)) == to_binary(parse_graph(to_text(graph))) == binary

@@ -124,7 +124,7 @@ def test_what_a_value_is_computed_from_must_be_known(name):
     for node in graph.nodes:
         if STATED in node.attributes:
             said = node.attributes[STATED]
-            node.attributes[STATED] = AttributeList("string", (said,) if isinstance(said, bytes) else ())
+            node.attributes[STATED] = AttributeList("s", (said,) if isinstance(said, bytes) else ())
     assert must_be_known(graph, ["u" if expected is None else "r"]) == (expected or set())
 
 

@@ -1,16 +1,19 @@
 """Programs are read whatever form they have, and what cannot be read is said with its place."""
 
 import gzip
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
 import smallest_calls
+from click.testing import CliRunner
 
 import compiler
 import xlabench
 from xlabench.cases import programs
+from xlabench.cli import cli
 from xlabench.errors import BenchError, ExitCode, Undecidable
 
 ADD = "HloModule m\n\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[2] add(x, x)\n}\n"
@@ -28,6 +31,7 @@ MHLO = STABLEHLO.replace("stablehlo.", "mhlo.")
 X = np.array([1.5, -2], np.float32)
 
 has_jax = find_spec("jax") is not None
+needs_protobuf = pytest.mark.skipif(not find_spec("google.protobuf"), reason="needs protobuf, the extra `graphs`")
 needs_jax = pytest.mark.skipif(not has_jax, reason="needs jaxlib, the extra `peers`")
 
 
@@ -177,3 +181,46 @@ def test_a_graph_of_tensorflow_is_read_as_a_program(tmp_path):
     path.write_text(smallest_calls.GRAPH)
     (tmp_path / "c.config.pbtxt").write_text(smallest_calls.CONFIG)
     assert programs.read(path).entry.root.shape.elements[0].dims == ()
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A SavedModel whose signature `serving_default` negates, and `other` squares."""
+    tf = import_module("xlabench.tensorflow")
+    graph = import_module("compiler.graph")
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2], name="x")
+        made = {"serving_default": tf.negative(x), "other": tf.square(x)}
+        for name, y in made.items():
+            tf.saved_model.simple_save(session, tmp_path / name, {"x": x}, {"y": y})
+    models = {name: graph.read_saved_model(tmp_path / name) for name in made}
+    signatures = {name: one.signatures["serving_default"] for name, one in models.items()}
+    whole = max(models.values(), key=lambda one: len(one.graph.nodes))
+    graph.write_saved_model(replace(whole, signatures=signatures), tmp_path / "model")
+    return tmp_path / "model"
+
+
+@needs_protobuf
+@pytest.mark.parametrize(
+    ("signature", "expected"), [(None, [-1.5, 2]), ("serving_default", [-1.5, 2]), ("other", [2.25, 4])]
+)
+def test_a_signature_of_a_model_is_a_program(model, signature, expected):
+    (found,) = compiler.interpret(programs.read(model, signature=signature), X)
+    assert found.tolist() == expected
+
+
+@needs_protobuf
+def test_a_signature_that_is_not_there_is_said(model, tmp_path):
+    with pytest.raises(BenchError, match=r"no signature 'othr'; did you mean other"):
+        programs.read(model, signature="othr")
+    with pytest.raises(BenchError, match=r"it is no SavedModel, and has no signature 'other': leave --signature out"):
+        programs.read(_file(tmp_path, ADD), signature="other")
+
+
+@needs_protobuf
+@pytest.mark.parametrize("command", ["run", "isolate", "bisect", "reduce", "compile"])
+def test_commands_take_a_signature(model, tmp_path, command):
+    out = ["--out", str(tmp_path / "out")] if command in ("reduce", "compile") else []
+    found = CliRunner().invoke(cli, [command, str(model), "--signature", "nobody", *out])
+    assert found.exit_code == ExitCode.BAD_INPUT
+    assert "no signature 'nobody'; there are: other, serving_default" in found.output

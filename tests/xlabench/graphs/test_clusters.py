@@ -12,6 +12,7 @@ from xlabench.graphs.clusters import create, flags_of
         ("clusters", {}),
         ("clusters:min=2,max=5,fuel=7", {"min_cluster_size": 2, "max_cluster_size": 5, "clustering_fuel": 7}),
         ("clusters:lazy=on", {"enable_lazy_compilation": True}),
+        ("clusters:defer=on", {"always_defer_compilation": True}),
     ],
 )
 def test_options_are_flags(spec, flags):

@@ -7,18 +7,19 @@ Cases are modules that carry their graphs, so that all that campaigns do with pr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from compiler.tf import CompilerError, Graph, Node, PartialShape
+from compiler.tf import CompilerError, Graph, Node, NotConstantError, PartialShape
 from xlabench.engines import OF_GRAPHS, nested
 from xlabench.engines.spec import split_spec
 from xlabench.fuzzing import variants
 from xlabench.fuzzing.case import Case
-from xlabench.fuzzing.graphs import drawing, operands
+from xlabench.fuzzing.graphs import drawing, holding, operands
 from xlabench.fuzzing.graphs.asked import ALWAYS
 from xlabench.fuzzing.graphs.differences import DIFFERENTIATED, check
 from xlabench.fuzzing.graphs.drawing import PLAIN, TYPES, Drawer, Fed
@@ -26,6 +27,7 @@ from xlabench.fuzzing.graphs.operands import Generator
 from xlabench.fuzzing.graphs.structures import Structures
 from xlabench.fuzzing.values import make_inputs, several
 from xlabench.graphs.case import GraphCase, fed_node
+from xlabench.survival import about
 from xlabench.tensorflow.framework import graph as building
 
 NAME = "graphs"
@@ -37,7 +39,7 @@ _HELD = 3
 _SHARES = (0.05, 0.15, 0.4, 1.0)  # of the ops
 _STRUCTURE, _PARTIAL, _SPECIAL = 0.25, 0.3, 0.4
 _LEAST_OPS, _MOST_OPS, _MOST_FETCHES, _OTHER_CALLS = 3, 14, 4, 2
-_LAZY = {"": 80, "off": 20}
+_LAZY, _DEFERRED = {"": 80, "off": 20}, {"": 90, "on": 10}
 _MIN, _MAX, _FUEL = {"1": 60, "2": 20, "": 20}, {"": 80, "2": 10, "4": 10}, 25
 _FUEL_PERCENT = 30
 
@@ -57,6 +59,8 @@ def draw_case(seed: int, number: int, *, varied: bool = True) -> Case:
 
     Raises:
         WrongDerivative: beside it, the gradient of some op is not what differences say.
+        Refused: what each op takes, and was drawn for, is not taken where it stands among others.
+        WrongClustering, WrongForm: a check of the graph says so (`holding`).
     """
     hold_gradients(seed, number)
     for attempt in range(_ATTEMPTS):
@@ -65,8 +69,11 @@ def draw_case(seed: int, number: int, *, varied: bool = True) -> Case:
         try:
             module, _ = case.program(f"graph_{number}")
             case.opened().program()
-        except CompilerError:  # what fits op by op may ask for a constant that is none when it is put together
+        except NotConstantError:  # what fits op by op may ask for a constant that is none when it is put together
             continue
+        except CompilerError as error:
+            raise Refused(about(_op_of(error), str(error))) from error
+        holding.hold(np.random.default_rng([seed, number, _ATTEMPTS + _HELD]), case)
         kind = "special" if rng.random() < _SPECIAL else "tame"
         options = {**variants.draw(rng), "clusters": clustering(rng)} if varied else {}
         ops = tuple(sorted(case.graph.counts()))
@@ -79,6 +86,16 @@ def draw_case(seed: int, number: int, *, varied: bool = True) -> Case:
             ops=ops,
         )
     raise AssertionError(f"of {_ATTEMPTS} graphs that were drawn for case {number} none can be lowered")
+
+
+class Refused(AssertionError):
+    """A graph whose nodes were all drawn to be taken is refused as a whole."""
+
+
+def _op_of(error: CompilerError) -> str:
+    """The op that an error is about, as far as it says one."""
+    found = re.search(r"\((\w+)\): |op (\w+)", str(error))
+    return next(filter(None, found.groups()), "") if found else type(error).__name__
 
 
 def hold_gradients(seed: int, number: int) -> None:
@@ -119,6 +136,8 @@ def draw_graph(rng: Generator, number: int = 0) -> GraphCase:
 def clustering(rng: Generator) -> dict[str, str]:
     """Options of the engine `clusters`: sizes of clusters, fuel, whether they are compiled lazily."""
     drawn = {"min": variants.one_of(rng, _MIN), "max": variants.one_of(rng, _MAX), "lazy": variants.one_of(rng, _LAZY)}
+    if not drawn["lazy"]:
+        drawn["defer"] = variants.one_of(rng, _DEFERRED)
     if rng.integers(100) < _FUEL_PERCENT:
         drawn["fuel"] = str(int(rng.integers(_FUEL)))
     return {key: value for key, value in drawn.items() if value}

@@ -18,6 +18,7 @@ from compiler.tf import BY_NAME, RECORDS, lower, no_gradient
 from xlabench.fuzzing.graphs import operands
 from xlabench.fuzzing.graphs.drawing import EVERY_TYPE, PLAIN, REFUSED, Drawer, Fed, dims_of, dtype_of
 from xlabench.fuzzing.graphs.operands import Array, Dims, Generator
+from xlabench.survival import about
 from xlabench.tensorflow.framework.graph import Graph
 from xlabench.tensorflow.framework.tensor import Tensor
 from xlabench.tensorflow.training.gradients import IndexedSlices, gradients
@@ -209,9 +210,8 @@ def _agree(op: str, value: Callable[[float], float], slope: float, size: float, 
     if sides > _SMOOTH * (abs(right) + 1) or abs(far - right) > _SMOOTH * (abs(right) + 1):
         return False
     if not abs(slope - right) <= least + _DOUBT * abs(far - right):
-        raise WrongDerivative(
-            f"{op} of {kind}: along some direction its gradient is {slope:.9g}, differences {right:.9g}"
-        )
+        said = f"of {kind} along some direction its gradient is {slope:.9g}, differences {right:.9g}"
+        raise WrongDerivative(about(op, said))
     return True
 
 

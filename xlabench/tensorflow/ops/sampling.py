@@ -104,7 +104,7 @@ def fixed_unigram_candidate_sampler(
         "distortion": distortion,
         "num_reserved_ids": num_reserved_ids,
     }
-    attributes |= {"num_shards": num_shards, "shard": shard, "unigrams": AttributeList("float", tuple(unigrams))}
+    attributes |= {"num_shards": num_shards, "shard": shard, "unigrams": AttributeList("f", tuple(unigrams))}
     return _sampled("FixedUnigramCandidateSampler", true_classes, attributes, seed, name)
 
 

@@ -1,14 +1,19 @@
-"""Every strategy of every kernel kind is taken; every form is run on the simulator with its checks."""
+"""Every strategy of every kernel kind is taken; every form is run on the simulator with its checks, and on a GPU.
+
+`compute-sanitizer` can watch the latter (tests/README.md).
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from gpu_programs import OF_CONTROL, PROGRAMS, draw, text_of
 from strategy_programs import kernels
 
 import compiler
+from compiler.backends.nvptx.cuda import CudaDevice
 from compiler.backends.nvptx.kernels.grid import Gpu
 from compiler.backends.nvptx.kernels.scatter import kernel as scatter
 from compiler.backends.nvptx.kernels.table import KINDS
@@ -52,3 +57,31 @@ STRATEGIES = [(kind, strategy.name) for kind, row in KINDS.items() for strategy 
 def test_every_strategy_is_taken_for_some_kernel(kind: Any, strategy: str) -> None:
     gpu = Gpu(80, 96 << 10, atomics=strategy == "updates by atomic operations")
     assert strategy in {KINDS[kind].decide(kernel, gpu).strategy for kernel in kernels("nvptx", kind, strategy)}
+
+
+CALLS = 3
+"""Step by step, by graphs that are captured, by the same graphs again."""
+
+
+@pytest.fixture
+def real_gpu() -> None:
+    try:
+        CudaDevice()
+    except compiler.UnsupportedError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("real_gpu")
+@pytest.mark.parametrize("name", [*PROGRAMS, *OF_CONTROL])
+def test_a_gpu_computes_what_the_interpreter_does(name: str) -> None:
+    module = compiler.parse(text_of(name))
+    arrays = draw(module)
+    executable = compiler.compile(module, "nvptx")
+    first: list[np.ndarray[Any, Any]] | None = None
+    for _ in range(CALLS):
+        results = executable(*arrays)
+        first = first or results
+        assert [a.tobytes() for a in results] == [a.tobytes() for a in first]
+    comparison = compare(compiler.interpret(module, *arrays), first)
+    assert comparison.agreement in ("bitwise", "within"), comparison.describe()

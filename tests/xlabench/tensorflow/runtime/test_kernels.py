@@ -98,7 +98,7 @@ def test_numbers_that_are_none_are_said(kernel, value, said):
 
 @pytest.mark.parametrize(("device", "number"), [("/device:CPU:0", 0), ("/device:GPU:0", 1), ("/device:TPU:0", 2)])
 def test_where_it_runs_is_a_number_among_those_asked_for_or_the_one_behind(kernel, device, number):
-    names = AttributeList("string", (b"CPU", b"GPU"))
+    names = AttributeList("s", (b"CPU", b"GPU"))
     assert kernel("DeviceIndex", device, device_names=names)([]) == (number,)
 
 

@@ -1,4 +1,4 @@
-"""Dot kernels: in tiles (`tile`), a block, a warp or a thread for each element (`team`).
+"""Dot kernels: a matrix by few vectors (`vector`), tiles (`tile`), strips (`strip`), a team for each element (`team`).
 
 Where the result is too narrow for tiles but the sums are long, the threads of a block, or of a warp, share each sum and
 put it together.  Small products have a thread per element.  Where results are few and sums are long, those are made in
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.dot import strip, team, tile
+from compiler.backends.nvptx.kernels.dot import strip, team, tile, vector
 from compiler.backends.nvptx.kernels.dot.matrix_product import DotOperand, Operand, Product, of_dot
 from compiler.backends.nvptx.kernels.grid import Gpu
 from compiler.backends.nvptx.kernels.strategy import (
@@ -97,6 +97,7 @@ def _threads(given: ProductGiven) -> Plan:
 
 
 PRODUCTS: tuple[Strategy[ProductGiven, Launches], ...] = (
+    Strategy("a matrix by few vectors", lambda given: vector.decide(given.product)),
     Strategy("tiles", _tiles),
     Strategy("a block for each strip", _strips),
     Strategy("a block for each element", _blocks),

@@ -82,12 +82,12 @@ class _Strips:
         builder = grid.begin(module, self.product.kernel, self.warps * WARP, talks=True)
         emission = Emission(builder)
         counts = (self.chunks, self.product.batch, self.groups, self.strips)
-        rest, place = emission.opaque(grid.block(builder), counts[0] * counts[1] * counts[2] * counts[3]), []
+        rest, found = emission.opaque(grid.block(builder), counts[0] * counts[1] * counts[2] * counts[3]), []
         for count in reversed(counts[1:]):
             rest, one = emission.divide(rest, count)
-            place.append(one)
-        strip, group, batch = place
-        at = _Place(rest, batch, group, self._column(emission, strip))
+            found.append(one)
+        strip, group, batch = found
+        at = _Location(rest, batch, group, self._column(emission, strip))
         self._store(emission, at, self._reduced(emission, self._sums(emission, at)))
         builder.ret()
         launch = Launch(builder.function.name, counts[0] * counts[1] * counts[2] * counts[3], self.warps * WARP)
@@ -102,7 +102,7 @@ class _Strips:
     def _row(self, emission: Emission, group: Index, number: int) -> Value:
         return emission.value(group.times(self.rows).plus(number))
 
-    def _frees(self, emission: Emission, at: _Place) -> list[Index]:
+    def _frees(self, emission: Emission, at: _Location) -> list[Index]:
         """The column's index, the last one's where there is none, and those of the rows."""
         builder, sizes = emission.builder, [self.product.sides[s].count for s in (self.side, 1 - self.side)]
         found = [emission.opaque(builder.smin(at.column, integer(sizes[0] - 1)), sizes[0])]
@@ -111,7 +111,7 @@ class _Strips:
             found.append(emission.opaque(row, sizes[1]))
         return found
 
-    def _sums(self, emission: Emission, at: _Place) -> list[Value]:
+    def _sums(self, emission: Emission, at: _Location) -> list[Value]:
         """The sums of the thread's terms, one for each of its rows."""
         builder, product = emission.builder, self.product
         frees = self._frees(emission, at)
@@ -168,7 +168,7 @@ class _Strips:
         types = [self.product.type] * self.rows
         return Block(self.product.kernel.name, self.warps * WARP, types).reduce_strips(emission, sums, combine)
 
-    def _store(self, emission: Emission, at: _Place, sums: Sequence[Value]) -> None:
+    def _store(self, emission: Emission, at: _Location, sums: Sequence[Value]) -> None:
         """Store the sums of the first warp's threads."""
         builder, product = emission.builder, self.product
         sizes = [product.sides[s].count for s in (self.side, 1 - self.side)]
@@ -189,7 +189,7 @@ class _Strips:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Location:
     """What a block computes: the chunk, the product of the batch, the group of rows, and the thread's column."""
 
     chunk: Index

@@ -161,8 +161,8 @@ def _gather(module: Module, kernel: Kernel) -> Launch:
             found = []
             for more in range(some):
                 number = emission.opaque(builder.add(first, integer(more)), count)
-                places = reshape(emission, (number,), (count,), asked)
-                window = linear([at[fixed[d]] if d in fixed else index for d, index in enumerate(places)], sizes)
+                indices = reshape(emission, (number,), (count,), asked)
+                window = linear([at[fixed[d]] if d in fixed else index for d, index in enumerate(indices)], sizes)
                 found.append(scattering.combined(kernel, emission, at, window, ahead=ahead))
             for becomes in found:
                 value = becomes(value)

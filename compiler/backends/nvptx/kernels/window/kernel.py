@@ -105,8 +105,8 @@ def _chunks(given: WindowGiven) -> Plan | Declined:
     chunks = -(-scan.length // size)
 
     def launches(scan: _Scan) -> Launches:
-        parts = _Parts(chunks, size)
-        return scan.chunk_totals(parts), scan.block_per_chunk(parts)
+        cut = _Cut(chunks, size)
+        return scan.chunk_totals(cut), scan.block_per_chunk(cut)
 
     return given.plan(launches, chunks=chunks)
 
@@ -138,7 +138,7 @@ class _Line(NamedTuple):
     save: Save
 
 
-class _Parts(NamedTuple):
+class _Cut(NamedTuple):
     """How lines are cut: how many chunks each has, and of how many elements; the last may have fewer."""
 
     chunks: int
@@ -191,16 +191,16 @@ class _Scan:
         tile.scan((integer(0), integer(self.length)), start, load, save)
         return tile.launch(self.lines)
 
-    def chunk_totals(self, parts: _Parts) -> Launch:
+    def chunk_totals(self, cut: _Cut) -> Launch:
         """Each block finds what a chunk of a line comes to, without the initial value."""
-        tile = _Tile(self, parts.size, "_totals")
-        line, chunk, bounds = self._chunk(tile, parts)
+        tile = _Tile(self, cut.size, "_totals")
+        line, chunk, bounds = self._chunk(tile, cut)
         _, load, _ = self._line(tile.emission, line)
         builder = tile.builder
         last = builder.sub(bounds[1], integer(1))
         # The first element starts the sum; what follows is added to it.
         start = load(tile.emission, bounds[0])
-        at = self._total(tile.emission, line, chunk, parts)
+        at = self._total(tile.emission, line, chunk, cut)
 
         def save(emission: Emission, step: Value, total: Value) -> None:
             with builder.when(builder.compare("eq", step, last), "last"):
@@ -213,18 +213,18 @@ class _Scan:
         ):
             element.store(builder, self.type, start, at)
         tile.scan((following, bounds[1]), start, load, save)
-        return tile.launch(self.lines * parts.chunks)
+        return tile.launch(self.lines * cut.chunks)
 
-    def block_per_chunk(self, parts: _Parts) -> Launch:
+    def block_per_chunk(self, cut: _Cut) -> Launch:
         """Each block scans a chunk of a line from what is before it."""
-        tile = _Tile(self, parts.size, "_parts")
-        line, chunk, bounds = self._chunk(tile, parts)
+        tile = _Tile(self, cut.size, "_parts")
+        line, chunk, bounds = self._chunk(tile, cut)
         start, load, save = self._line(tile.emission, line)
-        tile.scan(bounds, self._before_chunk(tile, (line, chunk), parts, start), load, save)
-        return tile.launch(self.lines * parts.chunks)
+        tile.scan(bounds, self._before_chunk(tile, (line, chunk), cut, start), load, save)
+        return tile.launch(self.lines * cut.chunks)
 
     # -- pieces -------------------------------------------------------------------------------------------------
-    def _before_chunk(self, tile: _Tile, at: tuple[Index, Index], parts: _Parts, start: Value) -> Value:
+    def _before_chunk(self, tile: _Tile, at: tuple[Index, Index], cut: _Cut, start: Value) -> Value:
         """What the chunks of a line before one come to, behind the initial value."""
         (line, chunk), builder = at, tile.builder
         number = tile.emission.value(chunk)
@@ -232,7 +232,7 @@ class _Scan:
         last = builder.sub(number, integer(1))
 
         def load(emission: Emission, before: Value) -> Value:
-            address = self._total(emission, line, emission.opaque(before, parts.chunks), parts)
+            address = self._total(emission, line, emission.opaque(before, cut.chunks), cut)
             return element.load(emission.builder, self.type, address)
 
         def save(emission: Emission, before: Value, total: Value) -> None:
@@ -248,17 +248,17 @@ class _Scan:
         grid.barrier(builder)
         return element.load(builder, self.type, found)
 
-    def _chunk(self, tile: _Tile, parts: _Parts) -> _Chunk:
+    def _chunk(self, tile: _Tile, cut: _Cut) -> _Chunk:
         """What a block scans."""
         emission, builder = tile.emission, tile.builder
-        line, chunk = emission.divide(emission.opaque(grid.block(builder), self.lines * parts.chunks), parts.chunks)
-        first = emission.value(chunk.times(parts.size))
-        end = builder.smin(builder.add(first, integer(parts.size)), integer(self.length))
+        line, chunk = emission.divide(emission.opaque(grid.block(builder), self.lines * cut.chunks), cut.chunks)
+        first = emission.value(chunk.times(cut.size))
+        end = builder.smin(builder.add(first, integer(cut.size)), integer(self.length))
         return _Chunk(line, chunk, (first, end))
 
-    def _total(self, emission: Emission, line: Index, chunk: Index, parts: _Parts) -> Value:
+    def _total(self, emission: Emission, line: Index, chunk: Index, cut: _Cut) -> Value:
         """Where what a chunk comes to lies in the workspace."""
-        at = emission.value(line.times(parts.chunks) + chunk)
+        at = emission.value(line.times(cut.chunks) + chunk)
         stored = element.storage_type(self.type)
         return emission.builder.gep(stored, arguments(self.kernel).workspace, at)
 

@@ -13,6 +13,7 @@ from compiler.backends.nvptx.kernels.dot import kernel
 from xlabench.judging.differ import compare
 
 PLAIN = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+ACROSS = "lhs_contracting_dims={0}, rhs_contracting_dims={0}"
 BATCH = "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}"
 
 
@@ -28,9 +29,11 @@ PRODUCTS = {
     "tiles of f16": dot("f16[20,1500]", "f16[1500,24]", "f32[20,24]", PLAIN),
     "tiles of s8": dot("s8[17,2100]", "s8[2100,16]", "s32[17,16]", PLAIN, "negate"),
     "tiles of f64 in batches": dot("f64[2,20,600]", "f64[2,600,16]", "f64[2,20,16]", BATCH),
-    "warps": dot("f32[3,20003]", "f32[20003]", "f32[3]", PLAIN, "exponential"),
-    "warps in batches": dot("f32[2,2,20100]", "f32[2,20100,3]", "f32[2,2,3]", BATCH),
-    "warps of s16": dot("s16[2,40000]", "s16[40000]", "s32[2]", PLAIN),
+    "strips": dot("f32[5003,3]", "f32[5003,20]", "f32[3,20]", ACROSS, "exponential"),
+    "strips of s16": dot("s16[4000,2]", "s16[4000,17]", "s32[2,17]", ACROSS),
+    "lines by vectors": dot("f32[3,20011]", "f32[20011]", "f32[3]", PLAIN, "negate"),
+    "lines by vectors in batches": dot("f32[2,2,21000]", "f32[2,21000,3]", "f32[2,2,3]", BATCH),
+    "strips by vectors": dot("bf16[2,4001]", "bf16[4001,40]", "bf16[2,40]", PLAIN),
 }
 WHOLE = {
     "a convolution of few places": """ENTRY e { x = f32[1,12,12,5] parameter(0)  w = f32[11,11,5,3] parameter(1)

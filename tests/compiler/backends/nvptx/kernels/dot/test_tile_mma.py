@@ -11,13 +11,18 @@ import pytest
 
 import compiler
 from compiler.backends.nvptx import ptxas
-from compiler.backends.nvptx.kernels.dot import tile, tile_mma
+from compiler.backends.nvptx.kernels.dot import kernel, tile, tile_mma
 
 SUMS = {"bf16": "f32", "f16": "f32", "s8": "s32", "u8": "s32", "f64": "f64"}
 SHAPES = [
     *((type_, shape) for type_ in ("bf16", "s8") for shape in tile_mma._SHAPES),
     *(("f64", shape) for shape in tile_mma._WIDE_SHAPES),
 ]
+
+
+@pytest.fixture(autouse=True)
+def _tiles_for_small_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "_SMALL", 0)
 
 
 def dot(type_: str, m: int, k: int, n: int, how: str) -> str:
