@@ -49,8 +49,8 @@ class CompileOptions:
         opt: LLVM's optimisation level, 0 to 3; for a CPU 1 to 3 run only those of its passes that pay for themselves,
             and loops are vectorised from 2 on.
         device: for the NVPTX back end: "" (a GPU), "sim" (the simulator) or "ptxas" (assemble only).
-        arch: for the NVPTX back end: the architecture, e.g. "sm_90"; "" is that of the GPU which runs it, and sm_90
-            where none does.
+        arch: for the NVPTX back end: the architecture, e.g. "sm_90"; "" is that of the GPU which runs it ("sm_90a" of
+            compute capability 9.0), and sm_90 where none does.
         atomics: for the NVPTX back end: let scattered updates be combined in any order, by atomic operations; sums of
             floats may then differ from run to run.
         share_all: for a CPU: let threads share every kernel that they can, whether that pays or not: so small programs

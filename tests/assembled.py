@@ -14,7 +14,7 @@ import pytest
 
 from compiler.backends.executable import KernelResources, Phases
 from compiler.backends.nvptx import executable, ptxas
-from compiler.backends.nvptx.target import compute_capability
+from compiler.backends.nvptx.target import compute_capability, is_specific, runs
 from compiler.ir.module import Module
 from compiler.options import CompileOptions
 
@@ -23,13 +23,9 @@ ASSEMBLED_FOR = ("sm_80", "sm_90", *os.environ.get("XLABENCH_ASSEMBLE_FOR", "").
 
 def assemble(ptx: str, written_for: str) -> list[KernelResources]:
     """What the kernels of a text need on each architecture that it runs on; none may spill or have a stack."""
-    least = compute_capability(written_for)
-    found = [
-        kernel
-        for arch in ASSEMBLED_FOR
-        if compute_capability(arch) >= least
-        for kernel in ptxas.assemble(ptx, arch).kernels
-    ]
+    newer = [arch for arch in ASSEMBLED_FOR if runs(written_for, compute_capability(arch))]
+    architectures = [written_for] if is_specific(written_for) else newer
+    found = [kernel for arch in architectures for kernel in ptxas.assemble(ptx, arch).kernels]
     spilled = [kernel for kernel in found if kernel.spill_bytes or kernel.stack_bytes]
     assert not spilled
     return found

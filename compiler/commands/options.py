@@ -35,7 +35,7 @@ def backend_options(command: Callable[..., None]) -> Callable[..., None]:
         show_default=True,
         help="nvptx: the simulator, NVIDIA's assembler alone, or a GPU.",
     )
-    arch = click.option("--arch", default="", help="nvptx: the architecture; by default the GPU's, or sm_90.")
+    arch = click.option("--arch", default="", help="nvptx: such as sm_80 or sm_90a; by default the GPU's, or sm_90.")
     fill = click.option("--fill-elided", type=click.IntRange(0), metavar="SEED", help="Make up constants left out.")
     cache = click.option(
         "--cache", default="", metavar="DIR", help=f"Keep compiled programs there for the next time; also {VARIABLE}."

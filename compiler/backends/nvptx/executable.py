@@ -33,6 +33,7 @@ from compiler.backends.nvptx.target import (
     ARCHITECTURES,
     DEFAULT_ARCHITECTURE,
     compute_capability,
+    has_warp_groups,
     newest_for,
     target_of,
 )
@@ -74,7 +75,8 @@ def _architecture(options: CompileOptions) -> str:
 
 def _gpu(arch: str, options: CompileOptions) -> Gpu:
     """What kernels are decided for."""
-    return Gpu(compute_capability(arch), 1024 * ARCHITECTURES[arch].shared_kib, options.atomics)
+    shared_bytes = 1024 * ARCHITECTURES[arch].shared_kib
+    return Gpu(compute_capability(arch), shared_bytes, options.atomics, has_warp_groups(arch))
 
 
 class NvptxExecutable:

@@ -1,7 +1,8 @@
 """The architectures that can be compiled for, and the PTX version that is written for each.
 
 The version is the first that knows the architecture (and 6.4 at least), so that PTX runs with the oldest driver that
-runs the GPU at all.
+runs the GPU at all.  PTX runs on newer GPUs too, but for that of architectures with an "a" behind their number: these
+have instructions that no other GPU has.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "sm_87": Architecture(74, 164),
     "sm_89": Architecture(78, 100),
     "sm_90": Architecture(78, 228),
+    "sm_90a": Architecture(80, 228),
     "sm_100": Architecture(86, 228),
     "sm_103": Architecture(88, 228),
     "sm_120": Architecture(87, 100),
@@ -36,7 +38,9 @@ ARCHITECTURES: dict[str, Architecture] = {
 }
 """By name, as NVIDIA's programming guide has them, older ones first."""
 DEFAULT_ARCHITECTURE = "sm_90"
-"""What is compiled for where nobody says, and no GPU is there to ask."""
+"""What is compiled for where nobody says, and no GPU is there to ask: its PTX runs on newer GPUs too."""
+_SPECIFIC = "a"
+"""What names of architectures end in whose PTX runs on GPUs of that compute capability only."""
 
 
 def target_of(arch: str) -> Target:
@@ -48,18 +52,34 @@ def target_of(arch: str) -> Target:
 
 
 def newest_for(capability: int) -> str:
-    """The newest architecture whose PTX a GPU runs: a driver compiles it for any GPU that is not older.
+    """The newest architecture whose PTX a GPU runs.
 
     Raises:
         UnsupportedError: the GPU is older than all of them.
     """
-    known = [arch for arch in ARCHITECTURES if compute_capability(arch) <= capability]
+    known = [arch for arch in ARCHITECTURES if runs(arch, capability)]
     if not known:
         oldest = next(iter(ARCHITECTURES))
         raise UnsupportedError(f"a GPU of sm_{capability}", "back end 'nvptx'", f"the oldest that it knows is {oldest}")
     return known[-1]
 
 
+def runs(arch: str, capability: int) -> bool:
+    """Whether a GPU runs PTX of an architecture: of most, any GPU that is not older does."""
+    own = compute_capability(arch)
+    return own == capability if is_specific(arch) else own <= capability
+
+
+def is_specific(arch: str) -> bool:
+    """Whether PTX of an architecture runs on GPUs of its compute capability only."""
+    return arch.endswith(_SPECIFIC)
+
+
 def compute_capability(arch: str) -> int:
     """The number in an architecture's name, e.g. 80."""
-    return int(arch.removeprefix("sm_"))
+    return int(arch.removeprefix("sm_").removesuffix(_SPECIFIC))
+
+
+def has_warp_groups(arch: str) -> bool:
+    """Whether warps in groups of four multiply on tensor cores together (`wgmma`): only sm_90a has that."""
+    return arch == "sm_90a"

@@ -37,11 +37,13 @@ class Gpu:
         capability: the compute capability, e.g. 80.
         shared_bytes: the shared memory of a multiprocessor, for all blocks that are on it at once.
         atomics: whether updates may be combined in any order.
+        warp_groups: whether it has `wgmma`.
     """
 
     capability: int
     shared_bytes: int
     atomics: bool = False
+    warp_groups: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,9 +250,9 @@ def shared_array(builder: Builder, name: str, type_: ElementType, count: int) ->
     return Value("ptr addrspace(3)", array)
 
 
-def asked_memory(module: Module) -> Value:
+def asked_memory(module: Module, alignment: int = 16) -> Value:
     """The shared memory that a launch asks for, one and the same for all functions of a module."""
-    definition = "external addrspace(3) global [0 x i8], align 16"
+    definition = f"external addrspace(3) global [0 x i8], align {alignment}"
     return Value("ptr addrspace(3)", module.define_global("asked", definition).name)
 
 

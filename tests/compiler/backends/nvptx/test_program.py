@@ -41,7 +41,9 @@ def test_every_architecture_computes_the_same(arch: str) -> None:
 
 
 def test_a_gpu_runs_what_is_compiled_for_it_or_an_older_one() -> None:
-    assert [newest_for(capability) for capability in (70, 88, 90, 130)] == ["sm_70", "sm_87", "sm_90", "sm_121"]
+    assert [newest_for(capability) for capability in (70, 88, 90, 91, 130)] == [
+        *("sm_70", "sm_87", "sm_90a", "sm_90", "sm_121"),
+    ]
     with pytest.raises(UnsupportedError, match=r"sm_61.*the oldest that it knows is sm_70"):
         newest_for(61)
 

@@ -6,7 +6,9 @@ from compiler.backends.nvptx.target import (
     ARCHITECTURES,
     DEFAULT_ARCHITECTURE,
     compute_capability,
+    has_warp_groups,
     newest_for,
+    runs,
     target_of,
 )
 from compiler.diagnostics import InputError, UnsupportedError
@@ -14,8 +16,22 @@ from compiler.diagnostics import InputError, UnsupportedError
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_a_gpu_gets_its_own_architecture(arch):
-    assert newest_for(compute_capability(arch)) == arch
+    own = f"{arch}a" if f"{arch}a" in ARCHITECTURES else arch
+    assert newest_for(compute_capability(arch)) == own
     assert target_of(arch).cpu == arch
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_newer_gpus_run_what_older_ones_do_but_for_what_only_those_have(arch):
+    capability = compute_capability(arch)
+    assert runs(arch, capability)
+    assert not runs(arch, capability - 1)
+    assert runs(arch, capability + 1) == (not arch.endswith("a"))
+
+
+def test_only_one_architecture_has_warp_groups():
+    assert [arch for arch in ARCHITECTURES if has_warp_groups(arch)] == ["sm_90a"]
+    assert runs(DEFAULT_ARCHITECTURE, 100)
 
 
 @pytest.mark.parametrize(("capability", "arch"), [(71, "sm_70"), (88, "sm_87"), (99, "sm_90"), (999, "sm_121")])

@@ -1,10 +1,12 @@
 """Product kernels in tiles: slices of both operands stream through shared memory while those before are multiplied.
 
-Each block makes one tile of the result, on tensor cores where `mma` has a form for the product, else by ordinary
-arithmetic.  Shared memory holds a slice for each of several stages: while one is multiplied the next ones are on their
-way (`tile_slice`), so that one barrier for each slice does: behind it nobody reads the stage that is filled next.
-Of what is copied by `cp.async` fragments are in registers a step before they are multiplied, so that nobody waits for
-shared memory behind the barrier either.  Blocks take tiles in bands, whose operands the L2 cache keeps.
+Each block makes one tile of the result, on tensor cores where `mma` has a form for the product (`tile_wgmma` where the
+GPU has groups of warps and tiles are large, else `tile_mma`), else by ordinary arithmetic (`tile_plain`).  Shared
+memory holds a slice for each of several stages: while one is multiplied the next ones are on their way (`tile_slice`),
+so that one barrier for each slice does: behind it nobody reads the stage that is filled next.  Of what is copied by
+`cp.async` fragments are in registers a step before they are multiplied, so that nobody waits for shared memory behind
+the barrier either; groups of warps read slices themselves, and still one when the next is begun.  Blocks take tiles in
+bands, whose operands the L2 cache keeps.
 
 Prologues are evaluated where operands are loaded, the epilogue where an element is stored.  Sums are made in the order
 of the depth, those of a few long ones in parts (`split`): results depend on the operands alone.
@@ -18,7 +20,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from compiler.backends.nvptx.kernels import grid
-from compiler.backends.nvptx.kernels.dot import mma, split, tile_mma, tile_plain
+from compiler.backends.nvptx.kernels.dot import mma, split, tile_mma, tile_plain, tile_wgmma
 from compiler.backends.nvptx.kernels.dot.matrix_product import FactorPosition, Product, ResultPosition, all_of, inside
 from compiler.backends.nvptx.kernels.dot.tile_slice import Layout, Slice
 from compiler.backends.nvptx.kernels.grid import Gpu, Launch
@@ -130,6 +132,8 @@ class _Plan:
         if isinstance(self.shape, tile_plain.Shape):
             return tile_plain.PlainTile(emission, product, self.shape, self.layouts)
         assert self.form is not None
+        if isinstance(self.shape, tile_wgmma.Shape):
+            return tile_wgmma.GroupTile(emission, self.form, self.shape, self.layouts)
         return tile_mma.TensorTile(emission, self.form, self.shape, self.layouts)
 
     def cost(self, product: Product) -> float:
@@ -147,6 +151,12 @@ def _plans(product: Product, form: mma.Mma | None, gpu: Gpu) -> Iterator[_Plan]:
         for plain in tile_plain.shapes(product.type):
             yield _Plan(plain, tile_plain.THREADS, tile_plain.layouts(product, plain))
         return
+    for groups in tile_wgmma.shapes(form) if gpu.warp_groups else ():
+        both = tile_wgmma.layouts(form, product, groups)
+        if both is not None:
+            found = _Plan(groups, groups.threads, both, form)
+            if all(slice_.is_whole for slice_ in found.slices(product, gpu)):
+                yield found
     for shape in tile_mma.shapes(form):
         found = _Plan(shape, shape.threads, tile_mma.layouts(form, product, shape), form)
         if not shape.is_copied or all(slice_.is_asynchronous for slice_ in found.slices(product, gpu)):
@@ -190,6 +200,7 @@ def plan(product: Product, gpu: Gpu) -> Plan:
         "threads": tile.threads,
         "parts": chunks,
         "tensor_cores": tile.form is not None,
+        "warp_groups": isinstance(tile.shape, tile_wgmma.Shape),
     }
     return planned(
         lambda module: _emit(module, product, tile, gpu),
@@ -232,6 +243,7 @@ class _TileKernel:
         threads = plan.threads * _resident(product, plan, gpu)
         self.is_ahead = threads <= _FEW_THREADS and all(slice_.is_asynchronous for slice_ in self.slices)
         self.stages = self._stages(gpu)
+        self.ahead = self.stages - 1 - self.tile.unfinished
         shared_bytes = self.stages * plan.stage_bytes
         self.asked_bytes = shared_bytes if shared_bytes + self.tile.own_bytes > grid.OWN_SHARED_BYTES else 0
         self.shared = self._asked(builder) if self.asked_bytes else self._own(builder)
@@ -252,30 +264,34 @@ class _TileKernel:
 
     def _asked(self, builder: Builder) -> list[Value]:
         """The same in memory that the launch asks for."""
-        start, (left, _) = grid.asked_memory(builder.module), self.plan.layouts
+        left, _ = self.plan.layouts
+        start = grid.asked_memory(builder.module, left.alignment)
         return [start, builder.gep(left.stored, start, integer(self.stages * left.size))]
 
     def sums(self) -> list[Value]:
         """The thread's sums, slice by slice."""
         emission, builder = self.emission, self.emission.builder
-        ahead = self.stages - 1
-        for number in range(ahead):
+        for number in range(self.ahead):
             emission.enter()
             self._put(integer(number), self._fetch(integer(number)))
             emission.leave()
         start = self.tile.start()
-        if isinstance(self.tile, tile_mma.TensorTile) and self.is_ahead:
+        if self.is_ahead and isinstance(self.tile, tile_mma.TensorTile) and not self.tile.unfinished:
             return self._sums_by_steps(self.tile, start)
-        with builder.loop(integer(0), integer(self.count), carried=start, name="slice", nonempty=True) as loop:
+        # Unrolled, instructions that have all sums for operands would fill the code.
+        rolled = keep_rolled(builder.module) if self.tile.unfinished else ""
+        with builder.loop(
+            integer(0), integer(self.count), carried=start, name="slice", metadata=rolled, nonempty=True
+        ) as loop:
             emission.enter()
             self._meet()
-            following = builder.add(loop.index, integer(ahead))
+            following = builder.add(loop.index, integer(self.ahead))
             registers = self._fetch(following)
             totals = self.tile.multiply(emission, self._stage(loop.index), loop.carried)
             self._put(following, registers)
             loop.carry(*totals)
             emission.leave()
-        return loop.results
+        return self.tile.finished(builder, loop.results)
 
     def _sums_by_steps(self, tile: tile_mma.TensorTile, start: list[Value]) -> list[Value]:
         """The sums where fragments are in registers a step before they are multiplied, beyond a slice's end too."""
@@ -306,7 +322,8 @@ class _TileKernel:
 
     def _meet(self) -> None:
         """Wait until all threads have brought in the slice that is multiplied next, and have read the one before."""
-        self._asynchronous("wait.group", integer(self.stages - 2, I32))
+        self._asynchronous("wait.group", integer(self.ahead - 1, I32))
+        self.tile.meet(self.emission.builder)
         grid.barrier(self.emission.builder)
 
     def _fetch(self, number: Value) -> list[list[Value]]:

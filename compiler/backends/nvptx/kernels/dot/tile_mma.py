@@ -15,7 +15,7 @@ from typing import NamedTuple
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.dot.matrix_product import Operand, Product, RunOfSums
 from compiler.backends.nvptx.kernels.dot.mma import Mma
-from compiler.backends.nvptx.kernels.dot.tile_slice import Layout
+from compiler.backends.nvptx.kernels.dot.tile_slice import Layout, Prompt
 from compiler.codegen.index import Emission, Index, reshape
 from compiler.codegen.llvm_ir import I32, Builder, Value, integer, zero
 from compiler.ir.types import ElementType
@@ -112,7 +112,7 @@ class _Matrices(NamedTuple):
     far: Index
 
 
-class TensorTile:
+class TensorTile(Prompt):
     """A thread's share of a block's tile, and the arithmetic on it."""
 
     def __init__(self, emission: Emission, form: Mma, shape: Shape, both: tuple[Layout, Layout]) -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.dot.matrix_product import Operand, Product, RunOfSums
-from compiler.backends.nvptx.kernels.dot.tile_slice import Layout
+from compiler.backends.nvptx.kernels.dot.tile_slice import Layout, Prompt
 from compiler.codegen import element
 from compiler.codegen.index import Emission, Index, Variable, reshape, whole
 from compiler.codegen.llvm_ir import Value, integer, zero
@@ -84,7 +84,7 @@ def _layout(type_: ElementType, side: Operand, width: int) -> Layout:
     return Layout(type_, width, depth, is_deep=side.is_deep and type_.size_bytes == _WORD, pad=_PAD)
 
 
-class PlainTile:
+class PlainTile(Prompt):
     """A thread's share of a block's tile, and the arithmetic on it."""
 
     def __init__(self, emission: Emission, product: Product, shape: Shape, both: tuple[Layout, Layout]) -> None:

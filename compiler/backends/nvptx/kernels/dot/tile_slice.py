@@ -52,10 +52,42 @@ class Layout:
         """The LLVM type of an element."""
         return element.storage_type(self.type)
 
+    @property
+    def alignment(self) -> int:
+        """The bytes that a slice begins at a multiple of."""
+        return _WORD_BYTES
+
     def offset(self, position: Index, depth: Index) -> Index:
-        """The number of an element in the slice."""
+        """The number of an element in the slice, as `number` where words are not exchanged."""
         line, along = (position, depth) if self.is_deep else (depth, position)
         return line.times(self.pitch) + along
+
+    def number(self, emission: Emission, position: Index, depth: Index) -> Value:
+        """The number of an element in the slice.
+
+        Args:
+            emission: where code is emitted, with what is known there.
+            position: its row or column.
+            depth: its term.
+        """
+        return emission.value(self.offset(position, depth))
+
+
+class Prompt:
+    """A multiplier that has read a slice when the code behind goes on, as others may not have."""
+
+    @property
+    def unfinished(self) -> int:
+        """Slices that may still be read when the next one is multiplied."""
+        return 0
+
+    def meet(self, builder: Builder) -> None:
+        """Emit what a thread does before it meets the others ahead of a slice."""
+
+    def finished(self, builder: Builder, totals: list[Value]) -> list[Value]:
+        """The sums when all slices are multiplied."""
+        del builder
+        return totals
 
 
 class Slice:
@@ -81,6 +113,11 @@ class Slice:
             self._run = max(1, min(along, _LEAST_COPY_BYTES // size))
         self._pieces = layout.width * layout.depth // self._run
         self.trip_count = self._pieces // threads
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether whole words are copied by `cp.async`."""
+        return self.is_asynchronous and self._run * self.layout.type.size_bytes == _WORD_BYTES
 
     @property
     def is_narrow(self) -> bool:
@@ -116,7 +153,7 @@ class Slice:
         builder, size = emission.builder, self.layout.type.size_bytes
         for iteration, value in enumerate(values):
             emission.enter()
-            at = emission.value(self.layout.offset(*self._position(emission, iteration)))
+            at = self.layout.number(emission, *self._position(emission, iteration))
             builder.store(value, builder.gep(self.layout.stored, stage, at), align=self._run * size)
             emission.leave()
 
@@ -154,7 +191,7 @@ class Slice:
         emission.narrow = False
         leaf = arguments(self.product.kernel).inputs[dict(self.product.kernel.leaves)[self._source]]
         source = builder.cast("addrspacecast", builder.gep(layout.stored, leaf, offset), "ptr addrspace(1)")
-        target = builder.gep(layout.stored, stage, emission.value(layout.offset(*at)))
+        target = builder.gep(layout.stored, stage, layout.number(emission, *at))
         size = self._run * layout.type.size_bytes
         # Only whole words can go around the first cache, in which nobody looks for them again.
         name = f"llvm.nvvm.cp.async.{'cg' if size == _WORD_BYTES else 'ca'}.shared.global.{size}"

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from compiler.backends.nvptx.simulator import Machine, parse_ptx
+from compiler.backends.nvptx.target import runs
 
 INVALID_VALUE, OUT_OF_MEMORY, INVALID_CONTEXT, INVALID_PTX, INVALID_HANDLE, UNSUPPORTED = 1, 2, 201, 218, 400, 900
 ISOLATION, UNJOINED, NOT_CAPTURED = 905, 904, 901
@@ -292,7 +293,7 @@ class Gpu:
         given = {
             ctypes.c_int.from_address(options + 4 * i).value: _word(values + 8 * i).value for i in range(_low(count))
         }
-        if int(re.search(r"\.target sm_(\d+)", text)[1]) > self.capability:  # type: ignore[index]
+        if not runs(re.search(r"\.target (\w+)", text)[1], self.capability):  # type: ignore[index]
             words = b"line 3: no\0"
             assert given[_LOG_BYTES] >= len(words)
             ctypes.memmove(given[_LOG], words, len(words))
