@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import compiler
+from compiler.backends.nvptx.target import newest_for
 
 FACTOR = 2.5
 """Times the least from which on a kernel has a line."""
@@ -40,7 +41,7 @@ def rows_of(program, text):
     """The rows of the kernels of a program."""
     module = compiler.parse(text)
     compiler.settle_elided(module, 1)
-    decisions = compiler.decide(module, "nvptx", compiler.CompileOptions(arch="sm_90")).to_json()
+    decisions = compiler.decide(module, "nvptx", compiler.CompileOptions(arch=newest_for(90))).to_json()
     for kernel in decisions["kernels"]:
         launches = [launch for launch in kernel["modelled"].values() if "time_ns" in launch]
         if launches:
