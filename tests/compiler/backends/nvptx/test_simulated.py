@@ -12,6 +12,7 @@ import pytest
 import compiler
 from compiler import CompileOptions
 from compiler.backends.nvptx.kernels import grid
+from compiler.backends.nvptx.kernels.dot import kernel as dot_kernel
 from compiler.backends.nvptx.kernels.dot import tile, tile_mma, tile_plain
 from compiler.backends.nvptx.kernels.dot.tile_slice import Layout, Slice
 from compiler.backends.nvptx.kernels.scatter import kernel as scatter
@@ -160,7 +161,7 @@ def _neighbour_beyond_the_block(patch: pytest.MonkeyPatch) -> None:
 
 def _scatter_without_order(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(scatter, "_is_parallel", lambda kernel, dimension: True)
-    patch.setattr(scatter, "_asks", lambda kernel: False)
+    patch.setattr(scatter, "_asks", lambda kernel, *, is_atomic: False)
 
 
 def _nobody_stores(patch: pytest.MonkeyPatch) -> None:
@@ -215,6 +216,7 @@ def run(text: str, checks: LaunchOptions = ALL_CHECKS) -> list[Any]:
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_a_planted_bug_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plant, text, kind = CATALOGUE[name]
+    monkeypatch.setattr(dot_kernel, "_SMALL", 0)
     plant(monkeypatch)
     # Where threads run past a barrier, most races come of it; without those the barrier itself is named.
     races = kind != "divergent-barrier"

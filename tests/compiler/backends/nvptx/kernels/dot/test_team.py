@@ -8,9 +8,17 @@ import numpy as np
 import pytest
 
 import compiler
+from compiler.backends.nvptx.kernels.dot import vector
 from compiler.backends.nvptx.kernels.dot.kernel import DOT
 from compiler.backends.nvptx.kernels.grid import Gpu
+from compiler.backends.strategy import Declined
 from compiler.codegen.kernel import kernel_of
+
+
+@pytest.fixture(autouse=True)
+def _no_matrix_by_few_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector, "decide", lambda product: Declined("this file is about the other forms"))
+
 
 PLAIN = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
 FIRST = "lhs_contracting_dims={0}, rhs_contracting_dims={0}"

@@ -313,7 +313,9 @@ ENTRY e {{ x = {type_}[7,5] parameter(0)  i = s32[60] parameter(1)  u = {type_}[
     assert ("red." in executable.ptx or "atom." in executable.ptx) == bool(SCATTERS[what])
     assert SCATTERS[what].rpartition("global.")[2] in executable.ptx
     assert np.array_equal(executable(*arrays)[0], compiler.interpret(module, *arrays)[0])
-    assert not [word for word in ("red.", "atom.") if word in gpu.compile(module).ptx]
+    # Integers come to the same in any order, so that nobody has to give it up.
+    is_free = np.issubdtype(dtype, np.integer)
+    assert any(word in gpu.compile(module).ptx for word in ("red.", "atom.")) == (is_free and bool(SCATTERS[what]))
 
 
 @pytest.mark.slow
@@ -341,7 +343,7 @@ def test_what_does_not_divide_into_words_is_several_of_a_thread_too(type_: str, 
     [
         ("4096,4096", "4096", "0", ["_partial<<<512, 256>>>", "_combine<<<16, 256>>>"], 8),
         ("4096,4096", "4096", "1", ["<<<4096, 256>>>"], 4),
-        ("16777216", "", "0", ["_partial<<<256, 256>>>", "_combine<<<1, 256>>>"], 4),
+        ("16777216", "", "0", ["_partial<<<512, 256>>>", "_combine<<<1, 512>>>"], 4),
     ],
 )
 def test_a_reduction_has_enough_of_memory_on_its_way(
