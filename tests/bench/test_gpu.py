@@ -177,7 +177,7 @@ def _peer(text):
         return None
 
 
-def measured(text, arrays, *, whole=True):
+def measured(text, arrays, *, whole=True, policy=None):
     """Seconds of a call in each way, by its name; XLA's where it is installed with a GPU and takes the program."""
     ours = engine("nvptx").compile(text)
     results = ours(*arrays)
@@ -201,7 +201,7 @@ def measured(text, arrays, *, whole=True):
     resident.memory.close()
     if beside:
         least["xla_busy"] = beside.busy_seconds()
-    return least, str(compare(engine("cpu").compile(text)(*arrays), results).agreement)
+    return least, str(compare(engine("cpu").compile(text)(*arrays), results, policy=policy).agreement)
 
 
 def _write(kind, name, row):
@@ -250,6 +250,6 @@ def test_beside_xla(name):
     _gpu()
     path = PROGRAMS[name]
     module, recipe = programs.read(path), recipe_beside(path)
-    least, agreement = measured(compiler.to_text(module), recipe.make())
+    least, agreement = measured(compiler.to_text(module), recipe.make(), policy=recipe.policy(module))
     _write("program", name, {**least, "agreement": agreement})
     assert agreement != "wrong"
