@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 import pytest
 
 from xlabench import engine
 from xlabench.errors import Undecidable
+
+jax = pytest.importorskip("jax", reason="jax is not installed")
 
 TEXT = "ENTRY e { x = f32[1000] parameter(0)  ROOT r = f32[1000] multiply(x, x) }"
 X = np.arange(1000, dtype=np.float32)

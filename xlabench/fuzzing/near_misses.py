@@ -34,7 +34,7 @@ _COMBINING = having(Trait.COMBINES)
 _PLAIN = {op.opcode: op.operands for op in OPS.values() if op.elementwise and op.evaluate and not op.required}
 """Elementwise opcodes that are told nothing but operands, and how many they take."""
 _COMPARING = ("compare",)
-_TAKING = ("slice", "dynamic-slice", "gather", "dynamic-update-slice")
+_TAKING = having(Trait.PARTIAL) | {"dynamic-update-slice"}
 """What takes a piece of its first operand, or puts one there: rules look whether that is all of a dimension."""
 _TRIES = 4
 _DIRECTIONS = ("EQ", "NE", "GE", "GT", "LE", "LT")

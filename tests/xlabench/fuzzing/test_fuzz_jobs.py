@@ -93,6 +93,7 @@ def test_a_program_is_called_with_all_its_inputs_and_those_that_fail_are_kept(tm
         "0 right run@special",
         "0 right run@equal",
         "0 right run",
+        "0 right run",
     ]
     stages = {"drawing", "reference", "judging", "trying the judge", "tracing", "telling"}
     stages |= {f"{spec} {stage}" for spec in arguments["engines"] for stage in ("compile", "run")}

@@ -46,7 +46,7 @@ FAULTS = {
 }
 STAGES = {
     "drawing": (described, "made_of", "right", "generate"),
-    "judging": (asking, "judge", "right", "judge of reference"),
+    "judging": (asking, "judged", "right", "judge of reference"),
     "tracing": (fuzz_jobs, "_rules", "right", "trace"),
     "leaving a finding": (fuzz_jobs, "_keep", "spoils", "keep"),
     "reading a finding": (case_failure, "left_at", "spoils", "reading what a worker left"),
@@ -158,7 +158,7 @@ def test_a_reference_that_breaks_its_own_bounds_is_a_finding_beside_that_about_t
 
 
 def test_one_kind_is_one_finding_with_its_cases_on_the_page_and_in_the_exit_code(tmp_path, monkeypatch):
-    plant(monkeypatch, asking, "judge", ValueError("no such <thing>"), times=2)
+    plant(monkeypatch, asking, "judged", ValueError("no such <thing>"), times=2)
     plant(monkeypatch, fuzz_jobs, "_rules", TypeError("another kind"))
     summary = run(tmp_path / "campaign", "right", count=4)
     assert [(one["name"], one["cases"]) for one in summary["findings"]] == [("000-error", (0, 1)), ("001-error", (2,))]
@@ -172,7 +172,7 @@ def test_one_kind_is_one_finding_with_its_cases_on_the_page_and_in_the_exit_code
 
 @pytest.mark.parametrize(("is_interrupted", "code"), [(False, ExitCode.INTERNAL), (True, ExitCode.INTERRUPTED)])
 def test_a_campaign_in_which_we_failed_ends_as_a_bug_of_ours(is_interrupted, code, tmp_path, monkeypatch, capsys):
-    plant(monkeypatch, asking, "judge", ValueError("no such thing"))
+    plant(monkeypatch, asking, "judged", ValueError("no such thing"))
     summary = run(tmp_path / "campaign", "right")
     monkeypatch.setattr(campaign, "run", lambda *_given, **_named: {**summary, "interrupted": is_interrupted})
     options = {"out": tmp_path / "campaign", "seed": 0, "count": 3, "budget": None, "workers": 1, "timeout": 60.0}

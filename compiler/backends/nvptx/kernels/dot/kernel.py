@@ -41,7 +41,7 @@ _LOAD = 4
 """Operations that it takes to load two factors, about: two lines at once for a warp."""
 _DIVISIONS = 12
 """Operations that it takes to find a factor by divisions, about."""
-_FREE = having(Trait.STRUCTURAL | Trait.VIEW | Trait.GENERATES | Trait.MOVES) | {"constant", "parameter"}
+_FREE = having(Trait.STRUCTURAL | Trait.VIEW | Trait.GENERATES | Trait.MOVES)
 """Opcodes that compute nothing."""
 
 
