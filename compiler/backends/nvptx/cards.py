@@ -11,9 +11,10 @@ Sources, by the letters that stand behind the fields:
 - [M] measured by this project on an H100 80GB HBM3 (SXM5), 26 November 2026, by CUDA events around calls as graphs.
 - [E] an estimate that nobody has measured for this project.
 
-Whole programs took 1.1 times what the model says there in the middle, half of them 0.9 to 1.2 times, all 0.5 to 1.7, and
-one 4.8, whose loops over updates the model ran on zeros (those with loops on the host aside, whose bodies it counts once):
-less where launches are many or data stays in the L2 cache from call to call, more where products are made in tiles.
+Whole programs took 1.1 times what the model says there in the middle, half of them 0.9 to 1.2 times, all 0.5 to 1.7,
+and one 4.8, whose loops over updates the model ran on zeros (those with loops on the host aside, whose bodies it
+counts once): less where launches are many or data stays in the L2 cache from call to call, more where products are
+made in tiles.
 """
 
 from __future__ import annotations
