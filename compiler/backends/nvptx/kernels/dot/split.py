@@ -28,16 +28,22 @@ def chunks(workers: int, most_workers: int, terms: int, least_terms: int) -> tup
     return -(-terms // each), each
 
 
-def store(product: Product, emission: Emission, total: Value, chunk: Index, position: ResultPosition) -> None:
-    """Store what a chunk has of the sum of an element.
+def store(
+    product: Product, emission: Emission, total: Value, position: ResultPosition, chunk: Index, count: int
+) -> None:
+    """Store the sum of an element, or what a chunk has of it where there are several.
 
     Args:
-        product: whose sums are split.
+        product: whose sums they are.
         emission: where code is emitted.
-        total: the chunk's sum.
-        chunk: the chunk's number.
+        total: the sum, or the chunk's.
         position: the element's.
+        chunk: the chunk's number.
+        count: chunks of a sum.
     """
+    if count == 1:
+        product.store(emission, total, position)
+        return
     at = emission.value(chunk.times(product.size) + linear(position, (product.batch, product.rows, product.columns)))
     array = arguments(product.kernel).workspace
     stored = element.storage_type(product.type)

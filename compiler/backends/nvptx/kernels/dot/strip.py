@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.dot import split
 from compiler.backends.nvptx.kernels.dot.matrix_product import FactorPosition, Product, ResultPosition
+from compiler.backends.nvptx.kernels.dot.shares import Shares
 from compiler.backends.nvptx.kernels.grid import WARP, Launch
 from compiler.backends.nvptx.kernels.strategy import Launches, Plan, planned
 from compiler.backends.nvptx.kernels.teams.tree import Block, power_of_two
 from compiler.backends.strategy import Declined
-from compiler.codegen.index import Emission, Index, Variable, whole
+from compiler.codegen.index import Emission, Index
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer, zero
 
 _LEAST_LANES = WARP // 2
@@ -43,19 +44,13 @@ class _Strips:
         product: what is computed.
         side: the number of the operand whose elements lie side by side along its free dimensions: 1 for columns.
         rows: of a thread, of the other operand.
-        warps: of a block, a power of two.
-        ahead: terms that a warp loads together.
-        chunks: of each sum.
-        each: terms of a chunk; the last may have fewer.
+        shares: of the terms, which the warps of a block take; their number is a power of two.
     """
 
     product: Product
     side: int
     rows: int
-    warps: int
-    ahead: int
-    chunks: int
-    each: int
+    shares: Shares
 
     @property
     def columns(self) -> int:
@@ -73,9 +68,14 @@ class _Strips:
         return -(-self.product.sides[1 - self.side].count // self.rows)
 
     @property
-    def round(self) -> int:
-        """Terms that a block's warps load together."""
-        return self.warps * self.ahead
+    def warps(self) -> int:
+        """Of a block."""
+        return self.shares.threads
+
+    @property
+    def chunks(self) -> int:
+        """Of each sum."""
+        return self.shares.chunks
 
     def emit(self, module: Module) -> Launches:
         """Emit the launches."""
@@ -116,39 +116,17 @@ class _Strips:
         builder, product = emission.builder, self.product
         frees = self._frees(emission, at)
         warp = builder.binary("lshr", grid.thread(builder), integer(5))
-        first = builder.mul(emission.value(at.chunk), integer(self.each))
-        end = builder.smin(builder.add(first, integer(self.each)), integer(product.depth))
+        sides = [product.sides[self.side], *[product.sides[1 - self.side]] * self.rows]
 
-        def factors(term: Value) -> list[Value]:
-            depth = whole(Variable(term, product.depth))
-            sides = [product.sides[self.side], *[product.sides[1 - self.side]] * self.rows]
+        def factors(depth: Index) -> list[Value]:
             pairs = zip(sides, frees, strict=True)
             return [product.load(emission, side, FactorPosition(at.batch, free, depth)) for side, free in pairs]
 
-        start, behind = [zero(product.value_type)] * self.rows, builder.sub(end, integer(self.round - 1))
-        with builder.loop(first, behind, step=self.round, carried=[*start, first], name="terms") as loop:
-            emission.enter()
-            mine = builder.add(loop.index, warp)
-            found = [factors(builder.add(mine, integer(n * self.warps))) for n in range(self.ahead)]
-            totals = loop.carried[:-1]
-            for one in found:
-                totals = self._added(builder, one, totals)
-            loop.carry(*totals, builder.add(loop.index, integer(self.round)))
-            emission.leave()
-        *totals, rest = loop.results
-        left_over, mine, tail = product.depth % self.round, builder.add(rest, warp), []
-        for n in range(-(-left_over // self.warps)):
-            term, inside = builder.add(mine, integer(n * self.warps)), None
-            if self.chunks > 1 or (n + 1) * self.warps > left_over:
-                inside = builder.compare("slt", term, end)
-                term = builder.smin(term, integer(product.depth - 1))
-            tail.append((inside, factors(term)))
-        for inside, one in tail:
-            more = self._added(builder, one, totals)
-            if inside is not None:
-                more = [builder.select(inside, *pair) for pair in zip(more, totals, strict=True)]
-            totals = more
-        return totals
+        def add(found: Sequence[Value], totals: Sequence[Value]) -> list[Value]:
+            return self._added(builder, found, totals)
+
+        start = [zero(product.value_type)] * self.rows
+        return self.shares.summed(emission, self.shares.of_chunk(emission, at.chunk), warp, factors, add, start)
 
     def _added(self, builder: Builder, factors: Sequence[Value], totals: Sequence[Value]) -> list[Value]:
         """The sums with one more term: the column's factor times that of each row."""
@@ -181,10 +159,7 @@ class _Strips:
                     emission.enter()
                     free = [emission.opaque(row, sizes[1]), emission.opaque(at.column, sizes[0])]
                     position = ResultPosition(at.batch, *(free if self.side else free[::-1]))
-                    if self.chunks > 1:
-                        split.store(product, emission, total, at.chunk, position)
-                    else:
-                        product.store(emission, total, position)
+                    split.store(product, emission, total, position, at.chunk, self.chunks)
                     emission.leave()
 
 
@@ -232,6 +207,6 @@ def _strips_of(product: Product, side: int) -> _Strips:
     blocks, rounds = product.batch * groups * strips, product.depth // (warps * ahead)
     chunks = min(-(-2 * _BUSY // blocks), rounds)
     if rounds <= _MOST_ROUNDS or chunks <= 1:
-        return _Strips(product, side, together, warps, ahead, 1, product.depth)
+        return _Strips(product, side, together, Shares(product.depth, warps, ahead, 1, product.depth))
     each = -(-product.depth // (chunks * warps * ahead)) * warps * ahead
-    return _Strips(product, side, together, warps, ahead, -(-product.depth // each), each)
+    return _Strips(product, side, together, Shares(product.depth, warps, ahead, -(-product.depth // each), each))

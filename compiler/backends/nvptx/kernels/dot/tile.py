@@ -381,8 +381,5 @@ class _TileKernel:
             )
             for number, value in enumerate(values):
                 position = ResultPosition(self.batch, row, column.plus(number))
-                if self.chunks > 1:
-                    split.store(product, emission, value, self.chunk, position)
-                else:
-                    product.store(emission, value, position)
+                split.store(product, emission, value, position, self.chunk, self.chunks)
             emission.leave()

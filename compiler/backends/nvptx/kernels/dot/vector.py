@@ -274,7 +274,4 @@ def _store(emission: Emission, form: _Form, work: _Work, frees: Sequence[Index],
     for number, total in enumerate(totals):
         vector, free = constant(number // len(frees)), frees[number % len(frees)]
         position = ResultPosition(work.batch, *((vector, free) if form.number else (free, vector)))
-        if form.chunks[0] > 1:
-            split.store(form.product, emission, total, work.chunk, position)
-        else:
-            form.product.store(emission, total, position)
+        split.store(form.product, emission, total, position, work.chunk, form.chunks[0])
