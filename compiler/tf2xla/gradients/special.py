@@ -19,11 +19,15 @@ def _i0(node: Built, g: Output) -> Output:
     return g * (x.op("BesselI1e") - x.op("Sign") * node.output)
 
 
-def _whole_i1(node: Built, g: Output) -> Output:
+def _of_order_one(of_order_zero: str) -> Differentiate:
     """At 0, where the formula divides by x, a half."""
-    x, y = node["x"], node.output
-    half = node.constant(0.5, x.type.base)
-    return g * x.op("Equal", x.op("ZerosLike")).op("SelectV2", half, x.op("BesselI0") - y / x)
+
+    def formula(node: Built, g: Output) -> Output:
+        x, y = node["x"], node.output
+        half = node.constant(0.5, x.type.base)
+        return g * x.op("Equal", x.op("ZerosLike")).op("SelectV2", half, x.op(of_order_zero) - y / x)
+
+    return formula
 
 
 def _i1(node: Built, g: Output) -> Output:
@@ -32,13 +36,6 @@ def _i1(node: Built, g: Output) -> Output:
     slope = x.op("BesselI0e") - y * (x.op("Sign") + x.op("Reciprocal"))
     half = node.constant(0.5, x.type.base)
     return g * x.op("Equal", x.op("ZerosLike")).op("SelectV2", half, slope)
-
-
-def _j1(node: Built, g: Output) -> Output:
-    """At 0, where the formula divides by x, a half."""
-    x, y = node["x"], node.output
-    half = node.constant(0.5, x.type.base)
-    return g * x.op("Equal", x.op("ZerosLike")).op("SelectV2", half, x.op("BesselJ0") - y / x)
 
 
 def _k1e(node: Built, g: Output) -> Output:
@@ -95,11 +92,11 @@ GRADIENTS: dict[str, Differentiate] = {
     "Erfinv": lambda node, g: g * (_exp(node.output.op("Square")) * (math.sqrt(math.pi) / 2)),
     "Ndtri": lambda node, g: g * (_exp(node.output.op("Square") * 0.5) * math.sqrt(2 * math.pi)),
     "BesselI0": lambda node, g: g * node["x"].op("BesselI1"),
-    "BesselI1": _whole_i1,
+    "BesselI1": _of_order_one("BesselI0"),
     "BesselI0e": _i0,
     "BesselI1e": _i1,
     "BesselJ0": lambda node, g: -(g * node["x"].op("BesselJ1")),
-    "BesselJ1": _j1,
+    "BesselJ1": _of_order_one("BesselJ0"),
     "BesselY0": lambda node, g: -(g * node["x"].op("BesselY1")),
     "BesselY1": lambda node, g: g * (node["x"].op("BesselY0") - node.output / node["x"]),
     "BesselK0": lambda node, g: -(g * node["x"].op("BesselK1")),
