@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from compiler.aot.carried import ATTRIBUTE, Carried, carry, with_values
 from compiler.aot.config import Config, Feed, Variable, read_graph_and_config
 from compiler.diagnostics import InputError
+from compiler.frontends import Opened
 from compiler.frontends.exported import NOTE, note
 from compiler.graph import MODEL_FILES, DataType, Graph, Node, PartialShape
 from compiler.graph.names import endpoint
@@ -96,10 +97,6 @@ def is_graph(path: Path) -> bool:
 
 Given = Callable[[], Mapping[str, Sequence[int] | Array] | None]
 """The arrays that a program is to run on, in order, by their names, or the sizes of each; None where nobody says."""
-
-
-Opened = Callable[[Sequence[str], Sequence[Sequence[int | None] | None]], Sequence[tuple[int, ...]]]
-"""What gives the sizes of feeds of which some are open: by their names and what is stated, None for what is open."""
 
 
 def read_program_of_graph(

@@ -13,6 +13,7 @@ from xlabench import atomic
 from xlabench.cases import programs
 from xlabench.cases.open_sizes import OpenSizes
 from xlabench.commands.examples import examples
+from xlabench.commands.judging_options import signature_option
 
 _LINKERS = {"x86_64": "cc", "aarch64": "aarch64-linux-gnu-gcc"}
 
@@ -34,7 +35,7 @@ xlabench compile model.hlo --target aarch64 --out build
 @click.option("--name", default="", help="Name of the C function and of the files.  [default: the module's]")
 @click.option("--opt", type=click.IntRange(0, 3), default=3, show_default=True, help="LLVM's optimisation level.")
 @click.option("--module", type=click.IntRange(1), metavar="N", help="The module, of a file that holds several.")
-@click.option("--signature", metavar="NAME", help="Which one, of a SavedModel.  [default: serving_default]")
+@signature_option
 @click.option("--shapes", metavar="SIZES", help="Sizes that FILE leaves open: N for each, or NAME:NxN,...")
 @click.option("--fill-elided", type=click.IntRange(0), metavar="SEED", help="Make up constants that the file left out.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")

@@ -52,6 +52,9 @@ def number(_context: click.Context, parameter: click.Parameter, value: float | N
     return value
 
 
+signature_option = click.option(
+    "--signature", metavar="NAME", help="Which one, of a SavedModel.  [default: serving_default]"
+)
 shapes_option = click.option(
     "--shapes",
     metavar="SIZES",

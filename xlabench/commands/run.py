@@ -16,7 +16,13 @@ import click
 from click.core import ParameterSource
 
 from xlabench.commands.examples import examples
-from xlabench.commands.judging_options import judging_options, number, require_nothing_given, shapes_option
+from xlabench.commands.judging_options import (
+    judging_options,
+    number,
+    require_nothing_given,
+    shapes_option,
+    signature_option,
+)
 from xlabench.worker import ENGINES, Worker
 
 _EXAMPLES = """
@@ -46,7 +52,7 @@ xlabench run saved/ --shapes image:4x224x224x3
 @click.argument("file", metavar="FILE|BUNDLE", type=click.Path(path_type=Path))
 @click.option("--engine", default="cpu", show_default=True, metavar="SPEC", help="The engine under test.")
 @click.option("--module", type=click.IntRange(1), metavar="N", help="The module to run, of a file that holds several.")
-@click.option("--signature", metavar="NAME", help="Which one, of a SavedModel.  [default: serving_default]")
+@signature_option
 @shapes_option
 @click.option("--seed", type=click.IntRange(0), help="Seed of the inputs.  [default: the recipe's, else 0]")
 @click.option("--inputs", type=click.Path(path_type=Path), help="Take the inputs from an .npz file.")

@@ -22,6 +22,7 @@ from xlabench.commands.judging_options import (
     memory_option,
     require_nothing_given,
     shapes_option,
+    signature_option,
     timeout_option,
 )
 from xlabench.diagnosis.case import Case
@@ -36,7 +37,7 @@ _OPTIONS = (
         "--reference", metavar="SPEC", help="The engine that is right.  [default: the bundle's, else reference]"
     ),
     click.option("--module", type=click.IntRange(1), metavar="N", help="The module, of a file that holds several."),
-    click.option("--signature", metavar="NAME", help="Which one, of a SavedModel.  [default: serving_default]"),
+    signature_option,
     shapes_option,
     click.option("--fill-elided", type=click.IntRange(0), metavar="SEED", help="Make up constants that were left out."),
     click.option("--seed", type=click.IntRange(0), help="Seed of the inputs.  [default: the recipe's, else 0]"),
