@@ -295,7 +295,9 @@ def _of_matrix(residual: Residual, results: Sequence[Array], index: tuple[int, .
         return {}
     if residual.is_flushed and _meets_denormals(given, [own[index] for own in residual.own], info):
         return {}
-    call = Call(given, errors, [_wide(r[index]) for r in results], residual.options, float(info.eps), float(info.tiny))
+    unseen = frozenset(range(len(results))) - seen
+    wide = [_wide(result[index]) for result in results]
+    call = Call(given, errors, wide, residual.options, float(info.eps), float(info.tiny), unseen)
     known: dict[int, bool] = {}
     for result_numbers, off in RELATIONS[residual.routine](call):
         # Of what nobody sees, pivots too, an engine may have another than the reference, but for whether all went well.
