@@ -109,7 +109,8 @@ FORMS = {
     "sort": (
         "gather_and_sort_of_two_bit_integers",
         "crash",
-        """less { a = u2[] parameter(0) b = u2[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }
+        """less { a = u2[] parameter(0) b = u2[] parameter(1) l = pred[] compare(a, b), direction=LT
+           e = pred[] compare(a, b), direction=EQ n = pred[] and(e, l) ROOT c = pred[] or(l, n) }
            ENTRY main { x = u2[3,3,3] parameter(0) ROOT s = u2[3,3,3] sort(x), dimensions={2}, to_apply=less }""",
     ),
     "a constant that is converted first": (
