@@ -214,6 +214,19 @@ def test_programs_that_put_nan_where_a_routine_gave_up_may_have_it_where_roundin
         assert judge(module, given, expected, own).verdict in {"bitwise", "within", "undecided"}
 
 
+@pytest.mark.parametrize("name", BLOCKS)
+def test_programs_are_held_to_info_where_nothing_is_left_of_a_matrix(name):
+    matrix, known = BLOCKS[name]
+    text = """ENTRY e { p = f64[5,5] parameter(0)
+      c = (f64[5,5], s32[]) custom-call(p), custom_call_target="lapack_dpotrf_ffi", backend_config={uplo = 76 : ui8}
+      ROOT i = s32[] get-tuple-element(c), index=1 }"""
+    module = compiler.parse(text)
+    expected = compiler.interpret(module, matrix)
+    for info in range(6):
+        verdict = judge(module, [matrix], expected, [np.array(info, np.int32)]).verdict
+        assert (verdict != "wrong") is (info in known), info
+
+
 TYPED = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
 
 
