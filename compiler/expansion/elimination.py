@@ -128,21 +128,40 @@ def first_failure(matrix: Expression, failed: Expression) -> Expression:
 
     def step(k: Expression, state: list[Expression]) -> list[Expression]:
         matrix, factor, found, needed = state
-        known = times(factor, conjugate(line(factor, 1, k)))
-        rest = line(matrix, 2, k) - known
-        pivot = real(only(rest, k))
+        pivot, factor = _with_column(matrix, factor, k)
         fails = pivot.compare("GT", 0).apply("not") & found.compare("EQ", 0)
-        found = fails.where(k + 1, found)
-        root = alike(pivot.apply("sqrt"), rest)
-        column = kept(index_along(rest, 1).compare("GE", k), rest / each(root, rest), 0)
-        here = index_along(factor, 2).compare("EQ", k)
-        return [matrix, here.where(along(column, factor, 1), factor), found, needed]
+        return [matrix, factor, fails.where(k + 1, found), needed]
 
     def goes_on(_: Expression, state: list[Expression]) -> Expression:
         return state[3].compare("GT", 0)
 
     found = counted_loop("first_failure", size, [matrix, factor, found, any_failed], step, goes_on)[2]
     return (failed & found.compare("EQ", 0)).where(found.literal(0) + size, found)
+
+
+def cholesky(matrix: Expression) -> Expression:
+    """Cholesky's factors of lower triangles [batch, size, size]; of those that have none all is NaN."""
+    batch, size, _ = matrix.dims
+    lowest = real(matrix).literal(np.inf).spread((batch,), ())
+
+    def step(k: Expression, state: list[Expression]) -> list[Expression]:
+        matrix, factor, lowest = state
+        pivot, factor = _with_column(matrix, factor, k)
+        # Behind a pivot that is no number none is, so that a NaN stays.
+        return [matrix, factor, lowest.compare("LT", pivot).where(lowest, pivot)]
+
+    start = [matrix, matrix.literal(0).spread(matrix.dims, ()), lowest]
+    _, factor, lowest = counted_loop("cholesky", size, start, step)
+    return each(lowest.compare("GT", 0), factor).where(factor, factor.literal(np.nan))
+
+
+def _with_column(matrix: Expression, factor: Expression, k: Expression) -> tuple[Expression, Expression]:
+    """The pivot of column k, and the factor with that column, whose earlier ones are there."""
+    rest = line(matrix, 2, k) - times(factor, conjugate(line(factor, 1, k)))
+    pivot = real(only(rest, k))
+    root, row = each(alike(pivot.apply("sqrt"), rest), rest), index_along(rest, 1)
+    column = row.compare("EQ", k).where(root, kept(row.compare("GT", k), rest / root, 0))
+    return pivot, index_along(factor, 2).compare("EQ", k).where(along(column, factor, 1), factor)
 
 
 class TridiagonalSolution(NamedTuple):

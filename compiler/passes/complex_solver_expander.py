@@ -1,15 +1,18 @@
-"""Replace cholesky and triangular-solve of complex matrices by those of real ones twice the size.
+"""Replace cholesky of complex matrices by a loop, and triangular-solve of them by that of real ones twice the size.
 
-The number a + bi is the 2 by 2 matrix [[a, -b], [b, a]]: sums, products and conjugates of complex numbers are sums,
-products and transposes of such matrices.  With a block for each element, the Cholesky factor of a matrix of blocks is
-the factor's matrix of blocks, since its diagonal is real; a triangular matrix stays triangular where its diagonal is
-real, so that systems are first divided by theirs.  All in f64, rounded once.
+The number a + bi is the 2 by 2 matrix [[a, -b], [b, a]]: sums and products of complex numbers are sums and products of
+such matrices.  With a block for each element, a triangular matrix stays triangular where its diagonal is real, so that
+systems are first divided by theirs.  Cholesky's factor of a matrix of blocks is one of blocks as well, but not when
+rounded: behind a small pivot the columns of a block are different numbers, and neither is of a factor of the complex
+matrix.  All in f64, rounded once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
+from compiler.expansion.elimination import cholesky
 from compiler.expansion.expression import Expression, concatenate, iota
 from compiler.expansion.replacement import expand
 from compiler.ir.module import Instruction, Module
@@ -74,21 +77,13 @@ def _adjoint(matrix: Expression, *, conjugate: bool = True) -> Expression:
 
 def _cholesky(instruction: Instruction) -> Expression:
     matrix = Expression(instruction.operands[0]).to(C128)
+    if 0 in matrix.dims:
+        return matrix
     lower = instruction.attributes.get("lower", False)
     if not lower:
         matrix = _adjoint(matrix)
-    blocks = _blocks(matrix)
-    factor = Expression(build(instruction.computation, "cholesky", [blocks.instruction], lower=True))
-    *batch, size, _ = matrix.dims
-    blocks = factor.reshape(*batch, size, 2, size, 2)
-    real, imaginary = (
-        blocks.slice(*((0, n) for n in (*batch, size)), (row, row + 1), (0, size), (0, 1)).reshape(*matrix.dims)
-        for row in (0, 1)
-    )
-    # Where there is no factor the real part is NaN everywhere, which is enough.
-    is_real = _on_diagonal(real) | real.compare("NE", real)
-    result = real.apply("complex", is_real.where(imaginary.literal(0), imaginary))
-    return result if lower else _adjoint(result)
+    factor = cholesky(matrix.reshape(prod(matrix.dims[:-2]), *matrix.dims[-2:])).reshape(*matrix.dims)
+    return factor if lower else _adjoint(factor)
 
 
 def _triangular_solve(instruction: Instruction) -> Expression:

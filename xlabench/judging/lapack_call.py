@@ -1,6 +1,6 @@
 """A routine of LAPACK on one matrix as the judge sees it: what it was given and what an engine gave, in f64.
 
-`xlabench.judging.relations` has what must hold of each routine's results.
+`xlabench.judging.relations` and `xlabench.judging.eliminations` have what must hold of each routine's results.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class Call:
         options: the routine's.
         eps: the last place of the routine's own type.
         least: below this the type has no digits to speak of.
+        unseen: the numbers of results that the program does not give: they are the reference's.
     """
 
     given: Sequence[Array]
@@ -39,6 +40,7 @@ class Call:
     options: Mapping[str, str]
     eps: float
     least: float
+    unseen: frozenset[int] = frozenset()
 
     @property
     def order(self) -> int:
@@ -83,6 +85,12 @@ class Call:
 def adjoint(matrix: Array) -> Array:
     """The conjugate transpose."""
     return np.asarray(np.conj(matrix.T))
+
+
+def hermitian(matrix: Array, uplo: str) -> Array:
+    """The matrix of which one triangle is given, whose diagonal is real."""
+    triangle = np.tril(matrix, -1) if uplo == "L" else np.triu(matrix, 1)
+    return np.asarray(triangle + adjoint(triangle) + np.diag(np.diag(matrix).real))
 
 
 def norm(matrix: Array) -> Array:

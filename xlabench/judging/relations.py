@@ -4,8 +4,7 @@ Reflections, vectors, Schur forms and pivots are fixed up to signs, orders and c
 tells a right one from a wrong one.  What they satisfy does: a backward stable routine gives the exact factors of a
 matrix that is a little off, `|E| <= p(n) eps |A|` (LAPACK Users' Guide, chapter 4; Higham, "Accuracy and Stability of
 Numerical Algorithms", theorems 8.5, 9.3, 10.3, 19.4).  `p(n)` is `THRESHOLD` times the order here: LAPACK's own tests
-let pass what comes to that (LAPACK Working Note 41).  Of triangular factors the bound is componentwise, with a share of
-roundings in each step.
+let pass what comes to that (LAPACK Working Note 41).  What eliminates is in `xlabench.judging.eliminations`.
 
 Each relation looks at one matrix, in f64, and gives how many times its bound something is off: up to 1 is right.  Where
 one has nothing to say (a routine that gave up, a matrix whose scaling decides) it gives nothing.
@@ -14,15 +13,14 @@ one has nothing to say (a routine that gave up, a matrix whose scaling decides) 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 
-from xlabench.judging.lapack_call import THRESHOLD, Call, Claims, adjoint, flag, lengths, norm, ratio
+from xlabench.judging import eliminations
+from xlabench.judging.lapack_call import THRESHOLD, Call, Claims, adjoint, flag, hermitian, lengths, norm, ratio
 from xlabench.judging.tolerance import Array
 
-_SHARE = 8.0
-"""Roundings of a term in each step of an elimination."""
 _SCALED = 16.0
 """Rows and columns that differ by more are balanced, and how far a balanced matrix may be off nobody says."""
 _POWERS = (1, 2, 3)
@@ -116,12 +114,6 @@ def _similar(call: Call, matrix: Array, inner: Array, orthogonal: Array, results
     yield results, call.off(difference, norm(matrix), norm(call.errors[0]))
 
 
-def _hermitian(matrix: Array, uplo: str) -> Array:
-    """The matrix of which one triangle is given, whose diagonal is real."""
-    triangle = np.tril(matrix, -1) if uplo == "L" else np.triu(matrix, 1)
-    return np.asarray(triangle + adjoint(triangle) + np.diag(np.diag(matrix).real))
-
-
 def _sytrd(call: Call) -> Claims:
     packed, diagonal, beside, factors, info = call.results
     rows, uplo = len(packed), call.options.get("uplo", "U")
@@ -139,8 +131,8 @@ def _sytrd(call: Call) -> Claims:
     yield results, flag(holds=bool((np.abs(packed - call.given[0]) <= call.errors[0])[kept].all()))
     size = norm(call.given[0])
     yield results, max(call.off(np.diag(packed) - diagonal, size), call.off(np.diag(packed, -side) - beside, size))
-    wide = Call(call.given, [2 * call.errors[0]], call.results, call.options, call.eps, call.least)
-    yield from _similar(wide, _hermitian(call.given[0], uplo), inner, orthogonal, results)
+    wide = replace(call, errors=[2 * call.errors[0]])
+    yield from _similar(wide, hermitian(call.given[0], uplo), inner, orthogonal, results)
 
 
 def _eigenvalues(call: Call, values: Array, results: tuple[int, ...]) -> Claims:
@@ -226,8 +218,8 @@ def _of_blocks(triangle: Array) -> Array:
 def _syevd(call: Call) -> Claims:
     vectors, values, info = call.results
     if info == 0:
-        matrix = _hermitian(call.given[0], call.options.get("uplo", "L"))
-        wide = Call([matrix], [2 * call.errors[0]], call.results, call.options, call.eps, call.least)
+        matrix = hermitian(call.given[0], call.options.get("uplo", "L"))
+        wide = replace(call, given=[matrix], errors=[2 * call.errors[0]])
         yield (1, 2), flag(holds=bool((np.diff(values) >= 0).all()))
         if call.is_set("mode", "N"):  # of Hermitian matrices all eigenvalues are as well conditioned
             yield (1, 2), wide.off(values - np.linalg.eigvalsh(matrix), norm(matrix), norm(wide.errors[0]))
@@ -248,111 +240,6 @@ def _gesdd(call: Call) -> Claims:
         yield results, max(call.unitary(left), call.unitary(adjoint(right)))
         product = (left[:, :count] * singular) @ right[:count]
         yield results, call.off(product - call.given[0], norm(call.given[0]), norm(call.errors[0]))
-
-
-def _gtsv(call: Call) -> Claims:
-    """Of the factors nothing is said: the pivots that they belong to are no result."""
-    lower, diagonal, upper, right = call.given
-    *_, solution, info = call.results
-    system = np.diag(diagonal) + np.diag(lower[1:], -1) + np.diag(upper[:-1], 1)
-    off = np.diag(call.errors[1]) + np.diag(call.errors[0][1:], -1) + np.diag(call.errors[2][:-1], 1)
-    if info != 0:  # it has no solution, nearly
-        near = call.allowed(norm(system), len(diagonal)) + norm(off)
-        yield (3, 4), ratio(np.linalg.svd(system, compute_uv=False)[-1], near)
-    else:
-        # Elimination keeps columns apart, so how far the system may be off is a matter of each.
-        away = call.allowed(lengths(system), len(diagonal)) + lengths(off)
-        slack = lengths(call.errors[3]) + call.allowed(0.0, len(diagonal))
-        yield (3, 4), ratio(lengths(system @ solution - right), away @ np.abs(solution) + slack)
-
-
-class _Terms(NamedTuple):
-    """A product of triangles less what it is to be.
-
-    Attributes:
-        difference: that.
-        magnitude: the product of the triangles' magnitudes.
-        pivots: what each element was divided by in the end: a quotient that is too small for its type is off by as
-            much of that.
-    """
-
-    difference: Array
-    magnitude: Array
-    pivots: Array
-
-
-def _componentwise(call: Call, terms: _Terms, error: Array, steps: int) -> float:
-    """How far a product of triangles is off.
-
-    Args:
-        call: the routine, whose type says what a rounding is.
-        terms: the product and what it is to be.
-        error: of what was given.
-        steps: of the elimination.
-    """
-    difference, magnitude, pivots = terms
-    lost = call.least * np.maximum(np.abs(pivots), 1.0)
-    return ratio(np.abs(difference), _SHARE * (steps + 1) * (call.eps * magnitude + lost) + error)
-
-
-def _getrf(call: Call) -> Claims:
-    packed, pivots, info = call.results
-    steps = len(pivots)
-    order = np.arange(len(packed))
-    for step, pivot in enumerate(pivots.tolist()):
-        if not step < pivot <= len(packed):
-            yield (0, 1, 2), np.inf
-            return
-        order[[step, pivot - 1]] = order[[pivot - 1, step]]
-    lower, upper = np.tril(packed, -1)[:, :steps] + np.eye(len(packed), steps), np.triu(packed)[:steps]
-    zeros = np.flatnonzero(np.diag(upper) == 0)
-    yield (0, 1, 2), flag(holds=info == (zeros[0] + 1 if zeros.size else 0))
-    # The pivot is chosen by |re| + |im|, which is up to a root of 2 more than the modulus.
-    most = (2**0.5 if packed.dtype.kind == "c" else 1.0) + float(call.allowed(1.0))
-    yield (0, 1, 2), flag(holds=bool((np.abs(lower) <= most).all()))
-    pivots = np.zeros(upper.shape[1])
-    pivots[:steps] = np.abs(np.diag(upper))
-    terms = _Terms(lower @ upper - call.given[0][order], np.abs(lower) @ np.abs(upper), pivots)
-    yield (0, 1, 2), _componentwise(call, terms, call.errors[0][order], steps)
-
-
-def _potrf(call: Call) -> Claims:
-    factor, info = call.results
-    if info == 0:
-        lower = np.tril(factor) if call.is_set("uplo", "L") else adjoint(np.triu(factor))
-        matrix = _hermitian(call.given[0], call.options.get("uplo", "L"))
-        error = call.errors[0] + call.errors[0].T
-        magnitude, steps = np.abs(lower) @ np.abs(adjoint(lower)), np.arange(len(lower))
-        pivots = np.diag(lower)[np.minimum.outer(steps, steps)]
-        yield (0, 1), flag(holds=bool((np.diag(lower).real > 0).all() and not np.diag(lower).imag.any()))
-        yield (
-            (0, 1),
-            _componentwise(call, _Terms(lower @ adjoint(lower) - matrix, magnitude, pivots), error, len(lower)),
-        )
-
-
-def _trsm(call: Call) -> Claims:
-    (solution,) = call.results
-    triangle, error = (
-        (np.tril if call.is_set("uplo", "L") else np.triu)(array) for array in (call.given[0], call.errors[0])
-    )
-    if call.is_set("diag", "U"):
-        diagonal = np.eye(len(triangle), dtype=np.bool_)
-        triangle, error = np.where(diagonal, 1.0, triangle), np.where(diagonal, 0.0, error)
-    if not np.diag(triangle).all():
-        return
-    if not call.is_set("trans_x", "N"):
-        triangle, error = triangle.T, error.T
-        triangle = np.conj(triangle) if call.is_set("trans_x", "C") else triangle
-
-    def times(matrix: Array, other: Array) -> Array:
-        return np.asarray(matrix @ other if call.is_set("side", "L") else other @ matrix)
-
-    magnitude = times(np.abs(triangle), np.abs(solution))
-    spread = times(error, np.abs(solution)) + call.errors[1]
-    pivots = np.diag(triangle)[:, None] if call.is_set("side", "L") else np.diag(triangle)
-    terms = _Terms(times(triangle, solution) - call.given[1], magnitude, pivots)
-    yield (0,), _componentwise(call, terms, spread, len(triangle))
 
 
 def _qr_factors(call: Call) -> Claims:
@@ -384,10 +271,10 @@ RELATIONS: Mapping[str, Callable[[Call], Claims]] = {
     "heevd": _syevd,
     "gesdd": _gesdd,
     "gesvd": _gesdd,
-    "gtsv": _gtsv,
-    "getrf": _getrf,
-    "potrf": _potrf,
-    "trsm": _trsm,
+    "gtsv": eliminations.gtsv,
+    "getrf": eliminations.getrf,
+    "potrf": eliminations.potrf,
+    "trsm": eliminations.trsm,
     "qr": _qr_factors,
 }
 """By LAPACK's name without the letter of the type; `qr` is what is made of the results of geqrf."""

@@ -37,6 +37,8 @@ WHOLE = "all"
 NOWHERE = (-1, WHOLE)
 _AS_THEY_ARE = having(Trait.IDENTITY)
 _VECTORS = frozenset({"gtsv"})
+_ALL_OR_NOTHING = frozenset({"potrf"})
+"""Routines of which the reference leaves NaN where `info` is not 0; of others NaN says that something overflowed."""
 _HEADROOM = 16.0
 """Of the largest number of a type, for sums of as many terms as there are rows."""
 _SQUARED = 1e-140
@@ -291,17 +293,24 @@ def _of_matrix(residual: Residual, results: Sequence[Array], index: tuple[int, .
     largest = _largest(given)
     if largest * _HEADROOM * max(given[0].shape) > float(info.max) or 0 < largest < _SQUARED:
         return {}
-    if not np.isfinite(_largest([own[index] for own in residual.own])):
+    if not _has_given_up(residual, index) and not np.isfinite(_largest([own[index] for own in residual.own])):
         return {}
     if residual.is_flushed and _meets_denormals(given, [own[index] for own in residual.own], info):
         return {}
-    call = Call(given, errors, [_wide(r[index]) for r in results], residual.options, float(info.eps), float(info.tiny))
+    unseen = frozenset(range(len(results))) - seen
+    wide = [_wide(result[index]) for result in results]
+    call = Call(given, errors, wide, residual.options, float(info.eps), float(info.tiny), unseen)
     known: dict[int, bool] = {}
     for result_numbers, off in RELATIONS[residual.routine](call):
         # Of what nobody sees, pivots too, an engine may have another than the reference, but for whether all went well.
         if all(number in seen or _says_how_it_went(results[number][index]) for number in result_numbers):
             known |= {number: known.get(number, True) and off <= 1 for number in result_numbers if number in seen}
     return known
+
+
+def _has_given_up(residual: Residual, index: tuple[int, ...]) -> bool:
+    """Whether the reference leaves nothing of a matrix but `info`, which says so."""
+    return residual.routine in _ALL_OR_NOTHING and bool(residual.own[-1][index])
 
 
 def _largest(arrays: Sequence[Array]) -> float:

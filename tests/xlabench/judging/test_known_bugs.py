@@ -103,3 +103,34 @@ ENTRY main { i = s8[] constant(FIRST)  t = (s8[]) tuple(i)  ROOT w = (s8[]) whil
 def test_a_loop_is_known_by_a_counter_that_wraps(first, bug):
     failure = Failure("xla", "wrong", "1 of 1 elements are wrong (value)", COUNTED.replace("FIRST", first), [])
     assert known_bug(failure) == bug
+
+
+FORMS = {
+    "sort": (
+        "gather_and_sort_of_two_bit_integers",
+        "crash",
+        """less { a = u2[] parameter(0) b = u2[] parameter(1) l = pred[] compare(a, b), direction=LT
+           e = pred[] compare(a, b), direction=EQ n = pred[] and(e, l) ROOT c = pred[] or(l, n) }
+           ENTRY main { x = u2[3,3,3] parameter(0) ROOT s = u2[3,3,3] sort(x), dimensions={2}, to_apply=less }""",
+    ),
+    "a constant that is converted first": (
+        "count_leading_zeros_of_negative_constant",
+        "wrong",
+        """ENTRY main { c = f32[2] constant({0.5, -1}) b = u32[2] constant({1, 2})
+           s = s32[2] stochastic-convert(c, b) ROOT r = s32[2] count-leading-zeros(s) }""",
+    ),
+    "powers in f64": (
+        "power_of_complex_numbers",
+        "wrong",
+        "ENTRY main { x = c128[2] parameter(0) y = c128[2] parameter(1) ROOT r = c128[2] power(x, y) }",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_bug_is_known_in_the_other_forms_that_campaigns_found(form):
+    name, verdict, text = FORMS[form]
+    module = compiler.parse(text)
+    inputs = [np.ones(one.array.dims, one.array.element_type.dtype) for one in module.entry.parameters]
+    message = "1 of 2 elements are wrong (special)" if verdict == "wrong" else "the process was killed by SIGABRT"
+    assert known_bug(Failure("xla:opt=0", verdict, message, text, inputs)) == name
