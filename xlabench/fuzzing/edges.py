@@ -110,7 +110,7 @@ def decided(module: Module, backend: str) -> Any:
     machine = _CPU if backend == "cpu" else {}
     try:
         with compiler.generate.watching() as seen:
-            decisions = compiler.decide(module, backend, _OPTIONS[backend], **machine)
+            decisions = compiler.decide(module, backend, _OPTIONS[backend], **machine, explained=False)
     except Exception:  # noqa: BLE001 - whoever compiles the program comes to it again, and says so
         return None
     kernels = [(k.instruction, k.kind, k.strategy, k.shared, k.overwritten) for k in decisions.kernels]
