@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, overload
 
 from compiler.backends import BACKENDS, Backend
@@ -97,11 +98,11 @@ def interpret(
 def prepare(module: Module) -> Callable[..., list[Array]]:
     """What `interpret` does with a module, for many calls: what it looks at before each is looked at here, once.
 
-    The module must stay as it is.
+    The module must stay as it is.  Each call may have an `around` of its own.
     """
     module = without_library_calls(module)
     if device_count(module) > 1:
-        return lambda *inputs: interpret_flat(module, inputs)
+        return partial(interpret, module)
     return _prepare(module)
 
 

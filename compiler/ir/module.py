@@ -199,7 +199,20 @@ class Computation:
 
     def sort(self) -> None:
         """Restore the order in which operands come first, moving as little as possible."""
-        self.instructions = dependencies_first(self.instructions, _dependencies)
+        if not self._is_sorted():
+            self.instructions = dependencies_first(self.instructions, _dependencies)
+
+    def _is_sorted(self) -> bool:
+        """Whether operands come first, as they nearly always do where a pass asks for it."""
+        before = set[Instruction]()
+        for instruction in self.instructions:
+            if not before.issuperset(instruction.operands):
+                return False
+            predecessors = instruction.attributes.get("control-predecessors")
+            if predecessors and not before.issuperset(predecessors):
+                return False
+            before.add(instruction)
+        return True
 
 
 def _dependencies(instruction: Instruction) -> tuple[Instruction, ...]:
