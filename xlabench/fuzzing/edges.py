@@ -28,10 +28,10 @@ _OPTIONS: Mapping[str, compiler.CompileOptions] = {
 }
 """By back ends, what is asked: for a CPU with vectors of every width, and for a GPU that runs all that is emitted."""
 _DEAR = having(Trait.ALGORITHM | Trait.SIDE_EFFECT) | {"convolution"}
-"""Of what a GPU is not asked, custom calls among it: deciding about these takes it a tenth of a second and more, ten
-times the median."""
+"""Of what a GPU is not asked, custom calls among it: deciding about these takes it five times as long as about others
+(measured on the seeds)."""
 _GPU_PERCENT = 35
-"""How often else: it takes six times as long as a CPU (measured on the seeds)."""
+"""How often else: it takes a third longer than a CPU (measured on the seeds), and simulators are asked less often."""
 _CALLS_PERCENT = 20
 """How often a program with custom calls is asked about: to decide what LAPACK's routines are done by takes a CPU twenty
 times the median, too (measured on small programs), and orders at edges are drawn (`compiler/generate/lapack.py`)."""
