@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, overload
 
 from compiler.backends import BACKENDS, Backend
@@ -97,11 +98,11 @@ def interpret(
 def prepare(module: Module) -> Callable[..., list[Array]]:
     """What `interpret` does with a module, for many calls: what it looks at before each is looked at here, once.
 
-    The module must stay as it is.
+    The module must stay as it is.  Each call may have an `around` of its own.
     """
     module = without_library_calls(module)
     if device_count(module) > 1:
-        return lambda *inputs: interpret_flat(module, inputs)
+        return partial(interpret, module)
     return _prepare(module)
 
 
@@ -180,6 +181,7 @@ def decide(
     *,
     machine: str = "",
     cpu: str = "",
+    explained: bool = True,
 ) -> Decisions:
     """What would be decided about a module, or its text, by a back end: which kernels it makes, how, and why so.
 
@@ -192,6 +194,7 @@ def decide(
         options: levels, threads, passes and the like.
         machine: x86_64 or aarch64, empty for this machine.
         cpu: one of LLVM's names, empty for what runs on every such machine.
+        explained: with reasons, and with what a GPU's code is expected to take, for which it is optimised and sampled.
     """
     if machine and backend != "cpu":
         raise InputError(f"back end {backend!r} has no CPU to be told of; give an architecture")
@@ -200,7 +203,7 @@ def decide(
         module_or_text = hlo_text(module_or_text)
     module, fuel = _read(module_or_text, options, Phases()), Fuel(options.fuel)
     run(module, PIPELINES[_backend(backend).pipeline], options, fuel=fuel)
-    return BACKENDS[backend].decide(module, options, fuel.refusals, target)
+    return BACKENDS[backend].decide(module, options, fuel.refusals if explained else None, target)
 
 
 def compile_ahead(

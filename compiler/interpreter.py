@@ -8,7 +8,7 @@ meanings never look at dimensions; where some instruction does, the elements are
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -132,14 +132,15 @@ def interpret(module: Module, *inputs: Any, trace: Observe | None = None, around
 def prepare(module: Module) -> Callable[..., list[Array]]:
     """A module made ready for many calls of `interpret`: what that looks at before each is looked at here.
 
-    The module must stay as it is.
+    The module must stay as it is.  Each call may have an `around` of its own.
     """
     check_one_device(module)
     check_module(module)
-    interpreter = Interpreter()
+    plain = Interpreter()
 
-    def run(*inputs: Any) -> list[Array]:
+    def run(*inputs: Any, around: Around | None = None) -> list[Array]:
         arguments = check_inputs(module, inputs)
+        interpreter = plain if around is None else replace(plain, around=around)
         with np.errstate(all="ignore"):
             result = interpreter.call(module.entry, arguments)
         return [np.array(leaf, order="C") for leaf in flatten(result)]

@@ -51,14 +51,14 @@ class Backend(NamedTuple):
         return executable
 
     def decide(
-        self, module: Module, options: CompileOptions, refusals: Sequence[Refusal], target: Target | None
+        self, module: Module, options: CompileOptions, refusals: Sequence[Refusal] | None, target: Target | None
     ) -> Decisions:
         """The kernels that the back end would make of a module, and why.
 
         Args:
             module: as the pipeline has prepared it.
             options: those of a compilation.
-            refusals: what fusion considered and did not do.
+            refusals: what fusion considered and did not do; None where neither reasons nor estimates are asked for.
             target: the machine, where it is not this one.
         """
         decisions: Decisions = resolve_name(self.decided)(module, options, refusals, target)

@@ -47,21 +47,20 @@ class Elemental:
     def value(self, instruction: Instruction, indices: Indices) -> Value:
         """The element of `instruction` at `indices`, one per dimension."""
         pending = [instruction]
-        while pending:
+        while True:
             current = pending[-1]
             at = indices if current.array.rank else ()
-            if self._known(current, at) is not None:
-                pending.pop()
-                continue
-            missing = [o for o in self._same_index_operands(current) if self._missing(o, indices)]
-            if missing:
-                pending.extend(reversed(missing))
-                continue
+            found = self._known(current, at)
+            if found is None:
+                missing = [o for o in self._same_index_operands(current) if self._missing(o, indices)]
+                if missing:
+                    pending.extend(reversed(missing))
+                    continue
+                found = self._compute(current, at)
+                self.emission.remember((current, at), found)
             pending.pop()
-            self.emission.remember((current, at), self._compute(current, at))
-        known = self._known(instruction, indices if instruction.array.rank else ())
-        assert known is not None
-        return known
+            if not pending:
+                return found
 
     def _known(self, instruction: Instruction, indices: Indices) -> Value | None:
         known = self.emission.cached((instruction, indices))

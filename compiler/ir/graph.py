@@ -29,6 +29,21 @@ def reachable(starts: Iterable[Node], following: Callable[[Node], Iterable[Node]
             pending += following(node)
 
 
+def in_order(nodes: list[Node], dependencies: Callable[[Node], Iterable[Node]]) -> list[Node]:
+    """The nodes as `dependencies_first` has them: the list that is given where nothing moves, which is nearly always.
+
+    Args:
+        nodes: all of a graph's nodes, each once.
+        dependencies: what must come before a node; nothing needs itself.
+    """
+    done: set[Node] = set()
+    for node in nodes:
+        if not done.issuperset(dependencies(node)):
+            return dependencies_first(nodes, dependencies)
+        done.add(node)
+    return nodes
+
+
 def dependencies_first(nodes: Iterable[Node], dependencies: Callable[[Node], Iterable[Node]]) -> list[Node]:
     """The nodes, and what they need, in the order given but for those that others before them need.
 

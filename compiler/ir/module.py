@@ -13,7 +13,7 @@ from typing import Any
 
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.attributes import ATTRIBUTES, NOTES, AttributeKind
-from compiler.ir.graph import dependencies_first, reachable
+from compiler.ir.graph import in_order, reachable
 from compiler.ir.literal import Literal
 from compiler.ir.names import Names
 from compiler.ir.shape import ArrayShape, Shape
@@ -199,7 +199,7 @@ class Computation:
 
     def sort(self) -> None:
         """Restore the order in which operands come first, moving as little as possible."""
-        self.instructions = dependencies_first(self.instructions, _dependencies)
+        self.instructions = in_order(self.instructions, _dependencies)
 
 
 def _dependencies(instruction: Instruction) -> tuple[Instruction, ...]:

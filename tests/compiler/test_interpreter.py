@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import golden
@@ -13,7 +14,7 @@ import pytest
 import compiler
 from compiler.diagnostics import InputError, UnsupportedError, VerifyError
 from compiler.interpreter import evaluate_instruction, interpret, prepare
-from compiler.ir.module import Module
+from compiler.ir.module import Instruction, Module
 from compiler.text.parser import parse
 from compiler.verifier import findings
 
@@ -348,6 +349,29 @@ def test_what_is_prepared_gives_what_interpret_gives() -> None:
         assert run(array)[0].tolist() == interpret(module, array)[0].tolist() == [3 * fill] * 2
     with pytest.raises(InputError, match="takes f"):
         run(np.ones((2, 3), np.int32))
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_each_call_of_what_is_prepared_has_meanings_of_its_own(devices: int) -> None:
+    text = f"""HloModule m, replica_count={devices}
+        ENTRY e {{ x = f32[2] parameter(0)  s = f32[2] collective-permute(x), source_target_pairs={{{{0,0}}}}
+                   ROOT y = f32[2] add(s, s) }}"""
+    run, seen = compiler.prepare(parse(text)), list[str]()
+
+    def around(instruction: Instruction, operands: Sequence[Any], evaluate: Any) -> Any:
+        seen.append(instruction.opcode)
+        value = evaluate(operands)
+        return value + 1 if instruction.opcode == "add" else value
+
+    arrays = [np.ones(2, np.float32)] * devices
+    plain = [array.tolist() for array in run(*arrays)]
+    assert plain[0] == [2, 2]
+    first, *_ = run(*arrays, around=around)
+    assert first.tolist() == [3, 3]
+    assert "add" in seen
+    seen.clear()
+    assert [array.tolist() for array in run(*arrays)] == plain
+    assert not seen
 
 
 _CASES = [*golden.cases("xla_cpu"), *golden.cases("jax_cpu")]

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import compiler
@@ -109,19 +110,21 @@ _INDEX_USES: Mapping[str, Callable[[Instruction], Iterator[tuple[Instruction, in
 }
 
 
-@dataclass(slots=True)
+@dataclass
 class _Tracer:
     """Follows indices back to the entry's parameters."""
 
     module: Module
     origins: Origins = field(default_factory=Origins)
-    callers: dict[Any, list[Instruction]] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.callers = defaultdict(list)
+    @cached_property
+    def callers(self) -> dict[Any, list[Instruction]]:
+        """Who calls each computation; most programs have no index, and nobody asks."""
+        found = defaultdict[Any, list[Instruction]](list)
         for caller in self.module.instructions():
             for called in dict.fromkeys(caller.called_computations()):
-                self.callers[called].append(caller)
+                found[called].append(caller)
+        return found
 
     def parameters(self, start: Instruction) -> Iterator[int]:
         """The numbers of the entry's parameters of integers that `start` is made of."""

@@ -17,7 +17,7 @@ import compiler
 from compiler.ops import Trait, having
 from xlabench.fuzzing import blocks
 from xlabench.fuzzing.case import Case
-from xlabench.fuzzing.generate import is_of_routines
+from xlabench.fuzzing.seed_order import calls_routines
 from xlabench.judging.tolerance import Array
 
 MOST_ELEMENTS = 1 << 16
@@ -45,8 +45,8 @@ def is_fit(case: Case, *, is_foreign: bool = False) -> bool:
 
 
 def is_dear(case: Case) -> bool:
-    """Whether a simulator takes seconds for a case that is no pack: it is large, or calls LAPACK again and again."""
-    return _is_large(case.module) or is_of_routines(case.number)
+    """Whether a simulator may take seconds for a case that is no pack: it is large, or calls LAPACK, drawn or not."""
+    return _is_large(case.module) or calls_routines(case.module)
 
 
 def _is_large(module: Any) -> bool:

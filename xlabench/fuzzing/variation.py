@@ -96,11 +96,12 @@ def _loops(module: Module) -> bool:
 def _ends(module: Module, calls: Iterable[Inputs], most_steps: int) -> bool:
     is_for_several = compiler.device_count(module) > 1
     try:
+        interpret = compiler.prepare(module)
         for inputs in calls:
             if not is_for_several or _loops(module):
-                compiler.interpret(module, *inputs, around=_Steps(most_steps))
+                interpret(*inputs, around=_Steps(most_steps))
             if is_for_several:  # where steps are counted, one program is made of it, which may take other sizes
-                compiler.interpret(module, *inputs)
+                interpret(*inputs)
     except (_EndlessError, compiler.CompilerError):
         return False
     except Exception:  # noqa: BLE001 - the campaign comes to it again, and says so

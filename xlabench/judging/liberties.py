@@ -43,9 +43,10 @@ def runs(module: Any, inputs: Sequence[Array], liberties: Collection[str], count
         liberties: names of what is taken.
         count: runs.
     """
+    interpret = compiler.prepare(module)
     for run in range(count):
         around = _Liberal(liberties, np.random.default_rng(run), 1.0 if run == 0 else _SHARE)
-        yield compiler.interpret(module, *inputs, around=around)
+        yield interpret(*inputs, around=around)
 
 
 class _Liberal:

@@ -52,8 +52,9 @@ def perturbed(module: Any, inputs: Sequence[Array], *, runs: int, seed: int, sca
         seed: of the errors.
         scale: how many times as large as roundings they are.
     """
+    interpret = compiler.prepare(module)
     for run in range(runs):
-        yield compiler.interpret(module, *inputs, around=_Perturb(np.random.default_rng([seed, run]), scale))
+        yield interpret(*inputs, around=_Perturb(np.random.default_rng([seed, run]), scale))
 
 
 def rounds(module: Any) -> bool:

@@ -85,14 +85,14 @@ def _restore(data: bytes, prepare: Callable[[], Module], options: CompileOptions
 
 
 def decide_module(
-    module: Module, options: CompileOptions, refusals: Sequence[Refusal], target: llvm.Target | None
+    module: Module, options: CompileOptions, refusals: Sequence[Refusal] | None, target: llvm.Target | None
 ) -> Decisions:
     """The decisions about a module that the pipeline `compile` has prepared, for this machine or a target.
 
     Args:
         module: what the pipeline `compile` made.
         options: of the compilation.
-        refusals: what fusion left apart, and why.
+        refusals: what fusion left apart, and why; None where no reasons are asked for.
         target: the machine, None for this one.
     """
     machine = _machine(options) if target is None else Machine.of(machines.without(target, options.without))

@@ -51,13 +51,13 @@ from compiler.plan import check_bytes, check_inputs, interface_bytes
 DEVICES = ("", "sim", "ptxas")
 
 
-def decide_module(module: Module, options: CompileOptions, refusals: Sequence[Refusal], _: object) -> Decisions:
+def decide_module(module: Module, options: CompileOptions, refusals: Sequence[Refusal] | None, _: object) -> Decisions:
     """What would be decided about a module that the pipeline `compile-nvptx` has prepared; options name the GPU.
 
     Args:
         module: what the pipeline `compile-nvptx` made.
         options: of the compilation, which name the GPU.
-        refusals: what fusion left apart, and why.
+        refusals: what fusion left apart, and why; None where neither reasons nor estimates are asked for.
         _: nothing is made of it.
     """
     arch = _architecture(options)
@@ -65,7 +65,9 @@ def decide_module(module: Module, options: CompileOptions, refusals: Sequence[Re
     gpu = _gpu(arch, options)
     words = f"{arch}, {gpu.shared_bytes >> 10} KiB of shared memory{', atomics' if gpu.atomics else ''}"
     kernels = emit(module, gpu)
-    estimated = estimates(kernels.emitted, kernels.ir, gpu, target_of(arch), options.opt)
+    estimated = {}
+    if refusals is not None:
+        estimated = estimates(kernels.emitted, kernels.ir, gpu, target_of(arch), options.opt)
     return decisions(kernels, module, words, refusals, estimated)
 
 

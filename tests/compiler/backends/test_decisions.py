@@ -81,3 +81,12 @@ def test_a_gpu_is_named_by_options() -> None:
     assert old.machine == "sm_70, 96 KiB of shared memory"
     with pytest.raises(compiler.InputError, match="give an architecture"):
         compiler.decide(PROGRAM, "nvptx", machine="x86_64")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_nobody_wants_explained_is_decided_alike(backend: str) -> None:
+    options = CompileOptions(device="sim", threads=2)
+    told, bare = (compiler.decide(PROGRAM, backend, options, explained=explained) for explained in (True, False))
+    assert bare.digest == told.digest
+    assert any(kernel.others for kernel in told.kernels)
+    assert not any(kernel.others or kernel.modelled for kernel in bare.kernels)

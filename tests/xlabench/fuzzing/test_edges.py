@@ -52,3 +52,15 @@ def test_what_cannot_be_decided_has_no_edge(monkeypatch):
 
 def test_a_program_without_dimensions_has_no_edge():
     assert not made("ENTRY main { x = f32[] parameter(0) ROOT y = f32[] negate(x) }", 5)
+
+
+def test_programs_with_custom_calls_are_asked_about_seldom_but_are(monkeypatch):
+    text = """ENTRY main { x = f32[9,9] parameter(0)
+        ROOT y = (f32[9,9], s32[9], s32[]) custom-call(x), custom_call_target="lapack_sgetrf_ffi" }"""
+    asked = []
+    monkeypatch.setattr(edges, "decided", lambda *_: asked.append(1))
+    made(text, 100)
+    assert 10 <= len(asked) <= 40
+    asked.clear()
+    made(_SUM, 100)
+    assert len(asked) > 60

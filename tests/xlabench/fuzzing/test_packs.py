@@ -11,6 +11,7 @@ import pytest
 
 import compiler
 from xlabench.fuzzing import blocks, campaign, case_failure, fuzz_jobs, packs, seed_order, worker_pool
+from xlabench.fuzzing.case import Case
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.fuzz import Generated
 from xlabench.fuzzing.generate import PROFILES, draw_case
@@ -120,3 +121,21 @@ def test_a_pack_that_ends_a_process_is_a_finding_where_no_member_does(tmp_path, 
     assert (found["verdict"], found["cases"]) == ("crash", (1, 3))
     assert found["note"] == "the programs 1, 2 in one, which are right alone"
     assert summary["verdicts"] == {"dies-together bitwise": 3, "dies-together crash": 2}
+
+
+_CALL = """ENTRY e {{ x = f32[3,3] parameter(0)
+    ROOT y = (f32[3,3], s32[3], s32[]) custom-call(x), custom_call_target="{target}" }}"""
+
+
+@pytest.mark.parametrize("number", [24, 25])
+@pytest.mark.parametrize(
+    ("text", "is_dear"),
+    [
+        (_CALL.format(target="lapack_sgetrf_ffi"), True),
+        (_CALL.format(target="another"), False),
+        ("ENTRY e { x = f32[300,300] parameter(0)  ROOT y = f32[300,300] negate(x) }", True),
+        ("ENTRY e { x = f32[3] parameter(0)  ROOT y = f32[3] negate(x) }", False),
+    ],
+)
+def test_what_a_program_holds_makes_it_dear_to_simulate_and_not_its_number(number, text, is_dear):
+    assert packs.is_dear(Case(number, compiler.parse(text), [])) == is_dear

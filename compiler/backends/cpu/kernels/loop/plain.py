@@ -157,9 +157,11 @@ def _at(body: nest.Body, index: Index, emission: Emission) -> None:
 
 def _jam(module: Module, kernel: Kernel, group: nest.LoopNest) -> nest.LoopNest:
     """The loops, with one of few iterations put inside one of many where that reads, or writes, neighbours together."""
-    weaves = strided.weaves(nest.scratch(module, parameters(kernel)), kernel, group)
     last = len(group.loops) - 1
-    number = last if weaves else strided.narrow(nest.scratch(module, parameters(kernel)), kernel, group)
+    if not last:
+        return group
+    scratch = nest.scratch(module, parameters(kernel))
+    number = last if strided.weaves(scratch, kernel, group) else strided.narrow(scratch, kernel, group)
     if number is None or sum(1 for _ in kernel.body()) * group.loops[number] > _LARGEST_JAM:
         return group
     return replace(group, jammed=number, periods=() if number == last else group.periods)
