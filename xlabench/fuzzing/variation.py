@@ -200,6 +200,8 @@ CHANGES: Mapping[str, Change] = {
     "other operand": near_misses.other_operand,
     "more of an operand": near_misses.more_of_an_operand,
     "another beside": near_misses.another_beside,
+    "once more": near_misses.once_more,
+    "other combiner": near_misses.other_combiner,
     "in an order": _in_an_order,
 }
 """How programs are varied, by names."""
