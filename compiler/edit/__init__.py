@@ -13,6 +13,7 @@ from compiler.edit.attributes import (
     with_another,
     with_attribute,
     with_more,
+    with_one_more,
     with_operation,
 )
 from compiler.edit.bodies import drop_arguments, expand, lay_open, share, sum_up, unused_arguments
@@ -76,6 +77,7 @@ __all__ = [
     "with_another",
     "with_attribute",
     "with_more",
+    "with_one_more",
     "with_operation",
     "write_out",
     "zeros",

@@ -5,14 +5,15 @@ A text without names tells equal programs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from compiler.edit.draft import Draft, Edited, InstructionId
 from compiler.edit.shapes import infer_all
 from compiler.ir.attributes import NOTES, PaddingDimension, SliceDimension, Window, WindowDimension
+from compiler.ir.control import PREDECESSORS
 from compiler.ir.module import Instruction, Module
-from compiler.ir.shape import is_static_array, without_layout
+from compiler.ir.shape import TupleShape, is_static_array, without_layout
 from compiler.ops.build import build
 from compiler.text.printer import to_text
 
@@ -143,6 +144,41 @@ def with_another(
         results = root.operands if root.opcode == "tuple" else (root,)
         entry.root = entry.add(Instruction("tuple", root.shape, [*results, one, other], name="results"))
     return draft.finish() if infer_all(draft.module) else None
+
+
+def with_one_more(module: Module, instruction_id: InstructionId, operands: Sequence[InstructionId]) -> Edited | None:
+    """What an instruction of the entry does is done once more, to other operands; what comes of that are results, too.
+
+    Both run the same computations.  Of several arrays those are results that somebody takes of the first one.  None
+    where it cannot be.
+
+    Args:
+        module: the program, which stays as it is.
+        instruction_id: which instruction.
+        operands: what it is done to, of the entry; the instruction itself may be among them.
+    """
+    draft = Draft.of(module)
+    entry, root = draft.module.entry, draft.module.entry.root
+    for one in draft.find([instruction_id]):
+        if one.parent is not entry:
+            return None
+        attributes = {name: value for name, value in one.attributes.items() if name != PREDECESSORS}
+        read = None if one.is_root else {u.attributes["index"] for u in one.users if u.opcode == "get-tuple-element"}
+        other = entry.add(Instruction(one.opcode, one.shape, list(draft.find(operands)), attributes, name=one.name))
+        results = [*(root.operands if root.opcode == "tuple" else _taken(root, None)), *_taken(other, read)]
+        if not all(is_static_array(result.shape) for result in results):
+            return None
+        shape = TupleShape(tuple(result.shape for result in results))
+        entry.root = entry.add(Instruction("tuple", shape, results, name="results"))
+    return draft.finish() if infer_all(draft.module) else None
+
+
+def _taken(value: Instruction, numbers: Collection[int] | None) -> list[Instruction]:
+    """A value that is no tuple, or the elements of such numbers, None for all."""
+    if not isinstance(value.shape, TupleShape):
+        return [value]
+    wanted = range(len(value.shape.elements)) if numbers is None else sorted(numbers)
+    return [build(value.computation, "get-tuple-element", [value], index=number) for number in wanted]
 
 
 def canonical_text(module: Module) -> str:

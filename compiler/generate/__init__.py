@@ -11,6 +11,7 @@ from compiler.generate.choices import Choices, RandomChoices
 from compiler.generate.determined import is_determined
 from compiler.generate.exhaustive import COMMON, Packing, Small, small_programs, space_of
 from compiler.generate.fragments import is_fragment
+from compiler.generate.ordering import order
 from compiler.generate.samples import around_kernels, sample
 from compiler.generate.scope import Space
 from compiler.generate.table import FAMILIES, PAIRS, RECIPES, program
@@ -30,6 +31,7 @@ __all__ = [
     "around_kernels",
     "is_determined",
     "is_fragment",
+    "order",
     "program",
     "sample",
     "small_programs",

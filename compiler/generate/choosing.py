@@ -20,6 +20,8 @@ from compiler.ops.build import build, parameter
 
 _OTHER_TYPE_PERCENT, _OTHER_NUMBERS_PERCENT, _LEAST_BITS = 30, 30, 8
 """How often numbers are not s32; how often they are not those of the elements; bits of their type at least."""
+_SPREAD_PERCENT = 30
+"""How often the numbers are one line of them, spread over all others."""
 _LAST_PERCENT, _UNNUMBERED_PERCENT, _MASKED_PERCENT = 25, 25, 30
 """How often the last of equal values is chosen; how often it is left to their order which of them is, and then by sums
 of both, one times 0."""
@@ -47,11 +49,20 @@ def numbers_of(scope: Scope, dims: Sequence[int], axis: int) -> Instruction:
     kind = pick(scope.choices, _types(scope)) if chance(scope.choices, _OTHER_TYPE_PERCENT) else S32
     shape = ArrayShape(kind, tuple(dims))
     if not chance(scope.choices, _OTHER_NUMBERS_PERCENT):
-        return scope.build("iota", shape=shape, iota_dimension=axis)
+        return _counted(scope, shape, axis)
     along = scope.choices.integer(0, len(dims) - 1)
     counted = scope.build("iota", shape=shape, iota_dimension=along)
     is_able = scope.program.space.allows("reverse", kind)
     return scope.build("reverse", [counted], dimensions=(along,)) if along == axis and is_able else counted
+
+
+def _counted(scope: Scope, shape: ArrayShape, axis: int) -> Instruction:
+    """Numbers along a dimension, now and then as a line of them that is spread over the others."""
+    is_able = scope.program.space.allows("broadcast", shape.element_type)
+    if not is_able or not chance(scope.choices, _SPREAD_PERCENT):
+        return scope.build("iota", shape=shape, iota_dimension=axis)
+    line = scope.build("iota", shape=ArrayShape(shape.element_type, (shape.dims[axis],)), iota_dimension=0)
+    return scope.build("broadcast", [line], shape=shape, dimensions=(axis,))
 
 
 def _types(scope: Scope) -> list[ElementType]:

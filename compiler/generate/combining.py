@@ -42,8 +42,8 @@ _IN_ORDER_PERCENT, _OTHER_CARRY_PERCENT = 25, 30
 """How often integers are reduced by what minds their order; how often a scan carries another value than it yields."""
 _FINITE_PERCENT, _WITH_NAN = 40, 16
 """How often floats of which one is chosen are all numbers, so that their order alone may decide; least bits of such."""
-_CUT_PERCENT = 8
-"""How often a window's padding takes elements away."""
+_CUT_PERCENT, _UNORDERED_PERCENT = 8, 25
+"""How often a window's padding takes elements away; how often dimensions that are reduced are named in any order."""
 
 
 def combiners(element_type: ElementType) -> tuple[str, ...]:
@@ -130,10 +130,17 @@ def _reduce(scope: Scope, opcode: str, element_type: ElementType) -> Instruction
         along = scope.choices.integer(0, operands[0].array.rank - 1)
         return elements(scope, scope.build(opcode, operands, to_apply=made, dimensions=(along,)))
     value = scope.array(element_type, least_rank=1)
-    axes = tuple(subset(scope.choices, range(value.array.rank), 60) or [value.array.rank - 1])
+    axes = _in_any_order(scope, subset(scope.choices, range(value.array.rank), 60) or [value.array.rank - 1])
     combining = pick(scope.choices, combiners(element_type))
     init, value = _initial(scope, combining, element_type), _one_sided(scope, combining, value)
-    return scope.build(opcode, [value, init], to_apply=combiner(scope, combining, element_type), dimensions=tuple(axes))
+    return scope.build(opcode, [value, init], to_apply=combiner(scope, combining, element_type), dimensions=axes)
+
+
+def _in_any_order(scope: Scope, axes: Sequence[int]) -> tuple[int, ...]:
+    """Dimensions that are reduced, now and then named in another order than theirs, which says the same."""
+    if len(axes) < 2 or not chance(scope.choices, _UNORDERED_PERCENT):
+        return tuple(axes)
+    return tuple(axes[k] for k in reversed(permutation(scope.choices, len(axes))))
 
 
 def _minds_order(scope: Scope, element_type: ElementType) -> bool:

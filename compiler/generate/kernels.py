@@ -302,22 +302,28 @@ def _updated(scope: Scope, element_type: ElementType) -> Instruction:
 
 
 def _updated_in_grid(scope: Scope, element_type: ElementType, rows: int, width: int, count: int) -> Instruction:
-    """About as many rows in a grid, each named by two numbers, of which one may lie outside alone."""
+    """About as many rows in a grid, each named by two numbers, of which one may lie outside alone.
+
+    The dimensions of the grid, of rows, of indices and of updates lie in any order.
+    """
     side = scope.choices.integer(2, _MOST_OF_GRID)
-    grid = (side, max(1, rows // side)) if chance(scope.choices, 50) else (max(1, rows // side), side)
-    inner = () if width == 1 else (width,)
+    extents = [side, max(1, rows // side), *([] if width == 1 else [width])]
+    order = permutation(scope.choices, len(extents))
+    named = [order.index(0), order.index(1)]
+    vector, is_across = scope.choices.integer(0, 1), width > 1 and chance(scope.choices, _ACROSS_PERCENT)
+    updated = (width, count) if is_across else (count, *extents[2:])
     opcode = pick(scope.choices, combiners(element_type))
     return scope.build(
         "scatter",
         [
-            read(scope, element_type, (*grid, *inner)),
-            scope.parameter(ArrayShape(pick(scope.choices, _INDICES), (count, 2))),
-            read(scope, element_type, (count, *inner)),
+            read(scope, element_type, tuple(extents[k] for k in order)),
+            scope.parameter(ArrayShape(pick(scope.choices, _INDICES), (count, 2) if vector else (2, count))),
+            read(scope, element_type, updated),
         ],
-        update_window_dims=tuple(range(1, 1 + len(inner))),
-        inserted_window_dims=(0, 1),
-        scatter_dims_to_operand_dims=tuple(permutation(scope.choices, 2)),
-        index_vector_dim=1,
+        update_window_dims=() if width == 1 else (int(not is_across),),
+        inserted_window_dims=tuple(sorted(named)),
+        scatter_dims_to_operand_dims=tuple(named[k] for k in permutation(scope.choices, 2)),
+        index_vector_dim=vector,
         to_apply=combiner(scope, opcode, element_type),
     )
 

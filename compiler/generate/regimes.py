@@ -91,10 +91,12 @@ UPDATED: Sequence[Regime] = (
     ((4300, 4400), (33, 36), (16_400, 17_000)),
     ((300, 400), (600, 700), (150, 200)),
     ((6, 60), (1, 4), (505, 700)),
+    ((60, 400), (2, 5), (505, 900)),
     (_AROUND_16_BITS, (1, 1), (300, 600)),
 )
 """Rows and columns that updates go to, and how many there are: more than elements, of short rows, of long ones, more
-than anybody can learn whose they are, more than a cache holds, and more than pays without putting them in order."""
+than anybody can learn whose they are, more than a cache holds, and more than pays without putting them in order, to
+few rows and to many."""
 ROWS: Sequence[Regime] = (
     ((3, 40), (2, 15)), ((3, 60), (17, 300)), ((1, 5), (600, 3000)), ((2, 4), (3, 9), (20, 120)),
     ((1, 1), (9000, 16_384)), ((60, 700), (2, 40)), ((120, 270), (17, 140)),

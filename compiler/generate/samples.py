@@ -16,11 +16,12 @@ from compiler.generate.exhaustive import COMMON, Packing, space_of
 from compiler.generate.kernels import KERNELS
 from compiler.generate.lapack import BY_ROUTINE
 from compiler.generate.libraries import LIBRARIES
+from compiler.generate.ordering import order
 from compiler.generate.recurrences import RECURRENCES
 from compiler.generate.regions import around_regions
 from compiler.generate.scope import Space
 from compiler.generate.sharing import share
-from compiler.generate.table import FAMILIES, RECIPES, step
+from compiler.generate.table import FAMILIES, ORDERED_PERCENT, RECIPES, step
 from compiler.ir.module import Module
 from compiler.ir.types import TYPES
 from compiler.ops import Trait, having
@@ -146,6 +147,8 @@ def sample(
     module = packing.finish()
     if module is not None:
         share(module, choices)
+        if chance(choices, ORDERED_PERCENT):
+            order(module, choices)
     return module
 
 

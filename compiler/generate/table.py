@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from compiler.generate import collectives, combining, control, elementwise, lapack, movement, products, sized, sorting
 from compiler.generate.choices import Choices, chance, pick
 from compiler.generate.fragments import plant
+from compiler.generate.ordering import order
 from compiler.generate.recipe import Recipe
 from compiler.generate.scope import Program, Scope, Space
 from compiler.generate.sharing import share
@@ -52,6 +53,8 @@ _TRIES = 4
 """Opcodes that are drawn before an instruction is given up: recipes may find no operands."""
 _MOST_RESULTS = 10
 """Results of a program."""
+ORDERED_PERCENT = 8
+"""How often instructions of a program wait for others that no value ties them to."""
 _REPEATED_PERCENT = 15
 """How often a result is given twice: results of one value need copies."""
 _SEVERAL, _SHORTER = (2, 2, 3, 4), 2  # what is compiled for several devices is compiled as often
@@ -84,6 +87,8 @@ def program(choices: Choices, space: Space, *, name: str = "generated") -> Modul
     _return(scope)
     share(module, choices)
     module.sort_computations()
+    if chance(choices, ORDERED_PERCENT):
+        order(module, choices)
     return module
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from compiler.analysis.effects import control_predecessors
 from compiler.diagnostics import UnsupportedError
-from compiler.ir.control import is_ordered
+from compiler.ir.control import is_ordered, stand_in
 from compiler.ir.module import Computation, Instruction, Module, inline, keep_control
 from compiler.ir.rewrite import Fuel
 from compiler.ir.source_lines import keeping_source
@@ -22,6 +22,9 @@ _CONTROL = {
     "while": ("condition", "body"),
     "conditional": ("true_computation", "false_computation", "branch_computations"),
 }
+
+_RUN = _CONTROL | {opcode: (name,) for opcode, name in _CALLEE.items()}
+"""Where what an instruction runs is said, each of which is buffer assignment's once; calls that are ordered stay."""
 
 MOST_INSTRUCTIONS = 1_000_000
 """How many instructions a computation may be with what it calls; unfolded programs that people have are a tenth."""
@@ -36,7 +39,7 @@ def run(module: Module, fuel: Fuel) -> bool:
         awaited = control_predecessors(computation)
         for instruction in list(computation.instructions):
             ordered = instruction in awaited or is_ordered(instruction)
-            if instruction.opcode in _CALLEE and not ordered:
+            if instruction.opcode in _CALLEE and not (ordered and instruction.opcode == "call"):
                 changed |= _inline(computation, instruction, fuel)
         computation.sort()
     changed |= _separate(module, fuel)
@@ -69,18 +72,20 @@ def _inline(computation: Computation, call: Instruction, fuel: Fuel) -> bool:
         return False
     result = inline(callee, call.operands, keeping_source(call, computation.add))
     call.replace_uses_with(result)
+    if call.opcode == "fusion":  # which does nothing but compute
+        stand_in(computation, call, result)
     computation.remove([call])
     return True
 
 
 def _separate(module: Module, fuel: Fuel) -> bool:
-    """Copy a computation that more than one loop or branch runs, those within what is applied to elements included."""
+    """Copy a computation that more than one loop, branch or call that stays runs; those of elements' bodies, too."""
     taken: set[Computation] = set()
     changed = False
     pending = [module.entry, *dict.fromkeys(_applied(module))]
     while pending:
         for instruction in pending.pop().instructions:
-            for name in _CONTROL.get(instruction.opcode, ()):
+            for name in _RUN.get(instruction.opcode, ()):
                 value = instruction.attributes.get(name)
                 if value is None:
                     continue

@@ -28,9 +28,12 @@ Rng = np.random.Generator
 Site = tuple[Instruction, str]
 """An instruction, and the name of one of its attributes."""
 _NUMBERS = "literal"
+_ONCE = having(Trait.STRUCTURAL | Trait.SIDE_EFFECT | Trait.ASYNC | Trait.COLLECTIVE)
+"""What is done once: what only names values, and what others count on."""
 _RUN = having(Trait.CONTROL | Trait.CALLS | Trait.ASYNC) | {"map"}
 """What runs a computation once, or on each element, or one after the other."""
 _COMBINING = having(Trait.COMBINES)
+_BRACKETED = sorted(having(Trait.ASSOCIATIVE))
 _PLAIN = {op.opcode: op.operands for op in OPS.values() if op.elementwise and op.evaluate and not op.required}
 """Elementwise opcodes that are told nothing but operands, and how many they take."""
 _COMPARING = ("compare",)
@@ -72,6 +75,28 @@ def another_beside(module: Module, rng: Rng) -> Module | None:
         return None
     (one, name), value = found
     return _made(compiler.edit.with_another(module, compiler.edit.id_of(one), one.opcode, {name: value}))
+
+
+def once_more(module: Module, rng: Rng) -> Module | None:
+    """Beside an instruction the same is done to other operands, by the same computations: a slice written twice, say.
+
+    What takes an array for its own, or a computation for one caller's, shows only where there is another.
+    """
+    every = list(module.entry.instructions)
+    found = [
+        (one, position, others)
+        for one in every
+        for position, old in enumerate(one.operands)
+        if one.opcode not in _ONCE and not _is_initial(old)
+        if (others := [value for value in every if value.shape == old.shape and value is not old])
+    ]
+    if not found:
+        return None
+    calling = [site for site in found if site[0].opcode in _RUN]
+    one, position, others = _one(rng, calling if calling and rng.integers(2) else found)
+    ids = [compiler.edit.id_of(operand) for operand in one.operands]
+    ids[position] = compiler.edit.id_of(_one(rng, others))
+    return _made(compiler.edit.with_one_more(module, compiler.edit.id_of(one), ids))
 
 
 def _sites(instructions: Iterable[Instruction], names: Iterable[str]) -> list[Site]:
@@ -179,6 +204,16 @@ NEAR: Mapping[str, Callable[[Any, Rng], Any]] = {
     _NUMBERS: _renumbered,
 }
 """What is near a value of an attribute."""
+
+
+def other_combiner(module: Module, rng: Rng) -> Module | None:
+    """What combines values two by two is another opcode that may be bracketed in any way as well."""
+    bodies = {c: None for i in module.instructions() if i.opcode in _COMBINING for c in i.called_computations()}
+    roots = [c.root for c in bodies if c.root.opcode in _BRACKETED and list(c.root.operands) == c.parameters]
+    if not roots:
+        return None
+    root = _one(rng, roots)
+    return _operation(module, root, _one(rng, [name for name in _BRACKETED if name != root.opcode]), root.operands)
 
 
 # -- opcodes, operands -----------------------------------------------------------------------------------------------

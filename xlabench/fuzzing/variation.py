@@ -183,6 +183,13 @@ def _with_identities(module: Module, rng: Rng) -> Module | None:
     return compiler.mutation.mutate(module, RandomChoices(int(rng.integers(1 << 62))), count=changes)[0]
 
 
+def _in_an_order(module: Module, rng: Rng) -> Module:
+    """Some instructions wait for others that no value ties them to."""
+    waiting = module.clone()
+    compiler.generate.order(waiting, RandomChoices(int(rng.integers(1 << 62))))
+    return waiting
+
+
 CHANGES: Mapping[str, Change] = {
     "retyped": _retyped,
     "resized": _resized,
@@ -194,6 +201,9 @@ CHANGES: Mapping[str, Change] = {
     "other operand": near_misses.other_operand,
     "more of an operand": near_misses.more_of_an_operand,
     "another beside": near_misses.another_beside,
+    "once more": near_misses.once_more,
+    "other combiner": near_misses.other_combiner,
+    "in an order": _in_an_order,
 }
 """How programs are varied, by names."""
 _ALWAYS_RIGHT = ("with identities",)

@@ -22,7 +22,7 @@ VALUES = np.array([3, 7, 7, 1, 7, 2], np.int32)
 def scope_of(seed):
     module = Module("m")
     module.entry = module.add_computation(Computation("main"))
-    space = Space(frozenset({"reduce", "reverse"}), frozenset({"s32", "s8"}))
+    space = Space(frozenset({"broadcast", "reduce", "reverse"}), frozenset({"s32", "s8"}))
     return Scope(Program(RandomChoices(seed), space, module, lambda _: None), module.entry, depth=0)
 
 
@@ -49,9 +49,17 @@ def test_numbers_are_mostly_those_of_elements_and_else_backwards_or_along_anothe
     found = Counter()
     for seed in range(80):
         made = numbers_of(scope_of(seed), (2, 3), 1)
-        found[made.opcode if made.opcode == "reverse" else made.attributes["iota_dimension"]] += 1
+        found[made.attributes["iota_dimension"] if made.opcode == "iota" else made.opcode] += 1
     assert found[1] > found["reverse"] > 0
     assert found[0] > 0
+    assert found[1] > found["broadcast"] > 0
+
+
+def test_numbers_that_are_a_line_are_spread_over_the_other_dimensions():
+    made = [numbers_of(scope_of(seed), (2, 3, 3), 1) for seed in range(40)]
+    spread = [one for one in made if one.opcode == "broadcast"]
+    assert spread
+    assert all(one.attributes["dimensions"] == (1,) and one.operands[0].array.dims == (3,) for one in spread)
 
 
 def test_a_choice_is_now_and_then_a_sum_of_both():

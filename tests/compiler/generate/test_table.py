@@ -70,6 +70,16 @@ def is_by_a_far_power_of_two(divide):
     return mantissa == 0.5 and abs(exponent) > 20
 
 
+def is_grid(scatter):
+    return len(scatter.attributes["scatter_dims_to_operand_dims"]) == 2
+
+
+def is_turned_grid(scatter):
+    named = scatter.attributes["scatter_dims_to_operand_dims"]
+    order = [*named, *(d for d in range(scatter.array.rank) if d not in named)]
+    return is_grid(scatter) and any(order[order[d]] != d for d in order)
+
+
 FORMS = {
     "memory read in another order": ("bitcast", is_read_in_another_order),
     "memory read as wider or narrower elements": ("bitcast", is_read_as_another_type),
@@ -86,16 +96,31 @@ FORMS = {
     ),
     "groups of each batch": ("ragged-dot", lambda dot: dot.operands[2].array.rank > 1),
     "rows that are reduced in two ways": ("reduce", reduces_otherwise),
+    "dimensions that are reduced, in another order than theirs": (
+        "reduce",
+        lambda one: list(one.attributes["dimensions"]) != sorted(one.attributes["dimensions"]),
+    ),
+    "updates of a grid that lies in an order that is not its own inverse": ("scatter", is_turned_grid),
+    "numbers of a grid's elements side by side": ("scatter", lambda one: one.attributes["index_vector_dim"] == 0),
+    "updates of a grid side by side": (
+        "scatter",
+        lambda one: is_grid(one) and one.attributes["update_window_dims"] == (0,),
+    ),
 }
-OF_KERNELS = {"reduce": "rows"}
+OF_KERNELS = {
+    "rows that are reduced in two ways": "rows",
+    "updates of a grid that lies in an order that is not its own inverse": "scatter",
+    "numbers of a grid's elements side by side": "scatter",
+    "updates of a grid side by side": "scatter",
+}
 
 
-def drawn(opcode, seed):
+def drawn(opcode, seed, kernel=""):
     """The instructions of an opcode in a program of one draw, which is valid."""
     module = Module("m")
     module.entry = module.add_computation(Computation("main"))
     scope = Scope(Program(RandomChoices(seed), SPACE, module, step), module.entry, depth=0)
-    recipe = KERNELS[OF_KERNELS[opcode]] if opcode in OF_KERNELS else RECIPES[opcode]
+    recipe = KERNELS[kernel] if kernel else RECIPES[opcode]
     module.entry.root = recipe.draw(scope, opcode, F32) or scope.fresh(scope.array(F32).array)
     module.sort_computations()
     compiler.verify(module)
@@ -105,4 +130,5 @@ def drawn(opcode, seed):
 @pytest.mark.parametrize("form", FORMS)
 def test_forms_that_rules_ask_for_are_drawn(form: str):
     opcode, is_one = FORMS[form]
-    assert any(is_one(one) for seed in range(MOST_TRIES) for one in drawn(opcode, seed))
+    kernel = OF_KERNELS.get(form, "")
+    assert any(is_one(one) for seed in range(MOST_TRIES) for one in drawn(opcode, seed, kernel))

@@ -87,3 +87,34 @@ def test_other_things_are_made_of_the_same_operands():
     text = "ENTRY e { x = f32[3] parameter(0) y = f32[3] parameter(1) ROOT r = pred[3] compare(x, y), direction=LE }"
     texts = made(near_misses.another_beside, text, 100)
     assert any("compare(x, y)" in one and "minimum(x, y)" in one for one in texts)
+
+
+def test_the_same_is_done_once_more_to_other_operands_and_both_show():
+    text = """ENTRY e { x = f32[4] parameter(0) a = f32[2] parameter(1) b = f32[2] parameter(2) i = s32[] parameter(3)
+      y = f32[4] abs(x) ROOT r = f32[4] dynamic-update-slice(y, a, i) }"""
+    texts = made(near_misses.once_more, text, 60)
+    assert any("dynamic-update-slice(y, a, i)" in one and "dynamic-update-slice(y, b, i)" in one for one in texts)
+    assert any("dynamic-update-slice(r, a, i)" in one for one in texts)
+    assert all("tuple(r, " in one for one in texts)
+
+
+def test_loops_run_once_more_by_the_same_computations():
+    texts = made(near_misses.once_more, _LOOP, 60)
+    assert any(one.count("body=b") == one.count("condition=c") == 2 and "while(w)" in one for one in texts)
+
+
+def test_what_others_count_on_is_done_once():
+    text = "ENTRY e { t = token[] after-all() x = f32[2] parameter(0) y = f32[2] parameter(1) {} }"
+    sent = text.replace("{}", "ROOT o = token[] outfeed(x, t), outfeed_shape=f32[2]")
+    assert not made(near_misses.once_more, sent, 20)
+
+
+@pytest.mark.parametrize("caller", ["reduce(y, z), dimensions={0}", "reduce-window(y, z), window={size=2}"])
+def test_what_combines_is_another_opcode_that_may_be_bracketed(caller):
+    text = f"""most {{ a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = s32[] maximum(a, b) }}
+      ENTRY e {{ x = s32[4] parameter(0) z = s32[] parameter(1) y = s32[4] subtract(x, x)
+        ROOT r = s32[{"" if "dim" in caller else 3}] {caller}, to_apply=most }}"""
+    texts = made(near_misses.other_combiner, text, 60)
+    assert all(any(f"{opcode}(a, b)" in one for one in texts) for opcode in ("add", "and", "minimum", "or", "xor"))
+    assert all("subtract(x, x)" in one for one in texts)
+    assert not made(near_misses.other_combiner, _SUM, 20)
