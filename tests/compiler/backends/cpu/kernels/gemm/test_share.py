@@ -1,5 +1,7 @@
-"""What is divided among threads is done once, however little there is: where results lie over what they are made of,
-as a sum over its addend, what two chunks do both is done twice."""
+"""What is divided among threads is done once, however little there is.
+
+Where results lie over what they are made of, as a sum over its addend, what two chunks do both is done twice.
+"""
 
 from __future__ import annotations
 
