@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compiler.backends.cpu.ir_text import size_of
+from compiler.backends.cpu.ir_text import leading_type, size_of
 from compiler.backends.cpu.runtime.bounds import PREFIX
 from compiler.codegen.llvm_ir import Function, Module, element_of, lanes_of
 
@@ -65,7 +65,8 @@ class Touches:
     def replaced(self, pointer: str, callee: str, arguments: Sequence[str], lanes: str, site: str) -> None:
         """What those of some lanes are about to replace that a masked store writes, given its operands."""
         given, _, align, mask = arguments
-        type_, _, value = given.rpartition(" ")
+        type_ = leading_type(given)
+        value = given.removeprefix(type_).strip()
         name = callee[1:].replace("masked.store", "masked.load")
         self.module.declare(name, type_, ["ptr", "i32", mask.rpartition(" ")[0], type_])
         before = self.let(f"call {type_} @{name}(ptr {pointer}, {align}, {mask}, {type_} zeroinitializer)")

@@ -72,3 +72,19 @@ def test_of_one_that_has_no_lanes_all_counts_as_changed(type_):
     Touches(Module(), str, lines.append).stored("%p", type_, "%v", 1, "@site")
     assert f"@bounds.touch(ptr %p, i64 {size_of(type_)}, i64 " in lines[-1]
     assert lines[-1].endswith("i64 1, ptr @site)")
+
+
+@pytest.mark.parametrize("value", ["%v", "zeroinitializer", "splat (float 1.0)"])
+def test_of_a_masked_store_only_lanes_that_are_on_and_differ_count_as_changed(value):
+    lines: list[str] = []
+
+    def let(text: str) -> str:
+        lines.append(text)
+        return f"%{len(lines)}"
+
+    arguments = [f"<4 x float> {value}", "ptr %q", "i32 4", "<4 x i1> %mask"]
+    Touches(Module(), let, lines.append).replaced("%p", "@llvm.masked.store.v4f32.p0", arguments, "%on", "@site")
+    before = "call <4 x float> @llvm.masked.load.v4f32.p0(ptr %p, i32 4, <4 x i1> %mask, <4 x float> zeroinitializer)"
+    assert lines[0] == before
+    assert f"bitcast <4 x float> {value} to <4 x i32>" in lines
+    assert lines[-1].startswith("  call void @bounds.touch_lanes(ptr %p, i64 %on, i64 4, i64 1, i64 %")
