@@ -29,6 +29,7 @@ TOUCHES = ("begin", "end", "touch", "touch_lanes")
 _CELL_BITS = 22
 """So many numbers name an element on record: of so many bytes next to each other none takes another's cell."""
 _CELL_BYTES = 16
+"""Bytes of what is on record of an element: its address, and who has touched it (`bounds.ll`)."""
 _SEVERAL = (1 << 23) - 1
 """What stands in place of a chunk where several have read something."""
 _RACE = 2
