@@ -44,16 +44,40 @@ class Touches:
         self._call("end")
 
     def range(self, pointer: str, size: int | str, step: int, site: str, *, writes: bool) -> None:
-        """Elements of `step` bytes one behind the other."""
+        """Elements of `step` bytes one behind the other.
+
+        Args:
+            pointer: the address of the first one.
+            size: bytes of all.
+            step: bytes of each.
+            site: the string that says where.
+            writes: whether they are written.
+        """
         self._call("touch", f"ptr {pointer}", f"i64 {size}", f"i64 {step}", f"i64 {int(writes)}", f"ptr {site}")
 
     def lanes(self, pointer: str, lanes: str, step: int, site: str, *, changed: str = "") -> None:
-        """Those of some lanes, as bits, which are read, or written where it is said which of them are changed."""
+        """Those of some lanes, which are read, or written where it is said which of them are changed.
+
+        Args:
+            pointer: the address of the first one.
+            lanes: which, as bits.
+            step: bytes of each.
+            site: the string that says where.
+            changed: which of them are, as bits.
+        """
         numbers = (lanes, step, int(bool(changed)), changed or 0)
         self._call("touch_lanes", f"ptr {pointer}", *(f"i64 {number}" for number in numbers), f"ptr {site}")
 
     def stored(self, pointer: str, type_: str, value: str, align: int, site: str) -> None:
-        """What a store is about to replace."""
+        """What a store is about to replace.
+
+        Args:
+            pointer: the address of the first one.
+            type_: of what is stored.
+            value: what is stored.
+            align: of the address.
+            site: the string that says where.
+        """
         count, of = (lanes_of(type_), element_of(type_)) if type_[0] == "<" else (1, type_)
         if count > _MOST_LANES or of in ("i1", "ptr") or type_[0] in "{[":
             self.range(pointer, size_of(type_), size_of(of), site, writes=True)
@@ -63,7 +87,15 @@ class Touches:
         self.lanes(pointer, lanes, size_of(of), site, changed=self._changed(type_, before, value))
 
     def replaced(self, pointer: str, callee: str, arguments: Sequence[str], lanes: str, site: str) -> None:
-        """What those of some lanes are about to replace that a masked store writes, given its operands."""
+        """What those of some lanes are about to replace that a masked store writes.
+
+        Args:
+            pointer: the address of the first one.
+            callee: the intrinsic.
+            arguments: its operands.
+            lanes: which, as bits.
+            site: the string that says where.
+        """
         given, _, align, mask = arguments
         type_ = leading_type(given)
         value = given.removeprefix(type_).strip()
