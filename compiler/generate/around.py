@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from compiler.generate.choices import chance, permutation, pick
+from compiler.generate.combining import combiner, combiners, identity_constant
 from compiler.generate.products import RECIPES as PRODUCTS
 from compiler.generate.scope import Scope
 from compiler.ir.attributes import SliceDimension
@@ -123,8 +124,25 @@ def contracted(scope: Scope, value: Instruction) -> Instruction:
     return scope.build("dot", [value, other], shape=shape, lhs_contracting_dims=(len(rows),), rhs_contracting_dims=(0,))
 
 
+def _reduced(scope: Scope, shape: ArrayShape) -> Instruction:
+    """What a reduction leaves, in memory that nobody reads afterwards."""
+    opcode = pick(scope.choices, combiners(shape.element_type))
+    given = scope.parameter(ArrayShape(shape.element_type, (scope.choices.integer(2, _MOST_TERMS), *shape.dims)))
+    operands = [given, identity_constant(scope, opcode, shape.element_type)]
+    reducer = combiner(scope, opcode, shape.element_type)
+    return scope.build("reduce", operands, to_apply=reducer, dimensions=(0,))
+
+
+def _laid_over(scope: Scope, value: Instruction) -> Instruction:
+    """A sum with what another kernel has left: it may lie there, so no element of it may be computed twice."""
+    other = pick(scope.choices, (multiplied, _reduced))(scope, value.array)
+    operands = [value, other] if chance(scope.choices, 50) else [other, value]
+    return scope.build(pick(scope.choices, ("add", "subtract")), operands)
+
+
 _BEHIND_KERNELS: Sequence[Callable[[Scope, Instruction], Instruction]] = (
-    _added, _biased, _scaled, _narrowed, _exchanged, contracted, lambda scope, value: scope.build("negate", [value]),
+    _added, _laid_over, _laid_over, _biased, _scaled, _narrowed, _exchanged, contracted,
+    lambda scope, value: scope.build("negate", [value]),
 )  # fmt: skip
 """What may stand behind a kernel."""
 

@@ -43,9 +43,12 @@ FACTORS: Sequence[Regime] = (
     ((5, 20), (2, 20), (2, 20), (2, 40)),
     ((1, 3), (17, 300), (1, 4), (17, 200)),
     ((1, 2), (17, 90), (17, 140), (1, 3)),
+    ((1, 1), (1, 2), (1, 3), (2, 3000)),
+    ((1, 2), (9, 40), (9, 40), (1030, 2600)),
 )
 """Batches, rows, columns and terms of products: tiles beside each other, sums along vectors, few rows, few sums so long
-that they are split, many small ones, few columns, outer products."""
+that they are split, many small ones, few columns, outer products, fewer results than threads, and
+sums that are split although there are many."""
 BLOCKED: Sequence[Regime] = (((1, 2), (3, 40), (520, 800), (4110, 4800)),)
 """The same in blocks of terms, columns and terms in bytes: more than two tiles of columns, and sums longer than a block
 of 4 KiB."""

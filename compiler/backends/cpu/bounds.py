@@ -5,6 +5,7 @@ to the left, or in the arena, where another array is the neighbour, it does not.
 byte and the end of what it points into, from a kernel's parameters, whose sizes are known, through address arithmetic,
 joins of control flow and calls of helpers, which get the bounds as further parameters.  Before each load, store, masked
 access, gather and copy stands a call of `runtime.bounds`, which also sees whether the address is aligned as promised.
+Where threads share work, what each chunk touches is put on record as well, so that none writes what another touches.
 
 This works on the text of finished functions, so it holds for whatever emits kernels.  What it does not know it refuses.
 """
@@ -16,10 +17,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from compiler.backends.cpu.ir_text import leading_type, size_of, split
 from compiler.backends.cpu.kernels.emitted import parameters
 from compiler.backends.cpu.pointers import BASES
 from compiler.backends.cpu.program import Program
-from compiler.backends.cpu.runtime.bounds import CHECKS, PREFIX
+from compiler.backends.cpu.runtime.bounds import CHECKS, PREFIX, TOUCHES
+from compiler.backends.cpu.touches import Touches, is_phase
 from compiler.codegen.llvm_ir import Function, Module, element_of, lanes_of
 from compiler.ir.shape import Shape, leaves
 from compiler.ir.types import TOKEN
@@ -38,7 +41,6 @@ _CALL = re.compile(rf"(?P<head>\s*(?:%[\w.$-]+ = )?call .*?)(?P<callee>{_NAME})\
 _POINTER = re.compile(r"(?:ptr|<\d+ x ptr>) ")
 _HARMLESS = re.compile(r"\s*(?:%\S+ = (?:icmp|ptrtoint)|ret) ")
 _ALIGNED = re.compile(r", align (\d+)")
-_SIZES = {"ptr": 8, "double": 8, "float": 4, "half": 2, "bfloat": 2}
 _NO_ACCESS = ("@llvm.prefetch.", "@llvm.x86.tile", "@llvm.x86.ldtilecfg", "@share")
 """Callees that touch nothing of a program's, and those of matrix registers, whose shapes their operands do not say."""
 _EVERYTHING = ("0", "-1")
@@ -56,17 +58,23 @@ class _Extent:
 def check(program: Program) -> None:
     """Have all accesses of a program's kernels checked; its IR is changed in place."""
     ir, extents = program.ir, _extents(program)
-    for name, types in zip(CHECKS, _CHECK_TYPES, strict=True):
+    for name, types in zip((*CHECKS, *TOUCHES), _CHECK_TYPES, strict=True):
         ir.declare(f"{PREFIX}{name}", types[0], types[1:])
     for function in ir.functions:
         if function.name != "share":
-            _Checked(ir, function, extents, _given(program) if _is_walk(function) else {}).rewrite()
+            _Checked(
+                ir, function, extents, _given(program) if _is_walk(function) else {}, program.threads > 1
+            ).rewrite()
 
 
 _CHECK_TYPES = (
     ("ptr", "ptr", *["i64"] * 4, "ptr"),
     ("i64", "ptr", *["i64"] * 3, "ptr"),
     ("i64", "ptr", *["i64"] * 5, "ptr"),
+    ("void", "i64", "i64", "ptr"),
+    ("void",),
+    ("void", "ptr", *["i64"] * 3, "ptr"),
+    ("void", "ptr", *["i64"] * 4, "ptr"),
 )
 
 
@@ -117,19 +125,23 @@ class _Checked:
     Attributes:
         extents: of kernels' functions.
         given: sizes of the arrays whose addresses are loaded, by where those lie.
+        shares: whether threads share work of the program.
     """
 
     module: Module
     function: Function
     extents: Mapping[str, Sequence[_Extent]]
     given: Mapping[str, Sequence[int]]
+    shares: bool = False
     lines: list[str] = field(default_factory=list)
+    _touches: Touches | None = None
     _bases: dict[str, tuple[str, int]] = field(default_factory=dict)
     _count: int = 0
 
     def rewrite(self) -> None:
         """Put checks before accesses, bounds behind pointers, and further parameters behind those that there are."""
         function, before = self.function, self.function.lines
+        self._touches = Touches(self.module, self._let, self._add) if self.shares else None
         for line in before:
             found = _ADDRESS.match(line)
             if found:
@@ -137,6 +149,9 @@ class _Checked:
                 self._bases[found[1]] = found[2], int(last) if last.isdigit() else 0
         pointers = [name for type_, name in function.parameters if type_.startswith("ptr")]
         self.lines = [before[0]]
+        phase = self._touches if _is_walk(function) and is_phase(function) else None
+        if phase:
+            phase.begin()
         if function.name in self.extents:
             for name, extent in zip(pointers, self.extents[function.name], strict=True):
                 self._of_object(f"%{name}", extent.size_bytes)
@@ -146,6 +161,8 @@ class _Checked:
             more = tuple(("i64", f"{name}.{end}") for name in pointers for end in ("low", "high"))
             function.parameters = (*function.parameters, *more)
         for line in before[1:]:
+            if phase and line.strip() == "ret void":
+                phase.end()
             self._line(line)
         function.lines = self.lines
 
@@ -195,17 +212,24 @@ class _Checked:
 
     def _alloca(self, found: re.Match[str]) -> None:
         self.lines.append(found.string)
-        self._of_object(found[1], _size(found[2]))
+        self._of_object(found[1], size_of(found[2]))
 
     def _from_integer(self, found: re.Match[str]) -> None:
         self.lines.append(found.string)
         self._is(found[1], _EVERYTHING)
 
     def _access(self, found: re.Match[str]) -> None:
-        type_ = _leading_type(found["type"])
+        type_ = leading_type(found["type"])
         aligned = _ALIGNED.search(found["tail"])
-        align = int(aligned[1]) if aligned else _size(type_)
-        safe = self._checked("check", found["pointer"], found.string, _size(type_), align)
+        align = int(aligned[1]) if aligned else size_of(type_)
+        safe = self._checked("check", found["pointer"], found.string, size_of(type_), align)
+        if self._touches:
+            site = self._site(found.string, found["pointer"])
+            if found.re is _STORE:
+                value = found["type"].removeprefix(type_).strip()
+                self._touches.stored(safe, type_, value, align, site)
+            else:
+                self._touches.range(safe, size_of(type_), size_of(element_of(type_)), site, writes=False)
         self.lines.append(f"{found['head']}{found['type']}{found['comma']}ptr {safe}{found['tail']}")
         if found.re is _LOAD and type_ == "ptr":
             name = found["head"].split()[0]
@@ -216,7 +240,7 @@ class _Checked:
                 self._is(name, _EVERYTHING)
 
     def _call(self, found: re.Match[str]) -> None:
-        callee, arguments = found["callee"], _split(found["arguments"])
+        callee, arguments = found["callee"], split(found["arguments"])
         pointers = [argument for argument in arguments if _POINTER.match(argument)]
         if callee.startswith(_NO_ACCESS) or not pointers:
             changed = arguments
@@ -238,21 +262,29 @@ class _Checked:
         """A masked load, store, gather or scatter, whose mask stands behind the alignment."""
         stores = "masked.store" in found["callee"] or "masked.scatter" in found["callee"]
         pointer, align, mask, *_ = arguments[1:] if stores else arguments
-        type_ = _leading_type(arguments[0] if stores else found["head"].rpartition("call ")[2])
-        lanes, size = lanes_of(type_), _size(element_of(type_))
+        type_ = leading_type(arguments[0] if stores else found["head"].rpartition("call ")[2])
+        lanes, size = lanes_of(type_), size_of(element_of(type_))
         bits = self._let(f"bitcast {mask} to i{lanes}")
         wide = self._let(f"zext i{lanes} {bits} to i64") if lanes < 64 else bits
         access = _Access(found.string, size, int(align.split()[1]))
         if pointer.startswith("ptr "):
             kept = self._checked("check_lanes", pointer.split()[1], *access, before=(wide,))
         else:
-            kept = self._scattered(pointer, wide, lanes, access)
+            kept = self._scattered(pointer, wide, lanes, access, writes=stores)
         narrow = self._let(f"trunc i64 {kept} to i{lanes}") if lanes < 64 else kept
         new = f"<{lanes} x i1> {self._let(f'bitcast i{lanes} {narrow} to <{lanes} x i1>')}"
         position = 3 if stores else 2
-        return [new if number == position else argument for number, argument in enumerate(arguments)]
+        changed = [new if number == position else argument for number, argument in enumerate(arguments)]
+        if self._touches and pointer.startswith("ptr "):
+            address = pointer.split()[1]
+            site = self._site(found.string, address)
+            if stores:
+                self._touches.replaced(address, found["callee"], changed, kept, site)
+            else:
+                self._touches.lanes(address, kept, size, site)
+        return changed
 
-    def _scattered(self, addresses: str, wanted: str, lanes: int, access: _Access) -> str:
+    def _scattered(self, addresses: str, wanted: str, lanes: int, access: _Access, *, writes: bool) -> str:
         """Those of the lanes that may be touched, each at an address of its own."""
         total, vector = "0", addresses.rpartition(" ")[2]
         for lane in range(lanes):
@@ -260,6 +292,9 @@ class _Checked:
             self._bases[one] = vector, 0
             bit = self._let(f"and i64 {self._let(f'lshr i64 {wanted}, {lane}')}, 1")
             kept = self._checked("check_lanes", one, *access, before=(bit,))
+            if self._touches:
+                site = self._site(access.line, one)
+                self._touches.lanes(one, kept, access.size, site, changed="1" if writes else "")
             total = self._let(f"or i64 {total}, {self._let(f'shl i64 {kept}, {lane}')}")
         return total
 
@@ -269,6 +304,10 @@ class _Checked:
         for argument in arguments[:2]:
             if argument.startswith("ptr "):
                 length = self._checked("check_length", argument.split()[1], found.string, length)
+        for number, argument in enumerate(arguments[:2]):
+            if self._touches and argument.startswith("ptr "):
+                address = argument.split()[1]
+                self._touches.range(address, length, 1, self._site(found.string, address), writes=not number)
         return [*arguments[:2], f"i64 {length}", *arguments[3:]]
 
     def _kernel(self, found: re.Match[str], arguments: Sequence[str]) -> list[str]:
@@ -342,6 +381,9 @@ class _Checked:
             f"  {name}.{end} = add i64 {bound}, 0" for end, bound in zip(("low", "high"), bounds, strict=True)
         ]
 
+    def _add(self, line: str) -> None:
+        self.lines.append(line)
+
     def _let(self, text: str) -> str:
         self._count += 1
         self.lines.append(f"  %{PREFIX}{self._count} = {text}")
@@ -352,38 +394,4 @@ def _global_sizes(module: Module, name: str) -> Iterator[int]:
     """How large a global is, if that is what a name stands for."""
     found = re.search(r"\b(?:constant|global) (.*)", module.globals.get(name, ""))
     if found:
-        yield _size(_leading_type(found[1]))
-
-
-def _leading_type(text: str) -> str:
-    """The type with which a text begins."""
-    if text[0] not in "<[{":
-        return text.split(" ")[0]
-    depth = 0
-    for position, character in enumerate(text):
-        depth += (character in "<[{") - (character in ">]}")
-        if not depth:
-            return text[: position + 1]
-    raise AssertionError(text)
-
-
-def _size(type_: str) -> int:
-    """How many bytes a type takes in memory."""
-    if type_[0] in "<[":
-        count, _, of = type_[1:-1].partition(" x ")
-        return -(-int(count) // 8) if type_[0] == "<" and of == "i1" else int(count) * _size(of)
-    if type_[0] == "{":
-        return sum(_size(element) for element in _split(type_[1:-1].strip()))
-    return _SIZES.get(type_) or -(-int(type_[1:]) // 8)
-
-
-def _split(text: str) -> list[str]:
-    """What stands between commas that are in no brackets."""
-    elements, depth = [""], 0
-    for character in text:
-        depth += (character in "<[{(") - (character in ">]})")
-        if character == "," and not depth:
-            elements.append("")
-        else:
-            elements[-1] += character
-    return [element.strip() for element in elements if element.strip()]
+        yield size_of(leading_type(found[1]))

@@ -10,6 +10,7 @@ from compiler.backends import BACKENDS
 from compiler.backends.cpu.kernels import table as cpu
 from compiler.backends.cpu.machine import Machine
 from compiler.backends.cpu.machines import target_for
+from compiler.backends.cpu.plan import plan
 from compiler.backends.nvptx.kernels import table as nvptx
 from compiler.backends.nvptx.kernels.grid import Gpu
 from compiler.backends.strategy import Choice
@@ -138,6 +139,29 @@ def assert_cut(products: list[Mapping[str, Any]]):
         cut |= {"columns"} if columns > width and columns % width else set()
         cut |= {f"depth, {what} packed" for what in details["packed"]} if is_deep else set()
     assert cut >= {"rows", "columns", "depth, out packed", "depth, rhs packed"}
+
+
+LAID_OVER = {
+    "dot: register tiles",
+    "dot: rows streamed",
+    "dot: sums along vectors",
+    "cholesky: panels",
+    "row: rows in vectors",
+    "triangular-solve: strips",
+}
+"""Kernels of which some results lie over an operand, so that no element may be computed twice, or before it is read."""
+
+
+@pytest.mark.slow
+def test_results_lie_over_what_other_kernels_have_left():
+    machine, over = Machine.of(target_for("x86_64", "znver4")), set()
+    for module in drawn(SAMPLES):
+        run(module, PIPELINES[BACKENDS["cpu"].pipeline], compiler.CompileOptions())
+        decided = plan(module, machine, 4)
+        for instruction, kernel in decided.kernels.items():
+            if kernel.in_place:
+                over.add(f"{kernel.kind.value}: {decided.choices[instruction].path}")
+    assert over >= LAID_OVER
 
 
 def test_no_two_kernels_of_a_module_are_of_one_kind_and_some_call_lapack_with_several_panels():

@@ -104,7 +104,7 @@ def _emit_groups(b: Builder, gemm: Gemm, shape: GroupShape, scratch: Value, thre
     mine = share(b, Extent(gemm.batch, groups, 1), *threads)
     pieces = -(-gemm.n // shape.columns)
     starts = [gemm.n * piece // pieces for piece in range(pieces + 1)]
-    with b.when(mine.present(b), "present"), batches(b, mine) as (batch, chunk):
+    with batches(b, mine) as (batch, chunk):
         right = gemm.rhs.array
         if right is not None and _reads_in_place(gemm):
             base, stride = right.base(b, batch), right.column

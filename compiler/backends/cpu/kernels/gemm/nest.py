@@ -170,7 +170,6 @@ class TileNest:
         extent = Extent(gemm.batch, plan.row_panels, plan.column_panels, *packs, *edges)
         mine = share(b, extent, *threads)
         with (
-            b.when(mine.present(b), "present"),
             batches(b, mine) as (batch, rows),
             blocks(b, mine.columns, plan.column_block, plan.column_panels, "columns") as columns,
         ):

@@ -141,19 +141,20 @@ def _between(b: Builder, total: Value, chunk: Value, chunks: Value) -> tuple[Val
 
 @contextmanager
 def batches(b: Builder, mine: Share) -> Iterator[tuple[Value, Range]]:
-    """A loop over the batches of a share; yields each and its range of row panels."""
+    """A loop over the batches of a share; yields each and its range of row panels, where there is anything in it."""
     count, rows = mine.extent.rows, mine.rows
-    if mine.extent.batch == 1:
-        yield integer(0), rows
-        return
-    last = b.binary("sdiv", b.add(rows.stop, integer(count - 1)), integer(count))
-    with b.loop(b.binary("sdiv", rows.start, integer(count)), last, name="batch") as loop:
-        if count == 1:
-            yield loop.index, Range(integer(0), integer(1))
+    with b.when(mine.present(b), "present"):
+        if mine.extent.batch == 1:
+            yield integer(0), rows
             return
-        before = b.mul(loop.index, integer(count))
-        start = b.smax(b.sub(rows.start, before), integer(0))
-        yield loop.index, Range(start, b.smin(b.sub(rows.stop, before), integer(count)))
+        last = b.binary("sdiv", b.add(rows.stop, integer(count - 1)), integer(count))
+        with b.loop(b.binary("sdiv", rows.start, integer(count)), last, name="batch") as loop:
+            if count == 1:
+                yield loop.index, Range(integer(0), integer(1))
+                return
+            before = b.mul(loop.index, integer(count))
+            start = b.smax(b.sub(rows.start, before), integer(0))
+            yield loop.index, Range(start, b.smin(b.sub(rows.stop, before), integer(count)))
 
 
 @contextmanager

@@ -183,7 +183,6 @@ def emit_sum(module: Module, name: str, gemm: Gemm, count: int, parameters: Sequ
     matrix = gemm.m * gemm.n
     metadata = keep_rolled(module, interleave=gemm.interleave) if gemm.interleave else ""
     with (
-        b.when(mine.present(b), "present"),
         batches(b, mine) as (batch, rows),
         b.loop(rows.start, rows.stop, name="row", nonempty=True) as row,
         b.loop(integer(0), integer(gemm.n), name="column", nonempty=True, metadata=metadata) as column,

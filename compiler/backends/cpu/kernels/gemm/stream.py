@@ -38,7 +38,6 @@ def emit_stream(b: Builder, gemm: Gemm, lanes: int, scratch: Value, threads: tup
     units = -(-gemm.n // _COLUMN_UNIT)
     mine = share(b, Extent(gemm.batch, 1, units), *threads)
     with (
-        b.when(mine.present(b), "present"),
         batches(b, mine) as (batch, _),
         blocks(b, mine.columns, _UNITS_AT_ONCE, units, "columns") as block,
     ):
