@@ -35,6 +35,7 @@ from compiler.backends.nvptx.target import (
     compute_capability,
     has_warp_groups,
     newest_for,
+    ptx_of,
     target_of,
 )
 from compiler.codegen import llvm
@@ -99,7 +100,7 @@ class NvptxExecutable:
             native = llvm.parse(text, target, options.opt)
             llvm.optimise(native, target, options.opt)
         with phases.phase("llvm-codegen"):
-            self.ptx = llvm.assembly(native, target, options.opt)
+            self.ptx = ptx_of(native, target, options.opt)
         if options.device == "ptxas":
             with phases.phase("ptxas"):
                 self._assembled = ptxas.assemble(self.ptx, self.arch)
