@@ -48,6 +48,9 @@ _SPECIFIC = "a"
 _UNROUNDED = re.compile(r"(?<=\s)(add|sub|mul)(?=\.(?:f16|f16x2|bf16|bf16x2|f32|f32x2|f64)\s)")
 """A sum, difference or product that does not say how it is rounded: PTX lets the driver join two of them to one FMA."""
 
+_UNCOPIED = 1
+"""The least level at which values that loops carry stay in their registers."""
+
 
 def ptx_of(optimised: Any, target: Target, opt: int) -> str:
     """The PTX of a module that LLVM has optimised.
@@ -55,12 +58,19 @@ def ptx_of(optimised: Any, target: Target, opt: int) -> str:
     Where a product and a sum may be joined LLVM joins them, or leaves it to the driver where a branch lies in between.
     What that makes of them would hang on its version, so of each that is left it is said how it is rounded.
 
+    Without optimisation code generation copies the sums of products by warp groups (`wgmma`) from register to register
+    in every iteration, and nobody may touch them while a product is on its way: such code is always generated at a
+    higher level.
+
     Args:
         optimised: LLVM's module.
         target: the architecture.
         opt: how much LLVM optimises.
     """
-    return _UNROUNDED.sub(r"\1.rn", llvm.assembly(optimised, target, opt))
+    text = llvm.assembly(optimised, target, opt)
+    if opt < _UNCOPIED and "wgmma.mma_async" in text:
+        text = llvm.assembly(optimised, target, _UNCOPIED)
+    return _UNROUNDED.sub(r"\1.rn", text)
 
 
 def target_of(arch: str) -> Target:
