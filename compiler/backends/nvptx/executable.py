@@ -77,7 +77,7 @@ def _architecture(options: CompileOptions) -> str:
 def _gpu(arch: str, options: CompileOptions) -> Gpu:
     """What kernels are decided for."""
     shared_bytes = 1024 * ARCHITECTURES[arch].shared_kib
-    return Gpu(compute_capability(arch), shared_bytes, options.atomics, has_warp_groups(arch))
+    return Gpu(compute_capability(arch), shared_bytes, options.atomics, has_warp_groups(arch), options.share_all)
 
 
 class NvptxExecutable:
