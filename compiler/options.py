@@ -53,8 +53,9 @@ class CompileOptions:
             compute capability 9.0), and sm_90 where none does.
         atomics: for the NVPTX back end: let scattered updates be combined in any order, by atomic operations; sums of
             floats may then differ from run to run.
-        share_all: for a CPU: let threads share every kernel that they can, whether that pays or not: so small programs
-            show where barriers and the pieces of work belong.
+        share_all: let threads share every kernel that they can, whether that pays or not: so small programs show where
+            barriers and the pieces of work belong.  For a GPU: products in tiles of each shape, and sums in parts,
+            what is left of elements of a loop put together.
         backwards: for a CPU: let the thread that calls do all that threads share, the last chunk first: so what chunks
             must not need of one another is missing every time alike.
         without: for a CPU: features of this machine to do without, by names of `backends.cpu.machines.WITHOUT`.

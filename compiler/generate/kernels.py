@@ -34,6 +34,8 @@ from compiler.ops import OPS, Trait, having
 
 Draw = Callable[[Scope, ElementType], Instruction]
 
+_WORDS_PERCENT = 25
+"""How often factors lie in memory as tensor cores read them: parameters as they are, in whole words of narrow types."""
 _TWICE_PERCENT = 15
 """How often both operands are one."""
 _SEVERAL_PERCENT, _AGAIN_PERCENT, _BENT_PERCENT, _BESIDE_PERCENT = 25, 30, 30, 35
@@ -75,10 +77,16 @@ def _product(scope: Scope, element_type: ElementType) -> Instruction:
         columns, depth = (size // _bytes(element_type) for size in wide)
     else:
         batch, rows, columns, depth = sizes(choices, regimes.FACTORS)
+    is_plain = chance(choices, _WORDS_PERCENT)
+    if is_plain:
+        rows, columns, depth = (regimes.in_words(size) for size in (rows, columns, depth))
+        narrow = [t for t in scope.program.element_types if t in PRODUCT_TYPES and t.bits < _LEAST_SUMMED_BITS]
+        element_type = pick(choices, [t for t in narrow if t is not PRED] or [element_type])
     is_twice = chance(choices, _TWICE_PERCENT)
     shared = {_BATCH: _dims_of(scope, batch), _TERMS: _dims_of(scope, depth)}
-    left = _factor(scope, element_type, {**shared, _FREE: _dims_of(scope, rows)})
-    right = left if is_twice else _factor(scope, element_type, {**shared, _FREE: _dims_of(scope, columns)})
+    left = _factor(scope, element_type, {**shared, _FREE: _dims_of(scope, rows)}, is_plain=is_plain)
+    others = {**shared, _FREE: _dims_of(scope, columns)}
+    right = left if is_twice else _factor(scope, element_type, others, is_plain=is_plain)
     dims = [*shared[_BATCH], *left.free_dims, *right.free_dims]
     return scope.build(
         "dot",
@@ -113,11 +121,12 @@ class _Factor(NamedTuple):
         return [self.array.array.dims[d] for d in sorted(self.at[_FREE])]
 
 
-def _factor(scope: Scope, element_type: ElementType, kinds: Mapping[str, list[int]]) -> _Factor:
-    """A factor with dimensions in any order."""
+def _factor(scope: Scope, element_type: ElementType, kinds: Mapping[str, list[int]], *, is_plain: bool) -> _Factor:
+    """A factor with dimensions in any order, which at times is a parameter as it is."""
     named = [(kind, number) for kind, dims in kinds.items() for number in range(len(dims))]
     order = [named[k] for k in permutation(scope.choices, len(named))]
-    array = read(scope, element_type, [kinds[kind][number] for kind, number in order])
+    dims = [kinds[kind][number] for kind, number in order]
+    array = scope.parameter(ArrayShape(element_type, tuple(dims))) if is_plain else read(scope, element_type, dims)
     return _Factor(array, {kind: [order.index((kind, n)) for n in range(len(dims))] for kind, dims in kinds.items()})
 
 

@@ -27,6 +27,11 @@ def sizes(choices: Choices, regimes: Sequence[Regime]) -> list[int]:
     return [_size(choices, within) for within in pick(choices, regimes)]
 
 
+def in_words(size: int) -> int:
+    """About so many elements, in whole words of 16 bytes whatever their type."""
+    return max(_WHOLE, size - size % _WHOLE)
+
+
 def _size(choices: Choices, within: Range) -> int:
     size = choices.integer(*within)
     return max(within[0], size - size % _WHOLE) if chance(choices, _WHOLE_PERCENT) else size

@@ -10,7 +10,13 @@ from xlabench.engines.spec import SWITCH, Option
 
 ARCH = Option("an architecture such as sm_90", str)
 
-OPTIONS: Mapping[str, Option] = {**COMMON_OPTIONS, "atomics": SWITCH, "arch": ARCH, "check_races": SWITCH}
+OPTIONS: Mapping[str, Option] = {
+    **COMMON_OPTIONS,
+    "atomics": SWITCH,
+    "arch": ARCH,
+    "check_races": SWITCH,
+    "share_all": SWITCH,
+}
 DEVICES: tuple[str, ...] = ("sim", "ptxas")
 
 

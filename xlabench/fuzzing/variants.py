@@ -3,7 +3,8 @@
 Memory and races are watched in a share of the programs: between guard pages in poisoned arenas, with every access
 compared with its array, and on threads that share every kernel however small, or with the chunks of each phase done one
 by one, the last one first.  Of races in global memory most are told: a simulator takes a fifth more time for that, and
-what a race changes on a GPU the order in which it runs lanes hides.
+what a race changes on a GPU the order in which it runs lanes hides.  Products that are large enough for tiles on a GPU
+no simulator multiplies in the time that a campaign has, so half of the programs have tiles for smaller ones too.
 
 With every pass on, a later one hides what an earlier one does wrong; a processor with every feature runs one kernel of
 several.  What a spec says stays as it is said: `cpu:opt=0` is compiled without optimisation, `cpu` at any level.  The
@@ -38,9 +39,10 @@ CHOICES: Mapping[str, Mapping[str, Weighted]] = {
     },
     "nvptx": {
         "opt": {"": 50, "0": 50},
-        "arch": {"": 80, "sm_80": 20},
+        "arch": {"": 55, "sm_80": 20, "sm_90a": 25},
         "atomics": {"": 80, "on": 20},
         "check_races": {"": 40, "on": 60},
+        "share_all": {"": 50, "on": 50},
     },
 }
 """What is drawn for the engines of a name, besides passes: what shows more often the less it takes.

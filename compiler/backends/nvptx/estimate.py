@@ -25,6 +25,7 @@ from compiler.backends.nvptx.simulator import LaunchOptions, Machine, PtxModule,
 from compiler.backends.nvptx.simulator.decode import hangs_on_memory
 from compiler.backends.nvptx.simulator.profile import Profile
 from compiler.backends.nvptx.simulator.slicing import Values
+from compiler.backends.nvptx.target import ptx_of
 from compiler.backends.nvptx.timing import Block, Modelled, block_of, model
 from compiler.backends.strategy import Detail
 from compiler.codegen import llvm
@@ -119,7 +120,7 @@ def estimates(
         return {}
     module = llvm.parse(str(ir), target, opt)
     llvm.optimise(module, target, opt)
-    ptx = parse_ptx(llvm.assembly(module, target, opt))
+    ptx = parse_ptx(ptx_of(module, target, opt))
     sampler = _Sampler(ptx, card_for(gpu.capability))
     return {i: sampler.estimate(emitted) for i, emitted in kernels.items()}
 

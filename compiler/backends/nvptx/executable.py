@@ -35,6 +35,7 @@ from compiler.backends.nvptx.target import (
     compute_capability,
     has_warp_groups,
     newest_for,
+    ptx_of,
     target_of,
 )
 from compiler.codegen import llvm
@@ -78,7 +79,7 @@ def _architecture(options: CompileOptions) -> str:
 def _gpu(arch: str, options: CompileOptions) -> Gpu:
     """What kernels are decided for."""
     shared_bytes = 1024 * ARCHITECTURES[arch].shared_kib
-    return Gpu(compute_capability(arch), shared_bytes, options.atomics, has_warp_groups(arch))
+    return Gpu(compute_capability(arch), shared_bytes, options.atomics, has_warp_groups(arch), options.share_all)
 
 
 class NvptxExecutable:
@@ -101,7 +102,7 @@ class NvptxExecutable:
             native = llvm.parse(text, target, options.opt)
             llvm.optimise(native, target, options.opt)
         with phases.phase("llvm-codegen"):
-            self.ptx = llvm.assembly(native, target, options.opt)
+            self.ptx = ptx_of(native, target, options.opt)
         if options.device == "ptxas":
             with phases.phase("ptxas"):
                 self._assembled = ptxas.assemble(self.ptx, self.arch)

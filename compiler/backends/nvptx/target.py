@@ -1,4 +1,4 @@
-"""The architectures that can be compiled for, and the PTX version that is written for each.
+"""The architectures that can be compiled for, the PTX version that is written for each, and the PTX of a module.
 
 The version is the first that knows the architecture (and 6.4 at least), so that PTX runs with the oldest driver that
 runs the GPU at all.  PTX runs on newer GPUs too, but for that of architectures with an "a" behind their number: these
@@ -7,8 +7,11 @@ have instructions that no other GPU has.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Any
 
+from compiler.codegen import llvm
 from compiler.codegen.llvm import Target
 from compiler.diagnostics import InputError, UnsupportedError
 
@@ -41,6 +44,33 @@ DEFAULT_ARCHITECTURE = "sm_90"
 """What is compiled for where nobody says, and no GPU is there to ask: its PTX runs on newer GPUs too."""
 _SPECIFIC = "a"
 """What names of architectures end in whose PTX runs on GPUs of that compute capability only."""
+
+_UNROUNDED = re.compile(r"(?<=\s)(add|sub|mul)(?=\.(?:f16|f16x2|bf16|bf16x2|f32|f32x2|f64)\s)")
+"""A sum, difference or product that does not say how it is rounded: PTX lets the driver join two of them to one FMA."""
+
+_UNCOPIED = 1
+"""The least level at which values that loops carry stay in their registers."""
+
+
+def ptx_of(optimised: Any, target: Target, opt: int) -> str:
+    """The PTX of a module that LLVM has optimised.
+
+    Where a product and a sum may be joined LLVM joins them, or leaves it to the driver where a branch lies in between.
+    What that makes of them would hang on its version, so of each that is left it is said how it is rounded.
+
+    Without optimisation code generation copies the sums of products by warp groups (`wgmma`) from register to register
+    in every iteration, and nobody may touch them while a product is on its way: such code is always generated at a
+    higher level.
+
+    Args:
+        optimised: LLVM's module.
+        target: the architecture.
+        opt: how much LLVM optimises.
+    """
+    text = llvm.assembly(optimised, target, opt)
+    if opt < _UNCOPIED and "wgmma.mma_async" in text:
+        text = llvm.assembly(optimised, target, _UNCOPIED)
+    return _UNROUNDED.sub(r"\1.rn", text)
 
 
 def target_of(arch: str) -> Target:

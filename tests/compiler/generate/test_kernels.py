@@ -88,10 +88,13 @@ REACHED = {
     },
 }
 """What is reached of each back end."""
-SAMPLES = 110
+SAMPLES = 170
 DECIDED = {
     "cpu": lambda kernel: cpu.decide(kernel, Machine.of(target_for("x86_64", "znver4")), 2),
     "nvptx": lambda kernel: nvptx.KINDS[kernel.kind].decide(kernel, Gpu(90, 227 << 10)),
+    "nvptx, sharing": lambda kernel: nvptx.KINDS[kernel.kind].decide(
+        kernel, Gpu(90, 227 << 10, warp_groups=True, share_all=True)
+    ),
 }
 
 
@@ -120,12 +123,24 @@ def test_kernels_come_to_strategies_that_small_arrays_do_not_have(backend: str):
         assert any("chunks" in choice.plan.details for kind, choice in chosen if kind == "reduce")
 
 
-def choices(backend: str) -> Iterator[tuple[str, Choice[Any]]]:
+@pytest.mark.slow
+def test_where_a_gpu_shares_every_kernel_tiles_of_many_shapes_warp_groups_and_chunks_are_drawn():
+    plans = [(kind, choice.strategy, choice.plan.details) for kind, choice in choices("nvptx, sharing")]
+    tiles = [details for kind, name, details in plans if kind == "dot" and name == "tiles"]
+    assert len({tuple(details["tile"]) for details in tiles}) >= 12
+    assert {details["tensor_cores"] for details in tiles} == {False, True}
+    assert any(details["warp_groups"] for details in tiles)
+    assert any(details["parts"] > 1 for details in tiles)
+    reduced = {name for kind, name, details in plans if kind == "reduce" and details["chunks"] > 1}
+    assert reduced == {"a block for each strip", "a block for each result"}
+
+
+def choices(decided: str) -> Iterator[tuple[str, Choice[Any]]]:
     for module in drawn(SAMPLES):
-        run(module, PIPELINES[BACKENDS[backend].pipeline], compiler.CompileOptions())
+        run(module, PIPELINES[BACKENDS[decided.partition(",")[0]].pipeline], compiler.CompileOptions())
         for kernel in map(kernel_of, scheduled(module.entry)):
             if kernel.outputs:
-                yield kernel.kind.value, DECIDED[backend](kernel)
+                yield kernel.kind.value, DECIDED[decided](kernel)
 
 
 def assert_cut(products: list[Mapping[str, Any]]):

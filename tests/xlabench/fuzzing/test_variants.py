@@ -72,6 +72,7 @@ def test_what_is_whole_lacks_neither_features_nor_passes_and_compiles_quickly():
     kept = {key for options in wholes for key in options["cpu"]}
     assert {"threads", "opt", "share_all"} <= kept
     assert not kept & {"without", "disable_passes"}
+    assert {key for options in wholes for key in options["nvptx"]} == {"opt", "atomics", "check_races", "share_all"}
     assert {options["cpu"]["opt"] for options in wholes} == {options["nvptx"]["opt"] for options in wholes} == {"0"}
 
 

@@ -38,12 +38,14 @@ class Gpu:
         shared_bytes: the shared memory of a multiprocessor, for all blocks that are on it at once.
         atomics: whether updates may be combined in any order.
         warp_groups: whether it has `wgmma`.
+        share_all: whether kernels are cut as large ones are, however small, whether that pays or not.
     """
 
     capability: int
     shared_bytes: int
     atomics: bool = False
     warp_groups: bool = False
+    share_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -252,7 +252,7 @@ class Counted:
         self._profiler = profiler
         self._number = number
         self._block = block
-        self._steps = [step for step in steps if step[1] is not nothing]
+        self._steps = [step for step in steps if step[1] is not nothing or step[2]]  # each access has its latency
         self._last = actions[-1]
         self._last_accesses = accesses[-1]
 

@@ -1,7 +1,11 @@
 """An architecture is known by its name, and a GPU gets the newest that it can run."""
 
+import re
+
 import pytest
 
+import compiler
+from compiler import CompileOptions
 from compiler.backends.nvptx.target import (
     ARCHITECTURES,
     DEFAULT_ARCHITECTURE,
@@ -51,3 +55,33 @@ def test_later_architectures_need_no_earlier_ptx_within_a_generation():
     versions = [ARCHITECTURES[arch].ptx for arch in ("sm_70", "sm_80", "sm_86", "sm_90", "sm_100")]
     assert versions == sorted(versions)
     assert min(row.ptx for row in ARCHITECTURES.values()) == 64
+
+
+_SUMS = {
+    "beside": "m = T[64] multiply(a, b) ROOT s = T[64] OP(m, c)",
+    "twice": "m = T[64] multiply(a, b) s = T[64] OP(m, c) ROOT t = (T[64], T[64]) tuple(m, s)",
+    "behind a branch": "m = T[64] multiply(a, b) z = T[] constant(ZERO)"
+    " p = T[70] pad(m, z), padding=3_3 d = T[70] parameter(3) ROOT s = T[70] OP(d, p)",
+    "in one of two": "m = T[64] multiply(a, b) p = T[128] concatenate(m, a), dimensions={0}"
+    " d = T[128] parameter(3) ROOT s = T[128] OP(p, d)",
+    "reduced": "m = T[64] multiply(a, b) z = T[] constant(ZERO) n = T[64] OP(m, c)"
+    " ROOT s = T[] reduce(n, z), dimensions={0}, to_apply=sum",
+}
+_ROUNDED = re.compile(r"^\s+(?:@!?%p\d+ )?(add|sub|mul|fma)(\.\w+)*\.(f16|bf16|f32|f64)(x2)?\s", re.MULTILINE)
+
+
+@pytest.mark.parametrize("opt", range(4))
+@pytest.mark.parametrize("element_type", ["bf16", "f16", "f32", "f64", "c64"])
+def test_no_driver_decides_how_sums_of_products_are_rounded(element_type, opt):
+    zero = "(0, 0)" if element_type == "c64" else "0"
+    for form in _SUMS.values():
+        for opcode in ("add", "subtract"):
+            given = " ".join(f"{name} = T[64] parameter({number})" for number, name in enumerate("abc"))
+            sums = "sum { x = T[] parameter(0) y = T[] parameter(1) ROOT z = T[] add(x, y) }"
+            text = f"{sums} ENTRY e {{ {given} {form} }}"
+            text = text.replace("T[", f"{element_type}[").replace("OP", opcode).replace("ZERO", zero)
+            options = CompileOptions(opt=opt, device="sim")
+            ptx = compiler.compile(text, backend="nvptx", options=options).artifacts["ptx"]
+            said = [match[0] for match in _ROUNDED.finditer(ptx)]
+            assert said
+            assert [line for line in said if ".rn" not in line] == []

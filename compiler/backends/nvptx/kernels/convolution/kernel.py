@@ -96,7 +96,7 @@ def _tiles(given: ConvolutionGiven) -> Plan | Declined:
     """The plan of tiles of patches and weights."""
     if not given.has_product or not given.is_large:
         return Declined(given.has_product.reason or f"fewer than {_LEAST} rows, columns or terms")
-    if dot.is_small(given.product):
+    if dot.is_small(given.product, given.gpu):
         return Declined(
             "there is so little to multiply that waiting for slices takes longer than loading factors again"
         )

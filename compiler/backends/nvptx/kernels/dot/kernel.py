@@ -69,7 +69,7 @@ def _tiles(given: ProductGiven) -> Plan | Declined:
     product = given.product
     if min(product.rows, product.columns) < _LEAST or not product.depth:
         return Declined(f"fewer than {_LEAST} rows or columns, or nothing to sum")
-    if is_small(product):
+    if is_small(product, given.gpu):
         return Declined(
             "there is so little to multiply that waiting for slices takes longer than loading factors again"
         )
@@ -116,8 +116,10 @@ def plan_of(given: Given, product: Product) -> Plan:
     return replace(chosen.plan, inner=chosen, details={})
 
 
-def is_small(product: Product) -> bool:
+def is_small(product: Product, gpu: Gpu) -> bool:
     """Whether a product is so small that its factors are loaded again for each element."""
+    if gpu.share_all:
+        return False
     each = _LOAD + sum(1 for instruction in product.kernel.body() if instruction.opcode not in _FREE)
     each += _DIVISIONS * sum(map(_divides, product.sides))
     return product.size * product.depth * each <= _SMALL

@@ -50,6 +50,8 @@ _WIDE_BYTES = 8
 """Bytes of the types whose sums take two registers each."""
 _LEAST_SLICES = 8
 """Slices that a part of a sum has at least."""
+_FEWEST_SLICES = 2
+"""The same where every kernel is to be shared."""
 _LONG_SLICES = 32
 """Slices from which on a sum is worth parts: to put them together takes a launch, and that as long as some ten."""
 
@@ -64,6 +66,7 @@ class _Plan:
     threads: int
     layouts: tuple[Layout, Layout]
     form: mma.Mma | None = None
+    share_all: bool = False
 
     @property
     def rows(self) -> int:
@@ -102,6 +105,7 @@ class _Plan:
         """How many parts sums are made in, and how many slices each has."""
         slices = -(-product.depth // self.depth)
         least = _LEAST_SLICES if slices >= _LONG_SLICES else slices
+        least = min(least, _FEWEST_SLICES) if self.share_all else least
         return split.chunks(self.blocks(product), _MANY_BLOCKS, slices, least)
 
     @property
@@ -111,7 +115,7 @@ class _Plan:
 
     def asked_stages(self, product: Product, gpu: Gpu) -> int:
         """Stages for which a launch may ask for shared memory, where sums are long enough for that to pay."""
-        if self.chunks(product)[1] < _MANY_SLICES:
+        if self.chunks(product)[1] < _MANY_SLICES and not self.share_all:
             return 0
         at_once = self.shape.resident if isinstance(self.shape, tile_mma.Shape) else _AT_ONCE
         return (gpu.shared_bytes // at_once - _TAKEN_BYTES) // self.stage_bytes
@@ -149,16 +153,16 @@ def _plans(product: Product, form: mma.Mma | None, gpu: Gpu) -> Iterator[_Plan]:
     """What may be chosen, the largest tile first."""
     if form is None:
         for plain in tile_plain.shapes(product.type):
-            yield _Plan(plain, tile_plain.THREADS, tile_plain.layouts(product, plain))
+            yield _Plan(plain, tile_plain.THREADS, tile_plain.layouts(product, plain), share_all=gpu.share_all)
         return
     for groups in tile_wgmma.shapes(form) if gpu.warp_groups else ():
         both = tile_wgmma.layouts(form, product, groups)
         if both is not None:
-            found = _Plan(groups, groups.threads, both, form)
+            found = _Plan(groups, groups.threads, both, form, gpu.share_all)
             if all(slice_.is_whole for slice_ in found.slices(product, gpu)):
                 yield found
     for shape in tile_mma.shapes(form):
-        found = _Plan(shape, shape.threads, tile_mma.layouts(form, product, shape), form)
+        found = _Plan(shape, shape.threads, tile_mma.layouts(form, product, shape), form, gpu.share_all)
         if not shape.is_copied or all(slice_.is_asynchronous for slice_ in found.slices(product, gpu)):
             yield found
 
@@ -166,12 +170,16 @@ def _plans(product: Product, form: mma.Mma | None, gpu: Gpu) -> Iterator[_Plan]:
 def _choose(product: Product, form: mma.Mma | None, gpu: Gpu) -> _Plan:
     """The tile that keeps the multiprocessors busy for the shortest time; of two that do alike that of fewer parts.
 
-    Where much is computed beside the product, that is one of the smallest.
+    Where much is computed beside the product, that is one of the smallest.  Where every kernel is to be shared, each
+    has its turn, by the product's sizes; warp groups have theirs wherever there are any.
     """
     plans = [plan for plan in _plans(product, form, gpu) if plan.has_room(product, gpu)]
     if _is_long(product):
         least = min(plan.rows * plan.columns for plan in plans)
         plans = [plan for plan in plans if plan.rows * plan.columns == least]
+    if gpu.share_all:
+        first = isinstance(plans[0].shape, tile_wgmma.Shape)
+        return plans[0 if first else (product.rows + product.columns + product.depth) % len(plans)]
     return min(plans, key=lambda plan: (plan.cost(product), plan.chunks(product)))
 
 

@@ -50,7 +50,7 @@ def decide(given: Given) -> Plan | Declined:
     if form.alive is None:
         return Declined("all elements take as many iterations")
     size = math.prod(form.dims)
-    if size < _MANY:
+    if size < _MANY and not given.gpu.share_all:
         return Declined(f"there are fewer than {_MANY} elements")
     held = sum(_held(form, number).size_bytes for number in _numbers(form))
     if BLOCK * (held + U32.size_bytes) > grid.OWN_SHARED_BYTES // 2:

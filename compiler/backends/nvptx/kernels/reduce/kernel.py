@@ -28,6 +28,8 @@ _SHORT = 16
 """Elements of a result: with fewer a thread makes it, if there are as many results at least."""
 _SIDE_BY_SIDE = 16
 """Neighbouring results from which on a strip of columns is read in whole sectors of 32 bytes and more."""
+_FEW_CHUNKS = 3
+"""Chunks where every kernel is to be shared: one between the first and the last, which has fewer elements."""
 
 
 class ReduceGiven(Given):
@@ -47,6 +49,10 @@ class ReduceGiven(Given):
     def in_strips(self) -> bool:
         """Whether neighbouring results come from neighbouring elements."""
         return not self.form.is_row and self.form.groups[-1].size >= _SIDE_BY_SIDE
+
+    def cut(self, chunks: int, pieces: int) -> int:
+        """Into how many chunks reductions of so many pieces are cut: into a few where every kernel is to be shared."""
+        return max(chunks, min(_FEW_CHUNKS, pieces)) if self.gpu.share_all else chunks
 
     def plan(self, emit: Callable[[Emitter], Launches], *, chunks: int = 1) -> Plan:
         """The plan of a form."""
@@ -81,7 +87,7 @@ def _strips(given: ReduceGiven) -> Plan | Declined:
     """The plan of a block for each strip of neighbouring results."""
     if not given.in_strips:
         return Declined("neighbouring results do not come from neighbouring elements")
-    chunks = given.seen.strip_chunks()
+    chunks = given.cut(given.seen.strip_chunks(), given.seen.length)
     if chunks <= 1:
         return given.plan(lambda emitter: (emitter.block_per_strip(1),))
     return given.plan(lambda emitter: (emitter.block_per_strip(chunks), emitter.combine_chunks(chunks)), chunks=chunks)
@@ -89,7 +95,7 @@ def _strips(given: ReduceGiven) -> Plan | Declined:
 
 def _blocks(given: ReduceGiven) -> Plan:
     """The plan of a block for each result, or for each chunk of one."""
-    chunks = given.seen.block_chunks()
+    chunks = given.cut(given.seen.block_chunks(), given.seen.pieces)
     if chunks <= 1:
         return given.plan(lambda emitter: (emitter.block_per_result(),))
     return given.plan(lambda emitter: (emitter.block_per_chunk(chunks), emitter.combine_chunks(chunks)), chunks=chunks)

@@ -9,6 +9,7 @@ import pytest
 
 from compiler.backends.nvptx.simulator import LaunchOptions, Machine, parse_ptx
 from compiler.backends.nvptx.simulator.profile import Profile
+from compiler.backends.nvptx.simulator.slicing import Values
 
 HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
 STRIDED = "shl.b32 %y, %i, 5; mul.wide.u32 %rd1, %y, 4; add.u64 %rd1, %o, %rd1; ld.global.u32 %x, [%rd1];"
@@ -77,3 +78,24 @@ def test_nothing_is_counted_unless_it_is_asked_for(body_kernel: Callable[..., st
     out = machine.allocate(128)
     assert machine.launch(module, "k", (1, 1, 1), (32, 1, 1), [out]).profile is None
     assert np.frombuffer(machine.read(out, 128), np.uint32).all()
+
+
+UNREAD = (
+    "ld.param.u64 %rd7, [k_out];", "@%p ld.param.u16 %rs7, [k_out+2];", "ld.global.u32 %r7, [%a];",
+    "red.global.add.u32 [%o], 1;", "atom.global.add.u32 %r6, [%o], 1;", "st.global.u32 [%a], %i;",
+)  # fmt: skip
+BLOCK = ("mov.u32 %x, 1;", "ld.global.u32 %y, [%a];", "st.global.u32 [%a], %i;", "bar.sync 0;")
+
+
+@pytest.mark.parametrize("values", Values)
+@pytest.mark.parametrize("unread", UNREAD)
+def test_accesses_may_stand_anywhere_whatever_is_computed(
+    profile: Callable[..., Profile], unread: str, values: Values
+) -> None:
+    begin = ("setp.lt.u32 %p, %t, 16;", "bra A;", "A:")
+    least = profile(" ".join([*begin, *BLOCK]), values=values)
+    for before in range(len(BLOCK) + 1):
+        found = profile(" ".join([*begin, *BLOCK[:before], unread, *BLOCK[before:]]), values=values)
+        assert found.block_cycles >= least.block_cycles
+        assert found.global_sectors >= least.global_sectors
+        assert found.warp_instructions >= least.warp_instructions

@@ -95,3 +95,14 @@ def test_only_many_elements_that_stop_at_different_times_are_put_together() -> N
     many, few = (text_of("f32", (size,)) for size in (compacted._MANY, compacted._MANY - 1))
     together = many.replace("and(l, e)", "and(l, l)")
     assert [decided(text) for text in (many, few, together)] == ["survivors put together", *2 * [ALONE]]
+
+
+@pytest.mark.parametrize("asked", [{}, {"share_all": True}])
+def test_few_elements_are_put_together_where_every_kernel_is_to_be_shared(asked: dict[str, Any]) -> None:
+    module = compiler.parse(text_of("f32", (300,)))
+    options = compiler.CompileOptions(device="sim", opt=0, check_races=True, **asked)
+    rng = np.random.default_rng(2)
+    given = [rng.choice(TRIPS, 300).astype(np.int32), *(rng.integers(0, 4, 300).astype(np.float32) for _ in range(2))]
+    executable = compiler.compile(module, "nvptx", options)
+    assert ("vote.sync.ballot" in executable.ptx) == bool(asked)
+    assert np.array_equal(executable(*given)[0], compiler.interpret(module, *given)[0])
