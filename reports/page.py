@@ -54,6 +54,7 @@ def render(found: Summary, changed: Changes | None, speedups: bytes, nights: byt
         timing_rows="".join(_timing_row(program, found) for program in found.programs),
         kernels=_kernels(found),
         reduced=_reduced(found),
+        opened=_opened(found),
         environment="".join(f"<dt>{escape(key)}</dt><dd>{escape(text)}</dd>" for key, text in _facts(run)),
     )
 
@@ -335,6 +336,20 @@ def _reduced(found: Summary) -> str:
     intro = "† These engines ran a program of the same structure with smaller shapes, and so did their reference."
     listed = f'<div class="sheet"><ul>{"".join(items)}</ul></div>'
     return f'<section id="reduced"><h2>Reduced programs</h2><p>{intro}</p>{listed}</section>'
+
+
+def _opened(found: Summary) -> str:
+    """Which sizes programs that leave some open were run with."""
+    items = [
+        f"<li><code>{escape(program.name)}</code>: {escape(sizes)}</li>"
+        for program in found.programs
+        for sizes in program.opened.values()
+    ]
+    if not items:
+        return ""
+    intro = "These programs leave sizes open, as a model does that of its batch, and were run with the sizes said here."
+    listed = f'<div class="sheet"><ul>{"".join(items)}</ul></div>'
+    return f'<section id="opened"><h2>Open sizes</h2><p>{intro}</p>{listed}</section>'
 
 
 def _facts(run: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -53,6 +53,7 @@ class Program:
     measured: Measured
     kernels: tuple[Mapping[str, Any], ...]
     decisions: Mapping[str, str]
+    opened: Mapping[str, str]
 
     @property
     def failures(self) -> list[Mapping[str, Any]]:
@@ -132,6 +133,7 @@ def to_json(summary: Summary) -> dict[str, Any]:
             program.name: {engine: timed.seconds for engine, timed in program.timed.items()}
             for program in summary.programs
         },
+        "open_sizes": {program.name: dict(program.opened) for program in summary.programs if program.opened},
     }
 
 
@@ -163,6 +165,7 @@ def _program(case: Mapping[str, Any], baseline: str, candidate: str, seed: int) 
         speedup=_speedup(by_engine.get(baseline, []), by_engine.get(candidate, []), seed),
         kernels=tuple(case.get("kernels", ())),
         decisions={decided["engine"]: decided["digest"] for decided in case.get("decisions", ())},
+        opened={opened["program"]: opened["sizes"] for opened in case.get("opened", ())},
     )
 
 

@@ -121,6 +121,11 @@ def without_sizes(element_type):
     yield {}, [numbers(element_type, 2, 3), scalar(1)]
 
 
+def with_sizes(element_type):
+    for axis, size in ((0, 1), (1, 2), (1, 0), (0, 2)):
+        yield {}, [numbers(element_type, 2, 3), scalar(axis), scalar(size)]
+
+
 def bounded(_element_type):
     yield {}, [scalar(3), scalar(5)]
 
@@ -292,6 +297,7 @@ ROWS = {
     "XlaReducePrecision": roundings,
     "XlaSharding": plain,
     "XlaRemoveDynamicDimensionSize": without_sizes,
+    "XlaSetDynamicDimensionSize": with_sizes,
     "XlaSetBound": bounded,
     "XlaBroadcastHelper": spread,
     "XlaSelfAdjointEig": spectra,

@@ -66,6 +66,6 @@ def _case(benchmark: Mapping[str, Any]) -> dict[str, Any]:
         "doubts": doubts,
     }
     digest = hashlib.sha256(name.encode()).hexdigest()
-    names = ("verdicts", "canaries", "bundles", "kernels", "launches", "decisions")
+    names = ("verdicts", "canaries", "bundles", "kernels", "launches", "decisions", "opened")
     none: dict[str, list[Any]] = {name: [] for name in names}
     return {"name": name, "digest": digest, "timings": [timing], **none}

@@ -23,11 +23,11 @@ from typing import Any, Self
 import sqlalchemy as sa
 
 from xlabench.errors import BenchError, RecordsLost
-from xlabench.results import Bundle, Canary, Case, Decided, Kernel, Launch, Run, Timing, Verdict
+from xlabench.results import Bundle, Canary, Case, Decided, Kernel, Launch, Opened, Run, Timing, Verdict
 
-SCHEMA_VERSION = 4
-READABLE_VERSIONS = (1, 2, 3, 4)
-"""Version 1 has no canaries, 2 no decisions, 3 no launches; all else is the same."""
+SCHEMA_VERSION = 5
+READABLE_VERSIONS = (1, 2, 3, 4, 5)
+"""Version 1 has no canaries, 2 no decisions, 3 no launches, 4 no open sizes; all else is the same."""
 DATABASE = "records.sqlite"
 """The name of the file in the folder of a nightly."""
 
@@ -83,7 +83,11 @@ _OF_CASE = {
     Kernel: _of_case("kernels", Kernel, "engine", "name"),
     Launch: _of_case("launches", Launch, "engine", "name"),
     Decided: _of_case("decisions", Decided, "engine"),
+    Opened: _of_case("opened", Opened, "program"),
 }
+
+OfCase = Verdict | Timing | Canary | Bundle | Kernel | Launch | Decided | Opened
+"""What is on record of a case."""
 
 
 class Records:
@@ -123,7 +127,7 @@ class Records:
         self._execute(sa.delete(_CASES).where(same, _CASES.c.finished_at.is_(None)))
         return self._insert(_CASES, {"run_id": run_id, **asdict(case), "started_at": _now()})
 
-    def add(self, case_id: int, record: Verdict | Timing | Canary | Bundle | Kernel | Launch | Decided) -> None:
+    def add(self, case_id: int, record: OfCase) -> None:
         """Record one fact about a case."""
         self._insert(_OF_CASE[type(record)], {"case_id": case_id, **asdict(record)})
 

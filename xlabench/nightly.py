@@ -26,7 +26,7 @@ from xlabench.database import Records
 from xlabench.errors import BenchError, verdict_of
 from xlabench.judging import differ
 from xlabench.judging.judge import judged
-from xlabench.results import RIGHT, Bundle, Canary, Case, Decided, Kernel, Launch, Run, Timing, Verdict
+from xlabench.results import RIGHT, Bundle, Canary, Case, Decided, Kernel, Launch, Opened, Run, Timing, Verdict
 from xlabench.timing import change
 from xlabench.timing.measure import Plan
 from xlabench.worker import ENGINES, Outcome, Worker
@@ -225,6 +225,8 @@ class _Night:
             yield Verdict(self.config.reference, _verdict_of(error), str(error), "load", variant.reduced)
             return
         self.at_hand.append(subject)
+        if subject.opened:
+            self.records.add(case_id, Opened(variant.path.name, subject.opened))
         self._step(program, self.config.reference)
         jobs.write_arrays(self._inputs_path, subject.inputs)
         outcome, expected = self._evaluate(self.config.reference, variant)
@@ -238,12 +240,10 @@ class _Night:
             verdict, actual = self._judge(engine, subject, expected, asked)
             yield verdict
             self._keep(program, case_id, subject, verdict, _Results(expected or [], actual))
-            for kernel in json.loads(self._kernels_path.read_text()) if self._kernels_path.exists() else ():
-                self.records.add(case_id, Kernel(engine, **kernel))
-            for launch in json.loads(self._launches_path.read_text()) if self._launches_path.exists() else ():
-                self.records.add(case_id, Launch(engine, **launch))
-            digest = self._decisions_path.read_text() if self._decisions_path.exists() else ""
-            if digest:
+            for record, path in ((Kernel, self._kernels_path), (Launch, self._launches_path)):
+                for row in json.loads(path.read_text()) if path.exists() else ():
+                    self.records.add(case_id, record(engine, **row))
+            if self._decisions_path.exists() and (digest := self._decisions_path.read_text()):
                 self.records.add(case_id, Decided(engine, digest))
 
     def _judge(

@@ -141,3 +141,11 @@ class Decided:
 
     engine: str
     digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Which sizes a program that leaves some open was given, in words; `program` is the name of its file."""
+
+    program: str
+    sizes: str

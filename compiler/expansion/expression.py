@@ -6,12 +6,13 @@ constants of the expression's type, and a scalar is spread over the other operan
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from compiler.diagnostics import ShapeError
 from compiler.ir.attributes import SliceDimension
 from compiler.ir.literal import scalar_literal
 from compiler.ir.module import Computation, Instruction, Module
@@ -37,6 +38,21 @@ class Expression:
         """The dimensions."""
         return self.instruction.array.dims
 
+    @property
+    def _flags(self) -> tuple[bool, ...]:
+        """Of which dimensions values decide the sizes."""
+        return self.instruction.array.dynamic or (False,) * len(self.dims)
+
+    def _flags_as(self, dims: Sequence[int]) -> tuple[bool, ...]:
+        """The same of the dimensions that a reshape makes."""
+        if not self.instruction.array.is_dynamic:
+            return ()
+        kept, made = ([axis for axis, size in enumerate(one) if size != 1] for one in (self.dims, dims))
+        is_lost = any(self._flags[axis] for axis, size in enumerate(self.dims) if size == 1)
+        if is_lost or [self.dims[axis] for axis in kept] != [dims[axis] for axis in made]:
+            raise ShapeError(f"{self.instruction.array} has sizes that values decide, and is not reshaped to {[*dims]}")
+        return _flags({after: self._flags[axis] for axis, after in zip(kept, made, strict=True)}, len(dims))
+
     def apply(self, opcode: str, *others: Expression | complex, **attributes: Any) -> Expression:
         """An opcode applied to this and the others.
 
@@ -47,9 +63,8 @@ class Expression:
         """
         given = [self, *(other if isinstance(other, Expression) else self.literal(other) for other in others)]
         dims = max((operand.dims for operand in given), key=len)
-        operands = [
-            operand.spread(dims, ()).instruction if not operand.dims else operand.instruction for operand in given
-        ]
+        spread_out = [operand.spread(dims, ()) if not operand.dims else operand for operand in given]
+        operands = [operand.instruction for operand in _ending_together(spread_out)]
         return Expression(build(self.instruction.computation, opcode, operands, **attributes))
 
     def literal(self, value: complex) -> Expression:
@@ -60,15 +75,15 @@ class Expression:
         """Broadcast: dimension i of this is dimension `along[i]` of the result."""
         if tuple(dims) == self.dims and tuple(along) == tuple(range(len(dims))):
             return self
-        shape = ArrayShape(self.type, tuple(dims))
+        shape = ArrayShape(self.type, tuple(dims), _flags(dict(zip(along, self._flags, strict=True)), len(dims)))
         computation = self.instruction.computation
         return Expression(build(computation, "broadcast", [self.instruction], shape=shape, dimensions=tuple(along)))
 
     def reshape(self, *dims: int) -> Expression:
-        """The same elements in other dimensions."""
+        """The same elements in other dimensions; of sizes that values decide, dimensions of one element come and go."""
         if dims == self.dims:
             return self
-        shape = ArrayShape(self.type, dims)
+        shape = ArrayShape(self.type, dims, self._flags_as(dims))
         return Expression(build(self.instruction.computation, "reshape", [self.instruction], shape=shape))
 
     def transpose(self, *order: int) -> Expression:
@@ -84,14 +99,14 @@ class Expression:
         """The elements converted to another type."""
         if element_type is self.type:
             return self
-        shape = ArrayShape(element_type, self.dims)
+        shape = ArrayShape(element_type, self.dims, self.instruction.array.dynamic)
         return Expression(build(self.instruction.computation, "convert", [self.instruction], shape=shape))
 
     def bits_as(self, element_type: ElementType) -> Expression:
         """The same bits as another type of the same width."""
         if element_type is self.type:
             return self
-        shape = ArrayShape(element_type, self.dims)
+        shape = ArrayShape(element_type, self.dims, self.instruction.array.dynamic)
         return Expression(build(self.instruction.computation, "bitcast-convert", [self.instruction], shape=shape))
 
     def compare(self, direction: str, other: Expression | complex) -> Expression:
@@ -102,7 +117,8 @@ class Expression:
         """Choose by this predicate; a scalar is spread over the dimensions of the others."""
         dims = max((then.dims, otherwise.dims, self.dims), key=len)
         chosen = [e if e.dims == dims else e.spread(dims, ()) for e in (self, then, otherwise)]
-        return Expression(build(self.instruction.computation, "select", [e.instruction for e in chosen]))
+        operands = [one.instruction for one in _ending_together(chosen)]
+        return Expression(build(self.instruction.computation, "select", operands))
 
     def sum(self, *dimensions: int) -> Expression:
         """The sum over dimensions."""
@@ -149,6 +165,44 @@ class Expression:
 
     def __rshift__(self, other: int) -> Expression:
         return self.apply("shift-right-logical", other)
+
+
+def size_of(x: Expression, axis: int) -> Expression:
+    """The size of a dimension, an s32."""
+    dynamic = x.instruction.array.dynamic
+    if not dynamic or not dynamic[axis]:
+        return number(x.instruction.computation, x.dims[axis], S32)
+    return Expression(build(x.instruction.computation, "get-dimension-size", [x.instruction], dimensions=(axis,)))
+
+
+def with_size(x: Expression, axis: int, size: Expression) -> Expression:
+    """An array that ends after so many elements of a dimension.
+
+    Args:
+        x: the array.
+        axis: the dimension.
+        size: an s32, at most the dimension's.
+    """
+    operands = [x.instruction, size.to(S32).instruction]
+    return Expression(build(x.instruction.computation, "set-dimension-size", operands, dimensions=(axis,)))
+
+
+def _ending_together(operands: list[Expression]) -> list[Expression]:
+    """Arrays of the same bounds: where a dimension of one ends early, so do those of the others."""
+    ends: dict[int, Expression] = {}
+    for one in operands:
+        ends |= {axis: size_of(one, axis) for axis, flag in enumerate(one.instruction.array.dynamic) if flag}
+    for axis, size in ends.items():
+        operands = [
+            one if any(one.instruction.array.dynamic[axis : axis + 1]) else with_size(one, axis, size)
+            for one in operands
+        ]
+    return operands
+
+
+def _flags(known: Mapping[int, bool], rank: int) -> tuple[bool, ...]:
+    """Of which dimensions values decide the sizes, as shapes say it; those that are not named are static."""
+    return tuple(known.get(axis, False) for axis in range(rank)) if any(known.values()) else ()
 
 
 def number(computation: Computation, value: complex, element_type: ElementType) -> Expression:

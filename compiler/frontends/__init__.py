@@ -156,7 +156,7 @@ def _read_most(file: BinaryIO | gzip.GzipFile) -> bytes:
 
 
 def _converted(form: str, data: bytes, filename: str, shapes: Shapes | None, opened: Opened | None) -> str:
-    _require_jaxlib(f"{filename}: a program in the form {form!r}")
+    _require_jaxlib(f"{filename}: a program in the form {form!r}", _if_a_graph(form, filename))
     sizes = shapes() if callable(shapes) else shapes
     try:
         return _convert(form, data, filename, None if sizes is None else tuple(map(tuple, sizes)))
@@ -194,7 +194,7 @@ def _convert(form: str, data: bytes, filename: str, sizes: Sizes | None) -> str:
         problem = _run(folder)
         if not problem:
             return (folder / "result").read_bytes().decode("utf-8", "surrogateescape")
-        message = f"{filename}: jaxlib cannot convert it ({form}): {problem}"
+        message = f"{filename}: jaxlib cannot convert it ({form}): {problem}{_if_a_graph(form, filename)}"
         if (folder / "open.json").exists():
             raise _OpenSizesError(message, json.loads((folder / "open.json").read_text(encoding="ascii")))
     raise InputError(message)
@@ -218,7 +218,15 @@ def _run(folder: Path) -> str:
     return ""
 
 
-def _require_jaxlib(what: str) -> None:
+def _if_a_graph(form: str, filename: str) -> str:
+    """What to do where a protocol buffer is none of XLA's but a graph of TensorFlow's, which nothing in it says."""
+    if form != "proto":
+        return ""
+    beside = f"{Path(filename).name.removesuffix('.gz').removesuffix('.pb')}.config.pbtxt"
+    return f"; if it is a graph of TensorFlow's, say what is fed and fetched in {beside} beside it"
+
+
+def _require_jaxlib(what: str, otherwise: str = "") -> None:
     if find_spec("jaxlib") is None:
-        reason = "it needs the package jaxlib, which is not installed; pip install '.[peers]'"
+        reason = f"it needs the package jaxlib, which is not installed; pip install '.[peers]'{otherwise}"
         raise UnsupportedError(what, "this installation", reason)

@@ -254,10 +254,8 @@ class DeviceCompiler:
     ) -> Compiled:
         start = time.perf_counter_ns()
         try:
-            lowered = lower_function(self._graph(), reference.name, feeds, variables)
-        except (
-            NotConstantError
-        ) as error:  # TensorFlow's programs may have sizes that values decide, HLO's here have none
+            lowered = lower_function(self._graph(), reference.name, feeds, variables, is_bounded=True)
+        except NotConstantError as error:
             reason = f"a size in it depends on a value that it computes: {error}"
             raise UnsupportedError(f"cluster {reference.name}", "the lowering to HLO", reason) from error
         self._graphs.draw(lowered.module)

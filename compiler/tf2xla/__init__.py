@@ -146,7 +146,12 @@ def lower(
 
 
 def lower_function(
-    graph: Graph, name: str, inputs: Sequence[Feed], variables: Mapping[str, ArrayShape] | None = None
+    graph: Graph,
+    name: str,
+    inputs: Sequence[Feed],
+    variables: Mapping[str, ArrayShape] | None = None,
+    *,
+    is_bounded: bool = False,
 ) -> Lowered:
     """One module of a function of the library, on inputs in the order of its arguments.
 
@@ -157,6 +162,7 @@ def lower_function(
         name: the function's.
         inputs: types and sizes, or values, in the order of its arguments.
         variables: their types and sizes by name.
+        is_bounded: whether the program may have sizes that values decide, where the node says a bound of them.
     """
     verify(graph, output_count, name)
     graph, _ = functionalize(graph, ())
@@ -169,7 +175,7 @@ def lower_function(
 
     def written(room: Mapping[str, int] | None) -> tuple[Lowering, Lowered]:
         module, entry = _started(name)
-        library = Lowering(graph, module, variables, room)
+        library = Lowering(graph, module, variables, room, is_bounded=is_bounded)
         kept: list[str] = []
         given: list[Value] = []
         for argument, feed in zip(names, inputs, strict=True):

@@ -28,6 +28,7 @@ from compiler.tf2xla.body import Body
 from compiler.tf2xla.limits import Limits, decided, limits_of
 from compiler.tf2xla.operation import Array, Operation
 from compiler.tf2xla.record import Record, Trait
+from compiler.tf2xla.sizes import is_sized
 from compiler.tf2xla.tracing import Tracer
 from compiler.tf2xla.values import Value
 from compiler.tf2xla.variables import Variables
@@ -49,6 +50,8 @@ class Lowering:
         module: Module,
         initialised: Mapping[str, ArrayShape] | None = None,
         room: Mapping[str, int] | None = None,
+        *,
+        is_bounded: bool = False,
     ) -> None:
         """Prepare to lower a graph.
 
@@ -57,7 +60,9 @@ class Lowering:
             module: the program, whose entry is there.
             initialised: variables that have values, None where all that are declared have.
             room: how many elements stacks must have room for, where that has been counted.
+            is_bounded: whether the program may have sizes that values decide.
         """
+        self.is_bounded = is_bounded
         self._functions = {function.name: function for function in graph.functions}
         self.variables = Variables(initialised, self._parameter, room)
         self.tracer = Tracer(module, self.variables, self._functions, self.inline)
@@ -111,7 +116,8 @@ class Lowering:
 
     def _decided(self, instruction: Instruction) -> Array | None:
         """The value of what depends on something unknown, where limits leave one only."""
-        if not isinstance(instruction.shape, ArrayShape) or not instruction.array.element_type.is_integer:
+        shape = instruction.shape
+        if not isinstance(shape, ArrayShape) or not shape.element_type.is_integer or shape.is_dynamic:
             return None
         given = [self._limits_of(operand) for operand in instruction.operands]
         self._limits[instruction] = limits_of(instruction, given)
@@ -137,6 +143,8 @@ class Lowering:
         """
         is_left_out = Trait.CHECK in record.traits and not record.signature.outputs
         operation = Operation(node, record.signature, inputs, computation, self, checked=not is_left_out)
+        if Trait.SIZED not in record.traits and any(isinstance(one, Expression) and is_sized(one) for one in inputs):
+            raise operation.unsupported("values decide a size of what it takes, and its lowering has sizes in it")
         try:
             results = record.lower(operation)
         except ShapeError as error:

@@ -58,6 +58,10 @@ class Library(Protocol):
     """What a lowering asks of the one who lowers the rest."""
 
     @property
+    def is_bounded(self) -> bool:
+        """Whether a program may have sizes that values decide, up to a bound."""
+
+    @property
     def variables(self) -> Variables:
         """The values that variables hold at this point of the lowering."""
 

@@ -34,6 +34,8 @@ class Trait(enum.Flag):
     """Only a host can run it: it has no lowering."""
     COLLECTIVE = enum.auto()
     """All replicas of a program do it together."""
+    SIZED = enum.auto()
+    """It takes arrays with sizes that values decide (`sizes.py`)."""
 
 
 Lower = Callable[[Operation], Value | Sequence[Value | Sequence[Value]] | None]
@@ -115,6 +117,11 @@ def record(
 def with_shapes(row: Record, shapes: Shapes) -> Record:
     """A record with a rule for shapes."""
     return replace(row, shapes=shapes)
+
+
+def sized(*records: Record) -> list[Record]:
+    """Records of ops that take arrays with sizes that values decide."""
+    return [replace(one, traits=one.traits | Trait.SIZED) for one in records]
 
 
 def table(*records: Record) -> dict[str, Record]:

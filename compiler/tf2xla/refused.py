@@ -26,7 +26,7 @@ _REASONS = {
         "which numbers its kernel draws depends on how wide a processor's vectors are: add StatelessRandomUniformV2, "
         "and round by Floor"
     ),
-    "XlaSetDynamicDimensionSize UniqueWithCounts* *ToDenseSetOperation RaggedTensorTo* RaggedRange": (
+    "UniqueWithCounts* *ToDenseSetOperation RaggedTensorTo* RaggedRange": (
         "the sizes of its results depend on the values of its inputs: pad to sizes that are known"
     ),
     "XlaSend XlaRecv XlaHostCompute* _XlaSend* _XlaRecv*": f"it exchanges arrays with a host that runs beside: {_HOST}",

@@ -106,6 +106,12 @@ def test_a_reduced_program_is_marked_and_said(exported):
     assert "8 of 4096 rows" in page
 
 
+def test_sizes_that_open_ones_were_given_are_said(exported):
+    assert "Open sizes" not in shown(exported)
+    exported["cases"][0]["opened"] = [{"program": "one.pb", "sizes": "x<y [?,4] is [2, 4]"}]
+    assert "x&lt;y [?,4] is [2, 4]" in shown(exported)
+
+
 @pytest.mark.parametrize(("seconds", "said"), [(1.234e-6, "1.23"), (12.34e-6, "12.3"), (1.5, "1,500,000")])
 def test_times_are_microseconds_with_three_digits(seconds, said):
     assert _micro(seconds) == said

@@ -14,7 +14,7 @@ from xlabench.timing.stats import Ratio
 def program(name, *numbers):
     timed = {engine: Timed(engine, 1.0, 0.0, 30, 3) for engine in ("old", "new")}
     speedup = Ratio(*numbers) if numbers else None
-    return Program(name, "", {}, {}, timed, (), speedup, Measured({}, {}), (), {})
+    return Program(name, "", {}, {}, timed, (), speedup, Measured({}, {}), (), {}, {})
 
 
 def drawn(*programs, mean=None):

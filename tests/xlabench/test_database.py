@@ -17,9 +17,11 @@ CANARIES = {
     2: ["compute", "memory", "threads"],
     3: ["compute", "memory", "threads"],
     4: ["compute", "memory", "threads"],
+    5: ["compute", "memory", "threads"],
 }
-DECISIONS = {1: [], 2: [], 3: ["cpu"], 4: ["cpu"]}
-LAUNCHES = {1: [], 2: [], 3: [], 4: ["main.1/add.3 1"]}
+DECISIONS = {1: [], 2: [], 3: ["cpu"], 4: ["cpu"], 5: ["cpu"]}
+LAUNCHES = {1: [], 2: [], 3: [], 4: ["main.1/add.3 1"], 5: ["main.1/add.3 1"]}
+OPENED = {1: [], 2: [], 3: [], 4: [], 5: ["x [?,4] is [2, 4]"]}
 """Those of the first case of the frozen files."""
 VERDICT = Verdict("cpu", "wrong", "1 of 2 elements are wrong", max_ulp=1.8e19)
 
@@ -89,6 +91,7 @@ def test_a_frozen_file_of_every_version_is_read_and_brought_up_to_the_latest(pat
     assert [one["canary"] for one in exported["cases"][0]["canaries"]] == CANARIES[version]
     assert [one["engine"] for one in exported["cases"][0]["decisions"]] == DECISIONS[version]
     assert [one["name"] for one in exported["cases"][0]["launches"]] == LAUNCHES[version]
+    assert [one["sizes"] for one in exported["cases"][0]["opened"]] == OPENED[version]
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
 

@@ -104,7 +104,12 @@ class OpenSizes:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was taken, in a line for who reads the results; none where nothing was open."""
-        return (f"open sizes: {'; '.join(self.taken)} ({_HINT} for others)",) if self.taken else ()
+        return (f"open sizes: {self.said} ({_HINT} for others)",) if self.taken else ()
+
+    @property
+    def said(self) -> str:
+        """What was taken, in words; empty where nothing was open."""
+        return "; ".join(self.taken)
 
     def show(self) -> None:
         """Write the notes to standard error."""

@@ -9,28 +9,31 @@ from pathlib import Path
 
 from xlabench.cases import inputs, programs
 from xlabench.cases.inputs import Array
+from xlabench.cases.open_sizes import OpenSizes
 from xlabench.cases.suite import CONFIG, SuiteProgram, Variant
 from xlabench.judging.tolerance import TolerancePolicy
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A program with its inputs, and how closely its results must agree."""
+    """A program with its inputs, how closely its results must agree, and the sizes that open ones were given."""
 
     variant: Variant
     text: str
     inputs: list[Array]
     policy: TolerancePolicy
+    opened: str = ""
 
     @classmethod
     def load(cls, variant: Variant, seed: int | None) -> Subject:
         """Read the program and make its inputs: by its recipe, or else from what its parameters look like."""
         text = programs.read_text(variant.path)
-        module = programs.read(variant.path)
+        shapes = OpenSizes()
+        module = programs.read(variant.path, shapes=shapes)
         recipe = inputs.recipe_beside(variant.path)
         if recipe is None:
-            return cls(variant, text, inputs.generate(module, seed or 0), TolerancePolicy())
-        return cls(variant, text, recipe.make(seed), recipe.policy(module))
+            return cls(variant, text, inputs.generate(module, seed or 0), TolerancePolicy(), shapes.said)
+        return cls(variant, text, recipe.make(seed), recipe.policy(module), shapes.said)
 
 
 def by_variant(program: SuiteProgram, engines: Sequence[str]) -> list[tuple[Variant, list[str]]]:

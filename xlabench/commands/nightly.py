@@ -235,6 +235,7 @@ def _to_text(told: Report, folder: Path) -> Iterator[str]:
         for verdict in program.failures:
             first = verdict["message"].partition("\n")[0]
             yield f"  {program.name} on {verdict['engine']}: {verdict['verdict']}: {first}"
+        yield from (f"  {program.name}: open sizes: {sizes}" for sizes in program.opened.values())
     mean = found.geometric_mean
     if mean:
         count = sum(1 for program in found.programs if program.speedup)

@@ -41,6 +41,8 @@ _NAMES = (
 _TYPES: Mapping[str, int] = {name: number for number, name in enumerate(_NAMES) if name}
 """The numbers of types (TensorFlow, types.proto)."""
 _REFERENCE = 100
+_DEBUG = b"\x32\x03\x0a\x01a"
+"""A field of a NodeDef that no graph here has a name for, which says nothing of what it computes: its debug info."""
 
 
 def problems(graph: Graph, cut: float) -> list[str]:
@@ -56,6 +58,8 @@ def problems(graph: Graph, cut: float) -> list[str]:
         found.append("binary: what is read is another graph")
     if to_binary(parse_graph(to_text(graph))) != binary:
         found.append("text: what is read is another graph")
+    if not _keeps_the_rest(binary):
+        found.append("rest: what nothing here has a name for is lost")
     try:
         parse_graph(binary[: int(cut * len(binary))])
     except CompilerError:
@@ -63,6 +67,25 @@ def problems(graph: Graph, cut: float) -> list[str]:
     except Exception as error:  # noqa: BLE001 - whatever else is raised is what is looked for
         found.append(f"cut: {type(error).__name__}: {error}")
     return found
+
+
+def _keeps_the_rest(binary: bytes) -> bool:
+    """Whether nodes that have a field more have it still when they are written again."""
+    message = _Message(binary)
+    nodes = [(1, one + _DEBUG) for one in message.every(1)]
+    others = [(number, one) for number in (2, 4) for one in message.every(number)]
+    extended = b"".join(bytes([number << 3 | 2]) + _length(one) + one for number, one in (*nodes, *others))
+    again = _Message(to_binary(parse_graph(extended)))
+    return [_Message(one).one(6) for one in again.every(1)] == [_DEBUG[2:]] * len(nodes)
+
+
+def _length(data: bytes) -> bytes:
+    """How many bytes there are, seven bits at a time, the lowest first."""
+    size, found = len(data), bytearray()
+    while size > 0x7F:
+        found.append(size & 0x7F | 0x80)
+        size >>= 7
+    return bytes([*found, size])
 
 
 def _is_read(binary: bytes, graph: Graph) -> bool:

@@ -4,11 +4,13 @@ Each op is its lowering alone, and each cluster a function that is lowered and c
 differ from the whole program in what was lowered together, and in the order in which things are done.  What goes in and
 comes out is that of the whole program, in its order, so that whoever judges the one can judge the others.
 
-A run begins with the values of variables that it is given, and keeps none.
+A run begins with the values of variables that it is given, and keeps none.  Runs that threads ask for at the same time
+take turns, since the variables are those of the graph.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
@@ -73,6 +75,7 @@ class _Runner:
         self._engine = engine
         self._carried = carried
         self._resources = Resources()
+        self._alone = threading.Lock()
         host = Device(_DEVICE, engine.ops, engine.on)
         clusters = clustering.Clusters(ConfigProto(), HOST, engine.flags)
         around = plan.Around(
@@ -96,11 +99,12 @@ class _Runner:
 
     def __call__(self, *inputs: Array) -> list[Array]:
         carried, resources = self._carried, self._resources
-        results = self.run(inputs)
+        with self._alone:
+            results = self.run(inputs)
+            written = [resources.variable(name).value for name in carried.writes]
         if any(one is DEAD for one in results):
             dead = carried.fetches[[one is DEAD for one in results].index(True)]
             raise RunFailure(f"{self._engine.spec}: what is fetched of {dead} is dead")
-        written = [resources.variable(name).value for name in carried.writes]
         return [np.array(one) for one in (*results, *written)]
 
     def run(self, inputs: Sequence[Array]) -> list[Any]:

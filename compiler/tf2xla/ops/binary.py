@@ -14,7 +14,7 @@ from compiler.expansion.matrices import conjugate
 from compiler.ir.types import F32, PRED, TYPES
 from compiler.tf2xla.broadcasting import together
 from compiler.tf2xla.operation import Operation
-from compiler.tf2xla.record import Lower, Record, record, table
+from compiler.tf2xla.record import Lower, Record, record, sized, table
 
 Formula = Callable[[Expression, Expression], Expression]
 
@@ -157,67 +157,73 @@ def _logical(name: str, name_in_hlo: str, doc: str) -> Record:
 
 _BITS = "ints uints"
 RECORDS = table(
-    _binary("Add", "floats complexes ints uint8", opcode("add"), "x + y, under its older name."),
-    _binary("AddV2", "numbers", opcode("add"), "x + y."),
-    _binary("Sub", "numbers", opcode("subtract"), "x - y."),
-    _binary("Mul", "numbers", opcode("multiply"), "x * y."),
-    _binary("Div", "numbers", opcode("divide"), "x / y; of integers, the quotient rounded towards 0."),
-    _binary("RealDiv", "numbers", opcode("divide"), "x / y."),
-    _binary("TruncateDiv", "numbers", _truncate_div, "The quotient rounded towards 0."),
-    _binary("FloorDiv", "reals", _floor_div, "The quotient rounded down."),
-    _binary("FloorMod", "reals", _floor_mod, "The remainder with the sign of y."),
-    _binary(
-        "Mod", "floats int32 int64", opcode("remainder"), "The remainder with the sign of x, under its older name."
-    ),
-    _binary("TruncateMod", "floats int32 int64", opcode("remainder"), "The remainder with the sign of x."),
-    _binary("Pow", "floats complexes ints", opcode("power"), "x to the power of y."),
-    _binary("Maximum", "reals", opcode("maximum"), "The greater, NaN if one is."),
-    _binary("Minimum", "reals", opcode("minimum"), "The lesser, NaN if one is."),
-    _binary("SquaredDifference", "floats complexes int32 int64", _squared_difference, "(x - y) (x - y)*."),
-    record(
-        "Atan2",
-        "y: T, x: T -> z: T; T: {floats}",
-        of_two(opcode("atan2"), "y", "x"),
-        "The angle of the point (x, y).",
-    ),
-    _binary("DivNoNan", "floats complexes", _unless_zero(1)(opcode("divide")), "x / y, 0 where y is."),
-    _binary("MulNoNan", "floats complexes", _unless_zero(1)(opcode("multiply")), "x * y, 0 where y is."),
-    _binary("Xdivy", "floats complexes", _unless_zero(0)(opcode("divide")), "x / y, 0 where x is."),
-    _binary("Xlogy", "floats complexes", _unless_zero(0)(lambda x, y: x * y.apply("log")), "x log(y), 0 where x is."),
-    _binary(
-        "Xlog1py",
-        "floats complexes",
-        _unless_zero(0)(lambda x, y: x * y.apply("log-plus-one")),
-        "x log(1 + y), 0 where x is.",
-    ),
-    _equality("Equal", "EQ", "Whether both are the same number."),
-    _equality("NotEqual", "NE", "Whether they are not."),
-    _comparison("Less", "reals", "LT", "x < y."),
-    _comparison("LessEqual", "reals", "LE", "x <= y."),
-    _comparison("Greater", "reals", "GT", "x > y."),
-    _comparison("GreaterEqual", "reals", "GE", "x >= y."),
-    _logical("LogicalAnd", "and", "Whether both are true."),
-    _logical("LogicalOr", "or", "Whether one is true."),
-    _binary("BitwiseAnd", _BITS, opcode("and"), "The bits that both have."),
-    _binary("BitwiseOr", _BITS, opcode("or"), "The bits that one has."),
-    _binary("BitwiseXor", _BITS, opcode("xor"), "The bits that exactly one has."),
-    _binary("LeftShift", _BITS, _shifted("shift-left", "shift-left"), "x shifted towards its highest bit by y bits."),
-    _binary(
-        "RightShift",
-        _BITS,
-        _shifted("shift-right-arithmetic", "shift-right-logical"),
-        "x shifted towards its lowest bit.",
-    ),
-    record(
-        "NextAfter",
-        "x1: T, x2: T -> output: T; T: {float32 float64} = float32",
-        of_two(_next_after, "x1", "x2"),
-        "The nearest other number on the way from x1 to x2.",
-    ),
-    record(
-        "ApproximateEqual",
-        "x: T, y: T -> z: bool; T: {numbers}; tolerance: float = 1e-5",
-        _is_near,
-        "Whether both are nearly the same number.",
-    ),
+    *sized(
+        _binary("Add", "floats complexes ints uint8", opcode("add"), "x + y, under its older name."),
+        _binary("AddV2", "numbers", opcode("add"), "x + y."),
+        _binary("Sub", "numbers", opcode("subtract"), "x - y."),
+        _binary("Mul", "numbers", opcode("multiply"), "x * y."),
+        _binary("Div", "numbers", opcode("divide"), "x / y; of integers, the quotient rounded towards 0."),
+        _binary("RealDiv", "numbers", opcode("divide"), "x / y."),
+        _binary("TruncateDiv", "numbers", _truncate_div, "The quotient rounded towards 0."),
+        _binary("FloorDiv", "reals", _floor_div, "The quotient rounded down."),
+        _binary("FloorMod", "reals", _floor_mod, "The remainder with the sign of y."),
+        _binary(
+            "Mod", "floats int32 int64", opcode("remainder"), "The remainder with the sign of x, under its older name."
+        ),
+        _binary("TruncateMod", "floats int32 int64", opcode("remainder"), "The remainder with the sign of x."),
+        _binary("Pow", "floats complexes ints", opcode("power"), "x to the power of y."),
+        _binary("Maximum", "reals", opcode("maximum"), "The greater, NaN if one is."),
+        _binary("Minimum", "reals", opcode("minimum"), "The lesser, NaN if one is."),
+        _binary("SquaredDifference", "floats complexes int32 int64", _squared_difference, "(x - y) (x - y)*."),
+        record(
+            "Atan2",
+            "y: T, x: T -> z: T; T: {floats}",
+            of_two(opcode("atan2"), "y", "x"),
+            "The angle of the point (x, y).",
+        ),
+        _binary("DivNoNan", "floats complexes", _unless_zero(1)(opcode("divide")), "x / y, 0 where y is."),
+        _binary("MulNoNan", "floats complexes", _unless_zero(1)(opcode("multiply")), "x * y, 0 where y is."),
+        _binary("Xdivy", "floats complexes", _unless_zero(0)(opcode("divide")), "x / y, 0 where x is."),
+        _binary(
+            "Xlogy", "floats complexes", _unless_zero(0)(lambda x, y: x * y.apply("log")), "x log(y), 0 where x is."
+        ),
+        _binary(
+            "Xlog1py",
+            "floats complexes",
+            _unless_zero(0)(lambda x, y: x * y.apply("log-plus-one")),
+            "x log(1 + y), 0 where x is.",
+        ),
+        _equality("Equal", "EQ", "Whether both are the same number."),
+        _equality("NotEqual", "NE", "Whether they are not."),
+        _comparison("Less", "reals", "LT", "x < y."),
+        _comparison("LessEqual", "reals", "LE", "x <= y."),
+        _comparison("Greater", "reals", "GT", "x > y."),
+        _comparison("GreaterEqual", "reals", "GE", "x >= y."),
+        _logical("LogicalAnd", "and", "Whether both are true."),
+        _logical("LogicalOr", "or", "Whether one is true."),
+        _binary("BitwiseAnd", _BITS, opcode("and"), "The bits that both have."),
+        _binary("BitwiseOr", _BITS, opcode("or"), "The bits that one has."),
+        _binary("BitwiseXor", _BITS, opcode("xor"), "The bits that exactly one has."),
+        _binary(
+            "LeftShift", _BITS, _shifted("shift-left", "shift-left"), "x shifted towards its highest bit by y bits."
+        ),
+        _binary(
+            "RightShift",
+            _BITS,
+            _shifted("shift-right-arithmetic", "shift-right-logical"),
+            "x shifted towards its lowest bit.",
+        ),
+        record(
+            "NextAfter",
+            "x1: T, x2: T -> output: T; T: {float32 float64} = float32",
+            of_two(_next_after, "x1", "x2"),
+            "The nearest other number on the way from x1 to x2.",
+        ),
+        record(
+            "ApproximateEqual",
+            "x: T, y: T -> z: bool; T: {numbers}; tolerance: float = 1e-5",
+            _is_near,
+            "Whether both are nearly the same number.",
+        ),
+    )
 )

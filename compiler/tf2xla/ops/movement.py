@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from compiler.expansion.expression import Expression, concatenate
+from compiler.expansion.expression import Expression, concatenate, with_size
 from compiler.expansion.matrices import cut
 from compiler.ir.attributes import PaddingDimension
 from compiler.ops.build import build
 from compiler.tf2xla.broadcasting import common_dims, spread
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.record import record, table
+from compiler.tf2xla.sizes import element_of
 from compiler.tf2xla.slices import strided_slice
 
 
@@ -131,7 +132,10 @@ def _split_v(operation: Operation) -> list[list[Expression]]:
 
 def _slice(operation: Operation) -> Expression:
     """A part of known size; if its beginning is not known, it is moved so that the part lies inside, as by XLA."""
-    x, sizes = operation["input"], list(operation.integers("size"))
+    x = operation["input"]
+    if operation.library.is_bounded and _is_open(operation):
+        return _bounded_slice(operation, x)
+    sizes = list(operation.integers("size"))
     rank = len(x.dims)
     operation.require(len(sizes) == rank, lambda: f"{sizes} are not the sizes of a part of {list(x.dims)}")
     begin = operation.library.value(operation["begin"])
@@ -151,6 +155,35 @@ def _slice(operation: Operation) -> Expression:
         operation.require(inside, lambda: f"from {list(starts)} on {sizes} does not lie in {list(x.dims)}")
         kept.append((start, start + length))
     return x.slice(*kept)
+
+
+def _is_open(operation: Operation) -> bool:
+    """Whether the sizes of a slice follow from values that are not known."""
+    size = operation.library.value(operation["size"])
+    return size is None or (bool((size == -1).any()) and operation.library.value(operation["begin"]) is None)
+
+
+def _bounded_slice(operation: Operation, x: Expression) -> Expression:
+    """A part whose sizes values decide, at most those of the array, as XLA has it: behind the end stand zeros."""
+    rank = len(x.dims)
+    begin, size = operation["begin"], operation["size"]
+    fits = begin.dims == size.dims == (rank,)
+    operation.require(fits, lambda: f"its begin and size must be {rank} numbers, for {list(x.dims)}")
+    padding = tuple(PaddingDimension(0, own) for own in x.dims)
+    padded = Expression(build(operation.computation, "pad", [x.instruction, x.literal(0).instruction], padding=padding))
+    starts = [element_of(begin, axis) for axis in range(rank)]
+    operands = [one.instruction for one in (padded, *starts)]
+    found = Expression(build(operation.computation, "dynamic-slice", operands, dynamic_slice_sizes=x.dims))
+    for axis, (start, own) in enumerate(zip(starts, x.dims, strict=True)):
+        wanted = element_of(size, axis)
+        wanted = wanted.compare("EQ", -1).where(-start + own, wanted)
+        known = operation.library.value(wanted)
+        if known is None:
+            found = with_size(found, axis, wanted)
+            continue
+        operation.require(0 <= int(known) <= own, lambda: f"a part of the size {known} does not lie in {list(x.dims)}")  # noqa: B023
+        found = cut(found, axis, 0, int(known))
+    return found
 
 
 def paddings(operation: Operation, rank: int) -> list[tuple[int, int]]:

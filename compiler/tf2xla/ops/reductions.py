@@ -7,8 +7,10 @@ f16 are computed in f32.
 from __future__ import annotations
 
 import math
+from functools import reduce
+from operator import mul
 
-from compiler.expansion.expression import Expression, element, iota
+from compiler.expansion.expression import Expression, element, iota, size_of
 from compiler.expansion.matrices import conjugate
 from compiler.ir.attributes import PaddingDimension
 from compiler.ir.module import Computation
@@ -17,8 +19,9 @@ from compiler.ir.shape import ArrayShape
 from compiler.ir.types import F64, PRED, S64, U64, ElementType
 from compiler.ops.build import build, parameter
 from compiler.tf2xla.operation import Operation
-from compiler.tf2xla.record import Lower, Record, record, table
+from compiler.tf2xla.record import Lower, Record, record, sized, table
 from compiler.tf2xla.reducing import greatest, in_f32, reduced, total
+from compiler.tf2xla.sizes import is_sized
 
 
 def axes_of(operation: Operation, name: str, rank: int) -> tuple[int, ...]:
@@ -54,8 +57,10 @@ def kept(operation: Operation, result: Expression, dims: tuple[int, ...], axes: 
 def _mean(x: Expression, axes: tuple[int, ...]) -> Expression:
     """The mean; of integers the sum has 64 bits, and the quotient is rounded towards 0."""
     wide = x.to((S64 if x.type.is_signed else U64) if x.type.is_integer else in_f32(x.type))
-    count = math.prod(x.dims[axis] for axis in axes)
-    return (reduced(wide, "add", 0, axes) / wide.literal(count)).to(x.type)
+    summed = reduced(wide, "add", 0, axes)
+    if is_sized(x):
+        return (summed / reduce(mul, (size_of(x, axis).to(wide.type) for axis in axes))).to(x.type)
+    return (summed / wide.literal(math.prod(x.dims[axis] for axis in axes))).to(x.type)
 
 
 def _product(x: Expression, axes: tuple[int, ...]) -> Expression:
@@ -105,7 +110,7 @@ def _reduction(name: str) -> Record:
     one = "bool" if not types else "T"
     attribute = f"; T: {{{types}}}" if types else ""
     text = f"{port}: {one}, {indices}: Tidx -> output: {one}; keep_dims: bool = false{attribute}"
-    return record(name, f"{text}; Tidx: {{index}} = int32", lower, doc, constants=(indices,))
+    return sized(record(name, f"{text}; Tidx: {{index}} = int32", lower, doc, constants=(indices,)))[0]
 
 
 def _arg_extreme(*, is_greatest: bool) -> Lower:

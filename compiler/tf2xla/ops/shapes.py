@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import reduce
+from operator import mul
 
 import numpy as np
 
-from compiler.expansion.expression import Expression
+from compiler.expansion.expression import Expression, concatenate, size_of
 from compiler.graph import PartialShape
 from compiler.ir.types import S32
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.record import Trait, record, table, with_shapes
+from compiler.tf2xla.sizes import is_sized
 from compiler.tf2xla.values import TensorList, Value
 
 _LARGEST = 1 << 40  # elements: what is beyond cannot be meant
@@ -25,6 +28,8 @@ def _shape(operation: Operation) -> Expression:
 
 def _sizes(operation: Operation, x: Expression) -> Expression:
     out = operation.type("out_type")
+    if is_sized(x):
+        return concatenate([size_of(x, axis).to(out).reshape(1) for axis in range(len(x.dims))], 0)
     return operation.constant(np.array(x.dims, np.int64).astype(out.dtype), out)
 
 
@@ -37,8 +42,10 @@ def _rank(operation: Operation) -> Expression:
 
 
 def _size(operation: Operation) -> Expression:
-    out = operation.type("out_type")
-    return operation.constant(np.asarray(math.prod(operation["input"].dims)).astype(out.dtype), out)
+    x, out = operation["input"], operation.type("out_type")
+    if is_sized(x):
+        return reduce(mul, (size_of(x, axis).to(out) for axis in range(len(x.dims))))
+    return operation.constant(np.asarray(math.prod(x.dims)).astype(out.dtype), out)
 
 
 def sizes(operation: Operation, name: str) -> tuple[int, ...]:
@@ -136,24 +143,29 @@ def _broadcast_gradient_args(operation: Operation) -> list[Expression]:
 
 
 _ASKS = Trait.ASKS_SHAPE
+_OF_SIZED = _ASKS | Trait.SIZED
 RECORDS = table(
     record(
-        "Shape", "input: T -> output: out_type; T: {any}; out_type: {index} = int32", _shape, "Its sizes.", traits=_ASKS
+        "Shape",
+        "input: T -> output: out_type; T: {any}; out_type: {index} = int32",
+        _shape,
+        "Its sizes.",
+        traits=_OF_SIZED,
     ),
     record(
         "ShapeN",
         "input: N*T -> output: N*out_type; N: int; T: {any}; out_type: {index} = int32",
         _shape_n,
         "The sizes of each input.",
-        traits=_ASKS,
+        traits=_OF_SIZED,
     ),
-    record("Rank", "input: T -> output: int32; T: {any}", _rank, "How many dimensions it has.", traits=_ASKS),
+    record("Rank", "input: T -> output: int32; T: {any}", _rank, "How many dimensions it has.", traits=_OF_SIZED),
     record(
         "Size",
         "input: T -> output: out_type; T: {any}; out_type: {index} = int32",
         _size,
         "How many elements it has.",
-        traits=_ASKS,
+        traits=_OF_SIZED,
     ),
     record(
         "Fill",

@@ -8,7 +8,7 @@ from compiler.expansion.expression import Expression
 from compiler.graph import PartialShape, Tensor
 from compiler.ir.types import PRED, S32
 from compiler.tf2xla.operation import Operation
-from compiler.tf2xla.record import Record, Trait, record, table, with_shapes
+from compiler.tf2xla.record import Record, Trait, record, sized, table, with_shapes
 from compiler.tf2xla.terms import Built
 from compiler.tf2xla.values import Value
 
@@ -63,7 +63,7 @@ def stated_shape(node: Built) -> list[PartialShape]:
 
 
 def _identity(name: str, doc: str) -> Record:
-    return record(name, "input: T -> output: T; T: {any}", _passed_on, doc)
+    return sized(record(name, "input: T -> output: T; T: {any}", _passed_on, doc))[0]
 
 
 def _device_index(operation: Operation) -> Expression:
@@ -97,14 +97,16 @@ RECORDS = table(
     _identity("StopGradient", "Its input, through which no gradient goes."),
     _identity("Snapshot", "Its input."),
     replace(_identity("GuaranteeConst", "Its input, which its user promises not to change."), traits=Trait.STATEFUL),
-    record("XlaClusterOutput", "input: T -> outputs: T; T: {any}", _passed_on, "What leaves a cluster."),
+    *sized(
+        record("XlaClusterOutput", "input: T -> outputs: T; T: {any}", _passed_on, "What leaves a cluster."),
+        record("IdentityN", "input: T[] -> output: T[]; T: list(type)", _passed_on_all, "Its inputs."),
+    ),
     record(
         "PreventGradient",
         "input: T -> output: T; T: {any}; message: string = ''",
         _passed_on,
         "Its input, of which no gradient may be asked.",
     ),
-    record("IdentityN", "input: T[] -> output: T[]; T: list(type)", _passed_on_all, "Its inputs."),
     record(
         "_ArrayToList",
         "input: N*T -> output: out_types[]; T: {any}; N: int; out_types: list(type)",

@@ -1,6 +1,7 @@
 """Ops whose results have sizes that follow from values: in a program, whose sizes are fixed, these must be known.
 
-XLA compiles them with sizes up to a bound, which nothing here has; what a host runs op by op is free of this.
+XLA compiles them with sizes up to a bound, which of these only `XlaSetDynamicDimensionSize` has here; what a host runs
+op by op is free of this.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.expansion.expression import Expression
+from compiler.expansion.expression import Expression, with_size
 from compiler.graph import PartialShape
 from compiler.ir.types import S32, S64
 from compiler.tf2xla.distinct import first_seen
 from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.ops.indexing import gathered
-from compiler.tf2xla.record import Lower, Record, Shapes, Trait, record, table, with_shapes
+from compiler.tf2xla.record import Lower, Record, Shapes, Trait, record, sized, table, with_shapes
 from compiler.tf2xla.terms import Built
 
 Array = NDArray[Any]
@@ -78,6 +79,17 @@ def _parted(operation: Operation) -> list[list[Expression]]:
     return [found]
 
 
+def _with_size(operation: Operation) -> Expression:
+    x, size = operation["input"], operation["size"]
+    operation.require(not size.dims, "its size must be a scalar")
+    return with_size(x, operation.axis(operation.integer("dim_index"), len(x.dims), "dim_index"), size)
+
+
+def _of_rank(node: Built) -> list[PartialShape]:
+    dims = node.takes["input"][0].shape.dims
+    return [PartialShape(None if dims is None else (None,) * len(dims))]
+
+
 _OUT = "out_idx: {index} = int32"
 
 
@@ -112,6 +124,18 @@ def _of_host(name: str, text: str, lower: Lower, doc: str, shapes: Shapes, const
 
 
 RECORDS = table(
+    *sized(
+        with_shapes(
+            record(
+                "XlaSetDynamicDimensionSize",
+                "input: T, dim_index: int32, size: int32 -> output: T; T: {any}",
+                _with_size,
+                "An array that ends after so many elements of a dimension.",
+                constants=("dim_index",),
+            ),
+            _of_rank,
+        )
+    ),
     _of_host(
         "Where",
         "input: T -> index: int64; T: {numbers bool} = bool",

@@ -10,7 +10,7 @@ from graph_nodes import X, function, node
 from compiler.diagnostics import InputError, UnsupportedError
 from compiler.graph import BY_NAME, FunctionReference
 from compiler.ir.shape import ArrayShape
-from compiler.ir.types import F32
+from compiler.ir.types import F32, S32
 from compiler.jit import DeviceCompiler, Mode, Resource, Statistics, on_backend, on_reference, parse_flags
 
 F = "cluster_0"
@@ -206,16 +206,41 @@ def test_back_ends_run_what_the_reference_runs():
     np.testing.assert_array_equal(*ran)
 
 
-@pytest.mark.parametrize(("dims", "size"), [((3,), [-1]), ((3, 4), [2, -1]), ((3, 4), [-1, -1])])
+@pytest.mark.parametrize(("dims", "size"), [((3,), [-1]), ((3, 4), [2, -1]), ((3, 4), [-1, -1]), ((3, 4), [-1, 0])])
 @pytest.mark.parametrize("index", ["int32", "int64"])
-def test_a_cluster_with_a_size_that_follows_from_a_value_in_it_runs_op_by_op_for_ever(dims, size, index):
-    """TensorFlow compiles a slice of size -1 from a computed beginning, to an array whose size the run decides."""
+@pytest.mark.parametrize("build", [on_reference(), on_backend("cpu")], ids=["reference", "cpu"])
+def test_a_slice_in_a_cluster_may_have_sizes_that_values_in_it_decide(dims, size, index, build):
     kind = BY_NAME[index]
-    body = [node("n", "Neg", "i", T=kind), node("s", "Slice", "a", "n:y:0", "m", T=FLOAT, Index=kind)]
-    cut = function("cut", {"a": FLOAT, "i": kind, "m": kind}, {"b": FLOAT}, body, {"b": "s:output:0"})
-    compiler = DeviceCompiler(graph_of("x = NoOp()", cut), on_reference(), parse_flags(""))
-    given = [np.zeros(dims, np.float32), np.full(len(dims), -1, index), np.array(size, index)]
-    assert compiler.compile("cut", given) is None
-    assert "a size in it depends on a value" in str(compiler.unsupported("cut"))
-    with pytest.raises(UnsupportedError, match="cluster cut is not supported by the lowering to HLO"):
-        compiler.compile("cut", given, Mode.STRICT)
+    body = [
+        node("n", "Neg", "i", T=kind),
+        node("s", "Slice", "a", "n:y:0", "m", T=FLOAT, Index=kind),
+        node("e", "Square", "s:output:0", T=FLOAT),
+        node("d", "Shape", "e:y:0", T=FLOAT, out_type=INT),
+    ]
+    inputs = {"a": FLOAT, "i": kind, "m": kind}
+    cut = function("cut", inputs, {"b": FLOAT, "c": INT}, body, {"b": "e:y:0", "c": "d:output:0"})
+    compiler = DeviceCompiler(graph_of("x = NoOp()", cut), build, parse_flags(""))
+    a = np.arange(np.prod(dims), dtype=np.float32).reshape(dims)
+    for begin in (1, 0, dims[0]):
+        given = [a, np.array([-begin] + [-1] * (len(dims) - 1), index), np.array(size, index)]
+        starts = [begin, *([1] * (len(dims) - 1))]
+        left = [own if one < 0 else min(own, at + one) for own, at, one in zip(dims, starts, size, strict=True)]
+        expected = a[tuple(slice(at, end) for at, end in zip(starts, left, strict=True))] ** 2
+        if size[0] >= 0 and begin + size[0] > dims[0]:
+            continue  # TensorFlow's kernel refuses it
+        found, shape = compiler.compile("cut", given, Mode.STRICT)(given)[0]
+        np.testing.assert_array_equal(found, expected)
+        assert shape.tolist() == list(expected.shape)
+
+
+def test_a_cluster_with_a_size_that_nothing_bounds_runs_op_by_op_for_ever():
+    body = [node_of("r = ReadVariableOp(v)"), node("s", "Fill", "r:value:0", "a", T=FLOAT, index_type=INT)]
+    body[0].attributes["dtype"] = INT
+    inputs = {"a": FLOAT, "v": BY_NAME["resource"]}
+    filled = function("filled", inputs, {"b": FLOAT}, body, {"b": "s:output:0"})
+    compiler = DeviceCompiler(graph_of("x = NoOp()", filled), on_reference(), parse_flags(""))
+    given = [np.float32(1), Resource("v", ArrayShape(S32, (2,)))]
+    assert compiler.compile("filled", given) is None
+    assert "a size in it depends on a value" in str(compiler.unsupported("filled"))
+    with pytest.raises(UnsupportedError, match="cluster filled is not supported by the lowering to HLO"):
+        compiler.compile("filled", given, Mode.STRICT)

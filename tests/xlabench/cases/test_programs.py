@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 import compiler
 import xlabench
+from compiler import tf
 from xlabench.cases import programs
 from xlabench.cases.open_sizes import OpenSizes
 from xlabench.cli import cli
@@ -138,6 +139,17 @@ def test_every_damaged_buffer_is_bad_input(tmp_path):
     for data in (b"", b"\x0a", b"\x0a\x03abc", proto[:50], proto[:-30], b"\xff" * 40):
         with pytest.raises(BenchError, match="jaxlib cannot convert it"):
             programs.read(_file(tmp_path, data, "p.pb"))
+
+
+@needs_protobuf
+@pytest.mark.parametrize("is_installed", [pytest.param(True, marks=[needs_jax]), False])
+def test_a_graph_that_nothing_lies_beside_is_told_what_must(tmp_path, monkeypatch, is_installed):
+    graph = tf.parse_graph('node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }')
+    if not is_installed:
+        monkeypatch.setattr(compiler.frontends, "find_spec", lambda _: None)
+    file = _file(tmp_path, tf.to_binary(graph), "g.pb")
+    with pytest.raises(BenchError if is_installed else Undecidable, match=r"say .* in g\.config\.pbtxt beside it"):
+        programs.read(file)
 
 
 @pytest.mark.slow

