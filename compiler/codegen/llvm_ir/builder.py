@@ -44,6 +44,7 @@ class Builder:
 
     __slots__ = ("_block", "_lines", "_loops", "_placeholders", "_visited", "calls_functions", "function", "module")
     call_attributes = ""  # of calls of math functions
+    calls_routines = False  # whether all math functions are routines where `calls_functions`
 
     def __init__(self, function: Function, entry: str = "entry") -> None:
         self.function = function
