@@ -279,14 +279,7 @@ class Lanes:
         return [*rest, *flat[each:]]
 
     def lane(self, builder: Builder, first: Value, size: int, mask: Value | None = None) -> Lane:
-        """Neighbouring values of a counter.
-
-        Args:
-            builder: where code is emitted.
-            first: the counter in the first lane.
-            size: its end.
-            mask: which lanes count, None where all do.
-        """
+        """Values of a counter of `size`, from `first` on, of which those in the `mask` count; `builder` emits."""
         assert isinstance(builder, LaneBuilder)
         lanes = builder.add(builder.lift(first, self.width), self._steps(I64))
         return Lane(Variable(lanes, size), Variable(first, size), self.width, mask, self.paired)
