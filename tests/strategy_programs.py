@@ -110,6 +110,7 @@ CPU = _programs(
         "loop: tables in memory": "bf16[1048576] x -> a = bf16[1048576] tanh(x); b = bf16[1048576] log-plus-one(a);"
         " bf16[1048576] exponential(b)",
         "loop: pairs of bf16": "bf16[4096] x; bf16[4096] y -> bf16[4096] add(x, y)",
+        "loop: fast vectors": "f32[65536] x -> a = f32[65536] sine(x); f32[65536] multiply(a, x)",
         "loop: written vectors": "f32[1048576] x -> a = f32[1048576] tanh(x); f32[1048576] multiply(a, x)",
         "loop: called functions": "f32[8] x -> "
         + " ".join(f"y{n} = f32[8] sine({f'y{n - 1}' if n else 'x'});" for n in range(8))

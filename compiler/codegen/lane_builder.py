@@ -133,6 +133,18 @@ class CallingLaneBuilder(LaneBuilder):
     call_attributes = "noinline"
 
 
+class RoutineLaneBuilder(LaneBuilder):
+    """One for code that calls functions as routines, or has them written out, as it says where they are computed."""
+
+    __slots__ = ()
+    calls_routines = True
+
+    @property
+    def writes_out(self) -> bool:
+        """Whether functions are written out where they are called."""
+        return not self.calls_functions
+
+
 _NAME = re.compile(r"%v\d+")
 
 

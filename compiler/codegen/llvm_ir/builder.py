@@ -43,7 +43,7 @@ class Builder:
     """Appends instructions to the current block of a function."""
 
     __slots__ = ("_block", "_lines", "_loops", "_placeholders", "_visited", "calls_functions", "function", "module")
-    call_attributes = ""  # of calls of math functions
+    call_attributes, calls_routines = "", False  # of calls of math functions; whether all of these may be routines
 
     def __init__(self, function: Function, entry: str = "entry") -> None:
         self.function = function

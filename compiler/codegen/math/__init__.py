@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from compiler.codegen.llvm_ir import PURE, Builder, Function, Value
+from compiler.codegen.llvm_ir import PURE, Builder, Function, Value, element_of
 from compiler.codegen.math import exp_log, hyperbolic, inverse_trig, power, special, trig
 from compiler.codegen.math import remainder as division
 from compiler.codegen.math.remainder import fast_remainder, remainder
@@ -77,11 +77,14 @@ FUNCTIONS = {
 }
 """Every function by its opcode."""
 
+_INSTRUCTIONS = frozenset({"sqrt"})
+"""Functions that are one instruction, or as good as one."""
+
 
 def fast_limit(name: str, type_: str) -> float | None:
-    """The magnitude below which the argument of a function's cheaper form must be; None if it has none."""
+    """The magnitude below which the arguments of a function's cheaper form must be; None if it has none."""
     function = FUNCTIONS.get(name)
-    return function.fast.get(type_) if function else None
+    return function.fast.get(element_of(type_)) if function else None
 
 
 def has_fast_path(name: str) -> bool:
@@ -128,8 +131,9 @@ def emit(builder: Builder, name: str, operands: Sequence[Value], *, fast: bool =
     emitter = partial(function.emitter, fast=True) if fast else function.emitter
     if builder.writes_out:
         return emitter(*(Term(builder, operand) for operand in operands)).value
-    is_called = builder.calls_functions and not fast and fast_limit(name, type_) is not None
-    symbol = f"math.{name}.{suffix(type_)}{'.fast' if fast else '.called' if is_called else ''}"
+    is_long = name not in _INSTRUCTIONS if builder.calls_routines else not fast and fast_limit(name, type_) is not None
+    is_called = builder.calls_functions and is_long
+    symbol = f"math.{name}.{suffix(type_)}{'.fast' * fast}{'.called' * is_called}"
     if not builder.module.has_function(symbol):
         definition = _define(builder, symbol, emitter, type_, len(operands))
         if is_called:

@@ -6,6 +6,7 @@ from compiler.backends.cpu.kernels.dot import complex_product
 from compiler.backends.cpu.kernels.emitted import emit_nothing
 from compiler.backends.cpu.kernels.loop import (
     called_functions,
+    fast_vectors,
     packed_bf16,
     plain,
     register_table,
@@ -33,6 +34,7 @@ LOOPS: tuple[Strategy[LoopGiven, Functions], ...] = (
     Strategy("tables in memory", plain.decide_tabulated, in_place=True),
     Strategy("pairs of bf16", packed_bf16.decide),
     Strategy("called functions", called_functions.decide, in_place=True),
+    Strategy("fast vectors", fast_vectors.decide),
     Strategy("written vectors", written_vectors.decide, in_place=True),
     Strategy("loops", plain.decide, in_place=True),
 )

@@ -28,7 +28,7 @@ _LARGEST_JAM = 64
 """Instructions in an iteration of the innermost loop up to which it takes in those of another."""
 MOST_BRANCHES = 8
 """Functions of a single element up to which each is written in both its forms, with a branch."""
-_BLOCK = 1024
+BLOCK = 1024
 """Elements that are done again where an argument was too large for the cheaper form of a function."""
 
 
@@ -118,7 +118,7 @@ class _Loops:
         if self.group.jammed is not None:
             found["jammed_loop"] = self.group.jammed
         if self.fast:
-            found["block"] = _BLOCK
+            found["block"] = BLOCK
         return found
 
     def emit(self, module: Module) -> Functions:
@@ -134,7 +134,7 @@ class _Loops:
         if joined > 1:
             chunk = nest.share(builder, prod(group.loops[:joined]), THREAD, THREADS)
         elif self.parallel:
-            align = (_BLOCK if self.fast and length % _BLOCK == 0 else LINE) if level == group.innermost else 1
+            align = (BLOCK if self.fast and length % BLOCK == 0 else LINE) if level == group.innermost else 1
             chunk = nest.share(builder, group.loops[level], THREAD, THREADS, align=align)
         body = body_of(self.kernel, self.tables)
         loop_splitting.walk(
@@ -213,9 +213,9 @@ class _Iterations:
             with builder.loop(limits.start, limits.stop, nonempty=limits.nonempty, metadata=metadata) as loop:
                 iteration(loop.index)
             return
-        with builder.loop(limits.start, limits.stop, step=_BLOCK, name="block", nonempty=limits.nonempty) as block:
-            last = builder.add(block.index, integer(_BLOCK))
-            stop = last if limits.unit % _BLOCK == 0 else builder.smin(last, limits.stop)
+        with builder.loop(limits.start, limits.stop, step=BLOCK, name="block", nonempty=limits.nonempty) as block:
+            last = builder.add(block.index, integer(BLOCK))
+            stop = last if limits.unit % BLOCK == 0 else builder.smin(last, limits.stop)
             none = Value(I1, "false")
             with builder.loop(block.index, stop, carried=[none], nonempty=True, metadata=metadata) as loop:
                 self._slow = loop.carried[0]
@@ -228,12 +228,12 @@ class _Iterations:
                 builder.when(loop.results[0], "slow"),
                 builder.loop(block.index, stop, nonempty=True, metadata=again) as loop,
             ):
-                builder.calls_functions = not often and not _share_arguments(self.kernel)
+                builder.calls_functions = not often and not share_arguments(self.kernel)
                 iteration(loop.index)
                 builder.calls_functions = False
 
 
-def _share_arguments(kernel: Kernel) -> bool:
+def share_arguments(kernel: Kernel) -> bool:
     """Whether functions with a cheaper form are computed of the same numbers: inlined, they share work."""
     taken = [instruction.operands for instruction in kernel.body() if math.has_fast_path(instruction.opcode)]
     return len(set(taken)) < len(taken)

@@ -43,9 +43,9 @@ def decide(given: LoopGiven) -> Plan | Declined:
 def _lanes(given: LoopGiven) -> Lanes | Declined:
     """The lanes of a loop kernel, or why LLVM makes its vectors."""
     kernel, loops = given.kernel, given.group.loops
-    unlike = _unlike(kernel)
-    if unlike or len(loops) > 1:
-        return Declined(unlike or "it is more than one loop")
+    reason = unlike(kernel)
+    if reason or len(loops) > 1:
+        return Declined(reason or "it is more than one loop")
     count = interleave(kernel, loops[0], given.cost_ns)
     if count < _FEWEST:
         return Declined(f"fewer than {_FEWEST} vectors are computed at once")
@@ -57,15 +57,17 @@ def _lanes(given: LoopGiven) -> Lanes | Declined:
     return replace(lanes, unroll=count)
 
 
-def _unlike(kernel: Kernel) -> str:
-    """What is in a kernel beside operations on lanes of arrays that are alike, if anything is."""
+def unlike(kernel: Kernel, *, cheap: bool = False) -> str:
+    """What is in a kernel beside operations on lanes of arrays that are alike, if anything is; of `cheap` forms."""
     body, dims = list(kernel.body()), kernel.outputs[0].dims
     shapes = [leaf.shape for leaf, _ in kernel.leaves] + [instruction.shape for instruction in body]
     if not kernel.is_of_arrays or not all(isinstance(s, ArrayShape) and s.dims in (dims, ()) for s in shapes):
         return "its arrays are not alike"
     straight = all(i.opcode in ("broadcast", "constant") or is_elementwise(i) for i in body)
-    if not straight or not fits(body, [leaf for leaf, _ in kernel.leaves]):
+    if not straight or not fits(body, [leaf for leaf, _ in kernel.leaves], cheap=cheap):
         return "not all that it computes has a form in vectors"
+    if cheap:
+        return ""
     if any(cost.COST[instruction.opcode] > _LONG for instruction in body):
         return "it has functions too long for several at once"
     return "which product a sum is fused with is LLVM's to choose" if any(map(_adds_products, body)) else ""

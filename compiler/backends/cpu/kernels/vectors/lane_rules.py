@@ -21,14 +21,24 @@ _OPCODES = having(Trait.APPROXIMATE) | narrowing(
     "transpose xor",
 )
 """Opcodes that are emitted on vectors; the others are left to LLVM's vectoriser."""
+_REDUCED = having(Trait.APPROXIMATE) & {"cosine", "sine", "tan"}
+"""Those whose cheaper forms, which take small arguments, need no table."""
 _TYPES = frozenset({"pred", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "bf16", "f16", "f32", "f64"})
 
 
-def fits(instructions: Iterable[Instruction], leaves: Iterable[Instruction]) -> bool:
-    """Whether these values, computed from these leaves, can be emitted on vectors."""
+def fits(instructions: Iterable[Instruction], leaves: Iterable[Instruction], *, cheap: bool = False) -> bool:
+    """Whether values can be emitted on vectors.
+
+    Args:
+        instructions: the values.
+        leaves: what they are computed from.
+        cheap: whether functions are computed in their cheaper forms.
+    """
     computed = list(instructions)
     types = {t.name for i in (*computed, *leaves) for t in _element_types(i)}
-    return types <= _TYPES and all(i.opcode in _OPCODES and _plain(i) for i in computed)
+    return types <= _TYPES and all(
+        i.opcode in _OPCODES and (_plain(i) or (cheap and i.opcode in _REDUCED)) for i in computed
+    )
 
 
 def _element_types(instruction: Instruction) -> list[ElementType]:

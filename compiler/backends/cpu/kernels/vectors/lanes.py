@@ -202,7 +202,7 @@ class Lanes:
             groups = [[value for values in opened for value in values]] * self.unroll
         else:
             (reduction,), size = reductions, loops.counts[-1]
-            positions = [self._lane(builder, integer(n * self.width), size, None) for n in range(self.unroll)]
+            positions = [self.lane(builder, integer(n * self.width), size) for n in range(self.unroll)]
             groups = opened = [lifted(self._within(emission, lane, reduction.first)) for lane in positions]
             loops = Loops([nest.Range(integer(self.unroll * self.width), integer(size))], [size])
         sizes = [len(values) for values, _ in zip(opened, reductions, strict=False)]
@@ -257,7 +257,7 @@ class Lanes:
                 return advance_from(builder.add(index, integer(number * self.width)), group)
 
             def advance_from(first: Value, group: list[Value]) -> list[Value]:
-                return self._within(emission, self._lane(builder, first, size, None), _after(step, group))
+                return self._within(emission, self.lane(builder, first, size), _after(step, group))
 
             if not carried and not emission.may_be_fast:
                 starts = [builder.add(index, integer(number * self.width)) for number in range(len(groups))]
@@ -267,7 +267,7 @@ class Lanes:
             return [value for values in builder.abreast(bodies) for value in values]
 
         def masked(index: Value, carried: list[Value]) -> list[Value]:
-            lane = self._lane(builder, index, size, self._mask(builder, left := builder.sub(chunk.stop, index)))
+            lane = self.lane(builder, index, size, self._mask(builder, left := builder.sub(chunk.stop, index)))
             return self._within(emission, replace(lane, is_alone=left.literal == 1), _after(step, carried))
 
         flat = [value for group in groups for value in group]
@@ -278,7 +278,8 @@ class Lanes:
         rest = _loop(emission, nest.Range(blocks.stop, chunk.stop), self.width, flat[:each], masked)
         return [*rest, *flat[each:]]
 
-    def _lane(self, builder: Builder, first: Value, size: int, mask: Value | None) -> Lane:
+    def lane(self, builder: Builder, first: Value, size: int, mask: Value | None = None) -> Lane:
+        """Values of a counter of `size`, from `first` on, of which those in the `mask` count; `builder` emits."""
         assert isinstance(builder, LaneBuilder)
         lanes = builder.add(builder.lift(first, self.width), self._steps(I64))
         return Lane(Variable(lanes, size), Variable(first, size), self.width, mask, self.paired)
