@@ -47,7 +47,8 @@ class FusionGroupKind(enum.Enum):
 class FusionGroup:
     """Instructions that become one kernel; `members` holds the roots, its results, too.
 
-    `weights` are reductions of a few terms each that are computed within another reduction.
+    `weights` are reductions of a few terms each that are computed within another reduction.  `copies` has what other
+    groups compute as well, and how many operations that round are on a path through such.
     """
 
     roots: list[Instruction]
@@ -55,6 +56,7 @@ class FusionGroup:
     members: set[Instruction] = field(default_factory=set)
     depths: dict[Instruction, int] = field(default_factory=dict)
     weights: set[Instruction] = field(default_factory=set)
+    copies: dict[Instruction, int] = field(default_factory=dict)
     indexing: IndexingCount = field(init=False)
     functions: int = field(init=False)
 

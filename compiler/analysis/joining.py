@@ -37,9 +37,12 @@ _EDGES = having(Trait.SELECTS) - having(Trait.INDEXED)
 _MOST_COPIES = 4
 """Users up to which what only moves data is computed by each of them: of 2 to 8 all take 0.8 to 0.9 of the time, of 16
 as much as before (`reports/measured/2026-11-26-constants`)."""
-_MOST_SUMS = 2
-"""Users up to which a sum with a broadcast value is computed by each: a batch normalisation has two (352 to 129 us,
-11-21)."""
+_MOST_ROUNDED = 4
+"""Users up to which a sum or a product with a broadcast value is computed by each: a batch normalisation has two (352
+to 129 us, 11-21), a training step of it before a clipped activation four."""
+_LONGEST_COPY = 4
+"""Operations that round on a path that several kernels have copies of: a batch normalisation subtracts, multiplies
+twice and adds."""
 LARGEST_GROUP = 512
 """Instructions of a fusion: chains of 2048 compile in 0.7 s as fusions of 512 and run within 0.2 of the best, in 2.1 s
 as one, which runs three times as long (`reports/measured/2026-11-26-constants`)."""
@@ -69,8 +72,9 @@ def may_copy(instruction: Instruction, groups: Sequence[FusionGroup]) -> bool:
     """Whether an instruction may be computed in each of several groups."""
     if instruction.opcode == "constant" or _is_splat(instruction) or instruction.opcode == "iota":
         return True
-    if instruction.opcode in SUMS:
-        return len(groups) <= _MOST_SUMS and _spread_operands(instruction)
+    if instruction.opcode in SUMS or instruction.opcode == "multiply":
+        few = len(groups) <= _MOST_ROUNDED and rounded_copies(instruction, groups) < _LONGEST_COPY
+        return few and _spread_operands(instruction)
     if instruction.opcode not in EXACT:
         return False
     return instruction.opcode == "reshape" or _times_read(instruction, groups) <= _MOST_COPIES
@@ -84,8 +88,19 @@ def _times_read(instruction: Instruction, groups: Sequence[FusionGroup]) -> int:
 
 
 def _spread_operands(instruction: Instruction) -> bool:
-    """Whether an operand of two is a smaller array spread out: then each copy reads as much as it would of the sum."""
-    return any(operand.opcode == "broadcast" for operand in instruction.operands)
+    """Whether an operand of two is a smaller array spread out: then each copy reads as much as it would of the result.
+
+    For a product one number is not enough: a scaled array is what softmax is computed of, whose largest element and
+    whose differences from it are to be those of one rounding, where LLVM might round one copy together with the
+    difference.
+    """
+    spread = [operand for operand in instruction.operands if operand.opcode == "broadcast"]
+    return any(instruction.opcode in SUMS or not _is_splat(operand) for operand in spread)
+
+
+def rounded_copies(instruction: Instruction, groups: Sequence[FusionGroup]) -> int:
+    """The most operations that round on a path from an instruction through what several of its groups compute."""
+    return max((group.copies.get(user, 0) for group in groups for user in instruction.users), default=0)
 
 
 def _is_splat(instruction: Instruction) -> bool:

@@ -17,7 +17,7 @@ EXACT = MOVES | narrowing(
 )
 """Opcodes whose every copy gives the same bits, and next to nothing to compute."""
 SUMS = narrowing(Trait.ELEMENTWISE, "add subtract")
-"""Opcodes that are joined with a product to be rounded once; products themselves are not copied."""
+"""Opcodes that are joined with a product to be rounded once."""
 EXPENSIVE = having(Trait.EXPENSIVE)
 """Opcodes that are not computed more often than they have elements."""
 FUNCTIONS = having(Trait.APPROXIMATE)

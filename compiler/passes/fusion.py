@@ -2,9 +2,9 @@
 
 Walking from results to operands, every instruction either joins the group of the instructions that use it or becomes
 the root of a group of its own (`compiler.analysis.joining` says which).  It joins when all its users are in one group;
-ops that only move or compare data may be copied into several groups, because computing them twice gives the same bits
-(an op that rounds is never copied: two copies could be contracted differently with their neighbours).  Since a group is
-entered only through its users, no cycle can arise.
+ops that only move or compare data may be copied into several groups, because computing them twice gives the same bits.
+Of those that round only sums and products with a spread array are, and few at a time: their copies are as exact as one
+kept in memory, and save its way there.  Since a group is entered only through its users, no cycle can arise.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from functools import partial
 
 from compiler.analysis.effects import control_predecessors, has_effect, within_fusions
 from compiler.analysis.groups import FusionGroup, FusionGroupKind, add_to, is_iota, kind_of, worth_a_fusion
-from compiler.analysis.joining import may_copy, may_join
+from compiler.analysis.joining import may_copy, may_join, rounded_copies
 from compiler.analysis.merging import merge
+from compiler.analysis.opcodes import EXACT
 from compiler.analysis.sort_results import read_of
 from compiler.ir.calls import reached
 from compiler.ir.control import is_ordered
@@ -93,8 +94,11 @@ def _groups(computation: Computation, fuel: Fuel) -> list[FusionGroup]:
         elif not fuel.spend(INTO_USER, instruction):
             fuel.refuse(INTO_USER, instruction, "no fuel is left")
         else:
+            rounded = rounded_copies(instruction, consumers) + (instruction.opcode not in EXACT)
             for group in consumers:
                 add_to(group, instruction)
+                if len(consumers) > 1:
+                    group.copies[instruction] = rounded
             of[instruction] = consumers
             continue
         kind = kind_of(instruction)

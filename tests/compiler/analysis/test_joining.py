@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -91,3 +92,47 @@ def test_a_mask_of_numbers_is_made_where_it_is_used_however_often() -> None:
       low = f32[64,64] broadcast(least), dimensions={{}}
       {rows}  ROOT all = ({", ".join(["f32[64,64]"] * 4)}) tuple(r0, r1, r2, r3) }}"""
     assert not [one.name for one in compiler.decide(text).placed if one.name in ("e/mask", "e/mask_fusion")]
+
+
+FOUR_USES = """
+      low = f32[16,64] broadcast(zero), dimensions={}  a = f32[16,64] maximum(v, low)
+      b = f32[16] reduce(v, zero), dimensions={1}, to_apply=sum
+      c = f32[64] reduce(v, zero), dimensions={0}, to_apply=sum
+      s = f32[64,16] transpose(v), dimensions={1,0}
+      ROOT all = (f32[16,64], f32[16], f32[64], f32[64,16]) tuple(a, b, c, s)"""
+
+
+def _kernels_with(value: str) -> Counter[str]:
+    """How many kernels compute what, of a program that uses a value in four."""
+    text = f"""{SUM}
+    ENTRY e {{ x = f32[16,64] parameter(0)  g = f32[64] parameter(1)  n = f32[] parameter(2)  zero = f32[] constant(0)
+      spread = f32[16,64] broadcast(g), dimensions={{1}}  same = f32[16,64] broadcast(n), dimensions={{}}
+      {value} {FOUR_USES} }}"""
+    names = [one.name.split("/") for one in compiler.decide(text).placed]
+    return Counter(name for computation, name in names if computation != "e")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "v = f32[16,64] add(x, spread)",
+        "v = f32[16,64] subtract(spread, x)",
+        "v = f32[16,64] multiply(x, spread)",
+        "p = f32[16,64] multiply(x, spread)  v = f32[16,64] add(p, spread)",
+        "v = f32[16,64] add(x, same)",
+    ],
+)
+def test_what_is_computed_of_a_spread_array_is_not_kept_in_memory(value: str) -> None:
+    assert _kernels_with(value)["v"] == 4
+
+
+@pytest.mark.parametrize("value", ["multiply(x, same)", "add(x, x)", "divide(x, spread)", "tanh(x)"])
+def test_what_rounds_otherwise_or_takes_longer_is_computed_once(value: str) -> None:
+    assert _kernels_with(f"v = f32[16,64] {value}")["v"] == 1
+
+
+def test_few_roundings_in_a_row_are_computed_again() -> None:
+    chain = ["x", *(f"v{n}" for n in range(9)), "v"]
+    steps = [f"{name} = f32[16,64] add({before}, spread)" for before, name in itertools.pairwise(chain)]
+    found = _kernels_with("  ".join(steps))
+    assert [name for name in chain[1:] if found[name] > 1] == ["v6", "v7", "v8", "v"]
