@@ -63,8 +63,8 @@ class CompileOptions:
         check_memory: for a CPU: let every array, and the scratch memory, of a call stand in poisoned memory of its own
             between pages without access, so that what reads or writes where it must not fails, every time alike.
         check_bounds: for a CPU: compile a comparison with the array that it belongs to before every access, so that one
-            of another array, or beyond an end, is told of by its kernel, and so is one of what another chunk of the same
-            phase touches, if either writes; calls run as with `check_memory`, chunk by chunk, many times slower.
+            of another array, or beyond an end, is told of by its kernel, and so is one of what another chunk of the
+            same phase touches, if either writes; calls run as with `check_memory`, chunk by chunk, many times slower.
         fuel: do only that many rewrites; None for all.
         disable_passes: names of passes to skip.
         verify_each: verify the module after every pass that changed it.

@@ -77,4 +77,4 @@ def test_what_is_cut_off_is_refused_and_raises_nothing_else(monkeypatch):
         return graph_with(VALUES)
 
     monkeypatch.setattr(forms, "parse_graph", read)
-    assert forms.problems(graph_with(VALUES), 0.0) [-1:] == ["cut: IndexError: it"]
+    assert forms.problems(graph_with(VALUES), 0.0)[-1:] == ["cut: IndexError: it"]
