@@ -24,7 +24,7 @@ def with_a_small_pivot(size, dtype):
 
 
 @pytest.mark.parametrize("lower", ["true", "false"])
-@pytest.mark.parametrize("size", [1, 2, 3, 8, 17])
+@pytest.mark.parametrize("size", [1, 2, 3, 8, 17, 64, 65, 75])
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_product_of_factors_is_the_matrix_but_for_roundings_of_its_terms(kind, size, lower):
     matrices = with_a_small_pivot(size, TYPES[kind])
@@ -38,17 +38,17 @@ def test_a_product_of_factors_is_the_matrix_but_for_roundings_of_its_terms(kind,
     assert not diagonal.imag.any()
 
 
-@pytest.mark.parametrize("row", range(4))
+@pytest.mark.parametrize(("size", "row"), [(4, 0), (4, 1), (4, 2), (4, 3), (65, 0), (65, 32), (65, 64)])
 @pytest.mark.parametrize("pivot", [0.0, -1.0, np.nan, 1.0])
 @pytest.mark.parametrize("lower", ["true", "false"])
-def test_where_a_pivot_is_not_positive_all_is_nan_and_the_other_triangle_is_not_read(lower, pivot, row):
-    matrix = np.eye(4, dtype=np.complex128)
+def test_where_a_pivot_is_not_positive_all_is_nan_and_the_other_triangle_is_not_read(lower, pivot, size, row):
+    matrix = np.eye(size, dtype=np.complex128)
     matrix[row, row] = pivot
-    matrix[np.triu_indices(4, 1) if lower == "true" else np.tril_indices(4, -1)] = np.nan
+    matrix[np.triu_indices(size, 1) if lower == "true" else np.tril_indices(size, -1)] = np.nan
     [factor] = engine("cpu").compile(program("c128", matrix.shape, lower))(matrix)
-    triangle = (np.tril if lower == "true" else np.triu)(np.ones((4, 4))) > 0
+    triangle = (np.tril if lower == "true" else np.triu)(np.ones((size, size))) > 0
     if pivot == 1:
-        np.testing.assert_array_equal(factor[triangle], np.eye(4)[triangle])
+        np.testing.assert_array_equal(factor[triangle], np.eye(size)[triangle])
     else:
         assert np.isnan(factor).all()
 
