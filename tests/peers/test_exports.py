@@ -95,8 +95,9 @@ def test_inputs_of_another_number_are_refused_with_what_is_wanted(tmp_path, comm
     assert "Traceback" not in refused.stderr
 
 
-def test_open_sizes_are_asked_for(tmp_path):
+@pytest.mark.parametrize(("given", "rows"), [((), 2), (("--shapes", "5"), 5)])
+def test_what_open_sizes_were_taken_to_be_is_said(tmp_path, given, rows):
     path = exported(tmp_path / "scaled.bin", sizes=OPEN, platforms=("cpu",))
-    refused = _command("xlabench", "run", path)
-    assert refused.returncode == 2, refused.stderr
-    assert "give inputs (--inputs FILE.npz)" in refused.stderr
+    judged = _command("xlabench", "run", path, "--engine", "cpu", *given)
+    assert judged.returncode == 0, judged.stderr
+    assert f"open sizes: 0 [?,3] is [{rows}, 3]; 1 [?] is [{rows}]" in judged.stderr
