@@ -34,10 +34,9 @@ from compiler.ops import OPS, Trait, having
 
 Draw = Callable[[Scope, ElementType], Instruction]
 
-_WORDS_PERCENT = 25
-"""How often factors lie in memory as tensor cores read them: parameters as they are, in whole words of narrow types."""
-_TWICE_PERCENT = 15
-"""How often both operands are one."""
+_WORDS_PERCENT, _TWICE_PERCENT = 25, 15
+"""How often factors lie in memory as tensor cores read them, parameters as they are, in whole words of narrow types;
+how often both are one."""
 _SEVERAL_PERCENT, _AGAIN_PERCENT, _BENT_PERCENT, _BESIDE_PERCENT = 25, 30, 30, 35
 """How often rows are reduced over several dimensions; how often what was read is, not what was made of it so far; how
 often each element is such that none is computed twice; how often other rows are added."""
@@ -82,16 +81,15 @@ def _product(scope: Scope, element_type: ElementType) -> Instruction:
         rows, columns, depth = (regimes.in_words(size) for size in (rows, columns, depth))
         narrow = [t for t in scope.program.element_types if t in PRODUCT_TYPES and t.bits < _LEAST_SUMMED_BITS]
         element_type = pick(choices, [t for t in narrow if t is not PRED] or [element_type])
-    is_twice = chance(choices, _TWICE_PERCENT)
     shared = {_BATCH: _dims_of(scope, batch), _TERMS: _dims_of(scope, depth)}
-    left = _factor(scope, element_type, {**shared, _FREE: _dims_of(scope, rows)}, is_plain=is_plain)
-    others = {**shared, _FREE: _dims_of(scope, columns)}
-    right = left if is_twice else _factor(scope, element_type, others, is_plain=is_plain)
-    dims = [*shared[_BATCH], *left.free_dims, *right.free_dims]
+    down, across = ({**shared, _FREE: _dims_of(scope, size)} for size in (rows, columns))
+    left = _factor(scope, element_type, down, is_plain=is_plain)
+    right = left if chance(choices, _TWICE_PERCENT) else _factor(scope, element_type, across, is_plain=is_plain)
+    dims = (*shared[_BATCH], *left.free_dims, *right.free_dims)
     return scope.build(
         "dot",
         [left.array, right.array],
-        shape=ArrayShape(sum_type(scope, element_type, _WIDER_PERCENT), tuple(dims)),
+        shape=ArrayShape(sum_type(scope, element_type, _WIDER_PERCENT), dims),
         lhs_batch_dims=tuple(left.at[_BATCH]),
         rhs_batch_dims=tuple(right.at[_BATCH]),
         lhs_contracting_dims=tuple(left.at[_TERMS]),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from compiler.codegen import math
 from compiler.codegen.movement import is_uniform
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
@@ -21,8 +22,6 @@ _OPCODES = having(Trait.APPROXIMATE) | narrowing(
     "transpose xor",
 )
 """Opcodes that are emitted on vectors; the others are left to LLVM's vectoriser."""
-_REDUCED = having(Trait.APPROXIMATE) & {"cosine", "sine", "tan"}
-"""Those whose cheaper forms, which take small arguments, need no table."""
 _TYPES = frozenset({"pred", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "bf16", "f16", "f32", "f64"})
 
 
@@ -32,12 +31,12 @@ def fits(instructions: Iterable[Instruction], leaves: Iterable[Instruction], *, 
     Args:
         instructions: the values.
         leaves: what they are computed from.
-        cheap: whether functions are computed in their cheaper forms.
+        cheap: whether functions are computed in their cheaper forms, which need no table.
     """
     computed = list(instructions)
     types = {t.name for i in (*computed, *leaves) for t in _element_types(i)}
     return types <= _TYPES and all(
-        i.opcode in _OPCODES and (_plain(i) or (cheap and i.opcode in _REDUCED)) for i in computed
+        i.opcode in _OPCODES and (_plain(i) or (cheap and math.has_fast_path(i.opcode))) for i in computed
     )
 
 

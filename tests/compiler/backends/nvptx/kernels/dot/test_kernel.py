@@ -60,7 +60,7 @@ def test_what_is_small_is_made_in_tiles_only_where_every_kernel_is_to_be_shared(
         assert (strategy == "tiles") == is_asked
 
 
-def test_warp_groups_have_their_turn_where_words_are_whole():
+def test_warp_groups_multiply_where_words_are_whole():
     options = compiler.CompileOptions(device="sim", arch="sm_90a", share_all=True)
     for element_type, terms in (("bf16", 16), ("f16", 48), ("s8", 64), ("u8", 16)):
         _, details = _details(_dot(element_type, 16, 32, terms, 0, 0), options)
