@@ -20,7 +20,7 @@ from compiler.ir.module import Attributes, Computation, Instruction, Module, inl
 from compiler.ir.opdef import Evaluator, Op, Value
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ir.shape_rules import UNSTATED, agree, is_stated
-from compiler.ir.types import ElementType, wider_float
+from compiler.ir.types import ElementType, wider
 from compiler.ops import OPS, Trait, having, narrowing
 
 EXACT = having(Trait.STRICT_TYPES)
@@ -196,7 +196,7 @@ def _unify(instruction: Instruction, op: Op) -> Computation:
         raise ShapeError(f"{instruction.opcode} has no floats to convert")
     wide = types[0]
     for element_type in types[1:]:
-        wide = wider_float(wide, element_type)
+        wide = wider(wide, element_type)
     body = Computation(f"{instruction.name}.unified")
     parameters = _parameters(body, [operand.shape for operand in instruction.operands])
     operands = [_converted(body, parameter, _widened(parameter.shape, wide)) for parameter in parameters]

@@ -148,14 +148,20 @@ TOKEN = TYPES["token"]
 OPAQUE = TYPES["opaque"]
 
 
-def wider_float(left: ElementType, right: ElementType) -> ElementType:
-    """Of two float types the one with more range, then more precision, then more bits."""
+def wider(left: ElementType, right: ElementType) -> ElementType:
+    """Of two types the one in which XLA computes where an instruction has both.
+
+    Complex numbers come before real ones, floats before integers, more range, more precision, more bits, a sign.
+    """
     return max(left, right, key=_reach)
 
 
-def _reach(element_type: ElementType) -> tuple[int, int, int]:
+def _reach(element_type: ElementType) -> tuple[bool, int, int, int, bool]:
+    is_complex, bits, is_signed = element_type.is_complex, element_type.bits, element_type.is_signed
+    if not (element_type.is_float or is_complex):
+        return is_complex, -1, -1, bits, is_signed
     info = _finfo(element_type.dtype)
-    return int(info.maxexp), int(info.nmant), element_type.bits
+    return is_complex, int(info.maxexp), int(info.nmant), bits, is_signed
 
 
 _BY_DTYPE = {row.dtype: row for row in TYPES.values() if row.bits not in (0, 1) or row.kind is Kind.PRED}

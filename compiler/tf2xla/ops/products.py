@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from compiler.expansion.expression import Expression
-from compiler.expansion.matrices import conjugate
-from compiler.ir.types import BF16, F16, F32, F64
+from compiler.expansion.matrices import conjugate, real
+from compiler.ir.types import wider
 from compiler.ops.build import build
 from compiler.tf2xla.broadcasting import common_dims, spread
 from compiler.tf2xla.operation import Operation
@@ -51,17 +51,11 @@ def _batch_matmul(operation: Operation) -> Expression:
 
 
 def _mixed_batch_matmul(operation: Operation) -> Expression:
-    """Operands become the result's type first, which rounds nothing: what would is refused."""
-    x, y = operation["x"], operation["y"]
-    target = operation.attribute("Tout").element_type
-    for one in (x, y):
-        kind = one.type
-        exact = (
-            kind is target or (kind.is_integer and target.is_integer) or (kind in (BF16, F16) and target in (F32, F64))
-        )
-        if not exact:
-            raise operation.unsupported(f"products of {kind} are not summed in {target}; cast the operands first")
-    return _products(operation, x.to(target), y.to(target))
+    """Products are summed in the widest of the three types, as XLA does it, and the sums become the result's."""
+    x, y, target = operation["x"], operation["y"], operation.attribute("Tout").element_type
+    wide = wider(wider(x.type, y.type), target)
+    sums = _products(operation, x.to(wide), y.to(wide))
+    return (real(sums) if wide.is_complex and not target.is_complex else sums).to(target)
 
 
 def _products(operation: Operation, x: Expression, y: Expression) -> Expression:

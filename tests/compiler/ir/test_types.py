@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from compiler.ir.types import HALF_RANGE, ONE_NAN, TYPES, Kind, of_dtype, wider_float
+from compiler.ir.types import HALF_RANGE, ONE_NAN, TYPES, Kind, of_dtype, wider
 
 FLOATS = [t for t in TYPES.values() if t.is_float]
 
@@ -44,16 +44,30 @@ def test_the_least_numbers_of_half_range_are_denormals_of_f16(type_):
 
 @pytest.mark.parametrize("left", FLOATS, ids=str)
 def test_of_two_floats_the_wider_one_reaches_at_least_as_far_as_the_other(left):
-    assert wider_float(left, left) is left
-    assert wider_float(left, TYPES["f64"]) is wider_float(TYPES["f64"], left) is TYPES["f64"]
+    assert wider(left, left) is left
+    assert wider(left, TYPES["f64"]) is wider(TYPES["f64"], left) is TYPES["f64"]
     for right in FLOATS:
-        wider = ml_dtypes.finfo(wider_float(left, right).dtype)
-        assert wider.maxexp == max(ml_dtypes.finfo(one.dtype).maxexp for one in (left, right))
+        found = ml_dtypes.finfo(wider(left, right).dtype)
+        assert found.maxexp == max(ml_dtypes.finfo(one.dtype).maxexp for one in (left, right))
 
 
 def test_range_comes_before_precision():
-    assert wider_float(TYPES["bf16"], TYPES["f16"]) is TYPES["bf16"]
-    assert wider_float(TYPES["f16"], TYPES["f8e4m3fn"]) is TYPES["f16"]
+    assert wider(TYPES["bf16"], TYPES["f16"]) is TYPES["bf16"]
+    assert wider(TYPES["f16"], TYPES["f8e4m3fn"]) is TYPES["f16"]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "wide"),
+    [
+        ("c64", "f64", "c64"),
+        ("bf16", "s64", "bf16"),
+        ("s32", "u32", "s32"),
+        ("u32", "s16", "u32"),
+        ("pred", "s8", "s8"),
+    ],
+)
+def test_complex_numbers_come_before_real_ones_floats_before_integers_and_more_bits_before_a_sign(left, right, wide):
+    assert wider(TYPES[left], TYPES[right]) is wider(TYPES[right], TYPES[left]) is TYPES[wide]
 
 
 def test_the_type_of_an_array_is_known_by_numpys():
