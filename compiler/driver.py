@@ -219,7 +219,7 @@ def compile_ahead(
     `machine` is x86_64 or aarch64, `cpu` one of LLVM's names, by default what runs on every such machine; `name`, by
     default the module's, becomes that of the function.  The function takes and gives what a compiled program does, on
     one thread; arrays of sizes known at run time only have their bounds, and the sizes are s32 parameters and results
-    behind the others.  Raises what `compile` does.
+    behind the others, of which the header says which is which.  Raises what `compile` does.
 
     Args:
         module_or_text: the program; a module stays as it is.
@@ -229,8 +229,11 @@ def compile_ahead(
         name: what the function is called, by default as the module.
     """
     target, phases = target_for(machine, cpu), Phases()
-    module = _lower(_read(module_or_text, options, phases), "cpu", options, phases)
-    return BACKENDS["cpu"].compile_ahead(module, target, options.opt, name=name or module.name)
+    module = _read(module_or_text, options, phases)
+    takes, gives = input_shapes(module), result_shapes(module)
+    _lower(module, "cpu", options, phases)
+    files = BACKENDS["cpu"].compile_ahead
+    return files(module, target, options.opt, name=name or module.name, takes=takes, gives=gives)
 
 
 def _compile(module_or_text: Module | str, backend: str, options: CompileOptions, phases: Phases) -> Executable:

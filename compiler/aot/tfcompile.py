@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from compiler.aot.config import Config
 from compiler.aot.header import Array, CppClass, Facts, header
 from compiler.aot.program import Program, program
+from compiler.diagnostics import UnsupportedError
 from compiler.driver import compile_ahead
 from compiler.graph import Graph
 from compiler.ir.shape import leaves
@@ -37,9 +38,13 @@ def tfcompile(
 
     Raises:
         InputError: a feed, fetch or variable is not there, or its sizes are not known.
-        UnsupportedError: a node has no lowering.
+        UnsupportedError: a node has no lowering, or values decide the size of a result.
     """
     entry = program(graph, config, cpp_class.name)
+    for fetch, shape in zip(config.fetches, leaves(entry.module.entry.root.shape), strict=False):
+        if shape.is_dynamic:
+            reason = f"values decide the sizes of {shape}, which the class has no method for"
+            raise UnsupportedError(f"fetch {fetch.name or fetch.endpoint}", "tfcompile", reason)
     made = compile_ahead(entry.module, machine, cpu, options or CompileOptions(), name=cpp_class.symbol)
     facts = _facts(entry, config)
     said = json.loads(next(data for name, data in made.items() if name.endswith(".json")))

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from compiler.analysis.storage import ALIGNMENT as ARENA_ALIGNMENT
 from compiler.backends.cpu import c_names, program
@@ -22,6 +22,8 @@ from compiler.codegen import compile_units, elf, llvm
 from compiler.codegen.libcalls import C_LIBRARY
 from compiler.ir.meanings import given
 from compiler.ir.module import Module
+from compiler.ir.shape import ArrayShape, Shape
+from compiler.ir.types import TOKEN
 
 ALIGNMENT = 16
 """Bytes to which the data of parameters and results must be aligned: as malloc and NumPy do."""
@@ -128,6 +130,47 @@ _WORDS = re.findall(r"\b\w+", re.sub(r'/\*.*?\*/|".*?"|\{\w+\}\w*', "", _HEADER 
 """The names that these texts use themselves."""
 
 
+class _Array(NamedTuple):
+    """What the function takes or gives.
+
+    Attributes:
+        leaf: its shape, that of its bounds where sizes are known at run time only.
+        size_of: for such a size the number of its array, and the dimension.
+    """
+
+    leaf: Leaf
+    size_of: tuple[int, int] | None = None
+
+    def words(self, kind: str, number: int) -> str:
+        """A line about it."""
+        said = f"{kind}[{number}]: {self.leaf}, {self.leaf.size_bytes} bytes"
+        if self.size_of is None:
+            return said
+        array, dimension = self.size_of
+        return f"{said}, how much of dimension {dimension} of {kind}[{array}] counts"
+
+    def to_json(self) -> dict[str, Any]:
+        """The same for programs."""
+        found: dict[str, Any] = {"shape": str(self.leaf), "bytes": self.leaf.size_bytes}
+        if self.size_of is not None:
+            found["size_of"] = dict(zip(("array", "dimension"), self.size_of, strict=True))
+        return found
+
+
+def _arrays(shapes: Sequence[Shape], known: Sequence[ArrayShape]) -> list[_Array]:
+    """What the function takes or gives.
+
+    Args:
+        shapes: the prepared program's, sizes behind the arrays.
+        known: as the caller knows them, dynamic dimensions marked.
+    """
+    held = [shape for shape in known if shape.element_type is not TOKEN]
+    sizes = [(array, d) for array, shape in enumerate(held) for d, flag in enumerate(shape.dynamic) if flag]
+    found = [leaf(array) for array in arrays(*shapes)]
+    without = len(found) - len(sizes)
+    return [*map(_Array, found[:without]), *map(_Array, found[without:], sizes)]
+
+
 @dataclass(frozen=True, slots=True)
 class _Facts:
     """What is said of a program in every one of its files."""
@@ -135,27 +178,27 @@ class _Facts:
     name: str
     title: str
     target: llvm.Target
-    parameters: Sequence[Leaf]
-    results: Sequence[Leaf]
+    parameters: Sequence[_Array]
+    results: Sequence[_Array]
     arena_bytes: int
 
     def words(self) -> dict[str, Any]:
         """The words that the C texts are filled with."""
-        rows = [(f"parameters[{i}]", p) for i, p in enumerate(self.parameters)]
-        rows += [(f"results[{i}]", r) for i, r in enumerate(self.results)]
+        sides = (("parameters", self.parameters), ("results", self.results))
+        rows = [array.words(kind, number) for kind, found in sides for number, array in enumerate(found)]
         return {
             "name": self.name,
             "upper": self.name.upper(),
             "title": c_names.comment(self.title),
             "cpu": f"{self.target.triple.partition('-')[0]} ({self.target.cpu})",
-            "arrays": "\n".join(f" * {location}: {array}, {array.size_bytes} bytes" for location, array in rows),
+            "arrays": "\n".join(f" * {row}" for row in rows),
             "parameter_count": len(self.parameters),
             "result_count": len(self.results),
             "alignment": ALIGNMENT,
             "arena_bytes": self.arena_bytes,
             "arena_alignment": ARENA_ALIGNMENT,
-            "parameter_bytes": "".join(f"{array.size_bytes}, " for array in self.parameters),
-            "result_bytes": "".join(f"{array.size_bytes}, " for array in self.results),
+            "parameter_bytes": "".join(f"{array.leaf.size_bytes}, " for array in self.parameters),
+            "result_bytes": "".join(f"{array.leaf.size_bytes}, " for array in self.results),
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -164,15 +207,23 @@ class _Facts:
             "name": self.name,
             "triple": self.target.triple,
             "cpu": self.target.cpu,
-            "parameters": [{"shape": str(array), "bytes": array.size_bytes} for array in self.parameters],
-            "results": [{"shape": str(array), "bytes": array.size_bytes} for array in self.results],
+            "parameters": [array.to_json() for array in self.parameters],
+            "results": [array.to_json() for array in self.results],
             "alignment": ALIGNMENT,
             "arena_bytes": self.arena_bytes,
             "arena_alignment": ARENA_ALIGNMENT,
         }
 
 
-def compile_ahead(module: Module, target: llvm.Target, opt: int, *, name: str) -> Mapping[str, bytes]:
+def compile_ahead(
+    module: Module,
+    target: llvm.Target,
+    opt: int,
+    *,
+    name: str,
+    takes: Sequence[ArrayShape],
+    gives: Sequence[ArrayShape],
+) -> Mapping[str, bytes]:
     """The files of a module that the pipeline `compile` has prepared, by name: object, header, `main`, JSON.
 
     `name` becomes that of the function and of the files, with `_` for whatever C takes in no name and behind what has a
@@ -183,6 +234,8 @@ def compile_ahead(module: Module, target: llvm.Target, opt: int, *, name: str) -
         target: the machine that the code is for.
         opt: LLVM's optimisation level, 0 to 3.
         name: of the function and of the files.
+        takes: the arrays that the caller knows of, whose sizes may be known at run time only.
+        gives: the same of the results.
 
     Raises:
         UnsupportedError: the meaning of a call is a Python function, which no other machine has.
@@ -197,8 +250,8 @@ def compile_ahead(module: Module, target: llvm.Target, opt: int, *, name: str) -
         symbol,
         name,
         target,
-        [leaf(array) for array in arrays(*(parameter.shape for parameter in module.entry.parameters))],
-        [leaf(array) for array in arrays(module.entry.root.shape)],
+        _arrays([parameter.shape for parameter in module.entry.parameters], takes),
+        _arrays([module.entry.root.shape], gives),
         built.assignment.arena_bytes,
     )
     unit = compile_units.whole(built.ir)

@@ -11,7 +11,7 @@ import pytest
 
 from compiler.aot import Config, CppClass, Feed, Fetch, Variable, tfcompile
 from compiler.diagnostics import InputError, UnsupportedError
-from compiler.graph import BY_NAME, Graph, Node, PartialShape
+from compiler.graph import BY_NAME, Graph, Node, PartialShape, tensor_of
 
 F32 = BY_NAME["float32"]
 TOOLS = {"x86_64": ("g++", "gcc", ()), "aarch64": ("aarch64-linux-gnu-g++", "aarch64-linux-gnu-gcc", ("qemu-aarch64",))}
@@ -124,6 +124,19 @@ def test_what_has_no_lowering_is_named() -> None:
     graph = Graph([Node("n", "StringNGrams", (), attributes={})])
     with pytest.raises(UnsupportedError, match="StringNGrams"):
         tfcompile(graph, Config((), (Fetch("n:0"),)), CLASS)
+
+
+def test_sizes_that_values_decide_are_refused() -> None:
+    axis = tensor_of(np.int32(0))
+    nodes = [
+        Node("x", "Placeholder", (), attributes={"dtype": F32, "shape": PartialShape((5,))}),
+        Node("left", "Placeholder", (), attributes={"dtype": axis.type, "shape": PartialShape(())}),
+        Node("axis", "Const", (), attributes={"dtype": axis.type, "value": axis}),
+        Node("y", "XlaSetDynamicDimensionSize", ("x", "axis", "left"), attributes={"T": F32}),
+    ]
+    config = Config((Feed("x:0"), Feed("left:0")), (Fetch("y:0"),))
+    with pytest.raises(UnsupportedError, match=r"fetch y:0.*values decide the sizes of f32\[<=5\]"):
+        tfcompile(Graph(nodes), config, CLASS)
 
 
 @pytest.mark.parametrize("text", ["", "::", "a::", "1a", "a b", "ns::class", "ns::double"])

@@ -138,6 +138,20 @@ def test_the_facts_are_those_of_the_program() -> None:
     assert facts["results"] == [{"shape": "bf16[50]", "bytes": 100}]
 
 
+def test_the_facts_say_which_number_is_the_size_of_what() -> None:
+    files = compiler.compile_ahead(
+        "ENTRY e { k = token[] parameter(0)  s = f32[3] parameter(1)  x = f32[<=6,2,<=4] parameter(2)"
+        "  y = f32[<=6,2,<=4] negate(x)  ROOT t = (f32[3], token[], f32[<=6,2,<=4]) tuple(s, k, y) }",
+        name="model",
+    )
+    facts, header = json.loads(files["model.json"]), files["model.h"].decode()
+    for kind in ("parameters", "results"):
+        assert [array["shape"] for array in facts[kind]] == ["f32[3]", "f32[6,2,4]", "s32[]", "s32[]"]
+        sizes = [array.get("size_of") for array in facts[kind]]
+        assert sizes == [None, None, {"array": 1, "dimension": 0}, {"array": 1, "dimension": 2}]
+        assert f"{kind}[3]: s32[], 4 bytes, how much of dimension 2 of {kind}[1] counts" in header
+
+
 def test_unknown_machines_are_refused() -> None:
     with pytest.raises(InputError, match="targets are: x86_64, aarch64"):
         compiler.compile_ahead(PROGRAMS["sort"], "riscv64")
