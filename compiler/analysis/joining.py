@@ -38,11 +38,11 @@ _MOST_COPIES = 4
 """Users up to which what only moves data is computed by each of them: of 2 to 8 all take 0.8 to 0.9 of the time, of 16
 as much as before (`reports/measured/2026-11-26-constants`)."""
 _MOST_ROUNDED = 4
-"""Users up to which a sum or a product with a broadcast value is computed by each: a batch normalisation has two (352
-to 129 us, 11-21), a training step of it before a clipped activation four."""
+"""Users up to which a sum or a factor with a broadcast value is computed by each: a batch normalisation has two (352 to
+129 us, 11-21), a training step of it before a clipped activation four."""
 _LONGEST_COPY = 4
-"""Operations that round on a path that several kernels have copies of: a batch normalisation subtracts, multiplies
-twice and adds."""
+"""Operations that round on a path that several kernels have copies of: a batch normalisation subtracts and
+multiplies twice."""
 LARGEST_GROUP = 512
 """Instructions of a fusion: chains of 2048 compile in 0.7 s as fusions of 512 and run within 0.2 of the best, in 2.1 s
 as one, which runs three times as long (`reports/measured/2026-11-26-constants`)."""
@@ -72,7 +72,7 @@ def may_copy(instruction: Instruction, groups: Sequence[FusionGroup]) -> bool:
     """Whether an instruction may be computed in each of several groups."""
     if instruction.opcode == "constant" or _is_splat(instruction) or instruction.opcode == "iota":
         return True
-    if instruction.opcode in SUMS or instruction.opcode == "multiply":
+    if instruction.opcode in SUMS or _is_factor(instruction):
         few = len(groups) <= _MOST_ROUNDED and rounded_copies(instruction, groups) < _LONGEST_COPY
         return few and _spread_operands(instruction)
     if instruction.opcode not in EXACT:
@@ -87,15 +87,18 @@ def _times_read(instruction: Instruction, groups: Sequence[FusionGroup]) -> int:
     return sum(group.indexing.of(instruction) for group in groups) if combines else len(groups)
 
 
-def _spread_operands(instruction: Instruction) -> bool:
-    """Whether an operand of two is a smaller array spread out: then each copy reads as much as it would of the result.
+def _is_factor(instruction: Instruction) -> bool:
+    """Whether a value is a product that is only multiplied.
 
-    For a product one number is not enough: a scaled array is what softmax is computed of, whose largest element and
-    whose differences from it are to be those of one rounding, where LLVM might round one copy together with the
-    difference.
+    With a sum one copy would be rounded together and another, which is used twice, by itself: who looks for the largest
+    element among copies would find none.
     """
-    spread = [operand for operand in instruction.operands if operand.opcode == "broadcast"]
-    return any(instruction.opcode in SUMS or not _is_splat(operand) for operand in spread)
+    return instruction.opcode == "multiply" and all(user.opcode == "multiply" for user in instruction.users)
+
+
+def _spread_operands(instruction: Instruction) -> bool:
+    """Whether an operand of two is a smaller array spread out: a copy then reads as much as it would of the result."""
+    return any(operand.opcode == "broadcast" for operand in instruction.operands)
 
 
 def rounded_copies(instruction: Instruction, groups: Sequence[FusionGroup]) -> int:

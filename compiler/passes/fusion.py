@@ -3,8 +3,9 @@
 Walking from results to operands, every instruction either joins the group of the instructions that use it or becomes
 the root of a group of its own (`compiler.analysis.joining` says which).  It joins when all its users are in one group;
 ops that only move or compare data may be copied into several groups, because computing them twice gives the same bits.
-Of those that round only sums and products with a spread array are, and few at a time: their copies are as exact as one
-kept in memory, and save its way there.  Since a group is entered only through its users, no cycle can arise.
+Of those that round only sums with a spread array are, products with one that are only multiplied, and few in a row: all
+of their copies are rounded by themselves, so alike (products and sums are rounded together where LLVM can).  Since a
+group is entered only through its users, no cycle can arise.
 """
 
 from __future__ import annotations
