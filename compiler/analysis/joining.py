@@ -73,7 +73,7 @@ def may_copy(instruction: Instruction, groups: Sequence[FusionGroup]) -> bool:
     if instruction.opcode == "constant" or _is_splat(instruction) or instruction.opcode == "iota":
         return True
     if instruction.opcode in SUMS or _is_factor(instruction):
-        few = len(groups) <= _MOST_ROUNDED and rounded_copies(instruction, groups) < _LONGEST_COPY
+        few = len(groups) <= _MOST_ROUNDED and _rounded_copies(instruction, groups) < _LONGEST_COPY
         return few and _spread_operands(instruction)
     if instruction.opcode not in EXACT:
         return False
@@ -101,7 +101,14 @@ def _spread_operands(instruction: Instruction) -> bool:
     return any(operand.opcode == "broadcast" for operand in instruction.operands)
 
 
-def rounded_copies(instruction: Instruction, groups: Sequence[FusionGroup]) -> int:
+def note_copies(instruction: Instruction, groups: Sequence[FusionGroup]) -> None:
+    """Have several groups know that each of them computes an instruction."""
+    rounded = _rounded_copies(instruction, groups) + (instruction.opcode not in EXACT)
+    for group in groups:
+        group.copies[instruction] = rounded
+
+
+def _rounded_copies(instruction: Instruction, groups: Sequence[FusionGroup]) -> int:
     """The most operations that round on a path from an instruction through what several of its groups compute."""
     return max((group.copies.get(user, 0) for group in groups for user in instruction.users), default=0)
 

@@ -15,9 +15,8 @@ from functools import partial
 
 from compiler.analysis.effects import control_predecessors, has_effect, within_fusions
 from compiler.analysis.groups import FusionGroup, FusionGroupKind, add_to, is_iota, kind_of, worth_a_fusion
-from compiler.analysis.joining import may_copy, may_join, rounded_copies
+from compiler.analysis.joining import may_copy, may_join, note_copies
 from compiler.analysis.merging import merge
-from compiler.analysis.opcodes import EXACT
 from compiler.analysis.sort_results import read_of
 from compiler.ir.calls import reached
 from compiler.ir.control import is_ordered
@@ -95,11 +94,10 @@ def _groups(computation: Computation, fuel: Fuel) -> list[FusionGroup]:
         elif not fuel.spend(INTO_USER, instruction):
             fuel.refuse(INTO_USER, instruction, "no fuel is left")
         else:
-            rounded = rounded_copies(instruction, consumers) + (instruction.opcode not in EXACT)
             for group in consumers:
                 add_to(group, instruction)
-                if len(consumers) > 1:
-                    group.copies[instruction] = rounded
+            if len(consumers) > 1:
+                note_copies(instruction, consumers)
             of[instruction] = consumers
             continue
         kind = kind_of(instruction)
