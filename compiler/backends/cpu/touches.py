@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from compiler.backends.cpu.ir_text import leading_type, size_of
 from compiler.backends.cpu.runtime.bounds import PREFIX
-from compiler.codegen.llvm_ir import Function, Module, element_of, lanes_of
+from compiler.codegen.llvm_ir import Function, Module, alike, element_of, lanes_of
 
 _FRAME = "llvm.frameaddress.p0"
 _MOST_LANES = 64
@@ -78,7 +78,7 @@ class Touches:
             align: of the address.
             site: the string that says where.
         """
-        count, of = (lanes_of(type_), element_of(type_)) if type_[0] == "<" else (1, type_)
+        count, of = lanes_of(type_) or 1, element_of(type_)
         if count > _MOST_LANES or of in ("i1", "ptr") or type_[0] in "{[":
             self.range(pointer, size_of(type_), size_of(of), site, writes=True)
             return
@@ -107,13 +107,13 @@ class Touches:
 
     def _changed(self, type_: str, before: str, after: str) -> str:
         """The lanes in which two numbers, or vectors of them, are not the same bits, as bits."""
-        count, of = (lanes_of(type_), element_of(type_)) if type_[0] == "<" else (1, type_)
+        count, of = lanes_of(type_) or 1, element_of(type_)
         word = f"i{8 * size_of(of)}"
-        words = f"<{count} x {word}>" if type_[0] == "<" else word
+        words = alike(word, type_)
         if of != word:
             before, after = (self.let(f"bitcast {type_} {one} to {words}") for one in (before, after))
         differs = self.let(f"icmp ne {words} {before}, {after}")
-        bits = self.let(f"bitcast <{count} x i1> {differs} to i{count}") if type_[0] == "<" else differs
+        bits = self.let(f"bitcast <{count} x i1> {differs} to i{count}") if words != word else differs
         return self.let(f"zext i{count} {bits} to i64") if count < _MOST_LANES else bits
 
     def _call(self, name: str, *arguments: str) -> None:

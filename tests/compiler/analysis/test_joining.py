@@ -102,12 +102,12 @@ FOUR_USES = """
       ROOT all = (f32[16,64], f32[16], f32[64], f32[64,16]) tuple(a, b, c, s)"""
 
 
-def _kernels_with(value: str) -> Counter[str]:
+def _kernels_with(value: str, uses: str = FOUR_USES) -> Counter[str]:
     """How many kernels compute what, of a program that uses a value in four."""
     text = f"""{SUM}
     ENTRY e {{ x = f32[16,64] parameter(0)  g = f32[64] parameter(1)  n = f32[] parameter(2)  zero = f32[] constant(0)
       spread = f32[16,64] broadcast(g), dimensions={{1}}  same = f32[16,64] broadcast(n), dimensions={{}}
-      {value} {FOUR_USES} }}"""
+      {value} {uses} }}"""
     names = [one.name.split("/") for one in compiler.decide(text).placed]
     return Counter(name for computation, name in names if computation != "e")
 
@@ -126,16 +126,13 @@ def test_what_is_computed_of_a_spread_array_is_not_kept_in_memory(value: str) ->
 
 
 def test_a_factor_of_products_is_not_kept_in_memory() -> None:
-    text = f"""{SUM}
-    ENTRY e {{ x = f32[16,64] parameter(0)  g = f32[64] parameter(1)  n = f32[] parameter(2)  zero = f32[] constant(0)
-      spread = f32[16,64] broadcast(g), dimensions={{1}}  same = f32[16,64] broadcast(n), dimensions={{}}
-      v = f32[16,64] multiply(x, spread)  a = f32[16,64] multiply(v, x)
-      squares = f32[16,64] multiply(v, v)  b = f32[16] reduce(squares, zero), dimensions={{1}}, to_apply=sum
-      scaled = f32[16,64] multiply(v, same)  c = f32[64] reduce(scaled, zero), dimensions={{0}}, to_apply=sum
-      more = f32[16,64] multiply(v, spread)  s = f32[64,16] transpose(more), dimensions={{1,0}}
-      ROOT all = (f32[16,64], f32[16], f32[64], f32[64,16]) tuple(a, b, c, s) }}"""
-    names = [one.name.split("/") for one in compiler.decide(text).placed]
-    assert sum(name == "v" and computation != "e" for computation, name in names) == 4
+    uses = """
+      a = f32[16,64] multiply(v, x)
+      squares = f32[16,64] multiply(v, v)  b = f32[16] reduce(squares, zero), dimensions={1}, to_apply=sum
+      scaled = f32[16,64] multiply(v, same)  c = f32[64] reduce(scaled, zero), dimensions={0}, to_apply=sum
+      more = f32[16,64] multiply(v, spread)  s = f32[64,16] transpose(more), dimensions={1,0}
+      ROOT all = (f32[16,64], f32[16], f32[64], f32[64,16]) tuple(a, b, c, s)"""
+    assert _kernels_with("v = f32[16,64] multiply(x, spread)", uses)["v"] == 4
 
 
 @pytest.mark.parametrize(
