@@ -7,6 +7,7 @@ branches of control are drawn by `structures`, since no signature says what goes
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,13 +16,16 @@ import numpy as np
 from compiler.tf import (
     BY_NAME,
     RECORDS,
+    ArrayShape,
     CompilerError,
     DataType,
     NoGradientError,
+    NotConstantError,
     PartialShape,
     Port,
     Record,
     Trait,
+    lower,
     tensor_of,
 )
 from xlabench.fuzzing.graphs import backward, operands
@@ -92,6 +96,7 @@ class Drawer:
         """Add a node of an op; its outputs, none where its record refuses what was drawn."""
         try:
             made = self._add(name)
+            self._check_lowering(made)
         except REFUSED:
             return []
         kept = [one for one in made if dims_of(one) is not None and _count(one) <= _MOST_ELEMENTS]
@@ -99,6 +104,23 @@ class Drawer:
         open_ends = [one for one in made if dims_of(one) is None]
         self.open_ends += open_ends
         return kept + open_ends
+
+    def _check_lowering(self, made: Sequence[Tensor]) -> None:
+        """Lower an op whose result has no sizes though what it takes has: a graph may hold what has no lowering.
+
+        Raises:
+            UnsupportedError: there is none.
+        """
+        opened = [one.output for one in made if dims_of(one) is None]
+        feeds = {}
+        for given in (one for output in opened for one in output.built.inputs):
+            element_type, dims = given.type.element_type, given.shape.static
+            if element_type is None or dims is None:
+                return
+            feeds[given.text] = ArrayShape(element_type, dims) if given.value is None else given.value
+        for output in opened:
+            with suppress(NotConstantError):
+                lower(self.graph.definition, feeds, [output.text])
 
     def source(self, kind: str, dims: Dims) -> Tensor:
         """A new array: fed, or a constant."""

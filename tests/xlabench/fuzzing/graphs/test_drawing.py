@@ -1,15 +1,18 @@
 """Ops are drawn as their records take them; what a record refuses leaves nothing."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from compiler.tf import RECORDS
+from compiler.tf import RECORDS, ArrayShape, NotConstantError, lower
 from xlabench.fuzzing.graphs import operands
 from xlabench.fuzzing.graphs.drawing import EVERY_TYPE, PLAIN, TYPES, Drawer, Fed, dims_of, dtype_of
 from xlabench.tensorflow.framework.functions import Traced
 from xlabench.tensorflow.framework.graph import Graph, get_default_graph
+
+OF_EACH_KIND = ("float32", "bfloat16", "complex64", "int64", "uint8", "bool")
 
 
 def drawer_of(seed=0, ops=PLAIN, types=TYPES):
@@ -55,6 +58,24 @@ def test_what_no_value_is_known_for_leaves_nothing(monkeypatch):
     assert drawer.attempt("NonMaxSuppressionV4") == []
     assert [one.op.type for one in drawer.pool if one not in before] in ([], ["Placeholder"])
     assert drawer_of(ops=("NonMaxSuppressionV4",)).op() is None
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_what_has_no_lowering_for_the_types_and_attributes_that_were_drawn_is_not_kept(name):
+    for seed, kind in enumerate(OF_EACH_KIND):
+        drawer = drawer_of(seed, types=(kind,))
+        made = [one.output for one in drawer.attempt(name)]
+        fed = {fed: ArrayShape(data_type.element_type, dims) for fed, (data_type, dims) in drawer.fed.shapes.items()}
+        with suppress(NotConstantError):
+            lower(drawer.graph.definition, fed, [one.text for one in made])
+
+
+def test_the_nearest_whole_number_of_a_complex_one_is_not_drawn():
+    assert drawer_of(types=("complex64",)).attempt("Round") == []
+    drawer = drawer_of(types=("complex64",))
+    drawer.pool.clear()
+    assert drawer.attempt("Round") == []
+    assert drawer.open_ends == []
 
 
 def test_large_arrays_are_made_and_not_taken_further():
