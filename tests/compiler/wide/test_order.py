@@ -8,6 +8,7 @@ import pytest
 from wide_results import wide
 
 import compiler
+from compiler.ops import sorting
 from compiler.wide.numbers import Wide
 from compiler.wide.order import near_others
 
@@ -37,6 +38,41 @@ def test_what_a_comparator_orders_in_a_circle_is_undecided() -> None:
     rows = np.array([[2, 1, 0], [1, 0, 0]], np.int32)
     for result in compiler.interpret(compiler.parse(text), rows, rows, wide=True):
         assert result.undecided.tolist() == [[True] * 3, [False] * 3]
+
+
+LEXICOGRAPHIC = """before { a = f32[] parameter(0) b = f32[] parameter(1) c = s32[] parameter(2) d = s32[] parameter(3)
+      l = pred[] compare(a, b), direction=LT e = pred[] compare(a, b), direction=EQ
+      g = pred[] compare(c, d), direction=GT m = pred[] and(e, g) ROOT r = pred[] or(l, m) }"""
+
+
+@pytest.mark.parametrize("stable", ["true", "false"])
+@pytest.mark.parametrize("length", [2, 13, 700])
+def test_a_reference_that_does_not_sort_is_no_reason_to_leave_anything_open(monkeypatch, length, stable) -> None:
+    """Whether a comparator gives an order is asked of its elements, not of what the reference made of them."""
+    monkeypatch.setattr(
+        sorting, "_merge_ranks", lambda _, rows, *rest: np.broadcast_to(np.arange(length), rows[0].shape)
+    )
+    keys = np.arange(2 * length).reshape(2, length)[:, ::-1] // 2
+    given = keys.astype(np.float32), (keys % 5).astype(np.int32)
+    lines = (f"x = f32[2,{length}] parameter(0)", f"i = s32[2,{length}] parameter(1)")
+    end = (
+        f"ROOT r = (f32[2,{length}], s32[2,{length}]) sort(x, i), dimensions={{1}}, is_stable={stable}, to_apply=before"
+    )
+    values, numbers = wide(*lines, end, inputs=given, computations=LEXICOGRAPHIC)
+    assert np.array_equal(values.value, given[0])
+    assert not values.undecided.any()
+    assert not numbers.undecided.any()
+
+
+@pytest.mark.parametrize("length", [5, 700])
+def test_elements_that_meet_a_nan_have_no_order(length) -> None:
+    lines = (f"x = f32[2,{length}] parameter(0)", f"i = s32[2,{length}] iota(), iota_dimension=1")
+    end = f"ROOT r = (f32[2,{length}], s32[2,{length}]) sort(x, i), dimensions={{1}}, is_stable=true, to_apply=before"
+    given = np.tile(np.arange(length, 0, -1, np.float32), (2, 1))
+    given[0, length // 3] = np.nan
+    for result in wide(*lines, end, inputs=(given,), computations=LEXICOGRAPHIC):
+        assert result.undecided.all(axis=1).tolist() == [True, False]
+        assert not result.undecided[1].any()
 
 
 def test_rows_ordered_by_a_computed_nan_are_undecided_whatever_comes_after_it() -> None:
