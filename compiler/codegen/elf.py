@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import functools
 import struct
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 _HEADER = struct.Struct("<40xQ10xHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -69,9 +69,10 @@ def names(code: bytes) -> Names:
     users: dict[str, set[str]] = {name: set() for name in lacking}
     for section in sections if lacking else ():
         if section.kind == _RELOCATIONS:
+            functions = sorted((s for s in symbols if s.is_function and s.section == section.info), key=_start)
             for offset, number in _relocations(code, section):
                 if symbols[number].name in users:
-                    users[symbols[number].name] |= _at(symbols, section.info, offset)
+                    users[symbols[number].name] |= _at(functions, offset)
     defined = frozenset(symbol.name for symbol in symbols if symbol.section and not symbol.is_local)
     return Names(defined, {name: tuple(sorted(users[name])) for name in sorted(users)})
 
@@ -97,10 +98,14 @@ def _relocations(code: bytes, section: _Section) -> Iterator[tuple[int, int]]:
         yield offset, info >> 32
 
 
-def _at(symbols: list[_Symbol], section: int, offset: int) -> set[str]:
-    """The function at a place in a section."""
-    within = (s.name for s in symbols if s.is_function and s.section == section and 0 <= offset - s.start < s.size)
-    return set(islice(within, 1))
+def _start(symbol: _Symbol) -> int:
+    return symbol.start
+
+
+def _at(functions: Sequence[_Symbol], offset: int) -> set[str]:
+    """The function at a place in a section, of the section's functions in order."""
+    number = bisect_right(functions, offset, key=_start) - 1
+    return {s.name for s in functions[max(number, 0) : number + 1] if offset - s.start < s.size}
 
 
 def check_symbols(objects: Sequence[bytes], provided: Callable[[str], bool]) -> None:
