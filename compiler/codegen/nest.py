@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from compiler.codegen import complex_numbers
 from compiler.codegen.index import Digit, Emission, Index, Variable, constant, reshape, whole
-from compiler.codegen.llvm_ir import I32, I64, Builder, Function, Module, Value, integer
+from compiler.codegen.llvm_ir import Builder, Function, Module, Value, integer, short_quotient
 from compiler.codegen.period import SHORT_PERIOD, Period, common_period
 
 _MOST_PIECES = 32
@@ -328,15 +328,11 @@ def share(builder: Builder, count: int, thread: Value, threads: Value, *, align:
         start = builder.mul(thread, integer(length))
         return Range(start, builder.add(start, integer(length)), length, length)
 
-    # Of 64 bits LLVM makes two divisions and a branch, and takes half a millisecond longer for a kernel of ten lines.
-    is_narrow = not threads.literal and blocks * MOST_SHARES < 1 << 32
-    divisor = builder.cast("trunc", threads, I32) if is_narrow else threads
+    is_short = not threads.literal and blocks * MOST_SHARES < 1 << 32
 
     def cut(number: Value) -> Value:
-        position = builder.mul(integer(blocks), number)
-        if is_narrow:
-            position = builder.cast("trunc", position, I32)
-        position = builder.cast("zext", builder.binary("udiv", position, divisor), I64)
+        product = builder.mul(integer(blocks), number)
+        position = short_quotient(builder, product, threads) if is_short else builder.binary("udiv", product, threads)
         scaled = builder.mul(position, integer(align))
         if blocks * align == count:
             return scaled
