@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, overload
 
+from compiler import collector
 from compiler.backends import BACKENDS, Backend
 from compiler.backends.cpu.machines import target_for
 from compiler.backends.decisions import Decisions
@@ -134,6 +135,7 @@ def _backend(name: str) -> Backend:
     return BACKENDS[name]
 
 
+@collector.paused()
 def compile(  # noqa: A001  # the name that users of compilers expect
     module_or_text: Module | str | bytes, backend: str = "cpu", options: CompileOptions = DEFAULT_OPTIONS
 ) -> Executable:
@@ -206,6 +208,7 @@ def decide(
     return BACKENDS[backend].decide(module, options, fuel.refusals if explained else None, target)
 
 
+@collector.paused()
 def compile_ahead(
     module_or_text: Module | str | bytes,
     machine: str = "x86_64",

@@ -10,7 +10,8 @@ names become names of it.
 Functions without a loop that LLVM could vectorise (those that calculate with vectors themselves, and the program that
 calls them) make units of their own: to them the passes that transform loops are nothing but work.  So do functions that
 are cold, the program and its phases outside of loops, and those that LLVM is told not to optimise: to translate them
-quickly takes a quarter of the time.  Where LLVM is to optimise nothing, all functions are like these.
+quickly takes a quarter of the time.  Where LLVM is to optimise nothing, all functions are like these.  Neither is told
+where divisions fit in 32 bits: that takes code away only where LLVM's code generation sees it alone.
 
 Routines that go together are a unit whose text is the same in every program that has the same ones, so that it is
 compiled once (`routines`).
@@ -23,7 +24,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from compiler.codegen.llvm_ir import Function, Module
+from compiler.codegen.llvm_ir import Function, Module, shortened
 
 _REFERENCE = re.compile(r"@([\w.$-]+)|!(\d+)")
 _LARGE = 4096
@@ -189,7 +190,8 @@ def _text(
     lines = [_global(module, name, shared) for name in module.globals if name in symbols]
     lines += [module.declarations[name] for name in module.declarations if name in symbols]
     lines += [others[name].declaration() for name in sorted(symbols & others.keys())]
-    lines += [function.text(internal=_goes_along(function)) for function in unit.functions]
+    texts = [function.text(internal=_goes_along(function)) for function in unit.functions]
+    lines += texts if unit.has_loops or unit.cold else map(shortened, texts)
     lines += [f"@{name} = alias {others[name].type}, ptr @{first}" for name, first in aliases.items()]
     lines += [module.nodes[node] for node in nodes]
     text = "\n".join(lines) + "\n"

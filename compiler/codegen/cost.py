@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from compiler.codegen.kernel import Kernel
+from compiler.codegen.nest import MOST_SHARES
 from compiler.ir.attributes import Window
 from compiler.ir.module import Instruction
 from compiler.ir.shape import TupleShape
@@ -87,6 +88,8 @@ _CHUNK_NS = 250_000.0
 core for a slice leaves others enough to do, and hundreds of times what it takes to hand a chunk over."""
 _MOST_CHUNKS = 4
 """Chunks of a thread's share: with four, threads at whole and half speed end within an eighth of each other."""
+MOST_THREADS = MOST_SHARES // _MOST_CHUNKS
+"""Threads that a program is compiled for, at most."""
 _FREE = having(Trait.STRUCTURAL | Trait.VIEW | Trait.GENERATES) | {"broadcast"}
 
 COST: Mapping[str, float] = {

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from compiler.codegen import complex_numbers
 from compiler.codegen.index import Digit, Emission, Index, Variable, constant, reshape, whole
-from compiler.codegen.llvm_ir import Builder, Function, Module, Value, integer
+from compiler.codegen.llvm_ir import Builder, Function, Module, Value, integer, short_quotient
 from compiler.codegen.period import SHORT_PERIOD, Period, common_period
 
 _MOST_PIECES = 32
@@ -26,6 +26,10 @@ _MOST_PIECES = 32
 
 _MOST_PHASES = 16
 """How often a body may be emitted for combinations of iterations of periods: in two dimensions of 4 each."""
+
+MOST_SHARES = 4096
+"""Shares that iterations are cut into at most, 1,024 threads with 4 chunks each: a limit by which numbers are known to
+fit in 32 bits, far from what machines have."""
 
 _TINY = 16
 """Iterations of a loop too short to be made of vectors."""
@@ -324,8 +328,11 @@ def share(builder: Builder, count: int, thread: Value, threads: Value, *, align:
         start = builder.mul(thread, integer(length))
         return Range(start, builder.add(start, integer(length)), length, length)
 
+    is_short = not threads.literal and blocks * MOST_SHARES < 1 << 32
+
     def cut(number: Value) -> Value:
-        position = builder.binary("udiv", builder.mul(integer(blocks), number), threads)
+        product = builder.mul(integer(blocks), number)
+        position = short_quotient(builder, product, threads) if is_short else builder.binary("udiv", product, threads)
         scaled = builder.mul(position, integer(align))
         if blocks * align == count:
             return scaled

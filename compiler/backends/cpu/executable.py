@@ -68,7 +68,7 @@ def _machine(options: CompileOptions) -> Machine:
 
 
 def _threads(options: CompileOptions) -> int:
-    return options.threads or available()
+    return min(options.threads or available(), cost.MOST_THREADS)
 
 
 def _depends_on(options: CompileOptions) -> str:

@@ -10,6 +10,7 @@ was written.
 
 from compiler.codegen.llvm_ir.builder import Builder, Loop
 from compiler.codegen.llvm_ir.module import PURE, Function, Module, keep_rolled, unroll, unroll_vectors
+from compiler.codegen.llvm_ir.short_division import short_quotient, shortened
 from compiler.codegen.llvm_ir.values import (
     FLOAT_TYPES,
     I1,
@@ -54,6 +55,8 @@ __all__ = [
     "keep_rolled",
     "lanes_of",
     "mangled",
+    "short_quotient",
+    "shortened",
     "splat",
     "unroll",
     "unroll_vectors",

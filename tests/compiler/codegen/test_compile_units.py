@@ -62,6 +62,21 @@ def test_only_loops_without_vectors_are_left_to_llvm():
 
 
 @pytest.mark.skipif(not TARGET.triple.startswith("x86_64"), reason="what fast selection gives up on is x86's")
+def test_only_code_that_no_pass_transforms_is_told_of_short_divisions():
+    module = Module()
+    functions = [add_loop(module, "scalar", vectors=False), add_loop(module, "vector", vectors=True)]
+    cold = add_loop(module, "cold", vectors=True, value="2")
+    cold.cold = True
+    for function in (*functions, cold):
+        function.lines.insert(1, "  %q = udiv i64 3, 2 ; 32 bits do")
+    texts = {names(unit)[0]: unit.text for unit in compile_units.cut(module)}
+    assert {name: "udiv i32" in text for name, text in texts.items()} == {
+        "scalar": False,
+        "vector": True,
+        "cold": False,
+    }
+
+
 def test_cold_code_calls_others_by_their_names():
     module = Module()
     loop = add_loop(module, "loop", vectors=True)

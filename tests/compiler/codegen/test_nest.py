@@ -9,6 +9,7 @@ from native_functions import native
 from compiler.codegen.index import constant
 from compiler.codegen.llvm_ir import Builder, Module, Value, integer
 from compiler.codegen.nest import (
+    MOST_SHARES,
     LoopNest,
     all_of,
     joined,
@@ -50,6 +51,25 @@ def test_shares_of_threads_make_up_the_whole(count, threads, align):
     assert (ends[0][0], ends[-1][1]) == (0, count)
     assert all(one[1] == other[0] for one, other in itertools.pairwise(ends))
     assert all(first <= last and (first % align == 0 or first == count) for first, last in ends)
+
+
+@pytest.mark.parametrize("count", [1, 7, 2**20 - 1, 2**20, 2**20 + 5, 2**40])
+@pytest.mark.parametrize("align", [1, 64])
+def test_shares_end_where_they_do_however_many_there_are(count, align):
+    def end_of(builder, both, end):
+        number, threads = builder.udivrem(both, integer(2 * MOST_SHARES))
+        return end(share(builder, count, number, threads, align=align))
+
+    start, stop = (
+        native(64, lambda builder, both, end=end: end_of(builder, both, end))
+        for end in (attrgetter("start"), attrgetter("stop"))
+    )
+    blocks = -(-count // align)
+    for threads in (1, 2, 3, 1000, MOST_SHARES):
+        for number in {0, 1, threads // 2, threads - 1} & set(range(threads)):
+            ends = [min(blocks * n // threads * align, count) for n in (number, number + 1)]
+            both = number * 2 * MOST_SHARES + threads
+            assert [start(both), stop(both)] == ends
 
 
 def test_a_range_is_known_to_hold_something_or_it_is_not():
