@@ -20,6 +20,7 @@ def axes(element_type):
     yield {}, [np.zeros((0, 3), element_type.dtype), ints(1)]
     yield {}, [x[0, 0, 0], ints()]
     yield {"Tidx": INT64}, [x, np.array([1], np.int64)]
+    yield {"keep_dims": True}, [np.zeros((0, 3), element_type.dtype), ints(0)]
 
 
 def places(element_type):
@@ -249,6 +250,11 @@ def gathers(element_type):
     batched = np.array([[0, 3], [1, 1], [2, 0]], np.int32)
     yield {"Tindices": INT32, "Taxis": INT32, "batch_dims": 1}, [x, batched, scalar(1)]
     yield {"Tindices": INT32, "Taxis": INT32, "batch_dims": 1}, [x, batched % 2, scalar(2)]
+    for batch in (-1, -2, 2):
+        yield (
+            {"Tindices": INT32, "Taxis": INT32, "batch_dims": batch},
+            [x, np.arange(12).reshape(3, 4).astype(np.int32) % 2, scalar(-1)],
+        )
 
 
 def old_gathers(element_type):
