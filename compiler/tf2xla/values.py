@@ -114,9 +114,20 @@ class TensorList:
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """Values that a branch keeps for its gradient; another branch gives none, which is `Absent`."""
+    """Values that a branch keeps for its gradient; another branch gives none, which is `Absent`, or other ones.
+
+    Attributes:
+        values: what is kept.
+        others: what it holds instead where others ran of the branches that it may come from; each is zeros elsewhere.
+    """
 
     values: tuple[Value, ...]
+    others: tuple[Optional, ...] = ()
+
+    @property
+    def kinds(self) -> tuple[Optional, ...]:
+        """Everything that it may be."""
+        return (Optional(self.values), *self.others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,15 +163,20 @@ def common_kind(left: Value | None, right: Value | None) -> Value | None:
             element, each = common_kind(left.element, right.element), same_each(left.each, right.each)
             return replace(left, is_full=left.is_full and right.is_full, each=each, element=element)
         case Optional(), Optional():
-            pairs = zip(left.values, right.values, strict=True)
-            return Optional(tuple(one for pair in pairs if (one := common_kind(*pair)) is not None))
+            kinds = [_common_values(*pair) for pair in zip(left.kinds, right.kinds, strict=True)]
+            return Optional(kinds[0].values, tuple(kinds[1:]))
     return right if left is None else left
+
+
+def _common_values(left: Optional, right: Optional) -> Optional:
+    pairs = zip(left.values, right.values, strict=True)
+    return Optional(tuple(one for pair in pairs if (one := common_kind(*pair)) is not None))
 
 
 def known_of_lists(value: Value | None) -> list[tuple[bool, bool, bool]]:
     """What is known of the lists that an element of a list of lists is made of: full, of one value, of nothing."""
     if isinstance(value, Optional):
-        return [one for inner in value.values for one in known_of_lists(inner)]
+        return [one for kind in value.kinds for inner in kind.values for one in known_of_lists(inner)]
     if not isinstance(value, TensorList):
         return []
     return [(value.is_full, value.each is None, not value.each), *known_of_lists(value.element)]
@@ -185,7 +201,7 @@ def arrays_in(value: Value) -> list[Expression]:
         case TensorList():
             return [*value.held, value.count]
         case Optional():
-            return arrays_of(value.values)
+            return [*arrays_of(value.values), *arrays_of(value.others)]
         case Handle() | Absent():
             return []
 
@@ -199,7 +215,9 @@ def rebuilt(like: Value, arrays: Iterator[Expression]) -> Value:
             held = [next(arrays) for _ in like.held]
             return replace(like.holding(held), count=next(arrays))
         case Optional():
-            return Optional(tuple(rebuilt(one, arrays) for one in like.values))
+            values = tuple(rebuilt(one, arrays) for one in like.values)
+            others = tuple(Optional(tuple(rebuilt(one, arrays) for one in other.values)) for other in like.others)
+            return Optional(values, others)
         case Handle() | Absent():
             return like
 
