@@ -248,13 +248,10 @@ def gathers(element_type):
     yield {"Tindices": INT64, "Taxis": INT32}, [x, np.array([1, 2]), scalar(0)]
     yield {"Tindices": INT32, "Taxis": INT32}, [x, ints(), scalar(0)]
     batched = np.array([[0, 3], [1, 1], [2, 0]], np.int32)
-    yield {"Tindices": INT32, "Taxis": INT32, "batch_dims": 1}, [x, batched, scalar(1)]
-    yield {"Tindices": INT32, "Taxis": INT32, "batch_dims": 1}, [x, batched % 2, scalar(2)]
-    for batch in (-1, -2, 2):
-        yield (
-            {"Tindices": INT32, "Taxis": INT32, "batch_dims": batch},
-            [x, np.arange(12).reshape(3, 4).astype(np.int32) % 2, scalar(-1)],
-        )
+    stated, both = {"Tindices": INT32, "Taxis": INT32}, np.arange(12, dtype=np.int32).reshape(3, 4) % 2
+    yield {**stated, "batch_dims": 1}, [x, batched, scalar(1)]
+    yield {**stated, "batch_dims": 1}, [x, batched % 2, scalar(2)]
+    yield from (({**stated, "batch_dims": batch}, [x, both, scalar(-1)]) for batch in (-1, -2, 2))
 
 
 def old_gathers(element_type):
