@@ -165,7 +165,8 @@ def common_kind(left: Value | None, right: Value | None) -> Value | None:
         case Optional(), Optional():
             kinds = [_common_values(*pair) for pair in zip(left.kinds, right.kinds, strict=True)]
             return Optional(kinds[0].values, tuple(kinds[1:]))
-    return right if left is None else left
+        case _:
+            return right if left is None else left
 
 
 def _common_values(left: Optional, right: Optional) -> Optional:
