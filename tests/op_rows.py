@@ -20,6 +20,7 @@ def axes(element_type):
     yield {}, [np.zeros((0, 3), element_type.dtype), ints(1)]
     yield {}, [x[0, 0, 0], ints()]
     yield {"Tidx": INT64}, [x, np.array([1], np.int64)]
+    yield {"keep_dims": True}, [np.zeros((0, 3), element_type.dtype), ints(0)]
 
 
 def places(element_type):
@@ -236,19 +237,16 @@ def reversals(element_type):
 
 
 def gathers(element_type):
-    x = numbers(element_type, 3, 4, 2)
-    for axis, indices in (
-        (0, ints(2, 0, 2)),
-        (1, ints(3, 0)),
-        (-1, scalar(1)),
-        (1, np.array([[0, 1], [3, 2]], np.int32)),
-    ):
-        yield {"Tindices": INT32, "Taxis": INT32}, [x, indices, scalar(axis)]
+    x, stated = numbers(element_type, 3, 4, 2), {"Tindices": INT32, "Taxis": INT32}
+    deep = np.array([[0, 1], [3, 2]], np.int32)
+    for axis, indices in ((0, ints(2, 0, 2)), (1, ints(3, 0)), (-1, scalar(1)), (1, deep)):
+        yield stated, [x, indices, scalar(axis)]
     yield {"Tindices": INT64, "Taxis": INT32}, [x, np.array([1, 2]), scalar(0)]
-    yield {"Tindices": INT32, "Taxis": INT32}, [x, ints(), scalar(0)]
-    batched = np.array([[0, 3], [1, 1], [2, 0]], np.int32)
-    yield {"Tindices": INT32, "Taxis": INT32, "batch_dims": 1}, [x, batched, scalar(1)]
-    yield {"Tindices": INT32, "Taxis": INT32, "batch_dims": 1}, [x, batched % 2, scalar(2)]
+    yield stated, [x, ints(), scalar(0)]
+    batched, both = np.array([[0, 3], [1, 1], [2, 0]], np.int32), np.arange(12, dtype=np.int32).reshape(3, 4) % 2
+    yield {**stated, "batch_dims": 1}, [x, batched, scalar(1)]
+    yield {**stated, "batch_dims": 1}, [x, batched % 2, scalar(2)]
+    yield from (({**stated, "batch_dims": batch}, [x, both, scalar(-1)]) for batch in (-1, -2, 2))
 
 
 def old_gathers(element_type):

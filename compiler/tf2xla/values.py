@@ -84,6 +84,9 @@ class TensorList:
         is_full: whether there are as many as there may be, for all that is known.
         each: what every element is that was put in, where it is the same known value; empty where nothing was put in,
             None where elements differ or are not known.
+        is_nested: whether its elements are no arrays but lists, or optionals, of which nobody asks the type.
+        element: such an element, of which kinds and sizes count, and not what it holds; None as long as nobody knows.
+        rows: in place of `buffer`, one array for each that such an element is made of.
     """
 
     type: ElementType
@@ -93,13 +96,38 @@ class TensorList:
     grows: bool = False
     is_full: bool = False
     each: tuple[np.ndarray[Any, Any], ...] | None = None
+    is_nested: bool = False
+    element: Value | None = None
+    rows: tuple[Expression, ...] = ()
+
+    @property
+    def held(self) -> tuple[Expression, ...]:
+        """The arrays that its elements are in, of which each has a row for every element."""
+        return self.rows if self.buffer is None else (self.buffer,)
+
+    def holding(self, arrays: Sequence[Expression]) -> TensorList:
+        """The list with other arrays, if it has any."""
+        if self.is_nested:
+            return replace(self, rows=tuple(arrays))
+        return replace(self, buffer=arrays[0] if arrays else None)
 
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """Values that a branch keeps for its gradient; another branch gives none, which is `Absent`."""
+    """Values that a branch keeps for its gradient; another branch gives none, which is `Absent`, or other ones.
+
+    Attributes:
+        values: what is kept.
+        others: what it holds instead where others ran of the branches that it may come from; each is zeros elsewhere.
+    """
 
     values: tuple[Value, ...]
+    others: tuple[Optional, ...] = ()
+
+    @property
+    def kinds(self) -> tuple[Optional, ...]:
+        """Everything that it may be."""
+        return (Optional(self.values), *self.others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +156,33 @@ def same_each(
 Value = Expression | Handle | TensorList | Optional | Absent
 
 
+def common_kind(left: Value | None, right: Value | None) -> Value | None:
+    """What is true of two elements of a list of lists: which lists in them are full, and of one value."""
+    match left, right:
+        case TensorList(), TensorList():
+            element, each = common_kind(left.element, right.element), same_each(left.each, right.each)
+            return replace(left, is_full=left.is_full and right.is_full, each=each, element=element)
+        case Optional(), Optional():
+            kinds = [_common_values(*pair) for pair in zip(left.kinds, right.kinds, strict=True)]
+            return Optional(kinds[0].values, tuple(kinds[1:]))
+        case _:
+            return right if left is None else left
+
+
+def _common_values(left: Optional, right: Optional) -> Optional:
+    pairs = zip(left.values, right.values, strict=True)
+    return Optional(tuple(one for pair in pairs if (one := common_kind(*pair)) is not None))
+
+
+def known_of_lists(value: Value | None) -> list[tuple[bool, bool, bool]]:
+    """What is known of the lists that an element of a list of lists is made of: full, of one value, of nothing."""
+    if isinstance(value, Optional):
+        return [one for kind in value.kinds for inner in kind.values for one in known_of_lists(inner)]
+    if not isinstance(value, TensorList):
+        return []
+    return [(value.is_full, value.each is None, not value.each), *known_of_lists(value.element)]
+
+
 KIND_WORDS: Mapping[type, str] = {
     Handle: "a variable",
     Store: "a TensorArray or a stack",
@@ -145,9 +200,9 @@ def arrays_in(value: Value) -> list[Expression]:
         case Expression():
             return [value]
         case TensorList():
-            return [*([] if value.buffer is None else [value.buffer]), value.count]
+            return [*value.held, value.count]
         case Optional():
-            return arrays_of(value.values)
+            return [*arrays_of(value.values), *arrays_of(value.others)]
         case Handle() | Absent():
             return []
 
@@ -158,10 +213,12 @@ def rebuilt(like: Value, arrays: Iterator[Expression]) -> Value:
         case Expression():
             return next(arrays)
         case TensorList():
-            buffer = None if like.buffer is None else next(arrays)
-            return replace(like, buffer=buffer, count=next(arrays))
+            held = [next(arrays) for _ in like.held]
+            return replace(like.holding(held), count=next(arrays))
         case Optional():
-            return Optional(tuple(rebuilt(one, arrays) for one in like.values))
+            values = tuple(rebuilt(one, arrays) for one in like.values)
+            others = tuple(Optional(tuple(rebuilt(one, arrays) for one in other.values)) for other in like.others)
+            return Optional(values, others)
         case Handle() | Absent():
             return like
 

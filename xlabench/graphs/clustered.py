@@ -47,8 +47,8 @@ def clustered(case: GraphCase, flags: Flags) -> Clustered:
     targets = [text[1:] for text in case.fetches if text.startswith("^")]
     run = for_execution(case.graph, feeds, fetches, targets, HOST)
     nodes = [replace(one, attributes=dict(one.attributes)) for one in run.graph.nodes]
-    assign_devices(nodes, {HOST: HOST_DEVICE}, is_soft=True)
     graph = inline_functions(replace(run.graph, nodes=nodes))
+    assign_devices(graph.nodes, {HOST: HOST_DEVICE}, is_soft=True)
     marked, marking = cluster(graph, flags, Options(device=HOST, progress=Progress()))
     values = dict(zip(run.feeds, case.values.values(), strict=True))
     return Clustered(replace(case, graph=marked, values=values), marking)

@@ -137,7 +137,7 @@ def values_of(carried: aot.Carried, endpoints: Sequence[str], inputs: Sequence[A
     }
 
 
-def _as_it_is(graph: Graph) -> Graph:
+def _as_it_is(graph: Graph, _around: plan.Around) -> Graph:
     return graph
 
 

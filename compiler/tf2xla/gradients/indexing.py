@@ -62,7 +62,7 @@ def _gathered_along(node: Built, g: Output, axis: int, batch: int) -> Output:
     """By segments: the index in front, each index of the batch having rows of its own."""
     params, indices = node["params"], node["indices"]
     whole, own_rank = rank_of(node, params), rank_of(node, indices)
-    axis, batch = axis % whole, batch % (own_rank + 1)
+    axis, batch = axis % whole, batch + own_rank if batch < 0 else batch
     count = own_rank - batch
     outer = axis - batch
     rank = whole - 1 + count

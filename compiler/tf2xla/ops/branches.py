@@ -11,7 +11,7 @@ from compiler.ir.types import PRED
 from compiler.ops import Trait, having
 from compiler.ops.build import build
 from compiler.tf2xla.operation import Array, Operation
-from compiler.tf2xla.values import Absent, Handle, Traced, Value, arrays_of, no_handle, rebuilt
+from compiler.tf2xla.values import Absent, Handle, Optional, Traced, Value, arrays_of, checked_same, no_handle, rebuilt
 
 _MOVES = having(Trait.MOVES) - {"bitcast-convert"}
 _LARGEST_CONSTANT = 1 << 12  # elements of what is written into a computation again
@@ -90,23 +90,51 @@ def taken(
 def with_all_there(operation: Operation, branches: Sequence[Traced]) -> list[Traced]:
     """Computations that give zeros for what is there in others only, and nobody looks at where it is not."""
     among = list(zip(*(branch.results for branch in branches), strict=True))
-    likes = [next((one for one in results if not isinstance(one, Absent)), results[0]) for results in among]
+    likes = [_whole(results) for results in among]
     return [
-        _completed(operation, branch, likes) if any(isinstance(one, Absent) for one in branch.results) else branch
+        _completed(operation, branch, likes)
+        if any(isinstance(one, Absent) or _is_less(one, like) for one, like in zip(branch.results, likes, strict=True))
+        else branch
         for branch in branches
     ]
+
+
+def _whole(results: Sequence[Value]) -> Value:
+    """A value as all branches may give it: of optionals everything that one of them keeps."""
+    there = [one for one in results if not isinstance(one, Absent)]
+    if not there or not all(isinstance(one, Optional) for one in there):
+        return there[0] if there else results[0]
+    kinds: list[Optional] = []
+    for kind in (kind for one in there if isinstance(one, Optional) for kind in one.kinds):
+        if not any(checked_same([kind], [known]) for known in kinds):
+            kinds.append(kind)
+    return Optional(kinds[0].values, tuple(kinds[1:]))
+
+
+def _is_less(one: Value, like: Value) -> bool:
+    """Whether an optional is not everything that others make of it."""
+    return isinstance(one, Optional) and isinstance(like, Optional) and not checked_same([one], [like])
 
 
 def _completed(operation: Operation, branch: Traced, likes: Sequence[Value]) -> Traced:
     """A computation with zeros like others' results for those that are absent."""
     made = branch.computation
     inner = Operation(operation.node, operation.signature, (), made, operation.library, checked=False)
-    results = [
-        rebuilt(like, iter([inner.full(0, one.type, one.dims) for one in arrays_of([like])]))
-        if isinstance(result, Absent)
-        else result
-        for result, like in zip(branch.results, likes, strict=True)
-    ]
+
+    def zeros(like: Value) -> Value:
+        return rebuilt(like, iter([inner.full(0, one.type, one.dims) for one in arrays_of([like])]))
+
+    def completed(result: Value, like: Value) -> Value:
+        if isinstance(result, Absent):
+            return zeros(like)
+        if not isinstance(result, Optional) or not isinstance(like, Optional):
+            return result
+        own = result.kinds
+        kinds = [next((one for one in own if checked_same([one], [kind])), None) or zeros(kind) for kind in like.kinds]
+        found = [one for one in kinds if isinstance(one, Optional)]
+        return Optional(found[0].values, tuple(found[1:]))
+
+    results = [completed(result, like) for result, like in zip(branch.results, likes, strict=True)]
     old = made.root
     carried = old.operands[len(arrays_of(branch.results)) :]
     made.root = build(made, "tuple", [*(one.instruction for one in arrays_of(results)), *carried])

@@ -19,7 +19,7 @@ from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.ops.branches import begin_before, known_of, state_of, taken, true, with_all_there
 from compiler.tf2xla.ops.loops import lower_while
 from compiler.tf2xla.record import Lower, Record, Trait, record, table, with_shapes
-from compiler.tf2xla.values import TensorList, Value, checked_same, same_each
+from compiler.tf2xla.values import TensorList, Value, checked_same, common_kind, same_each
 
 
 def _call(operation: Operation) -> list[list[Value]]:
@@ -92,7 +92,8 @@ def _common(values: Sequence[Value]) -> Value:
         return first
     lists = [one for one in values if isinstance(one, TensorList)]
     each = reduce(same_each, [one.each for one in lists])
-    return replace(first, is_full=all(one.is_full for one in lists), each=each)
+    element = reduce(common_kind, [one.element for one in lists])
+    return replace(first, is_full=all(one.is_full for one in lists), each=each, element=element)
 
 
 _FUNCTION = (

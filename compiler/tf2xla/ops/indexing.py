@@ -19,7 +19,9 @@ from compiler.tf2xla.scattering import depth_of
 def _gather(operation: Operation) -> Expression:
     axis = operation.integer("axis")
     params, indices = operation["params"], operation["indices"]
-    batch = operation.axis(operation.attribute("batch_dims"), len(indices.dims) + 1, "batch_dims")
+    batch, most = operation.attribute("batch_dims"), len(indices.dims)
+    operation.require(-most <= batch <= most, f"batch_dims {batch} is none of {most} dimensions of indices")
+    batch += most if batch < 0 else 0
     return gathered(operation, params, indices, operation.axis(axis, len(params.dims)), batch)
 
 

@@ -2,7 +2,8 @@
 
 A list has a greatest length, which is known, and elements of one type and sizes; where nobody says these sizes, the
 first element that is put in does.  Only `EmptyTensorList` may say how many there may be; any other list grows with what
-is added, and is one shorter without its last, as long as it is known to be full.
+is added, and is one shorter without its last, as long as it is known to be full.  Elements that are lists themselves,
+or optionals, as gradients of loops in loops keep them, are rows of as many arrays as one of them is made of.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from compiler.tf2xla.operation import Operation
 from compiler.tf2xla.ops.indexing import gathered
 from compiler.tf2xla.record import Lower, Record, Trait, record, table
 from compiler.tf2xla.scattering import scattered
-from compiler.tf2xla.values import TensorList, same_each
+from compiler.tf2xla.values import TensorList, Value, arrays_in, checked_same, common_kind, rebuilt, same_each
 
 _MOST = 1 << 24
 """Tensors of a list: 16 million; each has room for all of its elements."""
@@ -37,7 +38,7 @@ def _sizes(operation: Operation, name: str = "element_shape") -> tuple[int, ...]
 def _made(operation: Operation, most: int, count: int, *, grows: bool = False) -> TensorList:
     operation.require(0 <= most <= _MOST, f"a list of {most} tensors has no meaning")
     if operation.node.attributes.get("element_dtype") == BY_NAME["variant"]:
-        raise operation.unsupported("a list of lists: keep what is in them in lists of their own")
+        return TensorList(S32, most, None, operation.number(count, S32), grows, is_nested=True)
     element_type, dims = operation.type("element_dtype"), _sizes(operation)
     buffer = None if dims is None else operation.full(0, element_type, (most, *dims))
     return TensorList(element_type, most, buffer, operation.number(count, S32), grows)
@@ -53,8 +54,14 @@ def _reserved(operation: Operation) -> TensorList:
     return replace(_made(operation, count, count, grows=True), is_full=True)
 
 
+def _require_arrays(operation: Operation, given: TensorList) -> None:
+    if given.is_nested:
+        raise operation.unsupported("elements of its list are lists: keep what is in them in lists of their own")
+
+
 def _buffer(operation: Operation, given: TensorList, dims: tuple[int, ...]) -> Expression:
     """The rows of a list, made where its first element says what it is."""
+    _require_arrays(operation, given)
     if given.buffer is None:
         return operation.full(0, given.type, (given.most, *dims))
     own = given.buffer.dims[1:]
@@ -63,6 +70,7 @@ def _buffer(operation: Operation, given: TensorList, dims: tuple[int, ...]) -> E
 
 
 def _filled(operation: Operation, given: TensorList) -> Expression:
+    _require_arrays(operation, given)
     if given.buffer is None:
         raise operation.invalid("its list is empty, and nobody says of which sizes its elements are")
     return given.buffer
@@ -70,12 +78,12 @@ def _filled(operation: Operation, given: TensorList) -> Expression:
 
 def grown(given: TensorList, more: int) -> TensorList:
     """A list with room for more."""
-    if given.buffer is None:
-        return replace(given, most=given.most + more)
-    room = given.buffer.literal(0).spread((more, *given.buffer.dims[1:]), ())
-    operands = [given.buffer.instruction, room.instruction]
-    joined = build(room.instruction.computation, "concatenate", operands, dimensions=(0,))
-    return replace(given, most=given.most + more, buffer=Expression(joined))
+    joined = []
+    for one in given.held:
+        room = one.literal(0).spread((more, *one.dims[1:]), ())
+        operands = [one.instruction, room.instruction]
+        joined.append(Expression(build(room.instruction.computation, "concatenate", operands, dimensions=(0,))))
+    return replace(given.holding(joined), most=given.most + more)
 
 
 def put_at(buffer: Expression, item: Expression, at: Expression) -> Expression:
@@ -105,8 +113,11 @@ def taken_at(buffer: Expression, at: Expression) -> Expression:
 
 
 def _pushed(operation: Operation) -> TensorList:
-    given, item = operation.tensor_list("input_handle"), operation["tensor"]
+    given = operation.tensor_list("input_handle")
     given = grown(given, 1) if given.grows else given
+    if given.is_nested:
+        return _pushed_whole(operation, given)
+    item = operation["tensor"]
     buffer = _buffer(operation, given, item.dims)
     value = operation.library.value(item)
     each = None if value is None or value.size > _SMALL else same_each(given.each, (value,))
@@ -114,8 +125,36 @@ def _pushed(operation: Operation) -> TensorList:
     return replace(given, buffer=put_at(buffer, item, given.count), count=given.count + 1, is_full=is_full, each=each)
 
 
-def _popped(operation: Operation) -> list[Expression | TensorList]:
+def _pushed_whole(operation: Operation, given: TensorList) -> TensorList:
+    """A list of lists with one more: a row more in each of the arrays that an element is made of."""
+    [item] = operation.items("tensor")
+    arrays = arrays_in(item)
+    if given.element is None:
+        given = given.holding([operation.full(0, one.type, (given.most, *one.dims)) for one in arrays])
+    else:
+        same = checked_same([given.element], [item])
+        operation.require(same, "what is put into its list is not made of the same arrays as what is in it")
+    rows = [put_at(held, one, given.count) for held, one in zip(given.held, arrays, strict=True)]
+    kept = replace(given.holding(rows), element=common_kind(given.element or item, item), count=given.count + 1)
+    return replace(kept, is_full=given.grows and given.is_full, each=None)
+
+
+def _popped_whole(operation: Operation, given: TensorList) -> list[Value]:
+    """A list of lists without the last, and the last."""
+    if given.element is None:
+        raise operation.invalid("its list is empty, and nobody says what its elements are")
+    left = given.count - 1
+    item = rebuilt(given.element, iter([taken_at(one, left) for one in given.held]))
+    if not (given.grows and given.is_full and given.most):
+        return [replace(given, count=left, is_full=False), item]
+    kept = [one.slice((0, given.most - 1), *((0, size) for size in one.dims[1:])) for one in given.held]
+    return [replace(given.holding(kept), most=given.most - 1, count=left), item]
+
+
+def _popped(operation: Operation) -> list[Value]:
     given = operation.tensor_list("input_handle")
+    if given.is_nested:
+        return _popped_whole(operation, given)
     left = given.count - 1
     buffer = _filled(operation, given)
     item = operation.constant(given.each[0], given.type) if given.each else taken_at(buffer, left)
@@ -131,8 +170,24 @@ def _got(operation: Operation) -> Expression:
 
 def _set(operation: Operation) -> TensorList:
     given, item = operation.tensor_list("input_handle"), operation["item"]
+    if operation.attribute("resize_if_index_out_of_bounds"):
+        given = _long_enough(operation, given)
     buffer = _buffer(operation, given, item.dims)
     return replace(given, buffer=put_at(buffer, item, operation["index"]), each=None)
+
+
+def _long_enough(operation: Operation, given: TensorList) -> TensorList:
+    """A list that becomes as long as the number of an element asks for, which must be known if there is no room yet."""
+    known = operation.library.value(operation["index"])
+    if known is None:
+        if not given.most:
+            raise operation.unsupported("its list becomes as long as values say: let it begin with a size")
+        return given
+    more = int(known) + 1 - given.most
+    if more <= 0:
+        return given
+    longer = grown(given, more)
+    return replace(longer, count=operation.number(longer.most, S32))
 
 
 def _stacked(operation: Operation) -> Expression:

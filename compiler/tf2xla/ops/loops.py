@@ -15,7 +15,16 @@ from compiler.tf2xla.iterations import most_iterations
 from compiler.tf2xla.operation import Array, Operation
 from compiler.tf2xla.ops.branches import begin_before, known_of, require_one_result, state_of, taken
 from compiler.tf2xla.ops.lists import grown
-from compiler.tf2xla.values import TensorList, Traced, Value, arrays_of, checked_same, same_each
+from compiler.tf2xla.values import (
+    TensorList,
+    Traced,
+    Value,
+    arrays_of,
+    checked_same,
+    common_kind,
+    known_of_lists,
+    same_each,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +83,12 @@ def _with_room(
         before = inputs[number]
         if not isinstance(before, TensorList) or not isinstance(after, TensorList):
             continue
-        if before.buffer is None and after.buffer is not None:
-            buffer = operation.full(0, after.type, (before.most, *after.buffer.dims[1:]))
-            before, changes = replace(before, buffer=buffer), True
+        if after.held and not before.held:
+            held = [operation.full(0, one.type, (before.most, *one.dims[1:])) for one in after.held]
+            before, changes = replace(before, element=after.element).holding(held), True
+        common = common_kind(before.element, after.element)
+        if known_of_lists(common) != known_of_lists(before.element):
+            before, changes = replace(before, element=common), True
         if before.is_full and not (after.is_full and after.most >= before.most):
             before, changes = replace(before, is_full=False), True
         each = same_each(before.each, after.each)

@@ -60,7 +60,10 @@ def _mean(x: Expression, axes: tuple[int, ...]) -> Expression:
     summed = reduced(wide, "add", 0, axes)
     if is_sized(x):
         return (summed / reduce(mul, (size_of(x, axis).to(wide.type) for axis in axes))).to(x.type)
-    return (summed / wide.literal(math.prod(x.dims[axis] for axis in axes))).to(x.type)
+    count = math.prod(x.dims[axis] for axis in axes)
+    if not count and not x.type.is_float:
+        return summed.to(x.type)  # of no integers, or complex numbers, the kernels say 0
+    return (summed / wide.literal(count)).to(x.type)
 
 
 def _product(x: Expression, axes: tuple[int, ...]) -> Expression:

@@ -65,6 +65,8 @@ def _add_n(operation: Operation) -> Value:
 
 def _added_lists(operation: Operation, lists: Sequence[TensorList]) -> TensorList:
     """Element by element; a list whose elements nobody has seen is one of zeros."""
+    if any(one.is_nested for one in lists):
+        raise operation.unsupported("its lists have lists in them: add what is in these")
     arrays = [one.buffer for one in lists if one.buffer is not None]
     if not arrays:
         return lists[0]

@@ -68,6 +68,8 @@ def _fill(operation: Operation) -> Expression:
 
 def _zeros_like(operation: Operation) -> Value:
     given = operation.items("x")[0]
+    if isinstance(given, TensorList) and given.is_nested:
+        raise operation.unsupported("its list has lists in it: ask for zeros like what is in these")
     if isinstance(given, TensorList):  # as many, all zeros
         buffer = given.buffer
         zeros = None if buffer is None else buffer.literal(0).spread(buffer.dims, ())

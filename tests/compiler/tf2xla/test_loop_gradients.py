@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from graph_gradients import AT, DOUBLE, NOISY, agrees, drawing, ran, started, values
-from graph_nodes import BOOL, FLOAT, INT, X, const, function, node
+from graph_nodes import BOOL, FLOAT, INT, X, const, function, node, types
 
 import compiler
+from compiler.graph import AttributeList, FunctionReference
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import F64
 from compiler.tf2xla import lower
@@ -45,6 +46,56 @@ def test_loops_are_differentiated(limit):
     again = gradients(builder, [y.op("Neg")], [x])[0]
     assert len(loop.outputs) == 6
     assert np.isfinite(values(builder, [again], x=AT)[0]).all()
+
+
+def _with_inner(name, *inner):
+    """An iteration that takes its x from nodes within, `last:0`."""
+    body = [const("zero", 0), const("two", 2), const("four", 4), *inner, node("a", "AddV2", "n", "two:output:0", T=INT)]
+    arguments = {"n": INT, "x": DOUBLE, "w": DOUBLE, "m": INT}
+    returned = {"n1": "a:z:0", "x1": "last:z:0", "w1": "w", "m1": "m"}
+    return function(name, arguments, {f"{one}1": kind for one, kind in arguments.items()}, body, returned)
+
+
+STATED = {"T": types(INT, DOUBLE, DOUBLE, INT), "output_shapes": AttributeList("shape", ())}
+ROUND = ("zero:output:0", "x", "w", "four:output:0")
+INNER = _with_inner(
+    "inner",
+    node("loop", "While", *ROUND, **STATED, cond=FunctionReference("test"), body=FunctionReference("iteration")),
+    node("last", "Mul", "loop:output:1", "w", T=DOUBLE),
+)
+SIDES = {
+    "Tcond": BOOL,
+    "Tin": types(DOUBLE, DOUBLE),
+    "Tout": types(DOUBLE),
+    "output_shapes": AttributeList("shape", ()),
+}
+CHOOSING = _with_inner(
+    "choosing",
+    node("c", "Less", "n", "four:output:0", T=INT),
+    node(
+        "if",
+        "If",
+        "c:z:0",
+        "x",
+        "w",
+        **SIDES,
+        then_branch=FunctionReference("sin"),
+        else_branch=FunctionReference("product"),
+    ),
+    node("last", "Mul", "if:output:0", "w", T=DOUBLE),
+)
+SIN = function("sin", {"x": DOUBLE, "w": DOUBLE}, {"y": DOUBLE}, [node("s", "Sin", "x", T=DOUBLE)], {"y": "s:y:0"})
+PRODUCT = function(
+    "product", {"x": DOUBLE, "w": DOUBLE}, {"y": DOUBLE}, [node("p", "Mul", "x", "w", T=DOUBLE)], {"y": "p:z:0"}
+)
+
+
+@pytest.mark.parametrize("body", ["inner", "choosing"])
+def test_loops_and_branches_in_loops_are_differentiated(body):
+    builder, x = started(TEST, ITERATION, INNER, CHOOSING, SIN, PRODUCT)
+    state = [builder.constant(0), x.op("Exp"), x, builder.constant(7)]
+    loop = builder.add("While", state, cond="test", body=body)
+    assert agrees(builder, loop.outputs[1] * loop.outputs[2], x, AT)
 
 
 def test_a_loop_that_nothing_bounds_has_a_gradient_that_only_a_host_can_run():

@@ -15,6 +15,8 @@ from xlabench.graphs.running import HOST, HOST_DEVICE, GraphEngine
 from xlabench.tensorflow.config import ConfigProto
 from xlabench.tensorflow.runtime.clustering import Clusters
 from xlabench.tensorflow.runtime.placement import assign_devices
+from xlabench.tensorflow.runtime.plan import Around
+from xlabench.tensorflow.runtime.resources import Resources
 
 RESOURCE = BY_NAME["resource"]
 
@@ -71,7 +73,10 @@ def test_what_functions_hold_is_in_clusters_as_the_run_has_it(op):
     (members,) = clustered(case, parse_flags(SETTLED)).members.values()
     assert {"Neg", "Mul", "Exp", "ReadVariableOp"} <= {_op(case, name) for name in members}
     module, inputs = case.program()
-    made = Clusters(ConfigProto(), HOST, parse_flags(SETTLED)).cluster(_executed(case))
+    clusters = Clusters(ConfigProto(), HOST, parse_flags(SETTLED))
+    made = clusters.cluster(
+        _executed(case), Around({HOST: HOST_DEVICE}, Resources(), clusters.cluster, {}, is_soft=True)
+    )
     assert [one.op for one in made.nodes].count("_XlaRun") == 1
     assert "call" not in [one.name for one in made.nodes]
     (found,) = GraphEngine("clusters", "reference", "cpu", parse_flags(SETTLED)).compile(module)(*inputs)

@@ -1,17 +1,19 @@
 """Graphs that programs carry, run as a session runs them: what goes in and comes out is that of the program."""
 
 import sys
+from dataclasses import replace
 
 import graph_cases
 import numpy as np
 import op_cases
 import pytest
-from cluster_graphs import FLOAT, graph_of
-from graph_nodes import function, node, placeholder
+from cluster_graphs import FLOAT, SETTLED, graph_of
+from graph_nodes import function, node, placeholder, types
 
 import compiler
 from compiler import aot
-from compiler.tf import Flags, Graph
+from compiler.jit import parse_flags
+from compiler.tf import Flags, FunctionReference, Graph
 from xlabench.cases.layouts import LAYOUTS
 from xlabench.graphs.running import GraphEngine, values_of
 from xlabench.repeats import differs_at_once
@@ -51,6 +53,18 @@ def test_nodes_with_a_functions_name_call_it_op_by_op():
     graph = Graph([placeholder("x"), node("called", "negated", "x")], [negated])
     module = aot.lower_with_graph(graph, {"x": X}, ["called"]).module
     assert GraphEngine("ops", "reference", "reference").compile(module)(X)[0].tolist() == [-1, 2]
+
+
+@pytest.mark.parametrize("device", ["/device:CPU:0", "/cpu:0", "/device:GPU:0", "/job:localhost/device:GPU:1"])
+@pytest.mark.parametrize("flags", [None, parse_flags(SETTLED)], ids=["op by op", "clusters"])
+def test_functions_name_devices_as_graphs_do(flags, device):
+    body = [replace(node("n", "Neg", "x", T=FLOAT), device=device), node("m", "Exp", "n:y:0", T=FLOAT)]
+    called = function("called", {"x": FLOAT}, {"y": FLOAT}, body, {"y": "m:y:0"})
+    stated = {"f": FunctionReference("called"), "Tin": types(FLOAT), "Tout": types(FLOAT)}
+    graph = Graph([placeholder("x"), node("call", "PartitionedCall", "x", **stated)], [called])
+    module = aot.lower_with_graph(graph, {"x": X}, ["call"]).module
+    [found] = GraphEngine("clusters", "reference", "reference", flags).compile(module)(X)
+    np.testing.assert_allclose(found, np.exp(-X), rtol=1e-6)
 
 
 def test_a_run_keeps_nothing_of_the_one_before():

@@ -31,6 +31,7 @@ from compiler.tf import (
 )
 from xlabench.tensorflow.config import ConfigProto
 from xlabench.tensorflow.runtime.kernels import Kernel
+from xlabench.tensorflow.runtime.placement import assign_devices
 from xlabench.tensorflow.runtime.plan import Around
 from xlabench.tensorflow.runtime.programs import compiled, shape_of
 from xlabench.tensorflow.runtime.resources import Variable
@@ -59,9 +60,11 @@ class Clusters:
         self._compilers: dict[str, DeviceCompiler] = {}
         self.kernels = {"_XlaCompile": self._compile, "_XlaRun": _run}
 
-    def cluster(self, graph: Graph) -> Graph:
+    def cluster(self, graph: Graph, around: Around) -> Graph:
         """A graph with clusters, if it is to have any, also of what the functions that it calls hold."""
-        return optimize(inline_functions(graph), self._flags, self._options).graph
+        whole = inline_functions(graph)
+        assign_devices(whole.nodes, around.devices, is_soft=around.is_soft)  # what functions say of their nodes
+        return optimize(whole, self._flags, self._options).graph
 
     def _compiler(self, spec: str, graph: Graph) -> DeviceCompiler:
         if spec not in self._compilers:

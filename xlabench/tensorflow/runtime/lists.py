@@ -68,6 +68,8 @@ def _got(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
 
 def _set(node: Node, inputs: Sequence[Any]) -> Sequence[Any]:
     given, number = inputs[0], int(inputs[1])
+    if node.attributes.get("resize_if_index_out_of_bounds"):
+        given = Items((*given.elements, *[None] * (number + 1 - len(given.elements))), given.dims)
     if not 0 <= number < len(given.elements):
         said = f"Trying to modify element {number} in a list with {len(given.elements)} elements."
         raise raised(errors.InvalidArgumentError, node, said)

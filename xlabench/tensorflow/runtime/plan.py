@@ -77,7 +77,7 @@ class Around:
 
     devices: Mapping[str, Device]
     resources: Resources
-    cluster: Callable[[Graph], Graph]
+    cluster: Callable[[Graph, Around], Graph]
     kernels: Mapping[str, Callable[[Node, Graph, Around], Kernel]]
     is_soft: bool
 
@@ -103,7 +103,7 @@ def make(graph: Graph, feeds: Sequence[str], fetches: Sequence[str], targets: Se
         run = for_execution(replace(graph, nodes=nodes), feeds, fetches, targets, first)
         nodes = [replace(one, attributes=dict(one.attributes)) for one in run.graph.nodes]
         assign_devices(nodes, around.devices, is_soft=around.is_soft)
-        return of_graph(around.cluster(replace(run.graph, nodes=nodes)), run.feeds, run.fetches, around)
+        return of_graph(around.cluster(replace(run.graph, nodes=nodes), around), run.feeds, run.fetches, around)
     except CompilerError as error:
         raise errors.InvalidArgumentError(None, None, str(error)) from error
 

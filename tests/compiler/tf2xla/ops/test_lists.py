@@ -166,3 +166,80 @@ def test_a_loop_takes_from_a_full_list():
     graph.nodes.append(const("rows", np.ones((5, *X.shape)), np.float32))
     graph.nodes.append(node("left", "TensorListLength", "again"))
     assert run(lower(graph, {"x": X}, ["count", "left"])) == [2, 3]
+
+
+LISTS = {"element_dtype": VARIANT}
+
+
+@pytest.mark.parametrize("most", [-1, 3])
+def test_lists_in_a_list_come_back_as_they_were_put_in(most):
+    nodes = [
+        placeholder("x"),
+        const("any", -1),
+        const("most", most),
+        node("one", "TensorListFromTensor", "x", "any", **SHAPED),
+        node("twice", "AddN", "one", "one", T=VARIANT, N=2),
+        node("outer", "EmptyTensorList", "any", "most", **LISTS, shape_type=INT),
+        node("first", "TensorListPushBack", "outer", "one", **LISTS),
+        node("second", "TensorListPushBack", "first", "twice", **LISTS),
+        node("lists", "EmptyTensorList", "any", "most", **LISTS, shape_type=INT),
+        node("deep", "TensorListPushBack", "lists", "second", **LISTS),
+        node("out", "TensorListPopBack", "deep", "any", **LISTS),
+        node("last", "TensorListPopBack", "out:1", "any", **LISTS),
+        node("before", "TensorListPopBack", "last", "any", **LISTS),
+        node("y", "TensorListStack", "last:1", "any", **KIND),
+        node("z", "TensorListStack", "before:1", "any", **KIND),
+        node("left", "TensorListLength", "last"),
+        node("count", "TensorListLength", "last:1"),
+        node("packed", "Pack", "count", N=1, T=INT),
+        const("v", 1, np.float32),
+        node("filled", "Fill", "packed", "v", T=FLOAT),
+    ]
+    twice, one, left, filled = run(lower(Graph(nodes), {"x": X}, ["y", "z", "left", "filled"]))
+    np.testing.assert_array_equal(twice, 2 * X)
+    np.testing.assert_array_equal(one, X)
+    assert (left, filled.shape) == (1, (len(X),)), "how long a list is that was full is known"
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attributes"),
+    [
+        ("TensorListStack", ("any",), LISTS),
+        ("TensorListSetItem", ("most", "x"), KIND),
+        ("ZerosLike", (), {"T": VARIANT}),
+        ("AddN", ("first",), {"T": VARIANT, "N": 2}),
+    ],
+)
+def test_what_only_arrays_in_a_list_can_do_is_refused(op, inputs, attributes):
+    nodes = [
+        placeholder("x"),
+        const("any", -1),
+        const("most", 3),
+        node("one", "TensorListFromTensor", "x", "any", **SHAPED),
+        node("outer", "EmptyTensorList", "any", "most", **LISTS, shape_type=INT),
+        node("first", "TensorListPushBack", "outer", "one", **LISTS),
+        node("y", op, "first", *inputs, **attributes),
+    ]
+    with pytest.raises(compiler.UnsupportedError, match=op):
+        lower(Graph(nodes), {"x": X}, ["y"])
+
+
+def test_a_list_becomes_as_long_as_a_known_number_asks_for():
+    resize = {"resize_if_index_out_of_bounds": True, **KIND}
+    nodes = [
+        placeholder("x"),
+        const("any", -1),
+        const("zero", 0),
+        const("two", 2),
+        node("none", "TensorListReserve", "any", "zero", **SHAPED),
+        node("first", "TensorListSetItem", "none", "two", "x", **resize),
+        node("second", "TensorListSetItem", "first", "zero", "x", **resize),
+        node("y", "TensorListStack", "second", "any", **KIND),
+        node("count", "TensorListLength", "second"),
+    ]
+    stacked, count = run(lower(Graph(nodes), {"x": X}, ["y", "count"]))
+    np.testing.assert_array_equal(stacked, np.stack([X, 0 * X, X]))
+    assert count == 3
+    nodes[3] = placeholder("two", INT)
+    with pytest.raises(compiler.UnsupportedError, match="begin with a size"):
+        lower(Graph(nodes), {"x": X, "two": ArrayShape(S32, ())}, ["y"])

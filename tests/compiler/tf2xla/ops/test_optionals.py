@@ -52,6 +52,37 @@ def test_a_branch_takes_what_its_own_side_has_kept(chosen):
     np.testing.assert_array_equal(y, 2 * X if chosen else X)
 
 
+TRUTH = AttributeList("type", (BOOL,))
+KEEPS_TRUTH = function(
+    "keeps_truth",
+    {"x": FLOAT},
+    {"kept": VARIANT},
+    [node("same", "Equal", "x", "x", T=FLOAT), node("k", "OptionalFromValue", "same:z:0", Toutput_types=TRUTH)],
+    {"kept": "k:optional:0"},
+)
+LOOKS_AT_TRUTH = function(
+    "looks_at_truth",
+    {"kept": VARIANT, "x": FLOAT},
+    {"y": FLOAT},
+    [
+        node("got", "OptionalGetValue", "kept", output_types=TRUTH, output_shapes=ASKED["output_shapes"]),
+        node("number", "Cast", "got:components:0", SrcT=BOOL, DstT=FLOAT),
+    ],
+    {"y": "number:y:0"},
+)
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_both_sides_keep_different_values_in_one_optional(chosen):
+    forth = node("forth", "If", "p", "x", **branch("keeps", "keeps_truth", (FLOAT,), (VARIANT,)))
+    back = node("back", "If", "p", "forth", "x", **branch("looks", "looks_at_truth", (VARIANT, FLOAT), (FLOAT,)))
+    whole = graph(forth, back)
+    whole = Graph(whole.nodes, [*whole.functions, KEEPS_TRUTH, LOOKS_AT_TRUTH])
+    lowered = lower(whole, {"p": compiler.tf.ArrayShape(BOOL.element_type, ()), "x": X}, ["back"])
+    [y] = compiler.interpret(lowered.module, *({"p": np.array(chosen), "x": X}[name] for name in lowered.inputs))
+    np.testing.assert_array_equal(y, 2 * X if chosen else np.ones(2))
+
+
 def test_what_is_not_there_has_no_value():
     nodes = node("none", "OptionalNone"), node("y", "OptionalGetValue", "none", **ASKED)
     with pytest.raises(compiler.InputError, match=r"node 'y' .*the optional that it takes has no value"):

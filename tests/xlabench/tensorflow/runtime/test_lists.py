@@ -37,6 +37,16 @@ def test_what_nobody_has_set_is_zero():
         assert session.run(none).shape == (0, 2)
 
 
+def test_a_list_becomes_longer_where_that_is_asked_for():
+    longer = raw_ops.TensorListSetItem(
+        input_handle=_list(0), index=2, item=[5.0, 6.0], resize_if_index_out_of_bounds=True
+    )
+    first = raw_ops.TensorListSetItem(input_handle=longer, index=0, item=[1.0, 2.0], resize_if_index_out_of_bounds=True)
+    stacked = raw_ops.TensorListStack(input_handle=first, element_shape=[2], element_dtype=tf.float32)
+    with tf.Session() as session:
+        assert session.run(stacked).tolist() == [[1, 2], [0, 0], [5, 6]]
+
+
 def test_rows_are_put_in_under_their_numbers():
     made = raw_ops.TensorListScatterV2(tensor=[[1.0], [2.0]], indices=[2, 0], element_shape=[1], num_elements=-1)
     more = raw_ops.TensorListScatterIntoExistingList(input_handle=made, tensor=[[5.0], [6.0]], indices=[1, 3])
