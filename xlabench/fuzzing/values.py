@@ -140,15 +140,18 @@ def _ties(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
         return tame(rng, dims, dtype, limit)
     if not is_inexact(dtype):
         return _integer_ties(rng, dims, dtype)
-    halves = rng.integers(-8, 8, dims) + 0.5
+    values = np.asarray(rng.integers(-8, 8, dims) + 0.5)
     narrower = [other for other in _NARROW if finfo(other).nmant < finfo(real_dtype(dtype)).nmant]
-    choices = [halves, *(_between(rng, dims, other) for other in narrower)]
-    return _as(np.choose(rng.integers(0, len(choices), dims), choices), dtype)
+    which = np.asarray(rng.integers(0, len(narrower), dims, endpoint=True))
+    for number, other in enumerate(narrower, start=1):
+        chosen = which == number
+        values[chosen] = _between(rng, int(np.count_nonzero(chosen)), other)
+    return _as(values, dtype)
 
 
-def _between(rng: Generator, dims: Dims, dtype: DType) -> Array:
-    """Numbers in f64 halfway between two neighbours of a type."""
-    near = _as(rng.standard_normal(dims) * _WIDENED, dtype)
+def _between(rng: Generator, count: int, dtype: DType) -> Array:
+    """So many numbers in f64 halfway between two neighbours of a type."""
+    near = _as(rng.standard_normal(count) * _WIDENED, dtype)
     bits = raw_bits(near)
     above = (bits + bits.dtype.type(1)).view(dtype)  # the next one farther from 0
     with np.errstate(all="ignore"):
