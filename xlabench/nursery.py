@@ -112,6 +112,7 @@ class Nursery:
             stderr=subprocess.STDOUT,
             pass_fds=[theirs.fileno()],
             start_new_session=True,
+            env=startup.without_helpers(os.environ),
         )
         theirs.close()
 

@@ -33,6 +33,7 @@ from searching.search import CPU_LIMIT_S, support_of
 from xlabench.commands.fuzz import ENGINES
 from xlabench.fuzzing.generate import PROFILES
 from xlabench.fuzzing.graphs import cases as graphs
+from xlabench.startup import without_helpers
 
 LONGER_S = 2400.0
 _TESTS = Path(__file__).parents[1]
@@ -170,7 +171,7 @@ def _in_process(site, asked, step, *given):
 
 def _environment(site):
     """That of a process with a mutant, which finds our packages where this one does."""
-    made = planting.environment(site, os.environ)
+    made = without_helpers(planting.environment(site, os.environ))
     return made | {"PYTHONPATH": os.pathsep.join([made["PYTHONPATH"], str(ROOT)])}
 
 

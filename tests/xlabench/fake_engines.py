@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -168,3 +169,10 @@ def hog(arguments, say):
 
 def process(arguments, say):
     return {"pid": os.getpid()}
+
+
+def multiply(arguments, say):
+    """The library that NumPy multiplies by begins its threads when the process does, or at the first large product."""
+    large = np.ones((300, 300), np.complex128)
+    assert (large @ large == 300).all()
+    return {"threads": threading.active_count(), "of_system": sum(1 for _ in Path("/proc/self/task").iterdir())}

@@ -58,6 +58,20 @@ def test_workers_at_the_same_time_have_processes_of_their_own_which_end_with_the
 
 
 @pytest.mark.slow
+def test_products_of_matrices_take_no_threads_but_that_of_the_worker_unless_somebody_asked_for_them(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    for asked, expected in ((None, 0), ("3", 2)):
+        if asked:
+            monkeypatch.setenv("OPENBLAS_NUM_THREADS", asked)
+        else:
+            monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+        with Nursery(["fake_engines"]) as nursery, Worker(begin=nursery.begin) as worker:
+            found = ask(worker, "multiply").value
+        assert found["of_system"] - found["threads"] in (0, min(expected, os.cpu_count() - 1))
+        assert expected or found["of_system"] == found["threads"]
+
+
+@pytest.mark.slow
 def test_where_nothing_can_be_loaded_it_is_said_why(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     with Nursery([*ENGINES, "fake_engines:fail"]) as nursery, Worker(begin=nursery.begin) as worker:

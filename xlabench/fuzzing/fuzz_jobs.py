@@ -149,12 +149,14 @@ class _Work:
             return graphs_asked(self.specs, case.number)
         if not self.is_endless:
             return self.specs
-        every = blocks.DEAR_SIMULATED_EVERY if packs.is_dear(case) else blocks.SIMULATED_EVERY
+        every, first = blocks.SIMULATED_EVERY, 0
+        if packs.is_dear(case):
+            every, first = blocks.DEAR_SIMULATED_EVERY, blocks.DEAR_SIMULATED_FROM
         if case.is_apart:
-            every = blocks.KERNELS_SIMULATED_EVERY
+            every, first = blocks.KERNELS_SIMULATED_EVERY, 0
         if seed_order.is_seed(case.number) and seed_order.is_first(case.number):
-            every = 1  # a third of the seeds is there for what simulators run
-        asked = blocks.asked(self.specs, case.number, simulated_every=every)
+            every, first = 1, 0  # a third of the seeds is there for what simulators run
+        asked = blocks.asked(self.specs, case.number, simulated_every=every, simulated_from=first)
         if case.is_apart and seed_order.calls_routines(case.module):
             return [spec for spec in asked if not is_simulated(spec)] or asked
         return asked

@@ -140,19 +140,20 @@ def _ties(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
         return tame(rng, dims, dtype, limit)
     if not is_inexact(dtype):
         return _integer_ties(rng, dims, dtype)
-    halves = rng.integers(-8, 8, dims) + 0.5
+    values = np.asarray(rng.integers(-8, 8, dims) + 0.5)
     narrower = [other for other in _NARROW if finfo(other).nmant < finfo(real_dtype(dtype)).nmant]
-    choices = [halves, *(_between(rng, dims, other) for other in narrower)]
-    return _as(np.choose(rng.integers(0, len(choices), dims), choices), dtype)
+    which = rng.integers(0, len(narrower), dims, endpoint=True)
+    for number, other in enumerate(narrower, start=1):
+        values[which == number] = _between(rng, int(np.count_nonzero(which == number)), other)
+    return _as(values, dtype)
 
 
-def _between(rng: Generator, dims: Dims, dtype: DType) -> Array:
-    """Numbers in f64 halfway between two neighbours of a type."""
-    near = _as(rng.standard_normal(dims) * _WIDENED, dtype)
-    bits = raw_bits(near)
-    above = (bits + bits.dtype.type(1)).view(dtype)  # the next one farther from 0
+def _between(rng: Generator, count: int, dtype: DType) -> Array:
+    """So many numbers in f64 halfway between two neighbours of a type."""
+    near = _as(rng.standard_normal(count) * _WIDENED, dtype)
+    farther = (raw_bits(near) + raw_bits(near).dtype.type(1)).view(dtype)
     with np.errstate(all="ignore"):
-        return np.asarray((near.astype(np.float64) + above.astype(np.float64)) / 2)
+        return np.asarray((near.astype(np.float64) + farther.astype(np.float64)) / 2)
 
 
 def _integer_ties(rng: Generator, dims: Dims, dtype: DType) -> Array:
@@ -197,10 +198,9 @@ def _boundary(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Ar
     if limit is None:
         return tame(rng, dims, dtype)
     low, high = _range(dtype)
-    wanted = [0, 1, limit - 1, limit, limit + 1, -1, -limit, high, low]
-    candidates = [candidate for candidate in wanted if low <= candidate <= high]
-    shares = [3 if 0 <= candidate <= limit else 1 for candidate in candidates]
-    chosen = rng.choice(len(candidates), dims, p=np.asarray(shares) / sum(shares))
+    candidates = [n for n in (0, 1, limit - 1, limit, limit + 1, -1, -limit, high, low) if low <= n <= high]
+    shares = np.asarray([3 if 0 <= candidate <= limit else 1 for candidate in candidates])
+    chosen = rng.choice(len(candidates), dims, p=shares / shares.sum())
     return np.asarray(np.asarray(candidates, _widest(dtype))[chosen]).astype(dtype)
 
 

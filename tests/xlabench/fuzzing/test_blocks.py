@@ -70,6 +70,8 @@ def test_simulators_are_asked_in_one_block_of_some_unless_there_is_no_other_engi
     assert asked(specs, blocks.SIMULATED_EVERY) == [specs, *[["cpu", "reference"]] * (blocks.SIMULATED_EVERY - 1)]
     assert asked(specs, 5, simulated_every=1) == [specs] * 5
     assert asked(specs[1:], 10) == [specs[1:]] * 10
+    later = asked(specs, 6, simulated_every=3, simulated_from=1)
+    assert later == [["cpu", "reference"], specs, ["cpu", "reference"]] * 2
 
 
 def test_of_several_specs_of_an_engine_one_has_its_turn_the_first_of_them_mostly():

@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import compiler
 from compiler.generate.choices import RandomChoices
 from compiler.generate.exhaustive import Packing, space_of
 from compiler.generate.kernels import KERNELS
 from compiler.generate.lapack import BY_ROUTINE
 from compiler.ir.types import F32
 from xlabench.cases.layouts import LAYOUTS
-from xlabench.fuzzing import asking, case_failure, fuzz_jobs, worker_pool
+from xlabench.fuzzing import asking, blocks, case_failure, fuzz_jobs, generate, seed_order, worker_pool
 from xlabench.fuzzing.case import Case
 
 HERE = Path(__file__).resolve().parents[1]
@@ -144,6 +145,15 @@ def test_a_simulator_is_called_less_often_than_a_processor():
     case = Case(0, None, [], others={"special": [], "equal": [], "ties": []})
     engines = ("cpu", "xla", "nvptx", "nvptx:sim", "reference")
     assert [len(asking.call_numbers_on(spec, case)) for spec in engines] == [4, 4, 4, 1, 1]
+
+
+def test_a_simulator_comes_to_what_it_takes_seconds_for_in_turn_but_not_first(tmp_path):
+    large = compiler.parse("ENTRY main { x = f32[70000] parameter(0)  ROOT y = f32[70000] negate(x) }")
+    work = fuzz_jobs._Work(None, ("cpu", "nvptx:sim"), None, None, tmp_path, None, None, is_endless=True)
+    numbers = [n for n in range(3000) if not seed_order.is_seed(n) and "nvptx:sim" in work._asked(Case(n, large, []))]
+    found = sorted({n // blocks.BLOCK for n in numbers})
+    assert found == list(range(blocks.DEAR_SIMULATED_FROM, 150, blocks.DEAR_SIMULATED_EVERY))
+    assert sum(map(generate.is_of_routines, numbers)) == 1
 
 
 def test_a_simulator_is_not_asked_about_kernels_that_call_lapack_unless_there_is_nothing_else(tmp_path):

@@ -25,16 +25,19 @@ from compiler.backends.nvptx.simulator.memory import MARKS, WHOLE, bytes_for
 
 _Lanes = NDArray[np.int64]
 
-_NEVER = -1
-"""A time before all barriers."""
+_NEVER = 0
+"""The stamp of what was never accessed: times begin at 1, and memory that holds 0 everywhere costs nothing until it is
+used, while a launch touches little of an arena."""
 _THREAD_BITS = 32
 """Bits of a number that tell a thread; those above tell the time."""
 _THREAD = (1 << _THREAD_BITS) - 1
 """The bits of a stamp that hold the thread's number."""
+_IN_ORDER, _BACKWARDS = slice(None), slice(None, None, -1)
 _MOST_KEPT = 64
 """Reads that are noted before they are entered."""
-_MOST_NOTED = 1 << 18
-"""Reads by so many lanes are noted before they are entered."""
+_MOST_NOTED = 1 << 21
+"""Reads by so many lanes are noted before they are entered: 16 MiB, and enough that a block of tiles of a product comes
+to its barrier, which forgets them, before; entering was half of the time of such kernels at an eighth of it."""
 
 
 class _Access:
@@ -72,15 +75,16 @@ class _Log:
     """The last access to each granule, and the latest of them all."""
 
     def __init__(self, granules: int) -> None:
-        self.stamp: _Lanes = np.full(granules, _NEVER, np.int64)
+        self.stamp: _Lanes = np.zeros(granules, np.int64)
         self.warp_time: _Lanes = np.zeros(granules, np.int64)
         self.latest = _NEVER
 
-    def record(self, at: _Lanes, access: _Access, *, met_by_warp: bool) -> None:
-        """Enter an access at granules; the times of warps are 0 as long as none has met."""
-        self.stamp[at] = access.stamp
+    def record(self, at: _Lanes, access: _Access, order: slice | _Lanes = _IN_ORDER, *, met_by_warp: bool) -> None:
+        """Enter an access at granules, or of those in some `order`; times of warps are 0 as long as none has met."""
+        at = at[order]
+        self.stamp[at] = access.stamp[order]
         if met_by_warp:
-            self.warp_time[at] = access.warp_time
+            self.warp_time[at] = access.warp_time[order]
         self.latest = max(self.latest, access.latest)
 
 
@@ -111,7 +115,7 @@ class RaceDetector:
         self._block_warps = -(-block_threads // 32)
         granules = -(-size_bytes // granule)
         self._writes, self._first_reads, self._last_reads = _Log(granules), _Log(granules), _Log(granules)
-        self._block_time: _Lanes = np.zeros(blocks, np.int64)
+        self._block_time: _Lanes = np.ones(blocks, np.int64)
         self._warp_time: _Lanes = np.zeros(blocks * self._block_warps, np.int64)
 
     def pass_block_barrier(self, lanes: _Lanes) -> None:
@@ -210,10 +214,11 @@ class RaceDetector:
         """What was read goes beside the granules, in the order in which it came."""
         for offsets, size, lanes in self._noted:
             at, access = self._granules(offsets, size, lanes)
-            is_new = self._unordered(self._first_reads, at, access)
-            if not is_new.all():
-                backwards = np.flatnonzero(~is_new)[::-1]
-                self._first_reads.record(at[backwards], access.pick(backwards), met_by_warp=self._met_by_warp)
+            order: slice | _Lanes = _BACKWARDS
+            if self._may_meet(self._first_reads, access):
+                order = np.flatnonzero(~self._unordered(self._first_reads, at, access))[::-1]
+            if isinstance(order, slice) or order.size:
+                self._first_reads.record(at, access, order, met_by_warp=self._met_by_warp)
             self._last_reads.record(at, access, met_by_warp=self._met_by_warp)
         self._forget_reads()
 
@@ -237,8 +242,9 @@ class RaceDetector:
         """Where something is logged since the last barrier that stands between it and this access."""
         stamp = log.stamp[at]
         result: NDArray[np.bool_] = stamp >= access.floor
-        if not self._is_shared:
-            result |= (self._block(stamp & _THREAD) != self._block(access.threads)) & (stamp >= 0)
+        if not self._is_shared:  # before the last barrier, which no other block waited for
+            before = np.flatnonzero(~result & (stamp > _NEVER))
+            result[before] = self._block(stamp[before] & _THREAD) != self._block(access.threads[before])
         if self._met_by_warp:
             positions = np.flatnonzero(result)
             same_warp = self._warp(stamp[positions] & _THREAD) == self._warp(access.threads[positions])
@@ -247,7 +253,7 @@ class RaceDetector:
 
     def _may_meet(self, log: _Log, access: _Access) -> bool:
         """Whether anything logged may be unordered with an access: in shared memory what is as late."""
-        return log.latest >= (access.earliest if self._is_shared else 0)
+        return log.latest >= access.earliest if self._is_shared else log.latest > _NEVER
 
     def _check(self, offsets: _Lanes, size: int, access: _Access, verb: str) -> None:
         if self._is_noted(offsets, size):

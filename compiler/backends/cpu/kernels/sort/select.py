@@ -145,7 +145,10 @@ class Selection:
             lane = row_lane(emission, first, _BLOCK, self.lines.length)
             with in_lane(emission, lane):
                 keys = self._keys(emission, line, at_lane(lane))
-            return builder.emit(I32, f"bitcast {builder.compare('ult', keys, limit)} to {I32}")
+            is_less = builder.compare("ult", keys, limit)
+            if is_less.type == I1:  # of a line whose elements are all alike
+                return builder.cast("sext", is_less, I32)
+            return builder.emit(I32, f"bitcast {is_less} to {I32}")
         with builder.loop(
             integer(0), integer(_BLOCK), carried=[integer(0, I32)], name="each", nonempty=True, scalar=True
         ) as each:

@@ -165,6 +165,27 @@ def test_selection_of_lines_that_are_all_alike_or_in_the_worst_order(length: int
     check(top_text("f32", length, k, "true").replace("[3,", "[6,"), [lines])
 
 
+ALIKE = {
+    "of a constant": "c = {t}[] constant(1)  x = {t}[3,{n}] broadcast(c), dimensions={{}}",
+    "of the line's number": "x = {t}[3,{n}] iota(), iota_dimension=0",
+    "of an operand's element": "v = {t}[3] parameter(0)  x = {t}[3,{n}] broadcast(v), dimensions={{0}}",
+    "of what is computed of it": "v = {t}[3] parameter(0)  w = {t}[3] negate(v)"
+    "  x = {t}[3,{n}] broadcast(w), dimensions={{0}}",
+}
+
+
+@pytest.mark.parametrize("elements", ALIKE)
+@pytest.mark.parametrize("element_type", ["s8", "u16", "s32", "f16", "f32"])
+def test_selection_of_lines_that_a_kernel_computes_whose_elements_are_all_alike(
+    element_type: str, elements: str
+) -> None:
+    made = ALIKE[elements].format(t=element_type, n=128)
+    for largest in ("true", "false"):
+        _, selecting = top_text(element_type, 128, 17, largest).split("\n  ROOT")
+        inputs = [values(element_type, (3,))] if "parameter" in made else []
+        check(f"HloModule m\nENTRY e {{ {made}\n  ROOT{selecting}", inputs)
+
+
 def top_text(element_type: str, length: int, k: int, largest: str) -> str:
     return f"""HloModule m
 ENTRY e {{ x = {element_type}[3,{length}] parameter(0)
