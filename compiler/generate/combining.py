@@ -16,6 +16,7 @@ import numpy as np
 
 from compiler.generate.choices import chance, permutation, pick, subset
 from compiler.generate.choosing import chooser, numbers_of
+from compiler.generate.flow import combined
 from compiler.generate.movement import Indices, indices_into, perhaps_of, smaller_dims
 from compiler.generate.recipe import COMPLEX, NUMBERS, REAL, Recipe
 from compiler.generate.reducers import in_order
@@ -78,7 +79,7 @@ def combiner(scope: Scope, opcode: str, element_type: ElementType) -> Computatio
     """
     made = scope.program.computation(f"{opcode}_{element_type}")
     shape = ArrayShape(element_type, ())
-    made.root = build(made, opcode, [parameter(made, 0, shape), parameter(made, 1, shape)])
+    made.root = combined(scope, opcode, [parameter(made, 0, shape), parameter(made, 1, shape)])
     return made
 
 
@@ -310,7 +311,7 @@ def _scatter(scope: Scope, opcode: str, element_type: ElementType) -> Instructio
         inserted_window_dims=inserted,
         scatter_dims_to_operand_dims=found.mapped,
         index_vector_dim=found.vector,
-        to_apply=_of_updates(scope, element_type, is_single=is_single and set(found.mapped) <= set(inserted)),
+        to_apply=of_updates(scope, element_type, is_single=is_single and set(found.mapped) <= set(inserted)),
         **(along if found.paired else {}),
         **promises,
     )
@@ -330,8 +331,14 @@ def _indices(scope: Scope, value: Instruction, found: Indices) -> tuple[Instruct
     return scope.build("reverse", [window_dims], dimensions=(along,)), {"unique_indices": True}
 
 
-def _of_updates(scope: Scope, element_type: ElementType, *, is_single: bool) -> Computation:
-    """What combines elements with updates: where each meets one, its order may matter, or the update alone."""
+def of_updates(scope: Scope, element_type: ElementType, *, is_single: bool) -> Computation:
+    """What combines elements with updates: where each meets one, its order may matter, or the update alone.
+
+    Args:
+        scope: whose program gets the computation.
+        element_type: of the elements.
+        is_single: whether each element meets one update at most.
+    """
     if not is_single or element_type is PRED or not chance(scope.choices, _ORDERED_PERCENT):
         return combiner(scope, pick(scope.choices, combiners(element_type)), element_type)
     if chance(scope.choices, 50):
