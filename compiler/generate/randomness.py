@@ -1,8 +1,9 @@
 """Recipe of random numbers, of which the language says a distribution and nothing more: results are what holds of any.
 
-Numbers lie in their range, or near their mean; about half of them are below the middle of it, about half in the
-middle half, and about half in its first and third quarters.  How many that may be is told apart from a wrong distribution by seven times the deviation of
-such a count, which is once in a trillion.  The numbers themselves go into nothing else: every engine has others.
+Numbers lie in their range, or near their mean; about half of them are below the middle of it, about half in its middle
+half, and about half in its first and third quarters.  How many that may be is told apart from a wrong distribution by
+seven times the deviation of such a count, which is once in a trillion.  The numbers themselves go into nothing else:
+every engine has others.
 """
 
 from __future__ import annotations

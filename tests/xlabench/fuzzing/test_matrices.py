@@ -63,7 +63,8 @@ RING = """
 ENTRY main {
   a = f64[5,5]{0,1} parameter(0)
   ROOT s = (f64[5,5]{0,1}, f64[5,5]{0,1}, f64[5], f64[5], s32[], s32[]) custom-call(a),
-    custom_call_target="lapack_dgees_ffi", operand_layout_constraints={f64[5,5]{0,1}}, backend_config={mode = 86 : ui8, sort = 78 : ui8}
+    custom_call_target="lapack_dgees_ffi", operand_layout_constraints={f64[5,5]{0,1}},
+    backend_config={mode = 86 : ui8, sort = 78 : ui8}
 }
 """
 
