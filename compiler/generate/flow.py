@@ -75,6 +75,23 @@ def mapped(inner: Scope, opcode: str, pair: Sequence[Instruction]) -> Instructio
     return _loop(inner, plain, pair, _number_by(pair, least, least + inner.choices.integer(1, 2)))
 
 
+def selected(scope: Scope, value: Instruction, pair: Sequence[Instruction]) -> Instruction:
+    """A truth value, by way of a branch or a loop over it that two other scalars decide.
+
+    Args:
+        scope: whose program it is for, and the source of decisions.
+        value: the truth value.
+        pair: the scalars, in the same computation.
+    """
+
+    def kept(values: Sequence[Instruction]) -> Instruction:
+        return build(values[0].computation, "and", [values[0], values[0]])
+
+    if chance(scope.choices, 50):
+        return branch(scope, _compared(pair, "EQ"), [value, *pair], (kept, kept))
+    return _repeated(scope, _number_by(pair, 1, 2), [value, *pair], lambda v: [kept(v), *v[1:]])[0]
+
+
 def branch(
     scope: Scope, selector: Instruction, given: Sequence[Instruction], makes: Sequence[Make], *, turned: bool = False
 ) -> Instruction:

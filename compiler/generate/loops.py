@@ -43,9 +43,9 @@ others then stays as it is, and how often all do."""
 _UNCOUNTED_PERCENT, _NEGATED_PERCENT, _ASKING_JOINED_PERCENT = 80, 30, 75
 """How often nobody reads what such a loop has counted; how often it asks for what is not done instead of what goes on;
 how often its values change each time as long as they go on."""
-_ENDS = ("or", "or", "or", "and", "minimum")
+_ENDS = (*["or"] * 6, "and", "minimum")
 """What says of all elements that the loop goes on: that any does; that all do, where none may stop alone; the least."""
-_ELEMENTS_PERCENT, _ELEMENTS_ASKING_PERCENT = 35, 50
+_ELEMENTS_PERCENT, _ELEMENTS_ASKING_PERCENT = 35, 60
 """How often a loop is of elementwise ops on arrays of one shape, so that each element may go its own way: only these
 become one kernel.  How often such a loop asks whether any element goes on."""
 _OF_ELEMENTS = ((17,), (5, 7), (2, 3, 4), (130,), (9, 31), (300,))
