@@ -61,9 +61,32 @@ def _neighbours(comparator: Computation, rows: Sequence[Array], context: Context
     ahead, behind = _before(comparator, former, latter), _before(comparator, latter, former)
     equal = ~(ahead | behind)
     nan, unsigned = _meets_nan(comparator, rows, context)
-    broken = behind | (equal & (nan[..., :-1] != nan[..., 1:]))
+    broken = equal & (nan[..., :-1] != nan[..., 1:])
     is_open = np.any(broken, axis=-1, keepdims=True) | np.any(unsigned, axis=-1, keepdims=True)
-    return equal, is_open | _goes_in_circles(comparator, rows, equal)
+    disordered = np.any(behind, axis=-1, keepdims=True) | _goes_in_circles(comparator, rows, equal)
+    asked = disordered[..., 0] & ~np.any(nan, axis=-1)
+    if asked.any():
+        disordered[asked, 0] = ~_is_order(comparator, [row[asked] for row in rows], behind[asked])
+    return equal, is_open | disordered
+
+
+def _is_order(comparator: Computation, rows: Sequence[Array], behind: Array) -> Array:
+    """Of which rows a comparator is a strict weak order, whatever order they are in: else whoever sorted them is wrong.
+
+    In long rows it is asked about pairs of some elements only, the first two that are behind each other among them.
+    """
+    *outer, length = rows[0].shape
+    count = min(length, _ALL_PAIRS)
+    chosen = np.tile(np.linspace(0, length - 1, count).astype(np.intp), (*outer, 1))
+    if length > _ALL_PAIRS:
+        chosen[..., 1:3] = np.argmax(behind, axis=-1)[..., np.newaxis] + np.arange(2)
+    some = [np.take_along_axis(row, chosen, axis=-1) for row in rows]
+    square = (*chosen.shape, chosen.shape[-1])
+    left, right = ([np.broadcast_to(np.expand_dims(one, axis), square) for one in some] for axis in (-1, -2))
+    ahead = _before(comparator, left, right)
+    ranks = np.count_nonzero(ahead, axis=-2)
+    alike = np.expand_dims(ranks, -1) < np.expand_dims(ranks, -2)
+    return np.asarray(np.all(ahead == alike, axis=(-1, -2)))
 
 
 def _goes_in_circles(comparator: Computation, rows: Sequence[Array], equal: Array) -> Array:

@@ -8,6 +8,7 @@ import pytest
 from wide_results import wide
 
 import compiler
+from compiler.ops import sorting
 from compiler.wide.numbers import Wide
 from compiler.wide.order import near_others
 
@@ -37,6 +38,20 @@ def test_what_a_comparator_orders_in_a_circle_is_undecided() -> None:
     rows = np.array([[2, 1, 0], [1, 0, 0]], np.int32)
     for result in compiler.interpret(compiler.parse(text), rows, rows, wide=True):
         assert result.undecided.tolist() == [[True] * 3, [False] * 3]
+
+
+@pytest.mark.parametrize("length", [3, 9, 200])
+def test_rows_that_are_not_in_order_although_there_is_one_are_held_against_whoever_sorted_them(length, monkeypatch):
+    """A comparator that is no order excuses any result; a reference that does not sort by one that is, excuses none."""
+    before = """before { a = s32[] parameter(0) b = s32[] parameter(1) c = s32[] parameter(2) d = s32[] parameter(3)
+      l = pred[] compare(a, b), direction=LT e = pred[] compare(a, b), direction=EQ
+      g = pred[] compare(c, d), direction=GT m = pred[] and(e, g) ROOT r = pred[] or(l, m) }"""
+    rows = np.stack([np.arange(length)[::-1] % 5, np.arange(length) // 3]).astype(np.int32)
+    text = f"""{before} ENTRY e {{ x = s32[2,{length}] parameter(0) y = s32[2,{length}] parameter(1)
+      ROOT r = (s32[2,{length}], s32[2,{length}]) sort(x, y), dimensions={{1}}, is_stable=true, to_apply=before }}"""
+    monkeypatch.setattr(sorting, "_merge_ranks", lambda _computation, rows, *_: np.zeros(rows[0].shape))
+    for result in compiler.interpret(compiler.parse(text), rows, rows[::-1].copy(), wide=True):
+        assert not result.undecided.any()
 
 
 def test_rows_ordered_by_a_computed_nan_are_undecided_whatever_comes_after_it() -> None:
