@@ -9,6 +9,7 @@ reductions rest on hold.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from compiler.generate import bodies
 from compiler.generate.choices import chance, pick
@@ -115,7 +116,7 @@ def branch(
         inner.computation.root = make(inside[::-1] if is_turned else inside)
         branches.append(inner.computation)
     if len(branches) == 2 and selector.array.element_type is not S32:
-        named = dict(zip(("true_computation", "false_computation"), branches, strict=True))
+        named: dict[str, Any] = dict(zip(("true_computation", "false_computation"), branches, strict=True))
         return build(outer.computation, "conditional", [selector, *operands], **named)
     return build(outer.computation, "conditional", [selector, *operands], branch_computations=tuple(branches))
 

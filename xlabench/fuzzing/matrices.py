@@ -29,7 +29,7 @@ def _ring(rng: Generator, rows: int, columns: int) -> Array:
     """Each row one further, the last one first, perhaps in two rings."""
     cut = int(rng.integers(rows + 1))
     order = np.concatenate([np.roll(np.arange(cut), 1), cut + np.roll(np.arange(rows - cut), 1)]).astype(int)
-    return np.eye(rows, columns)[order]
+    return np.asarray(np.eye(rows, columns)[order])
 
 
 def _above(rng: Generator, rows: int, columns: int) -> Array:
@@ -43,16 +43,17 @@ def _alone(rng: Generator, rows: int, columns: int) -> Array:
 
 
 def _of_rank_one(rng: Generator, rows: int, columns: int) -> Array:
-    return np.outer(*(rng.integers(-_SMALL, _SMALL, n, endpoint=True) for n in (rows, columns))).astype(float)
+    down, across = (rng.integers(-_SMALL, _SMALL, size, endpoint=True) for size in (rows, columns))
+    return np.outer(down, across).astype(float)
 
 
 def _falling_apart(rng: Generator, rows: int, columns: int) -> Array:
     """Two blocks, of which neither knows of the other, and a row and a column of zeros perhaps."""
-    made = rng.standard_normal((rows, columns))
-    cut = int(rng.integers(min(rows, columns) + 1))
+    made, both = rng.standard_normal((rows, columns)), min([rows, columns])
+    cut = int(rng.integers(both + 1))
     made[:cut, cut:] = made[cut:, :cut] = 0
-    if rng.integers(2) and min(rows, columns):
-        at = int(rng.integers(min(rows, columns)))
+    if rng.integers(2) and both:
+        at = int(rng.integers(both))
         made[at], made[:, at] = 0, 0
     return made
 
@@ -72,13 +73,14 @@ def _turning(rng: Generator, rows: int, columns: int) -> Array:
     """What is its own negative turned over, as far as it is square: all eigenvalues are imaginary."""
     side = max(rows, columns)
     made = rng.integers(-_SMALL, _SMALL, (side, side), endpoint=True)
-    return (made - made.T)[:rows, :columns].astype(float)
+    return np.asarray((made - made.T)[:rows, :columns].astype(float))
 
 
 def _beside(rng: Generator, rows: int, columns: int) -> Array:
     """The same three numbers along and beside the diagonal."""
     below, on, above = rng.integers(-2, 2, 3, endpoint=True)
-    return on * np.eye(rows, columns) + above * np.eye(rows, columns, 1) + below * np.eye(rows, columns, -1)
+    diagonals = zip((below, on, above), (-1, 0, 1), strict=True)
+    return np.asarray(sum(number * np.eye(rows, columns, at) for number, at in diagonals))
 
 
 FORMS: Mapping[str, Form] = {
