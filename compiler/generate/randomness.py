@@ -79,8 +79,8 @@ def _draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction |
     made = scope.computation
     third = build(made, "and", [build(made, "not", [below_half]), below_last])
     middle = build(made, "and", [build(made, "not", [below_first]), below_last])
-    parts = [below_half, middle, build(made, "or", [below_first, third])]
-    return [_is_half(scope, part) for part in parts][-1]
+    halves = [below_half, middle, build(made, "or", [below_first, third])]
+    return [_is_half(scope, half) for half in halves][-1]
 
 
 def _numbers(scope: Scope, opcode: str, shape: ArrayShape, distribution: str, given: Sequence[float]) -> Instruction:
