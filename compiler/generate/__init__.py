@@ -10,6 +10,7 @@ are no engine's own choice.  What programs reach when they are compiled is known
 from compiler.generate.choices import Choices, RandomChoices
 from compiler.generate.determined import is_determined
 from compiler.generate.exhaustive import COMMON, Packing, Small, small_programs, space_of
+from compiler.generate.flow import FLOW
 from compiler.generate.fragments import is_fragment
 from compiler.generate.ordering import order
 from compiler.generate.samples import around_kernels, sample
@@ -20,6 +21,7 @@ from compiler.ir.decisions import Decisions, watching
 __all__ = [
     "COMMON",
     "FAMILIES",
+    "FLOW",
     "PAIRS",
     "RECIPES",
     "Choices",

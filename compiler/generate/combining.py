@@ -16,6 +16,7 @@ import numpy as np
 
 from compiler.generate.choices import chance, permutation, pick, subset
 from compiler.generate.choosing import chooser, numbers_of
+from compiler.generate.flow import combined
 from compiler.generate.movement import Indices, indices_into, perhaps_of, smaller_dims
 from compiler.generate.recipe import COMPLEX, NUMBERS, REAL, Recipe
 from compiler.generate.reducers import in_order
@@ -35,7 +36,7 @@ _IDEMPOTENT = having(Trait.IDEMPOTENT)
 _SIDES = {"minimum": (1, 100), "maximum": (-100, -1)}
 _ONE_SIDED_PERCENT, _LEAST_BITS = 30, 8
 """How often an extremum's initial value decides alone, and bits of the integers of which it can."""
-_DISTINCT_PERCENT, _ORDERED_PERCENT, _SEVERAL_PERCENT = 40, 50, 15
+_DISTINCT_PERCENT, _ORDERED_PERCENT, _SEVERAL_PERCENT = 60, 50, 15
 """How often indices all differ; how often updates are combined in order; how often several arrays are
 reduced at once."""
 _IN_ORDER_PERCENT, _OTHER_CARRY_PERCENT = 25, 30
@@ -78,7 +79,7 @@ def combiner(scope: Scope, opcode: str, element_type: ElementType) -> Computatio
     """
     made = scope.program.computation(f"{opcode}_{element_type}")
     shape = ArrayShape(element_type, ())
-    made.root = build(made, opcode, [parameter(made, 0, shape), parameter(made, 1, shape)])
+    made.root = combined(scope, opcode, [parameter(made, 0, shape), parameter(made, 1, shape)])
     return made
 
 
@@ -299,7 +300,9 @@ def _scatter(scope: Scope, opcode: str, element_type: ElementType) -> Instructio
     window_dims = sorted(permutation(scope.choices, len(found.batch) + len(window))[: len(window)])
     sizes, outer = iter(window), iter(found.batch)
     shape = tuple(next(sizes) if d in window_dims else next(outer) for d in range(len(found.batch) + len(window)))
-    indices, promises = _indices(scope, value, found)
+    kept = [d for d in range(len(dims)) if d not in (*inserted, *found.paired)]
+    is_apart = all(size == 1 for d, size in zip(kept, window, strict=True) if d in found.mapped)
+    indices, promises = _indices(scope, value, found, is_apart=is_apart)
     updates = perhaps_of(scope, value, ArrayShape(element_type, shape))
     is_single = math.prod(found.batch) == 1 or "unique_indices" in promises
     along = {"input_batching_dims": found.paired, "scatter_indices_batching_dims": found.beside}
@@ -310,14 +313,19 @@ def _scatter(scope: Scope, opcode: str, element_type: ElementType) -> Instructio
         inserted_window_dims=inserted,
         scatter_dims_to_operand_dims=found.mapped,
         index_vector_dim=found.vector,
-        to_apply=_of_updates(scope, element_type, is_single=is_single and set(found.mapped) <= set(inserted)),
+        to_apply=of_updates(scope, element_type, is_single=is_single and set(found.mapped) <= set(inserted)),
         **(along if found.paired else {}),
         **promises,
     )
 
 
-def _indices(scope: Scope, value: Instruction, found: Indices) -> tuple[Instruction, dict[str, bool]]:
-    """Indices, and what is promised of them: those into one dimension may be all its places, in order or backwards."""
+def _indices(
+    scope: Scope, value: Instruction, found: Indices, *, is_apart: bool
+) -> tuple[Instruction, dict[str, bool]]:
+    """Indices, and what is promised of them: those into one dimension may be all its places, in order or backwards.
+
+    Where windows begin at these and are longer, so not `is_apart`, they overlap, and no element is sure to be one's.
+    """
     kind = scope.index_type(value.array.dims)
     is_line = len(found.mapped) == len(found.batch) == 1 and not found.paired
     is_short = is_line and found.batch[0] <= min(value.array.dims[found.mapped[0]], integer_bounds(kind)[1])
@@ -325,13 +333,20 @@ def _indices(scope: Scope, value: Instruction, found: Indices) -> tuple[Instruct
         return perhaps_of(scope, value, ArrayShape(kind, found.dims)), {}
     along = found.dims.index(found.batch[0]) if len(found.dims) == 1 else 1 - found.vector
     window_dims = scope.build("iota", shape=ArrayShape(kind, found.dims), iota_dimension=along)
+    unique = {"unique_indices": True} if is_apart else {}
     if chance(scope.choices, 50):
-        return window_dims, {"unique_indices": True, "indices_are_sorted": True}
-    return scope.build("reverse", [window_dims], dimensions=(along,)), {"unique_indices": True}
+        return window_dims, {**unique, "indices_are_sorted": True}
+    return scope.build("reverse", [window_dims], dimensions=(along,)), unique
 
 
-def _of_updates(scope: Scope, element_type: ElementType, *, is_single: bool) -> Computation:
-    """What combines elements with updates: where each meets one, its order may matter, or the update alone."""
+def of_updates(scope: Scope, element_type: ElementType, *, is_single: bool) -> Computation:
+    """What combines elements with updates: where each meets one, its order may matter, or the update alone.
+
+    Args:
+        scope: whose program gets the computation.
+        element_type: of the elements.
+        is_single: whether each element meets one update at most.
+    """
     if not is_single or element_type is PRED or not chance(scope.choices, _ORDERED_PERCENT):
         return combiner(scope, pick(scope.choices, combiners(element_type)), element_type)
     if chance(scope.choices, 50):

@@ -10,6 +10,9 @@ from collections.abc import Callable
 from compiler.generate import bodies
 from compiler.generate.choices import chance, pick
 from compiler.generate.collectives import agreed
+from compiler.generate.combining import ORDERED, combiners
+from compiler.generate.elementwise import takes
+from compiler.generate.flow import mapped
 from compiler.generate.loops import loop
 from compiler.generate.recipe import NUMBERS, Recipe
 from compiler.generate.scope import Scope
@@ -82,8 +85,18 @@ def _map(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     for operand in operands:
         inner.parameter(ArrayShape(operand.array.element_type, ()))
     bodies.fill_elementwise(inner)
-    inner.computation.root = inner.values[-1]
+    inner.computation.root = _flowing(inner, inner.values[-1])
     return scope.build(opcode, operands, to_apply=inner.computation, dimensions=tuple(range(first.array.rank)))
+
+
+def _flowing(inner: Scope, value: Instruction) -> Instruction:
+    """A scalar, or now and then what a branch or a loop in the code of one element makes of it and another."""
+    kind = value.array.element_type
+    opcodes = [o for o in combiners(kind) if (o, kind.name) not in inner.program.space.banned and kind in takes(o)]
+    if kind not in ORDERED or not opcodes:
+        return value
+    others = [other for other in inner.values if other.array.element_type is kind]
+    return mapped(inner, pick(inner.choices, opcodes), [value, pick(inner.choices, others)]) or value
 
 
 def _conditional(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from compiler.generate import images, regimes, repeated
+from compiler.generate import images, regimes, repeated, updates
 from compiler.generate.around import PRODUCT_TYPES, SEEN_PERCENT, contracted, finished, multiplied, read
 from compiler.generate.choices import chance, permutation, pick, turned
 from compiler.generate.combining import RECIPES as COMBINING
@@ -44,7 +44,7 @@ _BATCH, _FREE, _TERMS = "batch", "free", "terms"
 _SPLIT_PERCENT, _LEAST_SPLIT, _ONE_PERCENT = 15, 4, 30
 """How often there are two dimensions of a kind, and of how many elements at least; how often one has size 1 where there
 might be none."""
-_BLOCKED_PERCENT, _WIDER_PERCENT = 25, 50
+_BLOCKED_PERCENT, _WIDER_PERCENT = 30, 50
 """How often sums of products are longer than a block; how often narrow numbers are summed in a wider type."""
 _LEAST_SUMMED_BITS = 32
 """Bits of a term of a sum: narrower numbers are widened."""
@@ -55,11 +55,6 @@ _ANY_PERCENT = 30
 """How often something runs along any dimension, and not along the longest."""
 _MOST_CHOSEN = (4, 20, 300)
 """How many of a line are chosen at most: such as vectors hold, and more."""
-_LINE_PERCENT, _ACROSS_PERCENT, _GRID_PERCENT, _MOST_OF_GRID = 30, 30, 35, 5
-"""How often rows lie in one line, where they may begin anywhere and overlap; how often windows lie across rows; how
-often two numbers say which row it is, of a grid, and how many rows that has at most along its shorter side."""
-_FEW_UPDATES = 1000
-"""Of more that two numbers place a simulator takes too long where passes do not put them in order (measured)."""
 _CHAIN = tuple(opcode for opcode in sorted(having(Trait.APPROXIMATE)) if OPS[opcode].operands[0] == 1)
 """Functions of one number that take long enough to be looked up."""
 
@@ -268,82 +263,12 @@ def _turned_around(scope: Scope, element_type: ElementType) -> Instruction:
     return scope.build("transpose", [value], dimensions=tuple(order))
 
 
-def _looked_up(scope: Scope, element_type: ElementType) -> Instruction:
-    """Single numbers of a short table, by many indices."""
-    entries, *dims = sizes(scope.choices, regimes.LOOKED_UP)
-    indices = scope.parameter(ArrayShape(pick(scope.choices, _INDICES), tuple(dims)))
-    return scope.build(
-        "gather",
-        [scope.parameter(ArrayShape(element_type, (entries,))), indices],
-        offset_dims=(),
-        collapsed_slice_dims=(0,),
-        start_index_map=(0,),
-        index_vector_dim=len(dims),
-        slice_sizes=(1,),
-    )
-
-
-def _updated(scope: Scope, element_type: ElementType) -> Instruction:
-    """Rows, or columns, to which many updates go, several to one of them."""
-    rows, width, count = sizes(scope.choices, regimes.UPDATED)
-    if count <= _FEW_UPDATES and chance(scope.choices, _GRID_PERCENT):
-        return _updated_in_grid(scope, element_type, rows, width, count)
-    is_flat, is_line = width == 1, width > 1 and chance(scope.choices, _LINE_PERCENT)
-    is_across = not is_flat and not is_line and chance(scope.choices, _ACROSS_PERCENT)
-    dims, updated = ((rows,), (count,)) if is_flat else ((rows, width), (count, width))
-    dims, updated = (dims[::-1], updated[::-1]) if is_across else (dims, updated)
-    opcode = pick(scope.choices, combiners(element_type))
-    return scope.build(
-        "scatter",
-        [
-            read(scope, element_type, (rows + width,) if is_line else dims),
-            scope.parameter(ArrayShape(pick(scope.choices, _INDICES), (count, 1))),
-            read(scope, element_type, updated),
-        ],
-        update_window_dims=() if is_flat else (int(not is_across),),
-        inserted_window_dims=() if is_line else (int(is_across),),
-        scatter_dims_to_operand_dims=(int(is_across),),
-        index_vector_dim=1,
-        to_apply=combiner(scope, opcode, element_type),
-    )
-
-
-def _updated_in_grid(scope: Scope, element_type: ElementType, rows: int, width: int, count: int) -> Instruction:
-    """About as many rows in a grid, each named by two numbers, of which one may lie outside alone.
-
-    The dimensions of the grid, of rows, of indices and of updates lie in any order.
-    """
-    side = scope.choices.integer(2, _MOST_OF_GRID)
-    extents = [side, max(1, rows // side), *([] if width == 1 else [width])]
-    order = permutation(scope.choices, len(extents))
-    named = [order.index(0), order.index(1)]
-    vector, is_across = scope.choices.integer(0, 1), width > 1 and chance(scope.choices, _ACROSS_PERCENT)
-    updated = (width, count) if is_across else (count, *extents[2:])
-    opcode = pick(scope.choices, combiners(element_type))
-    return scope.build(
-        "scatter",
-        [
-            read(scope, element_type, tuple(extents[k] for k in order)),
-            scope.parameter(ArrayShape(pick(scope.choices, _INDICES), (count, 2) if vector else (2, count))),
-            read(scope, element_type, updated),
-        ],
-        update_window_dims=() if width == 1 else (int(not is_across),),
-        inserted_window_dims=tuple(sorted(named)),
-        scatter_dims_to_operand_dims=tuple(named[k] for k in permutation(scope.choices, 2)),
-        index_vector_dim=vector,
-        to_apply=combiner(scope, opcode, element_type),
-    )
-
-
 def _chained(scope: Scope, element_type: ElementType) -> Instruction:
     """Functions of one number each, of so many numbers that all their results are tabled."""
     value = scope.parameter(ArrayShape(element_type, tuple(sizes(scope.choices, regimes.CHAINED))))
     for _ in range(3):
         value = scope.build(pick(scope.choices, _CHAIN), [value])
     return value
-
-
-_INDICES = (S32, S32, TYPES["u8"], TYPES["s64"], TYPES["u16"], TYPES["s16"])
 
 
 def _like(opcode: str, recipe: Recipe, of: Sequence[Regime]) -> Recipe:
@@ -384,11 +309,12 @@ KERNELS: dict[str, Recipe] = {
     "argmax": _form(_POOLED, _argmax),
     "sort": _form(SORTING["sort"].element_types, _sorted),
     "topk": _form(SORTING["topk"].element_types, _chosen),
-    "scatter": _form(_MOVED, _updated),
-    "gather": _form(_MOVED, _looked_up),
+    "scatter": _form(_MOVED, updates.updated),
+    "gather": _form(_MOVED, updates.looked_up),
     "slices": _like("gather", MOVEMENT["gather"], regimes.SLICED),
     "update": _like("dynamic-update-slice", MOVEMENT["dynamic-update-slice"], regimes.SLICED),
     "flat": _form(_MOVED, _flat),
+    "elements of a loop": _form(_MOVED, repeated.in_each_element),
     "transpose": _form(_MOVED, _turned_around),
     "fft": _like("fft", PRODUCTS["fft"], regimes.TRANSFORMED),
     "chain": _form((BF16, F16), _chained),

@@ -16,13 +16,15 @@ from compiler.generate.scope import Scope
 from compiler.ir.attributes import ConvolutionDimensions, WindowDimension
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape, TupleShape
-from compiler.ir.types import F32, TYPES, ElementType
+from compiler.ir.types import F32, S32, TYPES, ElementType
 from compiler.ir.windows import output_size
 
 _SIZES, _BATCHES = (1, 2, 3, 4, 5, 7, 9), (1, 1, 2, 3)
 """Sizes of dimensions, which all may differ, and batches."""
 _ALPHAS, _BETAS = (1, 0.5, -2, 2.5), (0, 0, 1, -1.5)
 """Factors of a product, and of what is added to it."""
+_WHOLE_ALPHAS, _WHOLE_BETAS = (1, 1, -2, 3), (0, 0, 1, -1)
+"""The same of integers."""
 _SCRATCH = ArrayShape(TYPES["s8"], (8,))
 """The memory that a call yields besides."""
 _EPILOGUES = (
@@ -109,6 +111,30 @@ def _product(scope: Scope, _: str, element_type: ElementType) -> Instruction:
     )
     target = "__cublas$lt$matmul" if is_fused else "__cublas$gemm"
     return _call(scope, target, operands, [result] * (1 + epilogue.endswith("AUX")), backend_config=config)
+
+
+def _byte_product(scope: Scope, _: str, element_type: ElementType) -> Instruction:
+    """Of bytes, as integers or as floats; factors of integers are such, and no activation is for them."""
+    choices = scope.choices
+    operands, numbers, dims = _factors(scope, element_type)
+    kind = pick(choices, (S32, F32))
+    alphas, betas = (_WHOLE_ALPHAS, _WHOLE_BETAS) if kind is S32 else (_ALPHAS, _BETAS)
+    beta, epilogue = pick(choices, betas), pick(choices, ("DEFAULT", "DEFAULT", "RELU", "BIAS"))
+    result = ArrayShape(kind, dims)
+    if beta:
+        operands.append(scope.parameter(result))
+    if epilogue == "BIAS":
+        operands.append(scope.parameter(ArrayShape(kind, dims[-1:])))
+    config = _config(
+        "gemm_backend_config",
+        alpha_real=pick(choices, alphas),
+        alpha_imag=0,
+        beta=beta,
+        dot_dimension_numbers=numbers,
+        epilogue=epilogue,
+    )
+    target = "__cublas$gemm" if epilogue == "DEFAULT" else "__cublas$lt$matmul"
+    return _call(scope, target, operands, [result], backend_config=config)
 
 
 def _narrow_product(scope: Scope, _: str, element_type: ElementType) -> Instruction:
@@ -219,6 +245,7 @@ _ROLES = {
 
 LIBRARIES: dict[str, Recipe] = {
     "library product": Recipe((*_FLOATS, TYPES["c64"], TYPES["c128"]), _product),
+    "library product of bytes": Recipe((TYPES["s8"],), _byte_product),
     "library product of 8 bits": Recipe(_NARROW, _narrow_product),
     "library convolution": Recipe(_FLOATS, _convolution),
     "library solution": Recipe(tuple(TYPES[name] for name in ("f32", "f64", "c64", "c128")), _solution),

@@ -18,6 +18,7 @@ from compiler.generate.elementwise import spread, takes
 from compiler.generate.recipe import NUMBERS
 from compiler.generate.scope import Scope
 from compiler.ir.module import Computation, Instruction
+from compiler.ir.numbers import finite_bounds
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.types import PRED, ElementType
 from compiler.ops.build import build, parameter
@@ -32,6 +33,8 @@ _ALIKE_PERCENT, _LEAST_ALIKE, _JOINED_PERCENT = 40, 2, 30
 _EXCHANGED_PERCENT, _MOVED_PERCENT, _REPEATED_PERCENT, _OLD_PERCENT = 35, 75, 25, 70
 """How often values of a state change places; how many of them do; how often one takes two places; how often it is the
 old one."""
+_STANDING_PERCENT = 35
+"""How often a value of a state of elements stays as it is in all iterations, and what it goes into changes."""
 _ROWS_PERCENT, _BACKWARDS_PERCENT = 25, 30
 """How often a loop goes through rows, and how often from the last on."""
 _ASKING_PERCENT, _ROWS_ASKED_PERCENT, _STAYING_PERCENT, _ALL_STAYING_PERCENT = 25, 30, 75, 60
@@ -40,7 +43,9 @@ others then stays as it is, and how often all do."""
 _UNCOUNTED_PERCENT, _NEGATED_PERCENT, _ASKING_JOINED_PERCENT = 80, 30, 75
 """How often nobody reads what such a loop has counted; how often it asks for what is not done instead of what goes on;
 how often its values change each time as long as they go on."""
-_ELEMENTS_PERCENT, _ELEMENTS_ASKING_PERCENT = 35, 50
+_ENDS = (*["or"] * 6, "and", "minimum")
+"""What says of all elements that the loop goes on: that any does; that all do, where none may stop alone; the least."""
+_ELEMENTS_PERCENT, _ELEMENTS_ASKING_PERCENT = 35, 60
 """How often a loop is of elementwise ops on arrays of one shape, so that each element may go its own way: only these
 become one kernel.  How often such a loop asks whether any element goes on."""
 _OF_ELEMENTS = ((17,), (5, 7), (2, 3, 4), (130,), (9, 31), (300,))
@@ -64,10 +69,22 @@ class _Loop(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """What elements are compared with, to see whether they go on, and whether that is said by a `not`."""
+    """What elements are compared with, to see whether they go on, whether that is said by a `not`, and how of all."""
 
     bound: float
     is_negated: bool
+    by: str
+
+
+def of_many_elements(scope: Scope, first: Instruction) -> Instruction:
+    """A loop of elementwise ops on arrays of one shape, many elements: each iterates on its own, in blocks of them.
+
+    Args:
+        scope: where instructions are added.
+        first: one of the arrays.
+    """
+    asks = chance(scope.choices, _ELEMENTS_ASKING_PERCENT)
+    return _around(scope, "while", _alike(scope, first), asks=asks, is_plain=True)
 
 
 def loop(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
@@ -83,6 +100,11 @@ def loop(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
     carried = _alike(scope, _of_elements(scope, element_type)) if is_of_elements else _carried(scope, element_type)
     # Loops of elementwise ops alone are written out, or turned inside out where they iterate too often for that.
     is_plain = is_of_elements or chance(scope.choices, _PLAIN_PERCENT)
+    return _around(scope, opcode, carried, asks=asks, is_plain=is_plain)
+
+
+def _around(scope: Scope, opcode: str, carried: list[Instruction], *, asks: bool, is_plain: bool) -> Instruction:
+    """A loop over some values, and those of its state behind it."""
     is_long = is_plain and chance(scope.choices, _MANY_PERCENT)
     counted = counter(scope, _MANY_TRIPS if is_long else 0)
     made = _Loop(counted, carried, _rows(scope, carried[0], counted))
@@ -123,7 +145,10 @@ def _asked(scope: Scope, value: Instruction) -> _Asked | None:
     """How it is asked whether elements of a value go on; None of such as have no order."""
     kind = value.array.element_type
     is_able = kind in ORDERED and not kind.is_complex and kind is not PRED and value.array.size > 0
-    return _Asked(scope.choices.integer(1, 8), chance(scope.choices, _NEGATED_PERCENT)) if is_able else None
+    if not is_able:
+        return None
+    bound, is_negated = scope.choices.integer(1, 8), chance(scope.choices, _NEGATED_PERCENT)
+    return _Asked(bound, is_negated, pick(scope.choices, _ENDS))
 
 
 def _go_on(scope: Scope, value: Instruction, asked: _Asked) -> Instruction:
@@ -134,12 +159,21 @@ def _go_on(scope: Scope, value: Instruction, asked: _Asked) -> Instruction:
     return build(scope.computation, "not", [build(scope.computation, "compare", [value, limits], direction="GE")])
 
 
-def _any(scope: Scope, flags: Instruction) -> Instruction:
-    """Whether any of some truth values is true."""
-    made, shape = scope.program.computation("any"), ArrayShape(PRED, ())
-    made.root = build(made, "or", [parameter(made, number, shape) for number in range(2)])
-    every = tuple(range(flags.array.rank))
-    return build(scope.computation, "reduce", [flags, scope.constant(0, PRED)], dimensions=every, to_apply=made)
+def _some_go_on(scope: Scope, value: Instruction, asked: _Asked) -> Instruction:
+    """Whether any element goes on, or all do, or the least, which is not always the same."""
+    if asked.by in ("or", "and"):
+        return _reduced(scope, _go_on(scope, value, asked), asked.by, scope.constant(asked.by == "and", PRED))
+    start = scope.constant(finite_bounds(value.array.element_type)[1], value.array.element_type)
+    pair = [_reduced(scope, value, asked.by, start), scope.constant(asked.bound, value.array.element_type)]
+    return build(scope.computation, "compare", pair, direction="LT")
+
+
+def _reduced(scope: Scope, value: Instruction, opcode: str, start: Instruction) -> Instruction:
+    """All elements as one."""
+    made, shape = scope.program.computation("asked"), ArrayShape(value.array.element_type, ())
+    made.root = build(made, opcode, [parameter(made, number, shape) for number in range(2)])
+    every = tuple(range(value.array.rank))
+    return build(scope.computation, "reduce", [value, start], dimensions=every, to_apply=made)
 
 
 def _condition(scope: Scope, made: _Loop, shape: Shape, asked: _Asked | None) -> Computation:
@@ -149,7 +183,7 @@ def _condition(scope: Scope, made: _Loop, shape: Shape, asked: _Asked | None) ->
     if asked is not None:
         is_of_rows = bool(made.rows) and chance(scope.choices, _ROWS_ASKED_PERCENT)
         value = bodies.element(inner, state, made.size + 1 if is_of_rows else 1)
-        goes_on = build(computation, "and", [goes_on, _any(inner, _go_on(inner, value, asked))])
+        goes_on = build(computation, "and", [goes_on, _some_go_on(inner, value, asked)])
     computation.root = goes_on
     return computation
 
@@ -207,6 +241,8 @@ def _body(scope: Scope, made: _Loop, shape: Shape, *, is_plain: bool, asked: _As
     else:
         bodies.fill(body)
     following = _following(body, present, _ASKING_JOINED_PERCENT if asked else _JOINED_PERCENT)
+    if len(present) > 1 and chance(scope.choices, _STANDING_PERCENT):
+        _stand(body, following, present)
     if asked is not None:
         following = _staying(body, following, present, asked)
     if rows:
@@ -265,6 +301,16 @@ def _following(scope: Scope, state: Sequence[Instruction], joined_percent: int) 
     if chance(scope.choices, _EXCHANGED_PERCENT):
         _exchange(scope, found, state)
     return found
+
+
+def _stand(scope: Scope, found: list[Instruction], state: Sequence[Instruction]) -> None:
+    """Let one value stay as it is, and go into the next one of another of its shape."""
+    number = scope.choices.integer(1, len(state) - 1)
+    found[number] = state[number]
+    others = [k for k, value in enumerate(state) if k != number and value.array == state[number].array]
+    if others:
+        other = pick(scope.choices, others)
+        found[other] = _joined(scope, found[other], state[number])
 
 
 def _exchange(scope: Scope, found: list[Instruction], state: Sequence[Instruction]) -> None:

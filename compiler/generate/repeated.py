@@ -14,6 +14,7 @@ from compiler.generate.around import PRODUCT_TYPES, SEEN_PERCENT, read
 from compiler.generate.choices import chance, permutation, pick
 from compiler.generate.combining import combiner, combiners, identity_constant, running
 from compiler.generate.counters import counter
+from compiler.generate.loops import of_many_elements
 from compiler.generate.regimes import sizes
 from compiler.generate.scope import Scope
 from compiler.generate.sorting import sort
@@ -148,3 +149,13 @@ def in_a_loop(scope: Scope, element_type: ElementType) -> Instruction:
     found = [scope.build("get-tuple-element", [done], index=1 + k) for k in range(len(squares))]
     scope.kept += found[:-1]
     return found[-1]
+
+
+def in_each_element(scope: Scope, element_type: ElementType) -> Instruction:
+    """What a loop makes of many elements, each of which iterates on its own.
+
+    Args:
+        scope: where instructions are put, and the source of decisions.
+        element_type: of the elements.
+    """
+    return of_many_elements(scope, read(scope, element_type, sizes(scope.choices, regimes.FLAT)))

@@ -12,6 +12,7 @@ from typing import Any
 
 from compiler.generate.choices import chance, pick
 from compiler.generate.combining import ORDERED, elements
+from compiler.generate.flow import branch, may_flow, selected
 from compiler.generate.recipe import COMPLEX, Recipe
 from compiler.generate.scope import Scope
 from compiler.ir.literal import scalar_literal
@@ -22,8 +23,10 @@ from compiler.ops.build import build, constant, parameter
 
 _SECOND_PERCENT, _LEAST_PERCENT = 50, 40
 """How often a second key decides between equal ones; how often the least of a row are chosen."""
-_MADE_PERCENT, _LEAST_BITS = 25, 8
+_MADE_PERCENT, _LEAST_BITS = 35, 8
 """How often a key is made of an element, and of how many bits integers are then at least."""
+_FLOWING_PERCENT = 10
+"""How often the order of small arrays is said by way of a branch or a loop."""
 _EXCHANGED_PERCENT = 25
 """How often the second of two elements stands first in a comparison."""
 _SMALL = 1024
@@ -76,13 +79,21 @@ def sort(scope: Scope, operands: Sequence[Instruction], along: int) -> list[Inst
     made.root = _compared(scope, first)
     if len(operands) > 1 and kinds[1] in _KEYS and chance(scope.choices, _SECOND_PERCENT):
         is_equal = _of("compare", *first, direction="EQ", **_total(kinds[0]))
-        later = _of("and", is_equal, _compared(scope, pairs[2:4]))
-        made.root = _of("or", made.root, later)
+        made.root = _by_both(scope, made.root, is_equal, pairs[2:4])
+    elif may_flow(scope) and chance(scope.choices, _FLOWING_PERCENT):
+        made.root = selected(scope, made.root, pairs[:2])
     is_stable = len(operands) > 1 or key is not None or chance(scope.choices, 50)
     done = scope.build("sort", operands, dimensions=(along,), to_apply=made, is_stable=is_stable)
     if len(operands) == 1:
         return [done]
     return [scope.build("get-tuple-element", [done], index=k) for k in range(len(operands))]
+
+
+def _by_both(scope: Scope, first: Instruction, is_equal: Instruction, second: Sequence[Instruction]) -> Instruction:
+    """The order by a second key where first ones are equal, now and then by way of a branch."""
+    if may_flow(scope) and chance(scope.choices, _FLOWING_PERCENT):
+        return branch(scope, is_equal, [first, *second], (lambda v: _compared(scope, v[1:]), lambda v: v[0]))
+    return _of("or", first, _of("and", is_equal, _compared(scope, second)))
 
 
 def _key(scope: Scope, kind: ElementType) -> Key | None:

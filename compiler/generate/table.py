@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.generate import collectives, combining, control, elementwise, lapack, movement, products, sized, sorting
+from compiler.generate import (
+    collectives,
+    combining,
+    control,
+    elementwise,
+    lapack,
+    movement,
+    products,
+    randomness,
+    sized,
+    sorting,
+)
 from compiler.generate.choices import Choices, chance, pick
 from compiler.generate.fragments import plant
 from compiler.generate.ordering import order
@@ -26,20 +37,21 @@ RECIPES: dict[str, Recipe] = {
     **control.RECIPES,
     **sized.RECIPES,
     **collectives.RECIPES,
+    **randomness.RECIPES,
 }
 """How each opcode is drawn."""
 
 NOT_DRAWN: dict[str, str] = {
     "parameter": "made where a value is needed",
     "constant": "made where a value is needed",
-    "rng": "the language leaves its values open",
     "domain": "needs the shardings of several devices",
     "dynamic-reshape": "shapes known at run time only",
 }
 """The opcodes that can be evaluated and yet are not drawn, with the reason."""
 
 FAMILIES: tuple[frozenset[str], ...] = (
-    *map(frozenset, (elementwise.RECIPES, movement.RECIPES, _COMBINING)),
+    frozenset(elementwise.RECIPES.keys() | randomness.RECIPES.keys()),
+    *map(frozenset, (movement.RECIPES, _COMBINING)),
     *map(frozenset, (control.RECIPES, sized.RECIPES, collectives.RECIPES, _LINEAR_ALGEBRA)),
 )
 """Opcodes that have much to do with each other."""

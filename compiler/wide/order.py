@@ -87,7 +87,7 @@ def _is_no_order(comparator: Computation, rows: Sequence[Array], asked: Array, n
         left = [np.broadcast_to(one[:, np.newaxis], square) for one in elements]
         before = _before(comparator, left, [np.broadcast_to(one, square) for one in elements])
         ahead = np.count_nonzero(before, axis=0)
-        found[index] = np.any(before != (ahead[:, np.newaxis] < ahead)) or np.any(before & before.T)
+        found[index] = np.any(before != (ahead[:, np.newaxis] < ahead))
     return found
 
 

@@ -69,14 +69,14 @@ class Generated:
 
         Of engines of ours that take all that is generated nothing is asked: that they do, tests say, and an opcode that
         one refuses or dies of comes up in the campaign like any other.  Others are asked about the profile's types,
-        and are given no others.
+        and are given no others, nor control flow in the code of one element.
         """
         by_opcode = [(o, list(pairs)) for o, pairs in groupby(sorted(self._drawable()), key=itemgetter(0))]
         found, fatal, questions = set[tuple[str, str]](), [], list[_Question]()
         for spec in config.engines:
             if config.factory == ENGINES and is_complete(spec):
                 continue
-            found |= compiler.generate.PAIRS - self._drawable()
+            found |= {*(compiler.generate.PAIRS - self._drawable()), compiler.generate.FLOW}
             internal = _INTERNAL.get(spec.partition(":")[0], frozenset())
             found |= {pair for opcode, pairs in by_opcode if opcode in internal for pair in pairs}
             questions += [_Question(spec, opcode, pairs) for opcode, pairs in by_opcode if opcode not in internal]

@@ -25,7 +25,7 @@ from xlabench.cases.inputs import DTYPES
 from xlabench.fuzzing import blocks, seed_order, variants, variation
 from xlabench.fuzzing.case import Case
 from xlabench.fuzzing.reached import Corpus
-from xlabench.fuzzing.values import BOUNDARY, make_inputs, several
+from xlabench.fuzzing.values import BOUNDARY, MATRICES, make_inputs, several
 from xlabench.fuzzing.variation import is_determined, is_valid
 
 _OPCODES = frozenset(opcode for opcode, _ in PAIRS)
@@ -70,7 +70,7 @@ _KERNELS_PERCENT = 40
 """How often samples are of a few kernels, on arrays that are cut and shared."""
 _OF_KERNELS = ("integers",)
 """Kinds of values with which kernels are called in any case: of long sums rounding explains much, but not of these.
-Where some of them are indices, the kind that is about those is another."""
+Where some of them are indices, the kind that is about those is another; where LAPACK is called, that of matrices."""
 _NO_CORPUS = Corpus()
 _COMMON_WEIGHT = 3
 _NEWEST_PERCENTS, _IN_CHAINS = (20, 35, 50, 70), (60, 75, 90)
@@ -151,9 +151,15 @@ def _sampled(profile: Profile, rng: np.random.Generator, number: int) -> Case | 
     if module is None or not (is_valid(module) and is_determined(module)) or _is_banned(module, space):
         return None
     count, note = (_OTHER_CALLS, "a few kernels") if is_apart else (_CALLS_OF_SAMPLE, "small programs side by side")
-    always = (*_OF_KERNELS, *((BOUNDARY,) if index_limits(module) else ())) if is_apart else ()
+    always = _always(module) if is_apart else ()
     made, others = make_inputs(module, rng, "tame"), several(module, rng, count, always)
     return Case(number, module, made, note=note, others=others, is_apart=is_apart)
+
+
+def _always(module: Any) -> tuple[str, ...]:
+    """The kinds of values that kernels are called with in any case."""
+    of_indices = (BOUNDARY,) if index_limits(module) else ()
+    return (*_OF_KERNELS, *of_indices, *((MATRICES,) if seed_order.calls_routines(module) else ()))
 
 
 def _of_choices(profile: Profile, rng: np.random.Generator, seed: int, number: int, corpus: Corpus) -> Case:
@@ -196,7 +202,8 @@ def _with_inputs(
 ) -> Case:
     """A program, or now and then its twin, with inputs, the first of them of a kind."""
     twin = _twin(module, space) if may_be_twin and not number % _TWINS_EVERY else None
-    made, others = make_inputs(twin or module, rng, kind), several(twin or module, rng, _OTHER_CALLS)
+    always = (MATRICES,) if twin is None and seed_order.calls_routines(module) else ()
+    made, others = make_inputs(twin or module, rng, kind), several(twin or module, rng, _OTHER_CALLS, always)
     return Case(number, twin or module, made, note="the integer twin of what was drawn" if twin else "", others=others)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import compiler
 from xlabench.cases.index_ranges import index_limits, unchecked_indices
 from xlabench.cases.inputs import DTYPES, aligned
+from xlabench.fuzzing import matrices
 from xlabench.judging.tolerance import Array, DType, finfo, is_inexact, raw_bits, real_dtype
 
 Generator = np.random.Generator
@@ -26,8 +27,8 @@ Draw = Callable[[Generator, Dims, DType, int | None], Array]
 
 _iinfo: Any = ml_dtypes.iinfo  # knows NumPy's own integers as well; untyped
 
-BOUNDARY = "boundary"
-"""The kind of values that is about indices: of what are none it has tame ones."""
+BOUNDARY, MATRICES = "boundary", "matrices"
+"""The kinds that are about indices, and about matrices: of what is none there are tame values."""
 _ONE_SIGN_PERCENT, _AWAY_FROM_ZERO = 35, 0.25  # what begins at 0 instead of an extreme is right if signs differ
 _SMALL_INTEGERS_PERCENT, _SMALL, _SMALLEST = 70, 10, 3
 _SOME = (0.02, 0.2, 0.8)  # shares of the elements that are replaced
@@ -271,6 +272,7 @@ _INTEGER_ENDS, _WIDTH_ENDS = _ends_of(range(65)), _ends_of((7, 8, 15, 16, 31, 32
 
 _WITH_PAYLOADS = frozenset({"bfloat16", "float16", "float32", "float64", "complex64", "complex128"})
 
+
 KINDS: Mapping[str, Draw] = {
     "tame": tame,
     "special": special,
@@ -286,6 +288,7 @@ KINDS: Mapping[str, Draw] = {
     "uneven": _uneven,
     "payloads": _payloads,
     "edges": _edges,
+    MATRICES: matrices.or_else(tame),
 }
 """The kinds of values by name."""
 
@@ -343,10 +346,7 @@ def several(module: Any, rng: Generator, count: int, always: Sequence[str] = ())
 
 
 def number_near(rng: Generator, number: Any, dtype: DType) -> Any:
-    """A number of type `dtype` that is a neighbour of `number`, its negative, half or double; else what types end with.
-
-    `rng` says which.
-    """
+    """Near `number`, as `dtype`: a neighbour, its negative, half or double; else what types end with; `rng` says."""
     if dtype.kind == "b":
         return not number
     is_close = bool(rng.integers(_CLOSE_TO_FAR))

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from compiler import CompileOptions
 from compiler.analysis import iteration
-from compiler.generate import RandomChoices, Space
+from compiler.backends import BACKENDS
+from compiler.backends.cpu.kernels.loop.iteration import _unchanging
+from compiler.generate import Packing, RandomChoices, Space, space_of
+from compiler.generate.choices import pick
+from compiler.generate.kernels import KERNELS
 from compiler.generate.loops import loop
 from compiler.generate.scope import Program, Scope
 from compiler.generate.table import step
 from compiler.ir.module import Computation, Module
-from compiler.ir.types import F32
+from compiler.ir.types import F32, TYPES
+from compiler.pipeline import PIPELINES, run
 
 SPACE = Space(frozenset({"while", "add", "multiply", "maximum"}), frozenset({"f32", "s32", "u8"}), most_elements=64)
 
@@ -22,6 +28,26 @@ def drawn(seed):
     scope = Scope(Program(RandomChoices(seed), SPACE, module, step), module.entry, depth=0)
     loop(scope, "while", F32)
     return next(iteration.find(one) for one in module.entry.instructions if one.opcode == "while")
+
+
+def one_kernel_loops(seed):
+    """The loops of many elements that become one kernel, as a back end gets them."""
+    choices, recipe = RandomChoices(seed), KERNELS["elements of a loop"]
+    packing = Packing("m", space_of(("f32", "s8", "pred", "s32"), frozenset()))
+    packing.kernel(recipe, TYPES[pick(choices, ("f32", "s8"))], choices)
+    module = packing.finish()
+    run(module, PIPELINES[BACKENDS["cpu"].pipeline], CompileOptions())
+    loops = [instruction for instruction in module.instructions() if instruction.opcode == "while"]
+    return [found for one in loops if (found := iteration.find(one)) is not None]
+
+
+@pytest.mark.slow
+def test_loops_of_many_elements_stop_by_what_any_of_them_says_and_read_arrays_that_stay_as_they_are():
+    found = [one for seed in range(60) for one in one_kernel_loops(seed)]
+    alive = [one for one in found if one.alive is not None]
+    assert len(found) > 20
+    assert len(alive) > 3
+    assert sum(bool(_unchanging(one)) for one in found) > 3
 
 
 @pytest.mark.slow

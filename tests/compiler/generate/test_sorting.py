@@ -34,6 +34,8 @@ def test_a_sort_whose_key_is_made_of_elements_is_stable(kind):
     made = 0
     for sort in sorts(kind):
         comparator = sort.attributes["to_apply"]
+        if {"conditional", "while"} & {i.opcode for i in comparator.instructions}:
+            continue  # a number says which way is gone, which is made as well
         is_made = any(i.opcode in ("abs", "negate", "not", "select", "shift-right-logical", "multiply")
                       for i in comparator.instructions)  # fmt: skip
         made += is_made

@@ -117,6 +117,12 @@ def as_signed(function: Callable[..., Array]) -> Function:
     return lambda *operands: unsigned(function(*(signed(a) for a in operands)))
 
 
+def with_relu(function: Function) -> Function:
+    """`min.relu.s32` and the like: 0 in the place of what is below it."""
+    positive = as_signed(lambda value: np.maximum(value, 0))
+    return lambda *operands: positive(function(*operands))
+
+
 def saturating(opcode: str) -> Function:
     """`add.sat.s32` and `sub.sat.s32`."""
     function = {"add": np.add, "sub": np.subtract}[opcode]

@@ -78,9 +78,10 @@ def _arithmetic(instruction: Instruction, type_: str) -> Operation | None:
         return Operation(integer.saturating(instruction.opcode), type_, (type_, type_))
     if make is None:
         return None
+    function = integer.with_relu(make(type_)) if "relu" in instruction.modifiers else make(type_)
     if type_.endswith("x2"):
-        return Operation(floating.packed(make(type_)), type_, (type_,) * arity)
-    return Operation(make(type_), type_, (type_,) * arity)
+        function = floating.packed(function)
+    return Operation(function, type_, (type_,) * arity)
 
 
 def _float_arithmetic(instruction: Instruction, type_: str) -> Operation | None:

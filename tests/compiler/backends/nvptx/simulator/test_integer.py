@@ -43,6 +43,8 @@ CASES = [
     ),
     *(binary(f"min.s{b} %x, %a, %b;", b, min, "s") for b in (16, 32, 64)),
     *(binary(f"max.u{b} %x, %a, %b;", b, max) for b in (16, 32, 64)),
+    binary("min.relu.s32 %x, %a, %b;", 32, lambda a, b: max(min(a, b), 0), "s"),
+    binary("max.relu.s32 %x, %a, %b;", 32, lambda a, b: max(a, b, 0), "s"),
     binary("add.sat.s32 %x, %a, %b;", 32, lambda a, b: clamp(a + b, -(2**31), 2**31 - 1), "s"),
     binary("sub.sat.s32 %x, %a, %b;", 32, lambda a, b: clamp(a - b, -(2**31), 2**31 - 1), "s"),
     *(

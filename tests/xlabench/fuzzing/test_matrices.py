@@ -1,0 +1,78 @@
+"""Matrices of a form are of that form, of any size and type, and routines that iterate agree about all of them."""
+
+import numpy as np
+import pytest
+
+import compiler
+from xlabench.engines import build, engine, execute
+from xlabench.fuzzing.asking import FINE
+from xlabench.fuzzing.generate import PROFILES, draw_case
+from xlabench.fuzzing.matrices import FORMS, batch, or_else
+from xlabench.fuzzing.seed_order import calls_routines
+from xlabench.fuzzing.values import MATRICES, make_inputs, tame
+from xlabench.judging.judge import judge
+
+SIZES = ((0, 0), (1, 1), (3, 5), (5, 3), (9, 9))
+
+
+def drawn(name, rows, columns):
+    return [FORMS[name](np.random.default_rng(seed), rows, columns) for seed in range(8)]
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize("name", FORMS)
+def test_forms_have_any_size_and_finite_numbers(name, sizes):
+    for matrix in drawn(name, *sizes):
+        assert matrix.shape == sizes
+        assert np.isfinite(matrix).all()
+
+
+def test_they_are_what_numbers_drawn_one_by_one_never_are():
+    assert all(np.array_equal(np.linalg.matrix_power(m, 20 * 7 * 9 * 8), np.eye(9)) for m in drawn("ring", 9, 9))
+    assert all(np.allclose(m @ m, np.eye(9)) for m in drawn("reflecting", 9, 9))
+    assert all(np.linalg.matrix_rank(m) <= 1 for m in drawn("of rank one", 9, 9))
+    assert any(not np.linalg.matrix_power(m, 9).any() for m in drawn("above", 9, 9))
+    assert all(np.array_equal(m, -m.T) for m in drawn("turning", 9, 9))
+
+
+def test_each_of_a_batch_has_its_own_form_and_complex_ones_are_turned():
+    made = batch(np.random.default_rng(0), (40, 4, 4), is_complex=True)
+    assert len({matrix.tobytes() for matrix in made}) > 20
+    assert made.imag.any()
+
+
+def test_what_is_no_matrix_of_floats_is_drawn_otherwise():
+    draw = or_else(tame)
+    for dims, dtype, limit in (
+        ((9,), np.dtype("f4"), None),
+        ((3, 3), np.dtype("i4"), None),
+        ((3, 3), np.dtype("i4"), 2),
+    ):
+        one, other = (f(np.random.default_rng(1), dims, dtype, limit) for f in (draw, tame))
+        assert np.array_equal(one, other)
+
+
+def test_whatever_calls_lapack_is_called_with_them():
+    cases = [draw_case(PROFILES["ratchet"], 3, number) for number in range(0, 24 * 12, 24)]
+    cases = [case for case in cases if calls_routines(case.module) and case.module.entry.parameters]
+    assert cases
+    assert all(MATRICES in [kind for kind, _ in case.calls] for case in cases)
+
+
+RING = """
+ENTRY main {
+  a = f64[5,5]{0,1} parameter(0)
+  ROOT s = (f64[5,5]{0,1}, f64[5,5]{0,1}, f64[5], f64[5], s32[], s32[]) custom-call(a),
+    custom_call_target="lapack_dgees_ffi", operand_layout_constraints={f64[5,5]{0,1}},
+    backend_config={mode = 86 : ui8, sort = 78 : ui8}
+}
+"""
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_iterations_end_on_them(seed):
+    module = compiler.parse(RING)
+    given = make_inputs(module, np.random.default_rng(seed), MATRICES)
+    subject = engine("cpu:opt=0")
+    actual = execute(subject, build(subject, module), given).results
+    assert judge(module, given, compiler.interpret(module, *given), actual).verdict in FINE
