@@ -222,6 +222,8 @@ class Emission:
     where a point is `alone`, nothing is made vectors of, and a branch picks the form.
     Where it is `narrow`, indices are computed in 32 bits, as far as these hold them, since GPUs take two instructions
     for 64; but of 64 LLVM sees which are neighbours.
+    `ahead` is how many terms of a sum have their loads on their way together, where nothing else hides how long memory
+    takes: loads that one condition or loop test waits for another are then done whether they are needed or not.
     `values` caches what the current block may use; whoever opens a block that does not dominate what follows must
     `enter` before and `leave` after it.  `lane` says which counter is a vector at present, if one is.
     """
@@ -238,6 +240,7 @@ class Emission:
     slow: Value | None = None
     alone: bool = False
     narrow: bool = False
+    ahead: int = 0
     _scopes: list[dict[object, object]] = field(default_factory=lambda: [{}])
 
     def enter(self) -> None:
