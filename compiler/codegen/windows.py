@@ -151,7 +151,7 @@ def _where(
 
 def _if_covered(
     values: Values,
-    place: tuple[Window, Sequence[int], Sequence[Index], Sequence[Index]],
+    where: tuple[Window, Sequence[int], Sequence[Index], Sequence[Index]],
     then: Callable[[Sequence[Index]], list[Value]],
     otherwise: Sequence[Value],
 ) -> list[Value]:
@@ -159,22 +159,22 @@ def _if_covered(
 
     Args:
         values: what code is emitted with.
-        place: the window, the sizes of the array, the window's indices and the point's, as for `covered`.
+        where: the window, the sizes of the array, the window's indices and the point's, as for `covered`.
         then: emits the values, by the element.
         otherwise: scalars or pairs of them.
     """
-    window, sizes, position, point = place
+    window, sizes, position, point = where
     is_pair = any(value.type[0] == "{" for value in otherwise)
     is_dilated = any(dimension.lhs_dilate > 1 for dimension in window)
     if values.emission.ahead and not is_pair and not is_dilated and all(sizes):
-        return _clamped(values, place, then, otherwise)
+        return _clamped(values, where, then, otherwise)
     source, conditions = covered(values, window, sizes, position, point)
     return _where(values, conditions, lambda: then(source), otherwise)
 
 
 def _clamped(
     values: Values,
-    place: tuple[Window, Sequence[int], Sequence[Index], Sequence[Index]],
+    where: tuple[Window, Sequence[int], Sequence[Index], Sequence[Index]],
     then: Callable[[Sequence[Index]], list[Value]],
     otherwise: Sequence[Value],
 ) -> list[Value]:
@@ -183,11 +183,11 @@ def _clamped(
     The arguments are those of `_if_covered`.  In 64 bits LLVM sees which elements of short windows are neighbours; of
     long ones it sees none, and GPUs take two instructions for 64.
     """
-    emission, builder, window = values.emission, values.builder, place[0]
+    emission, builder, window = values.emission, values.builder, where[0]
     clamped: list[Index] = []
     inside = None
-    for dimension, size, where, offset in zip(*place, strict=True):
-        at = covered_index(dimension, where, offset)
+    for dimension, size, position, offset in zip(*where, strict=True):
+        at = covered_index(dimension, position, offset)
         least, greatest = emission.bounds(at)
         if least >= 0 and greatest < size:
             clamped.append(at)

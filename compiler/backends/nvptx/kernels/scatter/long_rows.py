@@ -93,9 +93,9 @@ def emit(module: Module, kernel: Kernel, is_before: IsBefore) -> Launch:
     totals = Block(f"{kernel.name}.totals", grid.BLOCK, [shape.element_type]).reduce(emission, loop.results, combine)
     with builder.when(builder.compare("eq", grid.thread(builder), integer(0)), "first"):
         inner = Emission(builder)
-        place = inner.opaque(grid.block(builder), shape.size)
-        start = elemental_of(kernel, inner).value(scatter.operands[0], nest.coordinates(inner, place, shape.dims))
+        own = inner.opaque(grid.block(builder), shape.size)
+        start = elemental_of(kernel, inner).value(scatter.operands[0], nest.coordinates(inner, own, shape.dims))
         (result,) = combine(inner, [start], totals)
-        store(inner, shape, result, arguments(kernel).outputs[0], place)
+        store(inner, shape, result, arguments(kernel).outputs[0], own)
     builder.ret()
     return Launch(builder.function.name, shape.size, grid.BLOCK)
