@@ -327,11 +327,11 @@ class _Convolution(_Lines):
         chirp = self._chirp(builder, at)
         given = self._given(builder, builder.select(is_chirp, integer(0), line), at) * chirp
         zero = floating(0.0, "double")
-        parts = (
+        components = (
             builder.select(within, builder.select(is_chirp, conjugate.value, value.value), zero)
             for conjugate, value in ((chirp.re, given.re), (-chirp.im, given.im))
         )
-        return Complex(*(Term(builder, value) for value in parts))
+        return Complex(*(Term(builder, value) for value in components))
 
     def _products(self, half: int) -> Load:
         """Conjugates of transformed lines times transformed chirps: a transform of these is, conjugated, an inverse."""

@@ -295,8 +295,8 @@ def root_table(builder: Builder, name: str, roots: Array, *, inverse: bool) -> V
         roots: their values.
         inverse: whether they are those of an inverse transform, a part of the name.
     """
-    parts = np.stack([roots.real, roots.imag], axis=1).ravel()
-    literals = ", ".join(str(floating(float(component), "double")) for component in parts)
+    numbers = np.stack([roots.real, roots.imag], axis=1).ravel()
+    literals = ", ".join(str(floating(float(component), "double")) for component in numbers)
     way = "inverse" if inverse else "forward"
-    definition = f"internal constant [{len(parts)} x double] [{literals}], align 64"
+    definition = f"internal constant [{len(numbers)} x double] [{literals}], align 64"
     return builder.module.define_global(f"{name}.{way}", definition)
