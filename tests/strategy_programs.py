@@ -18,6 +18,8 @@ below { a = s32[] parameter(0)  b = s32[] parameter(1)  c = f32[] parameter(2)  
 least { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] subtract(a, b) }
 less { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = pred[] compare(a, b), direction=LT }
 more { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = pred[] compare(a, b), direction=GE }
+uneven { a = f32[] parameter(0)  b = f32[] parameter(1)  c = f32[] multiply(a, b)
+  ROOT d = pred[] compare(c, a), direction=LT }
 condition { s = (s32[], f32[16], f32[5,16], f32[5,16]) parameter(0)  i = s32[] get-tuple-element(s), index=0
   n = s32[] constant(5)  ROOT again = pred[] compare(i, n), direction=LT }
 body { s = (s32[], f32[16], f32[5,16], f32[5,16]) parameter(0)  i = s32[] get-tuple-element(s), index=0
@@ -223,6 +225,10 @@ GPU = _programs(
         " sort(i, u), dimensions={0}, is_stable=true, to_apply=below; j = s32[4096] get-tuple-element(s), index=0;"
         " v = f32[4096] get-tuple-element(s), index=1;"
         f" f32[64] scatter(x, j, v), {ELEMENTS}, indices_are_sorted=true, to_apply=least",
+        "scatter: a block for each element": "f32[64] x; s32[4096] i; f32[4096] u -> s = (s32[4096], f32[4096])"
+        " sort(i, u), dimensions={0}, is_stable=true, to_apply=below; j = s32[4096] get-tuple-element(s), index=0;"
+        " v = f32[4096] get-tuple-element(s), index=1;"
+        f" f32[64] scatter(x, j, v), {ELEMENTS}, indices_are_sorted=true, to_apply=add",
         "scatter: elements ask windows": "f32[64,64] x; s32[64,1] i; f32[64,64] u ->"
         f" f32[64,64] scatter(x, i, u), {ROWS}, to_apply=add",
         "scatter: updates by atomic operations": SCATTER,
@@ -232,7 +238,8 @@ GPU = _programs(
         "sort: the first of each part": "f32[64,4096] x -> t = (f32[64,4], s32[64,4]) topk(x), k=4, largest=true;"
         " f32[64,4] get-tuple-element(t), index=0",
         "sort: ranks in several runs": "f32[65536] x -> f32[65536] sort(x), dimensions={0}, to_apply=less",
-        "sort: merges of runs": "f32[524288] x -> f32[524288] sort(x), dimensions={0}, to_apply=less",
+        "sort: digit by digit": "f32[524288] x -> f32[524288] sort(x), dimensions={0}, to_apply=less",
+        "sort: merges of runs": "f32[524288] x -> f32[524288] sort(x), dimensions={0}, to_apply=uneven",
         "cholesky: panels": "f32[512,512] x -> f32[512,512] cholesky(x), lower=true",
         "cholesky: a block for each matrix": "f32[8,8] x -> f32[8,8] cholesky(x), lower=true",
         "triangular-solve: a thread for each side": _solve("4,4", "4,4096"),

@@ -217,13 +217,12 @@ class Emission:
     so that its parts are counters of their own.  `inner_cuts` are strides at which it was so under a condition only.
     `breaks` tells at which values of which digit the code changes over from one case to another, `moving` of which sums
     of several digits it does where they pass zero; `starts` says what variables among these are read from.  `divisions`
-    tells how digits are divided.
-    `slow`, unless None, allows functions to be computed in a form for small arguments, and tells if one was too large;
-    where a point is `alone`, nothing is made vectors of, and a branch picks the form.
-    Where it is `narrow`, indices are computed in 32 bits, as far as these hold them, since GPUs take two instructions
-    for 64; but of 64 LLVM sees which are neighbours.
-    `values` caches what the current block may use; whoever opens a block that does not dominate what follows must
-    `enter` before and `leave` after it.  `lane` says which counter is a vector at present, if one is.
+    tells how digits are divided.  `slow`, unless None, allows functions to have a form for small arguments, and tells
+    if one was too large; where a point is `alone`, nothing is made vectors of, and a branch picks the form.
+    Where it is `narrow`, indices are of 32 bits, if these hold them, since GPUs take two instructions for 64; but of 64
+    LLVM sees which are neighbours.  `ahead` terms of a sum are loaded together, needed or not: memory may be far away.
+    `values` caches what the current block may use; who opens a block that does not dominate what follows must `enter`
+    before and `leave` after it.  `lane` says which counter is a vector, if one is.
     """
 
     builder: Builder
@@ -238,6 +237,7 @@ class Emission:
     slow: Value | None = None
     alone: bool = False
     narrow: bool = False
+    ahead: int = 0
     _scopes: list[dict[object, object]] = field(default_factory=lambda: [{}])
 
     def enter(self) -> None:
@@ -392,8 +392,8 @@ def reshape(emission: Emission, indices: Sequence[Index], sizes: Sequence[int], 
     rest = linear(indices, sizes)
     result: list[Index] = []
     kept = [size for size in to if size != 1]
-    for position in range(len(kept) - 1, 0, -1):
-        rest, index = emission.divide(rest, kept[position])
+    for size in reversed(kept[1:]):
+        rest, index = emission.divide(rest, size)
         result.append(index)
     result.append(rest)
     ordered = iter(reversed(result))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from compiler.codegen import element, elemental
-from compiler.codegen.index import Emission, Index, linear, reshape
+from compiler.codegen.index import Emission, Index, linear
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import I1, I64, Value, integer
+from compiler.codegen.llvm_ir import I1, I64, Value
 from compiler.codegen.movement import Indices
 from compiler.codegen.signature import elemental_of
-from compiler.codegen.windows import covered
+from compiler.codegen.windows import covered, over_points
 from compiler.ir.module import Instruction
 from compiler.ir.windows import window_of
 
@@ -29,13 +28,8 @@ def pick(kernel: Kernel, instruction: Instruction, emission: Emission, position:
     array = instruction.operands[0]
     dims, window = array.array.dims, window_of(instruction, array.array.rank)
     sizes = [dimension.size for dimension in window]
-    count = math.prod(sizes)
-    nothing = element.constant(array.array.element_type, 0)
-    start = [Value(I1, "false"), Value(I64, "0"), nothing]
-    with builder.loop(integer(0), integer(count), carried=start, name="point", nonempty=True) as loop:
-        emission.enter()
-        digits = reshape(emission, (emission.opaque(loop.index, count),), (count,), sizes)
-        point: Sequence[Index] = [emission.opaque(emission.value(i), n) for i, n in zip(digits, sizes, strict=True)]
+
+    def step(point: Sequence[Index], best: Sequence[Value]) -> list[Value]:
         covering, conditions = covered(elemental_of(kernel, emission), window, dims, position, point)
         inside = Value(I1, "true")
         for condition in conditions:
@@ -45,15 +39,16 @@ def pick(kernel: Kernel, instruction: Instruction, emission: Emission, position:
         builder.branch_if(inside, then, done)
         builder.begin(then)
         emission.enter()
-        picked = _better(kernel, instruction, emission, tuple(covering), loop.carried)
+        picked = _better(kernel, instruction, emission, tuple(covering), best)
         emission.leave()
         after = builder.block
         builder.branch(done)
         builder.begin(done)
-        pairs = zip(picked, loop.carried, strict=True)
-        loop.carry(*(builder.phi(new.type, [(new, after), (old, before)]) for new, old in pairs))
-        emission.leave()
-    return loop.results[0], loop.results[1]
+        return [builder.phi(new.type, [(new, after), (old, before)]) for new, old in zip(picked, best, strict=True)]
+
+    nothing = element.constant(array.array.element_type, 0)
+    found, offset, _ = over_points(emission, sizes, [Value(I1, "false"), Value(I64, "0"), nothing], step)
+    return found, offset
 
 
 def _better(

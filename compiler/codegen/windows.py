@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from compiler.codegen import complex_numbers, element, scalar
-from compiler.codegen.index import ZERO, Index, constant, reshape
-from compiler.codegen.llvm_ir import Value, integer, zero
+from compiler.codegen.index import ZERO, Emission, Index, constant
+from compiler.codegen.llvm_ir import I32, I64, Value, integer, unroll, zero
 from compiler.codegen.movement import Indices, Values, in_range, undilated
 from compiler.codegen.product import accumulation_type, factor
-from compiler.ir.attributes import ConvolutionDimensions, Window
+from compiler.ir.attributes import ConvolutionDimensions, Window, WindowDimension
 from compiler.ir.combiner import binary_opcode
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.types import F32, ElementType
@@ -25,6 +25,8 @@ from compiler.ir.windows import window_of
 
 _FEW_TERMS = 4
 """A reduction of so few is no loop: its terms are at places that are known, where others may need them too."""
+_LONG_WINDOW = 32
+"""Points of windows that stay loops."""
 _WIDENED = {"add": "fadd", "multiply": "fmul"}
 
 
@@ -76,27 +78,51 @@ def combiner_of(instruction: Instruction) -> Combiner:
 Step = Callable[[Sequence[Index], Sequence[Value]], list[Value]]
 
 
+def over_points(emission: Emission, sizes: Sequence[int], start: Sequence[Value], step: Step) -> list[Value]:
+    """Loops over all points of dimensions of these sizes, a loop for each: no division finds a point.
+
+    Args:
+        emission: where code is emitted.
+        sizes: of the dimensions, none of them 0.
+        start: scalars, which all loops carry.
+        step: emits what becomes of them at a point.
+    """
+
+    def nested(point: Sequence[Index], carried: Sequence[Value]) -> list[Value]:
+        """The loops over the dimensions behind those in which a point is known."""
+        if len(point) == len(sizes):
+            return step(point, carried)
+        size = sizes[len(point)]
+        if size == 1:
+            return nested([*point, ZERO], carried)
+        is_long = emission.ahead and size >= 2 * emission.ahead and all(n == 1 for n in sizes[len(point) + 1 :])
+        metadata = unroll(emission.builder.module, emission.ahead) if is_long else ""
+        with emission.builder.loop(
+            integer(0), integer(size), carried=carried, metadata=metadata, nonempty=True
+        ) as loop:
+            emission.enter()
+            loop.carry(*nested([*point, emission.opaque(loop.index, size)], loop.carried))
+            emission.leave()
+        return loop.results
+
+    return nested([], start)
+
+
 def _loop(values: Values, sizes: Sequence[int], start: Sequence[Value], step: Step) -> list[Value]:
-    """One loop over all points of dimensions of these sizes, carrying values; `step` gets a point and the values.
+    """The same for values of any type, and any sizes.
 
     Complex ones are carried as their parts: LLVM takes pairs apart everywhere but where blocks join.
     """
-    count = math.prod(sizes)
-    if count == 0:
+    if math.prod(sizes) == 0:
         return list(start)
-    emission, builder, types = values.emission, values.builder, [value.type for value in start]
-    apart = complex_numbers.taken_apart(builder, start)
-    with builder.loop(integer(0), integer(count), carried=apart, nonempty=True) as loop:
-        emission.enter()
-        counter = emission.opaque(loop.index, count)
-        point = [
-            emission.opaque(emission.value(i), n)
-            for i, n in zip(reshape(emission, (counter,), (count,), sizes), sizes, strict=True)
-        ]
-        following = step(point, complex_numbers.put_together(builder, loop.carried, types))
-        loop.carry(*complex_numbers.taken_apart(builder, following))
-        emission.leave()
-    return complex_numbers.put_together(builder, loop.results, types)
+    builder, types = values.builder, [value.type for value in start]
+
+    def apart(point: Sequence[Index], carried: Sequence[Value]) -> list[Value]:
+        following = step(point, complex_numbers.put_together(builder, carried, types))
+        return complex_numbers.taken_apart(builder, following)
+
+    found = over_points(values.emission, sizes, complex_numbers.taken_apart(builder, start), apart)
+    return complex_numbers.put_together(builder, found, types)
 
 
 def _where(
@@ -121,6 +147,61 @@ def _where(
     builder.branch(done)
     builder.begin(done)
     return [builder.phi(f.type, [(f, after), (o, before)]) for f, o in zip(found, otherwise, strict=True)]
+
+
+def _if_covered(
+    values: Values,
+    where: tuple[Window, Sequence[int], Sequence[Index], Sequence[Index]],
+    then: Callable[[Sequence[Index]], list[Value]],
+    otherwise: Sequence[Value],
+) -> list[Value]:
+    """Several values of `then` at the element that a point of a window covers, if there is one, else those given.
+
+    Args:
+        values: what code is emitted with.
+        where: the window, the sizes of the array, the window's indices and the point's, as for `covered`.
+        then: emits the values, by the element.
+        otherwise: scalars or pairs of them.
+    """
+    window, sizes, position, point = where
+    is_pair = any(value.type[0] == "{" for value in otherwise)
+    is_dilated = any(dimension.lhs_dilate > 1 for dimension in window)
+    if values.emission.ahead and not is_pair and not is_dilated and all(sizes):
+        return _clamped(values, where, then, otherwise)
+    source, conditions = covered(values, window, sizes, position, point)
+    return _where(values, conditions, lambda: then(source), otherwise)
+
+
+def _clamped(
+    values: Values,
+    where: tuple[Window, Sequence[int], Sequence[Index], Sequence[Index]],
+    then: Callable[[Sequence[Index]], list[Value]],
+    otherwise: Sequence[Value],
+) -> list[Value]:
+    """The same without a branch: the nearest element is read where there is none, and not used.
+
+    The arguments are those of `_if_covered`.  In 64 bits LLVM sees which elements of short windows are neighbours; of
+    long ones it sees none, and GPUs take two instructions for 64.
+    """
+    emission, builder, window = values.emission, values.builder, where[0]
+    clamped: list[Index] = []
+    inside = None
+    for dimension, size, position, offset in zip(*where, strict=True):
+        at = covered_index(dimension, position, offset)
+        least, greatest = emission.bounds(at)
+        if least >= 0 and greatest < size:
+            clamped.append(at)
+            continue
+        type_ = I32 if is_long(window) and max(-least, greatest, size) < 1 << 31 else I64
+        value = builder.cast("trunc", emission.value(at), type_)
+        nearest = builder.smax(builder.smin(value, integer(size - 1, type_)), integer(0, type_))
+        is_it = builder.compare("eq", nearest, value) if type_ == I32 else in_range(values, at, 0, size)
+        inside = is_it if inside is None or is_it is None else builder.binary("and", inside, is_it)
+        clamped.append(emission.opaque(builder.cast("zext", nearest, I64), size))
+    found = then(clamped)
+    if inside is None:
+        return found
+    return [builder.select(inside, new, old) for new, old in zip(found, otherwise, strict=True)]
 
 
 def _reduce(values: Values, instruction: Instruction, indices: Indices) -> list[Value]:
@@ -152,6 +233,23 @@ def is_plain(instruction: Instruction) -> bool:
     return bool(array.rank and array.size and instruction.array.size) and straight
 
 
+def is_long(window: Window) -> bool:
+    """Whether LLVM makes loops of a window's points, rather than one after the other."""
+    return math.prod(dimension.size for dimension in window) >= _LONG_WINDOW
+
+
+def covered_index(dimension: WindowDimension, where: Index, offset: Index) -> Index:
+    """Where a point of a window lies along a dimension, among elements with `lhs_dilate` between neighbours.
+
+    Args:
+        dimension: of the window.
+        where: the index of the window.
+        offset: that of the point in it.
+    """
+    inner = offset.times(-1).plus(dimension.size - 1) if dimension.reversal else offset
+    return where.times(dimension.stride) + inner.times(dimension.rhs_dilate).plus(-dimension.pad_low)
+
+
 def covered(
     values: Values, window: Window, sizes: Sequence[int], position: Sequence[Index], point: Sequence[Index]
 ) -> tuple[list[Index], list[Value | None]]:
@@ -167,8 +265,7 @@ def covered(
     source: list[Index] = []
     conditions: list[Value | None] = []
     for dimension, size, where, offset in zip(window, sizes, position, point, strict=True):
-        inner = offset.times(-1).plus(dimension.size - 1) if dimension.reversal else offset
-        at = where.times(dimension.stride) + inner.times(dimension.rhs_dilate).plus(-dimension.pad_low)
+        at = covered_index(dimension, where, offset)
         conditions.append(in_range(values, at, 0, max(0, (size - 1) * dimension.lhs_dilate + 1)))
         at, is_element = undilated(values, at, dimension.lhs_dilate, size)
         conditions.append(is_element)
@@ -183,13 +280,11 @@ def _reduce_window(values: Values, instruction: Instruction, indices: Indices) -
     window = window_of(instruction, len(dims))
 
     def step(point: Sequence[Index], carried: Sequence[Value]) -> list[Value]:
-        source, conditions = covered(values, window, dims, indices, point)
-
-        def inside() -> list[Value]:
-            elements = [values.value(array, tuple(source)) for array in arrays]
+        def inside(at: Sequence[Index]) -> list[Value]:
+            elements = [values.value(array, tuple(at)) for array in arrays]
             return combiner.combine(values, carried, elements, flags="")
 
-        return _where(values, conditions, inside, carried)
+        return _if_covered(values, (window, dims, indices, point), inside, carried)
 
     start = [values.value(value, ()) for value in initial]
     return combiner.finish(values, _loop(values, [dimension.size for dimension in window], start, step))
@@ -227,8 +322,6 @@ def _convolution(values: Values, instruction: Instruction, indices: Indices) -> 
 
     def step(point: Sequence[Index], carried: Sequence[Value]) -> list[Value]:
         *tap, channel = point
-        source, conditions = covered(values, window, spatial, positions, tap)
-        left = _at((labels.input_batch, labels.input_feature, *labels.input_spatial), (batch, first + channel, *source))
         output = indices[labels.output_feature]
         right = _at(
             (labels.kernel_input_feature, labels.kernel_output_feature, *labels.kernel_spatial),
@@ -238,7 +331,11 @@ def _convolution(values: Values, instruction: Instruction, indices: Indices) -> 
         def term(side: Instruction, at: Indices) -> Value:
             return element.convert(builder, values.value(side, at), side.array.element_type, type_)
 
-        (one,) = _where(values, conditions, lambda: [term(lhs, left)], [nothing])
+        def covered_term(at: Sequence[Index]) -> list[Value]:
+            left = (labels.input_batch, labels.input_feature, *labels.input_spatial)
+            return [term(lhs, _at(left, (batch, first + channel, *at)))]
+
+        (one,) = _if_covered(values, (window, spatial, positions, tap), covered_term, [nothing])
         return [scalar.multiply_add(builder, type_, one, term(rhs, right), carried[0])]
 
     sizes = [*(dimension.size for dimension in window), inputs]

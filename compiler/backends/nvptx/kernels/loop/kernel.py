@@ -20,6 +20,7 @@ from compiler.codegen.index import Emission, Index
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import Builder, Value, integer
 from compiler.codegen.signature import arguments, elemental_of, store
+from compiler.codegen.windows import is_long
 
 _WORD_BYTES = 16
 """The widest load and store of a thread, in bytes."""
@@ -29,6 +30,8 @@ _LARGE = 8192
 """Elements from which on a thread computes several; with fewer too few threads are busy."""
 _LONG_BODY = 64
 """Instructions beyond which threads have no registers left for several elements."""
+_AHEAD = 8
+"""Terms of a window or sum that a thread loads together: memory answers after hundreds of cycles."""
 
 
 def decide(given: Given) -> Plan:
@@ -42,7 +45,7 @@ def decide(given: Given) -> Plan:
     done = threads * neighbours * apart
 
     def elements(builder: Builder, number: Value) -> None:
-        emission = Emission(builder)
+        emission = Emission(builder, ahead=_AHEAD)
         first = emission.opaque(number, threads).times(neighbours)
         _store(kernel, emission, [first.plus(n + m * threads) for m in range(apart) for n in range(neighbours)])
         if done < shape.size:
@@ -85,9 +88,15 @@ def plan_of(given: Given) -> Plan:
 
 def _several(kernel: Kernel) -> int:
     """How many elements a thread computes: at most a word of the widest, a power of two."""
-    if kernel.outputs[0].size < _LARGE or sum(1 for _ in kernel.body()) > _LONG_BODY:
+    if kernel.outputs[0].size < _LARGE or sum(1 for _ in kernel.body()) > _LONG_BODY or _is_of_long_windows(kernel):
         return 1
     return min(_MOST, max(1, _WORD_BYTES // max(shape.element_type.size_bytes for shape in kernel.outputs)))
+
+
+def _is_of_long_windows(kernel: Kernel) -> bool:
+    """Whether elements are of windows that stay loops: a lane's neighbours would be read one after the other."""
+    windows = (instruction.attributes.get("window") or () for instruction in kernel.body())
+    return any(map(is_long, windows))
 
 
 def _store(kernel: Kernel, emission: Emission, at: list[Index]) -> None:

@@ -1,7 +1,8 @@
 """Scatter kernels: the result is that of a sequential program, the same every time, unless asked otherwise.
 
 Updates may hit the same element, and the combiner need not commute.  Where they lie in the order of the elements that
-they are for, as a pass puts many of them, a thread for each element of the result finds its own.  Integers that are
+they are for, as a pass puts many of them, a thread for each element of the result finds its own, or a block where these
+are many (`long_rows`, which minds no order where it makes no difference but rounding).  Integers that are
 added and the like come to the same in any order: of many, each update is a thread's and an atomic operation.  Of a few
 dozen others, a thread for each element asks all windows of updates in order whether they cover it.  Else a launch
 copies the operands and another applies the updates: those that could meet are one thread's, in order; those that differ
@@ -19,6 +20,7 @@ from functools import cached_property, partial, reduce
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import Launch
+from compiler.backends.nvptx.kernels.scatter import long_rows
 from compiler.backends.nvptx.kernels.scatter.search import Beginnings
 from compiler.backends.nvptx.kernels.strategy import NOTHING, Given, Kind, Launches, Plan, Strategy, planned
 from compiler.backends.strategy import Declined
@@ -79,6 +81,20 @@ def _finding(given: ScatterGiven) -> Plan | Declined:
     return planned(lambda module: (_find(module, given.kernel),))
 
 
+def _sharing(given: ScatterGiven) -> Plan | Declined:
+    """The plan where a block shares the windows of an element, which are many."""
+    if given.is_asked_for:
+        return Declined("atomic operations are asked for, and there is one for the combiner")
+    if not (_is_sorted(given.kernel) and long_rows.is_shared(given.kernel)):
+        return Declined("rows are many, have few windows, or these are combined in order")
+    kernel, (windows,) = given.kernel, scattering.batch_of(given.kernel)
+
+    def is_before(emission: Emission, window: Value, row: Value) -> Value:
+        return _is_before(kernel, emission, windows, window, row)
+
+    return planned(lambda module: (long_rows.emit(module, kernel, is_before),))
+
+
 def _asking(given: ScatterGiven) -> Plan | Declined:
     """The plan where each element asks all windows for what they have for it."""
     if given.is_asked_for:
@@ -103,6 +119,7 @@ def _in_order(given: ScatterGiven) -> Plan:
 SCATTER = Kind(
     (
         NOTHING,
+        Strategy("a block for each element", _sharing),
         Strategy("elements find their windows", _finding),
         Strategy("elements ask windows", _asking),
         Strategy("updates by atomic operations", _atomically),

@@ -2,14 +2,13 @@
 
 Elements of a row ask for the same, and where one row's windows end those of the next begin.  Of few rows a warp looks
 for each beginning, at 32 windows at once: each step waits for memory, and 8,192 windows take three instead of fourteen.
-Of many rows each thread bisects for one of them.
+Of many rows warps look for the first and the last, and each thread bisects for one between them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import nullcontext
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.codegen.index import Emission
@@ -41,16 +40,35 @@ class Beginnings:
         """Find those of so many rows from the first one on, the last of which tells where the one before it ends."""
         builder = self._emission.builder
         self._array = grid.shared_array(builder, self._name, U32, count)
-        few = count <= _FEW
-        thread = grid.thread(builder)
-        start = builder.binary("lshr", thread, integer(5)) if few else thread
-        with builder.loop(start, integer(count), step=_WARPS if few else grid.BLOCK, name="rows") as loop:
-            row = builder.add(first, loop.index)
-            found = self._by_warp(row) if few else self._by_thread(row)
-            lane = builder.compare("eq", builder.binary("and", thread, integer(grid.WARP - 1)), integer(0))
-            with builder.when(lane, "one") if few else nullcontext():
-                builder.store(builder.cast("trunc", found, I32), self._address(loop.index), align=4)
+        if count <= _FEW:
+            self._find_by_warps(first, range(count))
+        else:
+            self._find_by_warps(first, range(0, count, count - 1))
+            grid.barrier(builder)
+            self._find_between(first, count)
         grid.barrier(builder)
+
+    def _find_by_warps(self, first: Value, rows: range) -> None:
+        """Find those of the rows of some numbers, each by a warp."""
+        builder, thread = self._emission.builder, grid.thread(self._emission.builder)
+        start, one = builder.binary("lshr", thread, integer(5)), builder.binary("and", thread, integer(grid.WARP - 1))
+        with builder.loop(start, integer(len(rows)), step=_WARPS, name="rows") as loop:
+            number = builder.mul(loop.index, integer(rows.step))
+            found = self._by_warp(builder.add(first, number))
+            with builder.when(builder.compare("eq", one, integer(0)), "one"):
+                self._keep(number, found)
+
+    def _find_between(self, first: Value, count: int) -> None:
+        """Find those between the first and the last of so many, each by a thread."""
+        builder = self._emission.builder
+        bounds = self.of(integer(0)), self.of(integer(count - 1))
+        start = builder.add(grid.thread(builder), integer(1))
+        with builder.loop(start, integer(count - 1), step=grid.BLOCK, name="rows") as loop:
+            self._keep(loop.index, self._by_thread(builder.add(first, loop.index), bounds))
+
+    def _keep(self, number: Value, found: Value) -> None:
+        builder = self._emission.builder
+        builder.store(builder.cast("trunc", found, I32), self._address(number), align=4)
 
     def of(self, number: Value) -> Value:
         """Where the windows of the block's row of that number begin."""
@@ -77,10 +95,12 @@ class Beginnings:
             loop.carry(low, builder.binary("lshr", size, integer(grid.WARP.bit_length() - 1)))
         return builder.smin(loop.results[0], end)
 
-    def _by_thread(self, row: Value) -> Value:
-        """The same by bisection."""
-        builder, steps, end = self._emission.builder, integer(self._windows.bit_length()), integer(self._windows)
-        with builder.loop(integer(0), steps, carried=[integer(0), end], name="search", nonempty=True) as loop:
+    def _by_thread(self, row: Value, bounds: tuple[Value, Value]) -> Value:
+        """The same by bisection between bounds."""
+        builder = self._emission.builder
+        zeros = builder.intrinsic("ctlz.i64", [builder.sub(bounds[1], bounds[0]), Value(I1, "false")])
+        steps = builder.sub(integer(64), zeros)
+        with builder.loop(integer(0), steps, carried=bounds, name="search") as loop:
             low, high = loop.carried
             middle = builder.binary("lshr", builder.add(low, high), integer(1))
             is_open = builder.compare("slt", low, high)

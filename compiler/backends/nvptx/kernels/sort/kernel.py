@@ -2,9 +2,10 @@
 
 Short lines are a block's, all in one launch; of long ones blocks sort chunks in one launch, and others merge them.
 Where a comparator orders by keys of no more than 64 bits together (`keys`), a block sorts by a network in registers
-(`bitonic`), many lines of very narrow keys digit by digit (`radix`), and few elements go where they belong by their
-ranks in several runs at once (`ranks`).  Otherwise each element of a merge of two runs finds its own position
-(`merge_path`), whatever the comparator says, and every width is a launch over everything.
+(`bitonic`), many lines of very narrow keys digit by digit (`radix`), few elements go where they belong by their ranks
+in several runs at once (`ranks`), and many are counted and moved digit by digit by all blocks (`digits`).  Otherwise
+each element of a merge of two runs finds its own position (`merge_path`), whatever the comparator says, and every width
+is a launch over everything.
 
 Where only the first few of long lines are read (top-k), blocks sort chunks of the lines and the next launch sorts what
 is first in those, until a line is a block's.  Chunks stay in the order of the line, so equal elements do too.
@@ -18,6 +19,7 @@ from functools import cached_property
 from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.backends.nvptx.kernels.sort import ranks
 from compiler.backends.nvptx.kernels.sort.chunks import SHORT
+from compiler.backends.nvptx.kernels.sort.digits import DigitSorter
 from compiler.backends.nvptx.kernels.sort.sorter import Sorter
 from compiler.backends.nvptx.kernels.strategy import NOTHING, Given, Kind, Plan, Strategy, planned
 from compiler.backends.strategy import Declined
@@ -76,11 +78,26 @@ def _ranks(given: SortGiven) -> Plan | Declined:
     return given.plan(lambda sorter: sorter.by_ranks(), copies=2, key_bytes=2 * given.seen.key_bytes)
 
 
+def _digits(given: SortGiven) -> Plan | Declined:
+    """The plan of launches for each digit of keys."""
+    if not given.seen.has_network:
+        return Declined("no key orders them")
+    seen = DigitSorter(given.scratch, given.kernel)
+    if not seen.pays:
+        return Declined(f"{seen.digits} digits of {seen.count} elements take longer than merges")
+    return planned(
+        lambda module: tuple(DigitSorter(module, given.kernel).by_digits()),
+        workspace_bytes=seen.copies * sum(seen.sizes) + seen.counter_bytes,
+        details={"lines": seen.lines, "line_length": seen.length, "digits": seen.digits, "chunks": seen.chunks},
+    )
+
+
 SORT = Kind(
     (
         NOTHING,
         Strategy("a block for each line", _whole),
         Strategy("the first of each part", _first),
+        Strategy("digit by digit", _digits),
         Strategy("ranks in several runs", _ranks),
         Strategy("merges of runs", _merges),
     ),

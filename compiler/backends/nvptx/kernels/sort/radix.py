@@ -19,9 +19,9 @@ from compiler.backends.nvptx.kernels.sort.words import POSITION_BITS, narrow_wor
 from compiler.codegen.llvm_ir import I8, I32, I64, Builder, Value, integer, vector_type
 from compiler.ir.types import U32
 
-_THREADS = 128
+THREADS = 128
 """Threads of a block: a warp adds up a row of their counters, four by each lane."""
-_WARPS = _THREADS // WARP
+_WARPS = THREADS // WARP
 _DIGIT = 4
 """Bits of a digit: of more, rows are as many as words, and adding up takes longer than counting."""
 _ROWS = 1 << _DIGIT
@@ -63,12 +63,12 @@ class Radix:
     @property
     def threads(self) -> int:
         """Threads of the block."""
-        return _THREADS
+        return THREADS
 
     @property
     def each(self) -> int:
         """Words of a thread, a power of two."""
-        return 1 << (-(-self.size // _THREADS) - 1).bit_length()
+        return 1 << (-(-self.size // THREADS) - 1).bit_length()
 
     def word(self, builder: Builder, key: Value, position: Value, exists: Value) -> tuple[Value]:
         """The word of an element; behind all others where there is none.
@@ -99,18 +99,27 @@ class Radix:
 
     def position(self, builder: Builder, number: Value) -> Value:
         """The position of the element that comes to a position, once all are sorted."""
-        offset = builder.binary("shl", builder.cast("trunc", number, I32), integer(2, I32))
-        word = builder.load(I32, builder.gep(I8, self._sorted(builder), self._padded(builder, offset)), align=_BYTES)
+        word = self._word(builder, number)
         return builder.cast("zext", builder.binary("and", word, integer((1 << POSITION_BITS) - 1, I32)), I64)
+
+    def key(self, builder: Builder, number: Value) -> Value:
+        """The key of the element that comes to a position, of 32 bits."""
+        return builder.binary("lshr", self._word(builder, number), integer(POSITION_BITS, I32))
+
+    def _word(self, builder: Builder, number: Value) -> Value:
+        """The word that comes to a position."""
+        narrow = builder.cast("trunc", number, I32)
+        offset = builder.binary("shl", narrow, integer(2, I32))
+        return builder.load(I32, builder.gep(I8, self._sorted(builder), self._padded(builder, offset)), align=_BYTES)
 
     def _by_digit(self, builder: Builder, words: Sequence[Value], low: int) -> None:
         """Put words in order by the digit from bit `low` on."""
-        counters = grid.shared_array(builder, f"{self.name}.counters", U32, _ROWS * _THREADS)
+        counters = grid.shared_array(builder, f"{self.name}.counters", U32, _ROWS * THREADS)
         thread = builder.cast("trunc", grid.thread(builder), I32)
         column = builder.gep(I32, counters, thread)
         for number in range(_ROWS):
-            builder.store(integer(0, I32), builder.gep(I32, column, integer(number * _THREADS, I32)), align=_BYTES)
-        shift = (_THREADS * _BYTES).bit_length() - 1
+            builder.store(integer(0, I32), builder.gep(I32, column, integer(number * THREADS, I32)), align=_BYTES)
+        shift = (THREADS * _BYTES).bit_length() - 1
         rows, before = [], []
         for word in words:
             digit = builder.binary("lshr", word, integer(low - shift, I32))
@@ -128,56 +137,33 @@ class Radix:
 
     def _add_up(self, builder: Builder, counters: Value, thread: Value) -> None:
         """Replace each counter by the sum of those before it: of lower digits, and of its own in earlier columns."""
-        of_lane = _THREADS // WARP
+        of_lane = THREADS // WARP
         type_, align = vector_type(I32, of_lane), of_lane * _BYTES
         lane = builder.binary("and", thread, integer(WARP - 1, I32))
         warp = builder.binary("lshr", thread, integer(WARP.bit_length() - 1, I32))
         rows = _ROWS // _WARPS
-        first = builder.add(builder.mul(warp, integer(rows * _THREADS, I32)), builder.mul(lane, integer(of_lane, I32)))
+        first = builder.add(builder.mul(warp, integer(rows * THREADS, I32)), builder.mul(lane, integer(of_lane, I32)))
         addresses, sums, base = [], [], integer(0, I32)
         for row in range(rows):
-            address = builder.gep(I32, counters, builder.add(first, integer(row * _THREADS, I32)))
+            address = builder.gep(I32, counters, builder.add(first, integer(row * THREADS, I32)))
             found = builder.load(type_, address, align=align)
             counts = [builder.extract(found, number) for number in range(of_lane)]
             total = counts[0]
             for count in counts[1:]:
                 total = builder.add(total, count)
-            through = self._over_lanes(builder, total, lane)
+            through = _over_lanes(builder, total, lane)
             starts = [builder.add(base, builder.sub(through, total))]
             for count in counts[:-1]:
                 starts.append(builder.add(starts[-1], count))
             base = builder.add(base, grid.from_lane(builder, through, WARP - 1))
             addresses.append(address)
             sums.append(starts)
-        of_warps = self._before_warp(builder, base, warp)
+        of_warps = _before_warp(builder, self.name, base, warp)
         for address, starts in zip(addresses, sums, strict=True):
             joined = Value(type_, "poison")
             for number, start in enumerate(starts):
                 joined = builder.insert(joined, builder.add(start, of_warps), number)
             builder.store(joined, address, align=align)
-
-    @staticmethod
-    def _over_lanes(builder: Builder, value: Value, lane: Value) -> Value:
-        """The sum of a lane's value and those of all lanes before."""
-        distance = 1
-        while distance < WARP:
-            other = grid.shuffle_up(builder, value, distance)
-            has_other = builder.compare("uge", lane, integer(distance, I32))
-            value = builder.add(value, builder.select(has_other, other, integer(0, I32)))
-            distance *= 2
-        return value
-
-    def _before_warp(self, builder: Builder, total: Value, warp: Value) -> Value:
-        """The sum of the totals of the warps before."""
-        totals = grid.shared_array(builder, f"{self.name}.totals", U32, _WARPS)
-        builder.store(total, builder.gep(I32, totals, warp), align=_BYTES)
-        grid.barrier(builder)
-        found = builder.load(vector_type(I32, _WARPS), totals, align=_WARPS * _BYTES)
-        result = integer(0, I32)
-        for number in range(_WARPS - 1):
-            is_before = builder.compare("ugt", warp, integer(number, I32))
-            result = builder.add(result, builder.select(is_before, builder.extract(found, number), integer(0, I32)))
-        return result
 
     def _words(self, builder: Builder) -> list[Value]:
         """The words of a thread, as they lie now."""
@@ -192,7 +178,7 @@ class Radix:
         return [builder.extract(vector, number) for vector in found for number in range(at_once)]
 
     def _sorted(self, builder: Builder) -> Value:
-        return grid.shared_array(builder, f"{self.name}.sorted", U32, _THREADS * (self.each + _PAD))
+        return grid.shared_array(builder, f"{self.name}.sorted", U32, THREADS * (self.each + _PAD))
 
     def _padded(self, builder: Builder, offset: Value) -> Value:
         """Where the word lies whose offset would be that one in bytes, without pads."""
@@ -201,3 +187,43 @@ class Radix:
             "and", builder.binary("lshr", offset, integer(shift, I32)), integer(-_PAD * _BYTES, I32)
         )
         return builder.add(offset, thread)
+
+
+def before_thread(builder: Builder, name: str, value: Value) -> Value:
+    """The sum of the values of all threads of the block before, as many as `THREADS`.
+
+    Args:
+        builder: where code is emitted.
+        name: what shared memory is called.
+        value: of the thread, an i32.
+    """
+    thread = builder.cast("trunc", grid.thread(builder), I32)
+    lane = builder.binary("and", thread, integer(WARP - 1, I32))
+    warp = builder.binary("lshr", thread, integer(WARP.bit_length() - 1, I32))
+    through = _over_lanes(builder, value, lane)
+    before = _before_warp(builder, name, grid.from_lane(builder, through, WARP - 1), warp)
+    return builder.add(before, builder.sub(through, value))
+
+
+def _over_lanes(builder: Builder, value: Value, lane: Value) -> Value:
+    """The sum of a lane's value and those of all lanes before."""
+    distance = 1
+    while distance < WARP:
+        other = grid.shuffle_up(builder, value, distance)
+        has_other = builder.compare("uge", lane, integer(distance, I32))
+        value = builder.add(value, builder.select(has_other, other, integer(0, I32)))
+        distance *= 2
+    return value
+
+
+def _before_warp(builder: Builder, name: str, total: Value, warp: Value) -> Value:
+    """The sum of the totals of the warps before."""
+    totals = grid.shared_array(builder, f"{name}.totals", U32, _WARPS)
+    builder.store(total, builder.gep(I32, totals, warp), align=_BYTES)
+    grid.barrier(builder)
+    found = builder.load(vector_type(I32, _WARPS), totals, align=_WARPS * _BYTES)
+    result = integer(0, I32)
+    for number in range(_WARPS - 1):
+        is_before = builder.compare("ugt", warp, integer(number, I32))
+        result = builder.add(result, builder.select(is_before, builder.extract(found, number), integer(0, I32)))
+    return result

@@ -6,19 +6,19 @@ the result is that of a sequential program, without atomics.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from compiler.backends.nvptx.kernels import grid
 from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.backends.nvptx.kernels.strategy import Given, Kind, Plan, Strategy, planned
 from compiler.codegen import elemental, nest
-from compiler.codegen.index import Emission, Index, reshape
+from compiler.codegen.index import Emission, Index
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.llvm_ir import I1, Builder, Module, Value, integer
 from compiler.codegen.movement import Indices
 from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.codegen.window_choice import pick
+from compiler.codegen.windows import over_points
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.attributes import WindowDimension
 from compiler.ir.module import Instruction
@@ -57,22 +57,23 @@ def _combined(kernel: Kernel, instruction: Instruction, emission: Emission, numb
     builder = emission.builder
     array, source, initial = instruction.operands
     window = window_of(instruction, array.array.rank)
-    sizes = [dimension.size for dimension in window]
-    count = math.prod(sizes)
     at = nest.coordinates(emission, emission.opaque(number, array.array.size), array.array.dims)
     start = elemental_of(kernel, emission).value(initial, ())
-    with builder.loop(integer(0), integer(count), carried=[start], name="window", nonempty=True) as loop:
-        emission.enter()
-        # The last point of the window first: the windows that have this element there come first.
-        point = reshape(emission, (emission.opaque(loop.index, count).times(-1).plus(count - 1),), (count,), sizes)
+
+    def step(point: Sequence[Index], carried: Sequence[Value]) -> list[Value]:
         position, covers = _window_at(emission, window, source.array.dims, (at, point))
 
-        def inside(position: Indices = position, total: Value = loop.carried[0]) -> Value:
-            return _given(kernel, instruction, emission, position, (number, total))
+        def inside() -> Value:
+            return _given(kernel, instruction, emission, position, (number, carried[0]))
 
-        loop.carry(builder.choose(covers, inside, lambda: loop.carried[0]))
-        emission.leave()
-    return loop.results[0]
+        return [builder.choose(covers, inside, lambda: carried[0])]
+
+    return over_points(emission, [_overlapping(dimension) for dimension in window], [start], step)[0]
+
+
+def _overlapping(dimension: WindowDimension) -> int:
+    """How many windows cover an element at most, along a dimension."""
+    return -(-dimension.size // dimension.stride) if dimension.rhs_dilate == 1 else dimension.size
 
 
 def _window_at(
@@ -81,17 +82,25 @@ def _window_at(
     counts: Sequence[int],
     which: tuple[Sequence[Index], Sequence[Index]],
 ) -> tuple[Indices, Value]:
-    """Which window has the element at `which[0]` at its point `which[1]`, and whether there is one."""
+    """Which window over the element at `which[0]` comes in the order of `which[1]`, and whether there is one."""
     builder = emission.builder
     position: list[Index] = []
     covers = Value(I1, "true")
-    for dimension, count, index, offset in zip(window, counts, *which, strict=True):
-        first = emission.value(index.plus(dimension.pad_low) + offset.times(-dimension.rhs_dilate))
-        number, stride = first, integer(dimension.stride)
-        if dimension.stride > 1:
-            number = builder.binary("sdiv", first, stride)
-            exact = builder.compare("eq", builder.mul(number, stride), first)
-            covers = builder.binary("and", covers, exact)
+    for dimension, count, index, step in zip(window, counts, *which, strict=True):
+        last, stride = emission.value(index.plus(dimension.pad_low)), integer(dimension.stride)
+        if dimension.rhs_dilate == 1:
+            # The first window over the element has it at its last point, or a point less than a stride before that.
+            from_first = emission.value(index.plus(dimension.pad_low + dimension.stride - dimension.size))
+            first = builder.binary("sdiv", from_first, stride) if dimension.stride > 1 else from_first
+            number = builder.add(first, emission.value(step))
+            offset = builder.sub(last, builder.mul(number, stride))
+            covers = builder.binary("and", covers, builder.compare("ult", offset, integer(dimension.size)))
+        else:
+            # The last point of the window first: the windows that have this element there come first.
+            offset = emission.value(step.times(-dimension.rhs_dilate).plus((dimension.size - 1) * dimension.rhs_dilate))
+            from_first = builder.sub(last, offset)
+            number = builder.binary("sdiv", from_first, stride)
+            covers = builder.binary("and", covers, builder.compare("eq", builder.mul(number, stride), from_first))
         covers = builder.binary("and", covers, builder.compare("ult", number, integer(count)))
         position.append(emission.opaque(number, count))
     return tuple(position), covers

@@ -140,7 +140,8 @@ ENTRY e {{ x = {operand} parameter(0)  i = {indices} parameter(1)  u = {updates}
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("rows", "inner", "windows"), [(5, 64, 33), (40, 3, 1024), (3, 300, 1025), (700, 1, 31), (9, 256, 1), (2, 2, 32)]
+    ("rows", "inner", "windows"),
+    [(5, 64, 33), (40, 3, 1024), (3, 300, 1025), (700, 1, 31), (700, 1, 3000), (9, 256, 1), (2, 2, 32)],
 )
 def test_the_windows_of_a_row_are_found_wherever_blocks_begin(rows: int, inner: int, windows: int, gpu: Any) -> None:
     module = compiler.parse(
