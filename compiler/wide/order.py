@@ -88,7 +88,7 @@ def _is_no_order(comparator: Computation, rows: Sequence[Array], asked: Array, n
         before = _before(comparator, left, [np.broadcast_to(one, square) for one in elements])
         ahead = np.count_nonzero(before, axis=0)
         found[index] = np.any(before != (ahead[:, np.newaxis] < ahead))
-    return found
+    return np.asarray(found)
 
 
 def _goes_in_circles(comparator: Computation, rows: Sequence[Array], equal: Array) -> Array:

@@ -88,7 +88,7 @@ REACHED = {
     },
 }
 """What is reached of each back end."""
-SAMPLES = 170
+SAMPLES = 300
 DECIDED = {
     "cpu": lambda kernel: cpu.decide(kernel, Machine.of(target_for("x86_64", "znver4")), 2),
     "nvptx": lambda kernel: nvptx.KINDS[kernel.kind].decide(kernel, Gpu(90, 227 << 10)),
