@@ -53,7 +53,8 @@ def combined(scope: Scope, opcode: str, pair: Sequence[Instruction]) -> Instruct
 def may_flow(scope: Scope) -> bool:
     """Whether control flow may stand in the code of one element, which the reference goes through for each of them."""
     space = scope.program.space
-    return FLOW not in space.banned and space.most_elements <= _MOST_ELEMENTS
+    is_drawn = {"while", "conditional"} <= space.opcodes and FLOW not in space.banned
+    return is_drawn and space.most_elements <= _MOST_ELEMENTS
 
 
 def mapped(inner: Scope, opcode: str, pair: Sequence[Instruction]) -> Instruction | None:

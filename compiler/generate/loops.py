@@ -43,8 +43,9 @@ others then stays as it is, and how often all do."""
 _UNCOUNTED_PERCENT, _NEGATED_PERCENT, _ASKING_JOINED_PERCENT = 80, 30, 75
 """How often nobody reads what such a loop has counted; how often it asks for what is not done instead of what goes on;
 how often its values change each time as long as they go on."""
-_ENDS = (*["or"] * 6, "and", "minimum")
-"""What says of all elements that the loop goes on: that any does; that all do, where none may stop alone; the least."""
+_ENDS = {"or": 6, "and": 1, "minimum": 1}
+"""What says of all elements that the loop goes on, and how often: that any does; that all do, where none may stop
+alone; the least."""
 _ELEMENTS_PERCENT, _ELEMENTS_ASKING_PERCENT = 35, 60
 """How often a loop is of elementwise ops on arrays of one shape, so that each element may go its own way: only these
 become one kernel.  How often such a loop asks whether any element goes on."""
@@ -148,7 +149,7 @@ def _asked(scope: Scope, value: Instruction) -> _Asked | None:
     if not is_able:
         return None
     bound, is_negated = scope.choices.integer(1, 8), chance(scope.choices, _NEGATED_PERCENT)
-    return _Asked(bound, is_negated, pick(scope.choices, _ENDS))
+    return _Asked(bound, is_negated, pick(scope.choices, [end for end, times in _ENDS.items() for _ in range(times)]))
 
 
 def _go_on(scope: Scope, value: Instruction, asked: _Asked) -> Instruction:

@@ -23,8 +23,8 @@ from compiler.ops.build import build
 
 _NORMAL_PERCENT, _UNKNOWN_PERCENT = 40, 50
 """How often floats are normally distributed; how often what a distribution has for numbers is no constant."""
-_DIMS = ((64,), (5, 31), (3, 4, 17), (257,), (1, 100), (1000,))
-"""Dimensions of enough numbers to count them."""
+_DIMS = ((16,), (64,), (5, 31), (3, 4, 17), (257,), (1, 100), (1000,))
+"""Dimensions of enough numbers to count them, but the first, of which only the range tells."""
 _LOWEST, _WIDTHS = (-7, -4, 0, 1, 3), (4, 8, 16)
 """Where ranges begin, of types with a sign, and how wide they are: their quarters are whole numbers."""
 _DEVIATIONS = 7
@@ -65,10 +65,10 @@ def _distribution(scope: Scope, kind: ElementType) -> _Distribution:
 
 
 def _draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
-    dims = pick(scope.choices, _DIMS)
-    if not scope.fits(dims):
+    fitting = [dims for dims in _DIMS if scope.fits(dims)]
+    if not fitting:
         return None
-    shape = ArrayShape(element_type, dims)
+    shape = ArrayShape(element_type, pick(scope.choices, fitting))
     if element_type is PRED:
         numbers = _numbers(scope, opcode, shape, "rng_uniform", (0, 1))
         return _is_half(scope, numbers)

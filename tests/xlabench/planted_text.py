@@ -169,10 +169,13 @@ PATCHES = {
         "kernel/reduce+minimum",
     ),
     "window_dilation": Patch(
-        "codegen.windows:covered", "inner.times(dimension.rhs_dilate)", "inner", "kernel/reduce-window+convolution"
+        "codegen.windows:covered_index",
+        "inner.times(dimension.rhs_dilate)",
+        "inner",
+        "kernel/reduce-window+convolution",
     ),
     "window_reversal": Patch(
-        "codegen.windows:covered", ".plus(dimension.size - 1) if", " if", "kernel/reduce-window+convolution"
+        "codegen.windows:covered_index", ".plus(dimension.size - 1) if", " if", "kernel/reduce-window+convolution"
     ),
     "scatter_outside": Patch(
         "codegen.scattering:_target", "extents[dimension][1] + 1", "extents[dimension][1]", "kernel/scatter"

@@ -55,7 +55,8 @@ def operation(number: int) -> Any:
 
 def is_tame(number: int) -> bool:
     """Whether an operation is asked about on tame numbers: each opcode is every other time."""
-    return bool((number + number // len(_types())) % 2)
+    iteration, position = divmod(number, len(_types()))
+    return bool((iteration + position) % 2)
 
 
 def routine(number: int) -> Any:

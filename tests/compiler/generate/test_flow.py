@@ -18,11 +18,11 @@ KINDS = ("pred", "s8", "u32", "bf16", "f64", "c64")
 DRAWN = 160
 
 
-def scope_for(seed, banned=frozenset()):
+def scope_for(seed, banned=frozenset(), opcodes=frozenset({"while", "conditional"})):
     module = Module("m")
     module.entry = module.add_computation(Computation("main"))
     program = Program(
-        RandomChoices(seed), Space(frozenset(), frozenset(), banned, most_elements=64), module, lambda _: None
+        RandomChoices(seed), Space(opcodes, frozenset(), banned, most_elements=64), module, lambda _: None
     )
     return Scope(program, module.entry, depth=0)
 
@@ -55,6 +55,13 @@ def test_values_are_combined_as_by_the_plain_operation(kind, monkeypatch):
 def test_some_combiners_flow_and_none_where_an_engine_does_not_take_that():
     assert 0 < sum(1 for _ in flowing("s8")) < DRAWN / 5
     assert not list(flowing("s8", frozenset({FLOW})))
+
+
+@pytest.mark.parametrize("opcodes", [(), ("while",), ("conditional",)])
+def test_no_combiner_flows_where_loops_or_branches_are_not_drawn(opcodes, monkeypatch):
+    monkeypatch.setattr(flow, "_PERCENT", 100)
+    made = [combiner(scope_for(seed, opcodes=frozenset(opcodes)), "add", TYPES["s8"]) for seed in range(20)]
+    assert {len(one.instructions) for one in made} == {3}
 
 
 @pytest.mark.parametrize("kind", ["s32", "f32"])

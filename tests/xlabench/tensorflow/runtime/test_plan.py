@@ -35,7 +35,7 @@ NODES = [
 @pytest.fixture
 def around():
     devices = {name: Device(device_name_of(name), "reference", "reference") for name in (CPU, XLA)}
-    return Around(devices, Resources(), lambda graph: graph, CALLS, is_soft=True)
+    return Around(devices, Resources(), lambda graph, _: graph, CALLS, is_soft=True)
 
 
 @pytest.fixture
