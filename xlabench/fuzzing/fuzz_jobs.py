@@ -150,9 +150,9 @@ class _Work:
         if not self.is_endless:
             return self.specs
         every, first = blocks.SIMULATED_EVERY, 0
-        if packs.is_dear(case):
+        if packs.has_many_updates(case) if case.is_apart else packs.is_dear(case):
             every, first = blocks.DEAR_SIMULATED_EVERY, blocks.DEAR_SIMULATED_FROM
-        if case.is_apart:
+        elif case.is_apart:
             every, first = blocks.KERNELS_SIMULATED_EVERY, 0
         if seed_order.is_seed(case.number) and seed_order.is_first(case.number):
             every, first = 1, 0  # a third of the seeds is there for what simulators run

@@ -61,7 +61,7 @@ def _falling_apart(rng: Generator, rows: int, columns: int) -> Array:
 def _reflecting(rng: Generator, rows: int, columns: int) -> Array:
     """What is orthogonal and symmetric, where it is square."""
     vector = rng.choice([-1.0, 1.0], max(rows, columns))
-    return (np.eye(len(vector)) - 2 / max(1, len(vector)) * np.outer(vector, vector))[:rows, :columns]
+    return np.eye(rows, columns) - 2 / max(1, len(vector)) * np.outer(vector[:rows], vector[:columns])
 
 
 def _graded(rng: Generator, rows: int, columns: int) -> Array:
@@ -71,9 +71,10 @@ def _graded(rng: Generator, rows: int, columns: int) -> Array:
 
 def _turning(rng: Generator, rows: int, columns: int) -> Array:
     """What is its own negative turned over, as far as it is square: all eigenvalues are imaginary."""
-    side = max(rows, columns)
-    made = rng.integers(-_SMALL, _SMALL, (side, side), endpoint=True)
-    return np.asarray((made - made.T)[:rows, :columns].astype(float))
+    made, both = rng.integers(-_SMALL, _SMALL, (rows, columns), endpoint=True).astype(float), min([rows, columns])
+    square = made[:both, :both]
+    made[:both, :both] = square - square.T
+    return made
 
 
 def _beside(rng: Generator, rows: int, columns: int) -> Array:

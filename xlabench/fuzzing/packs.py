@@ -23,6 +23,8 @@ from xlabench.judging.tolerance import Array
 MOST_ELEMENTS = 1 << 16
 """Of all values of a program: one that takes its time to run gains nothing by being compiled with others."""
 
+_MOST_UPDATES = 1 << 12
+"""Indices of a scatter. Of 45 programs of a few kernels 3 have more, and took 55 of the 93 seconds of a simulator."""
 _REFUSED = having(Trait.ASYNC) | {"custom-call"}
 
 Expected = Mapping[str, Sequence[Array]]
@@ -42,6 +44,12 @@ def is_fit(case: Case, *, is_foreign: bool = False) -> bool:
     if case.original is not None or compiler.device_count(module) > 1 or not compiler.generate.is_fragment(module):
         return False
     return not _is_large(module)
+
+
+def has_many_updates(case: Case) -> bool:
+    """Whether so many updates are scattered that a simulator takes seconds: each is an atomic operation there."""
+    scattered = (i for i in case.module.instructions() if i.opcode == "scatter")
+    return any(_size(scatter.operands[len(scatter.operands) // 2].shape) > _MOST_UPDATES for scatter in scattered)
 
 
 def is_dear(case: Case) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -145,6 +146,24 @@ def test_a_simulator_is_called_less_often_than_a_processor():
     case = Case(0, None, [], others={"special": [], "equal": [], "ties": []})
     engines = ("cpu", "xla", "nvptx", "nvptx:sim", "reference")
     assert [len(asking.call_numbers_on(spec, case)) for spec in engines] == [4, 4, 4, 1, 1]
+
+
+SCATTERED = """
+sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+ENTRY main { x = f32[9] parameter(0) i = s32[COUNT,1] parameter(1) u = f32[COUNT] parameter(2)
+  ROOT y = f32[9] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0},
+    index_vector_dim=1, to_apply=sum }
+"""
+
+
+@pytest.mark.parametrize(("count", "every"), [(4096, "KERNELS_SIMULATED"), (4097, "DEAR_SIMULATED")])
+def test_a_simulator_comes_to_kernels_often_but_to_many_updates_as_to_all_that_takes_it_seconds(count, every, tmp_path):
+    module = compiler.parse(SCATTERED.replace("COUNT", str(count)))
+    work = fuzz_jobs._Work(None, ("cpu", "nvptx:sim"), None, None, tmp_path, None, None, is_endless=True)
+    numbers = [n for n in range(2000) if not seed_order.is_seed(n)]
+    asked = [n for n in numbers if "nvptx:sim" in work._asked(Case(n, module, [], is_apart=True))]
+    found = sorted({n // blocks.BLOCK for n in asked})
+    assert {one - other for other, one in itertools.pairwise(found)} == {getattr(blocks, f"{every}_EVERY")}
 
 
 def test_a_simulator_comes_to_what_it_takes_seconds_for_in_turn_but_not_first(tmp_path):

@@ -1,5 +1,7 @@
 """Matrices of a form are of that form, of any size and type, and routines that iterate agree about all of them."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,18 @@ def test_forms_have_any_size_and_finite_numbers(name, sizes):
     for matrix in drawn(name, *sizes):
         assert matrix.shape == sizes
         assert np.isfinite(matrix).all()
+
+
+@pytest.mark.parametrize("sizes", [(1 << 16, 2), (2, 1 << 16)], ids=str)
+@pytest.mark.parametrize("name", FORMS)
+def test_a_long_line_takes_no_more_memory_than_it_needs(name, sizes):
+    tracemalloc.start()
+    try:
+        assert FORMS[name](np.random.default_rng(0), *sizes).shape == sizes
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 16 * 8 * sizes[0] * sizes[1]
 
 
 def test_they_are_what_numbers_drawn_one_by_one_never_are():

@@ -43,8 +43,9 @@ def test_different_numbers_are_different_operations():
     assert len(found) > 15
 
 
-def test_each_opcode_is_tried_on_tame_numbers_every_other_time():
-    opcodes = len(patients._types())
+@pytest.mark.parametrize("opcodes", [120, 121])
+def test_each_opcode_is_tried_on_tame_numbers_every_other_time(opcodes, monkeypatch):
+    monkeypatch.setattr(patients, "_types", lambda: dict.fromkeys(range(opcodes)))
     turns = [{number * patients._SPREAD % opcodes for number in range(2 * opcodes) if patients.is_tame(number) == tame}
              for tame in (True, False)]  # fmt: skip
     assert turns == [set(range(opcodes))] * 2
