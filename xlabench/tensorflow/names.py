@@ -40,7 +40,7 @@ ops.cross_entropy: nn.softmax_cross_entropy_with_logits_v2=softmax_cross_entropy
 ops.cross_entropy: nn.sparse_softmax_cross_entropy_with_logits=sparse_softmax_cross_entropy_with_logits
 ops.cross_entropy: nn.sigmoid_cross_entropy_with_logits=sigmoid_cross_entropy_with_logits
 ops.windows: nn.conv2d=conv2d nn.depthwise_conv2d_native=depthwise_conv2d nn.max_pool=max_pool nn.avg_pool=avg_pool
-ops.clipping: clip_by_norm clip_by_global_norm global_norm linalg.global_norm=global_norm
+ops.clipping: clip_by_value clip_by_norm clip_by_average_norm clip_by_global_norm global_norm linalg.global_norm=global_norm
 ops.random: set_random_seed random_normal truncated_normal random_uniform nn.dropout=dropout
 ops.random: random.set_random_seed=set_random_seed random.normal=random_normal random.uniform=random_uniform
 ops.random: random.truncated_normal=truncated_normal
@@ -66,7 +66,10 @@ ops.rnn_cells: contrib.rnn.DropoutWrapper=DropoutWrapper
 ops.rnn: contrib.rnn.static_rnn=static_rnn
 ops.state: global_variables local_variables trainable_variables model_variables variables_initializer
 ops.state: global_variables_initializer local_variables_initializer report_uninitialized_variables
-ops.state: is_variable_initialized assign assign_add assign_sub scatter_add get_collection get_collection_ref
+ops.state: scatter_add scatter_sub scatter_mul scatter_div scatter_min scatter_max scatter_update
+ops.state: scatter_nd_add scatter_nd_sub scatter_nd_update assert_variables_initialized
+ops.state: initialize_local_variables=local_variables_initializer
+ops.state: is_variable_initialized assign assign_add assign_sub get_collection get_collection_ref
 ops.state: add_to_collection add_to_collections all_variables=global_variables
 ops.state: initialize_all_variables=global_variables_initializer initialize_variables=variables_initializer
 ops.variable_scopes: AUTO_REUSE VariableScope get_variable get_variable_scope variable_scope
@@ -89,10 +92,16 @@ training.saved_models: saved_model.maybe_saved_model_directory=is_saved_model
 training.saved_models: saved_model.loader.maybe_saved_model_directory=is_saved_model
 training.sequence_losses: contrib.seq2seq.sequence_loss=sequence_loss
 training.sequence_losses: contrib.legacy_seq2seq.sequence_loss_by_example=sequence_loss_by_example
-training.gradients: gradients IndexedSlices
+training.gradients: gradients hessians
+framework.indexed_slices: IndexedSlices IndexedSlicesValue
 training.optimizers: train.Optimizer=Optimizer train.GradientDescentOptimizer=GradientDescentOptimizer
 training.optimizers: train.MomentumOptimizer=MomentumOptimizer train.AdamOptimizer=AdamOptimizer
 training.optimizers: train.RMSPropOptimizer=RMSPropOptimizer train.AdagradOptimizer=AdagradOptimizer
+training.regularized_optimizers: train.AdadeltaOptimizer=AdadeltaOptimizer train.FtrlOptimizer=FtrlOptimizer
+training.regularized_optimizers: train.ProximalAdagradOptimizer=ProximalAdagradOptimizer
+training.regularized_optimizers: train.ProximalGradientDescentOptimizer=ProximalGradientDescentOptimizer
+training.regularized_optimizers: train.AdagradDAOptimizer=AdagradDAOptimizer
+training.averages: train.ExponentialMovingAverage=ExponentialMovingAverage moving_average_variables
 training.steps: train.get_global_step=get_global_step train.create_global_step=create_global_step
 training.steps: train.get_or_create_global_step=get_or_create_global_step
 training.decays: train.exponential_decay=exponential_decay train.natural_exp_decay=natural_exp_decay
@@ -149,6 +158,7 @@ NAMESPACES = (
         "debugging",
         "dtypes",
         "graph_util",
+        "image",
         "initializers",
         "io",
         "layers",
@@ -160,12 +170,15 @@ NAMESPACES = (
         "metrics",
         "nn",
         "nn.rnn_cell",
+        "quantization",
         "random",
         "raw_ops",
         "saved_model",
         "saved_model.loader",
         "saved_model.signature_constants",
         "saved_model.tag_constants",
+        "signal",
+        "spectral",
     ),
     "train",
 )
@@ -204,8 +217,6 @@ REFUSED: Mapping[str, str] = {
     "GradientTape": "eager execution is not there; use tf.gradients and a session",
     "py_function": "eager execution is not there; use tf.py_func, which gives arrays",
     "train.Server": "sessions of other processes are not there; use tf.Session()",
-    "train.FtrlOptimizer": "of optimizers there are GradientDescent, Momentum, Adam, RMSProp and Adagrad",
-    "train.AdadeltaOptimizer": "of optimizers there are GradientDescent, Momentum, Adam, RMSProp and Adagrad",
     "contrib.layers.fully_connected": "contrib's layers are not there; use tf.layers.dense",
     "contrib.learn": "estimators are not there; write the training loop with a session",
     "contrib.slim": "slim is not there; use tf.layers",
