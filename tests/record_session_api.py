@@ -16,6 +16,7 @@ def main() -> None:
     """Write `api.json`, with TensorFlow in the place of ours."""
     tensorflow = import_module("tensorflow.compat.v1")
     tensorflow.disable_eager_execution()
+    tensorflow.disable_v2_tensorshape()
     sys.modules["xlabench"] = sys.modules["xlabench.tensorflow"] = tensorflow
     tensorflow.tensorflow = tensorflow
     sys.path.insert(0, str(HERE))

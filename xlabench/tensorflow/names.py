@@ -40,12 +40,29 @@ ops.cross_entropy: nn.softmax_cross_entropy_with_logits_v2=softmax_cross_entropy
 ops.cross_entropy: nn.sparse_softmax_cross_entropy_with_logits=sparse_softmax_cross_entropy_with_logits
 ops.cross_entropy: nn.sigmoid_cross_entropy_with_logits=sigmoid_cross_entropy_with_logits
 ops.windows: nn.conv2d=conv2d nn.depthwise_conv2d_native=depthwise_conv2d nn.max_pool=max_pool nn.avg_pool=avg_pool
-ops.clipping: clip_by_value clip_by_norm clip_by_average_norm clip_by_global_norm global_norm linalg.global_norm=global_norm
+ops.clipping: clip_by_value clip_by_norm clip_by_average_norm
+ops.clipping: clip_by_global_norm global_norm linalg.global_norm=global_norm
 ops.random: set_random_seed random_normal truncated_normal random_uniform nn.dropout=dropout
 ops.random: random.set_random_seed=set_random_seed random.normal=random_normal random.uniform=random_uniform
 ops.random: random.truncated_normal=truncated_normal
 ops.control: group tuple=tuple_ Print=print_ Assert=assert_ debugging.Assert=assert_ check_numerics
 ops.control: debugging.check_numerics=check_numerics
+ops.checks: assert_equal assert_none_equal assert_less assert_less_equal assert_greater assert_greater_equal
+ops.checks: assert_positive assert_negative assert_non_negative assert_non_positive assert_near assert_rank
+ops.checks: assert_rank_at_least assert_rank_in assert_type assert_integer assert_scalar assert_same_float_dtype
+ops.checks: assert_proper_iterable debugging.assert_equal=assert_equal debugging.assert_none_equal=assert_none_equal
+ops.checks: debugging.assert_less=assert_less debugging.assert_less_equal=assert_less_equal
+ops.checks: debugging.assert_greater=assert_greater debugging.assert_greater_equal=assert_greater_equal
+ops.checks: debugging.assert_positive=assert_positive debugging.assert_negative=assert_negative
+ops.checks: debugging.assert_non_negative=assert_non_negative debugging.assert_non_positive=assert_non_positive
+ops.checks: debugging.assert_near=assert_near debugging.assert_rank=assert_rank
+ops.checks: debugging.assert_rank_at_least=assert_rank_at_least debugging.assert_rank_in=assert_rank_in
+ops.checks: debugging.assert_type=assert_type debugging.assert_integer=assert_integer
+ops.checks: debugging.assert_scalar=assert_scalar debugging.assert_same_float_dtype=assert_same_float_dtype
+ops.checks: debugging.assert_proper_iterable=assert_proper_iterable verify_tensor_all_finite
+ops.checks: debugging.assert_all_finite=verify_tensor_all_finite
+framework.static_values: get_static_value=static_value contrib.util.constant_value=static_value is_tensor
+framework.static_values: is_numeric_tensor debugging.is_numeric_tensor=is_numeric_tensor
 ops.control_flow: cond case while_loop
 ops.tensor_array: TensorArray
 ops.functional: map_fn scan foldl foldr
@@ -155,6 +172,7 @@ NAMESPACES = (
         "contrib.legacy_seq2seq",
         "contrib.rnn",
         "contrib.seq2seq",
+        "contrib.util",
         "debugging",
         "dtypes",
         "graph_util",
