@@ -40,6 +40,32 @@ ops.cross_entropy: nn.softmax_cross_entropy_with_logits_v2=softmax_cross_entropy
 ops.cross_entropy: nn.sparse_softmax_cross_entropy_with_logits=sparse_softmax_cross_entropy_with_logits
 ops.cross_entropy: nn.sigmoid_cross_entropy_with_logits=sigmoid_cross_entropy_with_logits
 ops.windows: nn.conv2d=conv2d nn.depthwise_conv2d_native=depthwise_conv2d nn.max_pool=max_pool nn.avg_pool=avg_pool
+ops.convolutions: nn.depthwise_conv2d=depthwise nn.separable_conv2d=separable_conv2d nn.conv1d=conv1d
+ops.convolutions: nn.conv2d_transpose=conv2d_transpose nn.conv2d_backprop_input=conv2d_backprop_input
+ops.convolutions: nn.conv2d_backprop_filter=conv2d_backprop_filter nn.atrous_conv2d=atrous_conv2d nn.conv3d=conv3d
+ops.convolutions: nn.max_pool_with_argmax=max_pool_with_argmax
+ops.volumes: nn.max_pool3d=max_pool3d nn.avg_pool3d=avg_pool3d nn.convolution=convolution
+ops.activations: log_sigmoid math.log_sigmoid=log_sigmoid nn.swish=swish nn.silu=swish nn.crelu=crelu
+ops.activations: nn.zero_fraction=zero_fraction math.zero_fraction=zero_fraction nn.fused_batch_norm=fused_batch_norm
+ops.activations: nn.weighted_moments=weighted_moments
+ops.cross_entropy: nn.weighted_cross_entropy_with_logits=weighted_cross_entropy_with_logits
+ops.cross_entropy: nn.log_poisson_loss=log_poisson_loss
+ops.counting: sequence_mask count_nonzero math.count_nonzero=count_nonzero confusion_matrix
+ops.counting: math.confusion_matrix=confusion_matrix bincount math.bincount=bincount sort argsort
+ops.counting: contrib.framework.sort=sort contrib.framework.argsort=argsort reverse_sequence unsorted_segment_mean
+ops.counting: unsorted_segment_sqrt_n math.unsorted_segment_mean=unsorted_segment_mean
+ops.counting: math.unsorted_segment_sqrt_n=unsorted_segment_sqrt_n unique_with_counts
+ops.counting: searchsorted
+ops.activations: math.reduce_std=reduce_std math.reduce_variance=reduce_variance
+ops.linear_algebra: norm linalg.norm=norm einsum linalg.einsum=einsum trace linalg.trace=trace matrix_diag
+ops.linear_algebra: linalg.diag=matrix_diag matrix_diag_part linalg.diag_part=matrix_diag_part matrix_set_diag
+ops.linear_algebra: linalg.set_diag=matrix_set_diag matrix_transpose linalg.matrix_transpose=matrix_transpose
+ops.linear_algebra: cholesky_solve linalg.cholesky_solve=cholesky_solve svd linalg.svd=svd self_adjoint_eig
+ops.linear_algebra: linalg.eigh=self_adjoint_eig self_adjoint_eigvals linalg.eigvalsh=self_adjoint_eigvals scalar_mul
+ops.linear_algebra: math.scalar_mul=scalar_mul
+ops.random: random_shuffle random.shuffle=random_shuffle random_crop multinomial random.multinomial=multinomial
+ops.random: random.categorical=categorical random_gamma random.gamma=random_gamma
+ops.windows: nn.max_pool2d=max_pool nn.avg_pool2d=avg_pool nn.max_pool_v2=max_pool nn.avg_pool_v2=avg_pool
 ops.clipping: clip_by_value clip_by_norm clip_by_average_norm
 ops.clipping: clip_by_global_norm global_norm linalg.global_norm=global_norm
 ops.random: set_random_seed random_normal truncated_normal random_uniform nn.dropout=dropout
@@ -168,6 +194,7 @@ MODULES = ("app", "compat", "contrib", "errors", "examples", "flags", "gfile", "
 NAMESPACES = (
     *(
         "bitwise",
+        "contrib.framework",
         "contrib.layers",
         "contrib.legacy_seq2seq",
         "contrib.rnn",

@@ -31,6 +31,7 @@ def test_constants_and_sizes_are_known():
         (lambda: np.ones(2), False, False),
         (lambda: 3, False, False),
     ],
+    ids=["integer", "complex", "boolean", "text", "variable", "array", "number"],
 )
 def test_tensors_are_told_from_other_things(make, is_tensor, is_numeric):
     made = make()
