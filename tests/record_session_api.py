@@ -1,4 +1,4 @@
-"""Have TensorFlow evaluate the expressions of `session_api.py`, and keep what it says.
+"""Have TensorFlow evaluate the expressions of `session_api.py` and `session_functions.py`, and keep what it says.
 
 python tests/record_session_api.py        in an environment with tensorflow-cpu 2.21
 """
@@ -16,11 +16,12 @@ def main() -> None:
     """Write `api.json`, with TensorFlow in the place of ours."""
     tensorflow = import_module("tensorflow.compat.v1")
     tensorflow.disable_eager_execution()
+    tensorflow.disable_v2_tensorshape()
     sys.modules["xlabench"] = sys.modules["xlabench.tensorflow"] = tensorflow
     tensorflow.tensorflow = tensorflow
     sys.path.insert(0, str(HERE))
-    cases = import_module("session_api")
-    found = {text: cases.recorded(case) for text, case in {**cases.EXACT, **cases.VALUES}.items()}
+    cases, more = import_module("session_api"), import_module("session_functions")
+    found = {text: cases.recorded(case) for text, case in {**cases.EXACT, **cases.VALUES, **more.FUNCTIONS}.items()}
     rows = (f"{json.dumps(text)}: {json.dumps(said)}" for text, said in found.items())
     RECORDED.write_text("{\n" + ",\n".join(rows) + "\n}\n")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from session_api import EXACT, VALUES, recorded
+from session_functions import FUNCTIONS
 
 RECORDED = json.loads((Path(__file__).parent / "tensorflow" / "api.json").read_text())
 
@@ -32,10 +33,10 @@ def test_names_shapes_types_and_values_are_those_of_tensorflow(text):
     assert [(one["name"], one["shape"]) for one in found] == [(one["name"], one["shape"]) for one in expected]
 
 
-@pytest.mark.parametrize("text", VALUES)
+@pytest.mark.parametrize("text", {**VALUES, **FUNCTIONS})
 def test_types_and_values_are_those_of_tensorflow(text):
-    _close(recorded(VALUES[text]), RECORDED[text])
+    _close(recorded({**VALUES, **FUNCTIONS}[text]), RECORDED[text])
 
 
 def test_every_expression_is_recorded():
-    assert RECORDED.keys() == EXACT.keys() | VALUES.keys()
+    assert RECORDED.keys() == EXACT.keys() | VALUES.keys() | FUNCTIONS.keys()

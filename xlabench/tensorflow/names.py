@@ -40,12 +40,55 @@ ops.cross_entropy: nn.softmax_cross_entropy_with_logits_v2=softmax_cross_entropy
 ops.cross_entropy: nn.sparse_softmax_cross_entropy_with_logits=sparse_softmax_cross_entropy_with_logits
 ops.cross_entropy: nn.sigmoid_cross_entropy_with_logits=sigmoid_cross_entropy_with_logits
 ops.windows: nn.conv2d=conv2d nn.depthwise_conv2d_native=depthwise_conv2d nn.max_pool=max_pool nn.avg_pool=avg_pool
-ops.clipping: clip_by_norm clip_by_global_norm global_norm linalg.global_norm=global_norm
+ops.convolutions: nn.depthwise_conv2d=depthwise nn.separable_conv2d=separable_conv2d nn.conv1d=conv1d
+ops.convolutions: nn.conv2d_transpose=conv2d_transpose nn.conv2d_backprop_input=conv2d_backprop_input
+ops.convolutions: nn.conv2d_backprop_filter=conv2d_backprop_filter nn.atrous_conv2d=atrous_conv2d nn.conv3d=conv3d
+ops.convolutions: nn.max_pool_with_argmax=max_pool_with_argmax
+ops.volumes: nn.max_pool3d=max_pool3d nn.avg_pool3d=avg_pool3d nn.convolution=convolution
+ops.activations: log_sigmoid math.log_sigmoid=log_sigmoid nn.swish=swish nn.silu=swish nn.crelu=crelu
+ops.activations: nn.zero_fraction=zero_fraction math.zero_fraction=zero_fraction nn.fused_batch_norm=fused_batch_norm
+ops.activations: nn.weighted_moments=weighted_moments
+ops.cross_entropy: nn.weighted_cross_entropy_with_logits=weighted_cross_entropy_with_logits
+ops.cross_entropy: nn.log_poisson_loss=log_poisson_loss
+ops.counting: sequence_mask count_nonzero math.count_nonzero=count_nonzero confusion_matrix
+ops.counting: math.confusion_matrix=confusion_matrix bincount math.bincount=bincount sort argsort
+ops.counting: contrib.framework.sort=sort contrib.framework.argsort=argsort reverse_sequence unsorted_segment_mean
+ops.counting: unsorted_segment_sqrt_n math.unsorted_segment_mean=unsorted_segment_mean
+ops.counting: math.unsorted_segment_sqrt_n=unsorted_segment_sqrt_n unique_with_counts
+ops.counting: searchsorted
+ops.activations: math.reduce_std=reduce_std math.reduce_variance=reduce_variance
+ops.linear_algebra: norm linalg.norm=norm einsum linalg.einsum=einsum trace linalg.trace=trace matrix_diag
+ops.linear_algebra: linalg.diag=matrix_diag matrix_diag_part linalg.diag_part=matrix_diag_part matrix_set_diag
+ops.linear_algebra: linalg.set_diag=matrix_set_diag matrix_transpose linalg.matrix_transpose=matrix_transpose
+ops.linear_algebra: cholesky_solve linalg.cholesky_solve=cholesky_solve svd linalg.svd=svd self_adjoint_eig
+ops.linear_algebra: linalg.eigh=self_adjoint_eig self_adjoint_eigvals linalg.eigvalsh=self_adjoint_eigvals scalar_mul
+ops.linear_algebra: math.scalar_mul=scalar_mul
+ops.random: random_shuffle random.shuffle=random_shuffle random_crop multinomial random.multinomial=multinomial
+ops.random: random.categorical=categorical random_gamma random.gamma=random_gamma
+ops.windows: nn.max_pool2d=max_pool nn.avg_pool2d=avg_pool nn.max_pool_v2=max_pool nn.avg_pool_v2=avg_pool
+ops.clipping: clip_by_value clip_by_norm clip_by_average_norm
+ops.clipping: clip_by_global_norm global_norm linalg.global_norm=global_norm
 ops.random: set_random_seed random_normal truncated_normal random_uniform nn.dropout=dropout
 ops.random: random.set_random_seed=set_random_seed random.normal=random_normal random.uniform=random_uniform
 ops.random: random.truncated_normal=truncated_normal
 ops.control: group tuple=tuple_ Print=print_ Assert=assert_ debugging.Assert=assert_ check_numerics
 ops.control: debugging.check_numerics=check_numerics
+ops.checks: assert_equal assert_none_equal assert_less assert_less_equal assert_greater assert_greater_equal
+ops.checks: assert_positive assert_negative assert_non_negative assert_non_positive assert_near assert_rank
+ops.checks: assert_rank_at_least assert_rank_in assert_type assert_integer assert_scalar assert_same_float_dtype
+ops.checks: assert_proper_iterable debugging.assert_equal=assert_equal debugging.assert_none_equal=assert_none_equal
+ops.checks: debugging.assert_less=assert_less debugging.assert_less_equal=assert_less_equal
+ops.checks: debugging.assert_greater=assert_greater debugging.assert_greater_equal=assert_greater_equal
+ops.checks: debugging.assert_positive=assert_positive debugging.assert_negative=assert_negative
+ops.checks: debugging.assert_non_negative=assert_non_negative debugging.assert_non_positive=assert_non_positive
+ops.checks: debugging.assert_near=assert_near debugging.assert_rank=assert_rank
+ops.checks: debugging.assert_rank_at_least=assert_rank_at_least debugging.assert_rank_in=assert_rank_in
+ops.checks: debugging.assert_type=assert_type debugging.assert_integer=assert_integer
+ops.checks: debugging.assert_scalar=assert_scalar debugging.assert_same_float_dtype=assert_same_float_dtype
+ops.checks: debugging.assert_proper_iterable=assert_proper_iterable verify_tensor_all_finite
+ops.checks: debugging.assert_all_finite=verify_tensor_all_finite
+framework.static_values: get_static_value=static_value contrib.util.constant_value=static_value is_tensor
+framework.static_values: is_numeric_tensor debugging.is_numeric_tensor=is_numeric_tensor
 ops.control_flow: cond case while_loop
 ops.tensor_array: TensorArray
 ops.functional: map_fn scan foldl foldr
@@ -66,7 +109,10 @@ ops.rnn_cells: contrib.rnn.DropoutWrapper=DropoutWrapper
 ops.rnn: contrib.rnn.static_rnn=static_rnn
 ops.state: global_variables local_variables trainable_variables model_variables variables_initializer
 ops.state: global_variables_initializer local_variables_initializer report_uninitialized_variables
-ops.state: is_variable_initialized assign assign_add assign_sub scatter_add get_collection get_collection_ref
+ops.state: scatter_add scatter_sub scatter_mul scatter_div scatter_min scatter_max scatter_update
+ops.state: scatter_nd_add scatter_nd_sub scatter_nd_update assert_variables_initialized
+ops.state: initialize_local_variables=local_variables_initializer
+ops.state: is_variable_initialized assign assign_add assign_sub get_collection get_collection_ref
 ops.state: add_to_collection add_to_collections all_variables=global_variables
 ops.state: initialize_all_variables=global_variables_initializer initialize_variables=variables_initializer
 ops.variable_scopes: AUTO_REUSE VariableScope get_variable get_variable_scope variable_scope
@@ -89,10 +135,16 @@ training.saved_models: saved_model.maybe_saved_model_directory=is_saved_model
 training.saved_models: saved_model.loader.maybe_saved_model_directory=is_saved_model
 training.sequence_losses: contrib.seq2seq.sequence_loss=sequence_loss
 training.sequence_losses: contrib.legacy_seq2seq.sequence_loss_by_example=sequence_loss_by_example
-training.gradients: gradients IndexedSlices
+training.gradients: gradients hessians
+framework.indexed_slices: IndexedSlices IndexedSlicesValue
 training.optimizers: train.Optimizer=Optimizer train.GradientDescentOptimizer=GradientDescentOptimizer
 training.optimizers: train.MomentumOptimizer=MomentumOptimizer train.AdamOptimizer=AdamOptimizer
 training.optimizers: train.RMSPropOptimizer=RMSPropOptimizer train.AdagradOptimizer=AdagradOptimizer
+training.regularized_optimizers: train.AdadeltaOptimizer=AdadeltaOptimizer train.FtrlOptimizer=FtrlOptimizer
+training.regularized_optimizers: train.ProximalAdagradOptimizer=ProximalAdagradOptimizer
+training.regularized_optimizers: train.ProximalGradientDescentOptimizer=ProximalGradientDescentOptimizer
+training.regularized_optimizers: train.AdagradDAOptimizer=AdagradDAOptimizer
+training.averages: train.ExponentialMovingAverage=ExponentialMovingAverage moving_average_variables
 training.steps: train.get_global_step=get_global_step train.create_global_step=create_global_step
 training.steps: train.get_or_create_global_step=get_or_create_global_step
 training.decays: train.exponential_decay=exponential_decay train.natural_exp_decay=natural_exp_decay
@@ -142,13 +194,16 @@ MODULES = ("app", "compat", "contrib", "errors", "examples", "flags", "gfile", "
 NAMESPACES = (
     *(
         "bitwise",
+        "contrib.framework",
         "contrib.layers",
         "contrib.legacy_seq2seq",
         "contrib.rnn",
         "contrib.seq2seq",
+        "contrib.util",
         "debugging",
         "dtypes",
         "graph_util",
+        "image",
         "initializers",
         "io",
         "layers",
@@ -160,12 +215,15 @@ NAMESPACES = (
         "metrics",
         "nn",
         "nn.rnn_cell",
+        "quantization",
         "random",
         "raw_ops",
         "saved_model",
         "saved_model.loader",
         "saved_model.signature_constants",
         "saved_model.tag_constants",
+        "signal",
+        "spectral",
     ),
     "train",
 )
@@ -204,8 +262,6 @@ REFUSED: Mapping[str, str] = {
     "GradientTape": "eager execution is not there; use tf.gradients and a session",
     "py_function": "eager execution is not there; use tf.py_func, which gives arrays",
     "train.Server": "sessions of other processes are not there; use tf.Session()",
-    "train.FtrlOptimizer": "of optimizers there are GradientDescent, Momentum, Adam, RMSProp and Adagrad",
-    "train.AdadeltaOptimizer": "of optimizers there are GradientDescent, Momentum, Adam, RMSProp and Adagrad",
     "contrib.layers.fully_connected": "contrib's layers are not there; use tf.layers.dense",
     "contrib.learn": "estimators are not there; write the training loop with a session",
     "contrib.slim": "slim is not there; use tf.layers",

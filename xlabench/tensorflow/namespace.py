@@ -101,7 +101,7 @@ def _made(name: str) -> Any:
         return _raw(last)
     if last in _TYPES and space in ("", "dtypes"):
         return import_module(f"{ROOT}.framework.dtypes").as_dtype(last)
-    if last in _REDUCTIONS and space in ("", "math"):
+    if (last in _REDUCTIONS and space in ("", "math")) or name == "math.reduce_euclidean_norm":
         return _module("ops.math").REDUCTIONS[last]
     if name in _CONVERSIONS:
         return _module("ops.math").to_type(_CONVERSIONS[name])

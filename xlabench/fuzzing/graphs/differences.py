@@ -20,8 +20,9 @@ from xlabench.fuzzing.graphs.drawing import EVERY_TYPE, PLAIN, REFUSED, Drawer, 
 from xlabench.fuzzing.graphs.operands import Array, Dims, Generator
 from xlabench.survival import about
 from xlabench.tensorflow.framework.graph import Graph
+from xlabench.tensorflow.framework.indexed_slices import IndexedSlices
 from xlabench.tensorflow.framework.tensor import Tensor
-from xlabench.tensorflow.training.gradients import IndexedSlices, gradients
+from xlabench.tensorflow.training.gradients import gradients
 
 _KINDS = ("float64", "float32")
 _HALVES: Mapping[str, str] = {"complex128": "float64", "complex64": "float32"}

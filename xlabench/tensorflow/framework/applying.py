@@ -67,24 +67,20 @@ def create(graph: Graph, op: str, inputs: Sequence[Any], attributes: Mapping[str
 
 
 def _refusal(op: str, inputs: Sequence[Any], attributes: Mapping[str, Any], name: str) -> str:
-    """What TensorFlow says of two inputs whose sizes do not go together; nothing where that is not what is wrong."""
-    ports = graph_of(*leaves(inputs)).builder.signature(op).inputs
-    if not mismatch.is_spread(ports):
-        return ""
+    """What TensorFlow says of inputs whose sizes do not go together; nothing where that is not what is wrong."""
+    signature = graph_of(*leaves(inputs)).builder.signature(op)
     tensors = list(leaves(inputs))
-    shapes = [one.output.shape.dims for one in tensors]
-    transposed = bool(attributes.get("transpose_a")), bool(attributes.get("transpose_b"))
-    found = mismatch.unequal(op, shapes, transposed=transposed)
-    if found is None:
+    given = mismatch.Given(op, [one.output.shape.dims for one in tensors], [one.output.value for one in tensors])
+    said = mismatch.at_building(given, signature, attributes)
+    if said is None:
         return ""
-    said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in attributes.items()}
-    listed = ", ".join(f"{key}={value}" for key, value in sorted(said.items()))
-    call = f"{op}[{listed}]({', '.join(one.name.removesuffix(':0') for one in tensors)})"
-    sizes = ", ".join(mismatch.shown(one or ()) for one in shapes)
-    return (
-        f"Dimensions must be equal, but are {found[0]} and {found[1]} for '{{{{node {name}}}}} = {call}' with input "
-        f"shapes: {sizes}."
-    )
+    types = {port.type: one[0] if isinstance(one, list) else one
+             for port, one in zip(signature.inputs, inputs, strict=True) if one != []}  # fmt: skip
+    stated = {key: one.dtype.base_dtype.data_type for key, one in types.items() if key in signature.attributes}
+    stated |= {port.number: len(one) for port, one in zip(signature.inputs, inputs, strict=True) if port.number}
+    listed = ", ".join(f"{key}={mismatch.attribute(value)}" for key, value in sorted({**stated, **attributes}.items()))
+    names = ", ".join(one.name.removesuffix(":0") for one in tensors)
+    return f"{said.what} for '{{{{node {name}}}}} = {op}[{listed}]({names})' with input shapes: {said.shapes}."
 
 
 def attribute_value(kind: str, value: Any) -> Any:

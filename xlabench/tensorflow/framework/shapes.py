@@ -186,7 +186,7 @@ class TensorShape:
     def __str__(self) -> str:
         if self._dims is None:
             return "<unknown>"
-        return str(self._dims)
+        return str(self._dims).replace("None", "?")
 
 
 def as_shape(value: Any) -> TensorShape:

@@ -276,11 +276,9 @@ class Tensor(Overloaded):
         raise NotHereError(f"Cannot convert a symbolic tf.Tensor ({self.name}) to a numpy array. Run it in a session.")
 
     def __str__(self) -> str:
-        shape = "<unknown>" if self.shape.rank is None else str(tuple(self.shape.as_list()))
-        return f'Tensor("{self.name}", shape={shape}, dtype={self.dtype.name}' + (
+        return f'Tensor("{self.name}", shape={self.shape}, dtype={self.dtype.name}' + (
             f", device={self.device})" if self.device else ")"
         )
 
     def __repr__(self) -> str:
-        shape = "<unknown>" if self.shape.rank is None else str(tuple(self.shape.as_list()))
-        return f"<tf.Tensor '{self.name}' shape={shape} dtype={self.dtype.name}>"
+        return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self.dtype.name}>"

@@ -242,7 +242,7 @@ class Variable(Overloaded):
         raise TypeError("'Variable' object is not iterable.")
 
     def __repr__(self) -> str:
-        return f"<tf.Variable '{self.name}' shape={tuple(self._shape.as_list())} dtype={self._dtype.name}>"
+        return f"<tf.Variable '{self.name}' shape={self._shape} dtype={self._dtype.name}>"
 
     __hash__ = object.__hash__
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from xlabench.tensorflow.framework.applying import apply
@@ -121,3 +122,57 @@ def sigmoid_cross_entropy_with_logits(
         shrunk = apply("Select", [is_positive, -x, x], {}).outputs[0]
         tail = apply("Log1p", [apply("Exp", [shrunk], {}).outputs[0]], {}).outputs[0]
         return apply("AddV2", [positive - x * z, tail], {}, scope).outputs[0]
+
+
+def weighted_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, pos_weight: Any = None, name: str | None = None, targets: Any = None
+) -> Tensor:
+    """The cross entropy of `logits` with probabilities, those that something is there weighing more.
+
+    Args:
+        labels: probabilities.
+        logits: logarithms of the odds that the model gives.
+        pos_weight: how much more.
+        name: of the scope of the nodes.
+        targets: the older name of `labels`.
+
+    Raises:
+        ValueError: the shapes differ.
+    """
+    given = labels if targets is None else targets
+    with get_default_graph().name_scope(name or "logistic_loss") as scope:
+        x, z = convert_to_tensor(logits, name="logits"), convert_to_tensor(given, name="labels")
+        if not z.shape.is_compatible_with(x.shape):
+            raise ValueError(f"logits and targets must have the same shape ({x.shape} vs {z.shape})")
+        weight = 1.0 + (pos_weight - 1.0) * z
+        tail = _of("Log1p", _of("Exp", _of("Neg", _of("Abs", x)))) + _of("Relu", _of("Neg", x))
+        return apply("AddV2", [(1.0 - z) * x, weight * tail], {}, scope).outputs[0]
+
+
+def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None) -> Tensor:
+    """The negative logarithm of the probability of counts, but for what does not depend on the model.
+
+    Args:
+        targets: counts.
+        log_input: logarithms of the rates that the model gives.
+        compute_full_loss: whether that is there too, by Stirling's approximation.
+        name: of the scope of the nodes.
+
+    Raises:
+        ValueError: the shapes differ.
+    """
+    with get_default_graph().name_scope(name or "log_poisson_loss"):
+        x, z = convert_to_tensor(log_input, name="log_input"), convert_to_tensor(targets, name="targets")
+        if not z.shape.is_compatible_with(x.shape):
+            raise ValueError(f"log_input and targets must have the same shape ({x.shape} vs {z.shape})")
+        loss = _of("Exp", x) - x * z
+        if not compute_full_loss:
+            return loss
+        approximated = z * _of("Log", z) - z + 0.5 * _of("Log", 2.0 * math.pi * z)
+        zeros, ones = _of("ZerosLike", z), _of("OnesLike", z)
+        is_small = _of("LogicalAnd", z >= zeros, z <= ones)
+        return loss + _of("Select", is_small, zeros, approximated)
+
+
+def _of(op: str, *operands: Any) -> Tensor:
+    return apply(op, list(operands), {}).outputs[0]

@@ -83,6 +83,7 @@ REDUCTIONS = {
         ("min", "Min"),
         ("all", "All"),
         ("any", "Any"),
+        ("euclidean_norm", "EuclideanNorm"),
     )
 }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import as_dtype
@@ -149,3 +151,71 @@ def dropout(
         if dropped.shape.is_compatible_with(value.shape):
             dropped.set_shape(value.shape)
         return dropped
+
+
+def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """The rows of `value` in an order that `seed` chooses."""
+    return apply("RandomShuffle", [value], seeds(get_default_graph(), seed), name).outputs[0]
+
+
+def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """A piece of `value`, of the sizes `size`, from where `seed` chooses."""
+    graph = get_default_graph()
+    with graph.name_scope(name or "random_crop") as scope:
+        whole = convert_to_tensor(value, name="value")
+        wanted = convert_to_tensor(size, "int32", "size")
+        there = apply("Shape", [whole], {}).outputs[0]
+        limit = there - wanted + 1
+        drawn = random_uniform(apply("Shape", [there], {}).outputs[0], 0, 2**31 - 1, "int32", seed)
+        return apply("Slice", [whole, drawn % limit, wanted], {}, scope).outputs[0]
+
+
+def multinomial(
+    logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = None
+) -> Tensor:
+    """Classes by chance: for each row of `logits`, logarithms of probabilities, `num_samples` numbers.
+
+    Args:
+        logits: [batch, classes].
+        num_samples: how many are drawn.
+        seed: of the op.
+        name: of the node.
+        output_dtype: int64 (None) or int32.
+    """
+    attributes = {"output_dtype": output_dtype or "int64", **seeds(get_default_graph(), seed)}
+    return apply("Multinomial", [logits, num_samples], attributes, name or "multinomial").outputs[0]
+
+
+def categorical(
+    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """`multinomial` under its newer name: `num_samples` classes in `dtype` for each row of `logits`."""
+    return multinomial(logits, num_samples, seed, name or "categorical", dtype)
+
+
+def random_gamma(
+    shape: Any,
+    alpha: Any,
+    beta: Any = None,
+    dtype: Any = "float32",
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Random numbers of gamma distributions: for each of `alpha` and `beta` an array of `shape`.
+
+    Args:
+        shape: of the array.
+        alpha: shapes of distributions.
+        beta: their inverse scales, None for 1.
+        dtype: the type of numbers.
+        seed: of the op.
+        name: of the scope of the nodes.
+    """
+    graph = get_default_graph()
+    with graph.name_scope(name or "random_gamma") as scope:
+        forms = convert_to_tensor(alpha, dtype, "alpha")
+        inverse = convert_to_tensor(1 if beta is None else beta, dtype, "beta")
+        forms = forms + apply("ZerosLike", [inverse], {}).outputs[0]
+        drawn = apply("RandomGamma", [_shape(shape), forms], seeds(graph, seed)).outputs[0]
+        least = convert_to_tensor(float(np.finfo(as_dtype(dtype).as_numpy_dtype).tiny), dtype)
+        return apply("Maximum", [least, drawn / inverse], {}, scope).outputs[0]

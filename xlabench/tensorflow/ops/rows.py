@@ -21,6 +21,8 @@ asinh math.asinh = Asinh
 atan math.atan = Atan
 atan2 math.atan2 = Atan2
 atanh math.atanh = Atanh
+batch_to_space_nd manip.batch_to_space_nd = BatchToSpaceND
+betainc math.betainc = Betainc
 bitcast = Bitcast input type
 bitwise.bitwise_and = BitwiseAnd
 bitwise.bitwise_or = BitwiseOr
@@ -31,13 +33,17 @@ bitwise.right_shift = RightShift
 broadcast_dynamic_shape = BroadcastArgs shape_x>s0 shape_y>s1
 broadcast_to = BroadcastTo
 ceil math.ceil = Ceil
-clip_by_value = ClipByValue:clip_by_value
+cholesky linalg.cholesky = Cholesky
 complex = Complex real imag
 conj math.conj = Conj input
 cos math.cos = Cos
 cosh math.cosh = Cosh
+cross linalg.cross = Cross
 cumprod math.cumprod = Cumprod x axis=0 exclusive=False reverse=False
 cumsum math.cumsum = Cumsum x axis=0 exclusive=False reverse=False
+depth_to_space nn.depth_to_space = DepthToSpace input block_size data_format='NHWC'
+diag linalg.tensor_diag = Diag diagonal
+diag_part linalg.tensor_diag_part = DiagPart input
 digamma math.digamma = Digamma
 div_no_nan math.divide_no_nan = DivNoNan
 dynamic_partition = DynamicPartition data partitions num_partitions
@@ -49,6 +55,12 @@ erfc math.erfc = Erfc
 exp math.exp = Exp
 expand_dims = ExpandDims input axis|dim>dim
 expm1 math.expm1 = Expm1
+fake_quant_with_min_max_args quantization.fake_quant_with_min_max_args = FakeQuantWithMinMaxArgs
+fake_quant_with_min_max_vars quantization.fake_quant_with_min_max_vars = FakeQuantWithMinMaxVars
+fake_quant_with_min_max_vars_per_channel = FakeQuantWithMinMaxVarsPerChannel
+fft signal.fft spectral.fft = FFT input
+fft2d signal.fft2d spectral.fft2d = FFT2D input
+fft3d signal.fft3d spectral.fft3d = FFT3D input
 fill = Fill
 floor math.floor = Floor
 floordiv floor_div math.floordiv = FloorDiv:floordiv
@@ -56,8 +68,22 @@ floormod mod math.mod math.floormod = FloorMod
 gather_nd = GatherNd params indices
 greater math.greater = Greater
 greater_equal math.greater_equal = GreaterEqual
+guarantee_const = GuaranteeConst input
+histogram_fixed_width = HistogramFixedWidth values value_range nbins=100 dtype=None
 identity = Identity
+ifft signal.ifft spectral.ifft = IFFT input
+ifft2d signal.ifft2d spectral.ifft2d = IFFT2D input
+ifft3d signal.ifft3d spectral.ifft3d = IFFT3D input
+igamma math.igamma = Igamma
+igammac math.igammac = Igammac
 imag math.imag = Imag input
+image.crop_and_resize = CropAndResize image boxes box_ind|box_indices crop_size method='bilinear' extrapolation_value=0
+image.hsv_to_rgb = HSVToRGB images
+image.resize_area = ResizeArea images size align_corners=False
+image.resize_bicubic = ResizeBicubic images size align_corners=False half_pixel_centers=False
+image.resize_bilinear = ResizeBilinear images size align_corners=False half_pixel_centers=False
+image.resize_nearest_neighbor = ResizeNearestNeighbor images size align_corners=False half_pixel_centers=False
+image.rgb_to_hsv = RGBToHSV images
 invert_permutation math.invert_permutation = InvertPermutation
 is_finite debugging.is_finite math.is_finite = IsFinite
 is_inf debugging.is_inf math.is_inf = IsInf
@@ -66,13 +92,26 @@ less math.less = Less
 less_equal math.less_equal = LessEqual
 lgamma math.lgamma = Lgamma
 linalg.band_part matrix_band_part = MatrixBandPart
+linalg.det matrix_determinant = MatrixDeterminant
+linalg.inv matrix_inverse = MatrixInverse input adjoint=False
+linalg.qr qr = Qr input full_matrices=False
+linalg.solve matrix_solve = MatrixSolve matrix rhs adjoint=False
+linalg.triangular_solve matrix_triangular_solve = MatrixTriangularSolve matrix rhs lower=True adjoint=False
 linspace lin_space = LinSpace
 log math.log = Log
 log1p math.log1p = Log1p
 logical_and math.logical_and = LogicalAnd
 logical_not math.logical_not = LogicalNot
 logical_or math.logical_or = LogicalOr
+math.bessel_i0 = BesselI0
+math.bessel_i0e = BesselI0e
+math.bessel_i1 = BesselI1
+math.bessel_i1e = BesselI1e
+math.cumulative_logsumexp = CumulativeLogsumexp x axis=0 exclusive=False reverse=False
+math.erfinv = Erfinv
 math.multiply_no_nan = MulNoNan
+math.ndtri = Ndtri
+math.nextafter = NextAfter x1 x2
 math.xlog1py = Xlog1py
 maximum math.maximum = Maximum
 minimum math.minimum = Minimum
@@ -89,6 +128,7 @@ nn.softplus math.softplus = Softplus
 nn.softsign math.softsign = Softsign
 no_op = NoOp
 not_equal math.not_equal = NotEqual x y
+polygamma math.polygamma = Polygamma
 pow math.pow = Pow
 prevent_gradient = PreventGradient
 real math.real = Real input
@@ -96,17 +136,26 @@ realdiv = RealDiv
 reciprocal math.reciprocal = Reciprocal
 reshape manip.reshape = Reshape
 reverse manip.reverse = ReverseV2
+reverse_v2 = ReverseV2
 rint math.rint = Rint
 roll manip.roll = Roll input shift axis
 round math.round = Round
 rsqrt math.rsqrt = Rsqrt
 scatter_nd = ScatterNd indices updates shape
+segment_max math.segment_max = SegmentMax
+segment_mean math.segment_mean = SegmentMean
+segment_min math.segment_min = SegmentMin
+segment_prod math.segment_prod = SegmentProd
+segment_sum math.segment_sum = SegmentSum
 setdiff1d = ListDiff x y index_dtype>out_idx=None
 sigmoid nn.sigmoid math.sigmoid = Sigmoid
 sign math.sign = Sign
 sin math.sin = Sin
 sinh math.sinh = Sinh
 slice = Slice input>input begin size
+space_to_batch_nd manip.space_to_batch_nd = SpaceToBatchND
+space_to_depth nn.space_to_depth = SpaceToDepth input block_size data_format='NHWC'
+sparse_to_dense = SparseToDense sparse_indices output_shape sparse_values default_value=0 validate_indices=True
 sqrt math.sqrt = Sqrt
 square math.square = Square
 squared_difference math.squared_difference = SquaredDifference
@@ -116,17 +165,22 @@ subtract sub math.subtract = Sub
 tan math.tan = Tan
 tanh nn.tanh math.tanh = Tanh
 tensor_scatter_nd_add tensor_scatter_add = TensorScatterAdd tensor indices updates
+tensor_scatter_nd_max = TensorScatterMax tensor indices updates
+tensor_scatter_nd_min = TensorScatterMin tensor indices updates
+tensor_scatter_nd_sub tensor_scatter_sub = TensorScatterSub tensor indices updates
 tensor_scatter_nd_update tensor_scatter_update = TensorScatterUpdate tensor indices updates
 tile manip.tile = Tile
 truncatediv = TruncateDiv:truncatediv
 truncatemod = TruncateMod:truncatemod
+unique = Unique
+unravel_index = UnravelIndex
 unsorted_segment_max math.unsorted_segment_max = UnsortedSegmentMax data segment_ids num_segments
 unsorted_segment_min math.unsorted_segment_min = UnsortedSegmentMin data segment_ids num_segments
 unsorted_segment_prod math.unsorted_segment_prod = UnsortedSegmentProd data segment_ids num_segments
-unique = Unique
 unsorted_segment_sum math.unsorted_segment_sum = UnsortedSegmentSum data segment_ids num_segments
 xdivy math.xdivy = Xdivy
 xlogy math.xlogy = Xlogy
+zeta math.zeta = Zeta
 """
 
 

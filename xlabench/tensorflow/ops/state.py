@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlabench.tensorflow.errors import NotHereError
+import numpy as np
+
 from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.convert import constant, convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.keys import GraphKeys
 from xlabench.tensorflow.framework.tensor import Operation, Tensor
 from xlabench.tensorflow.framework.variables import Variable
 from xlabench.tensorflow.ops.control import group
+from xlabench.tensorflow.ops.script import py_func
 
 
 def _collection(key: str, doc: str) -> Callable[..., list[Any]]:
@@ -43,11 +46,42 @@ def local_variables_initializer() -> Operation:
     return variables_initializer(local_variables())
 
 
-def report_uninitialized_variables(var_list: Any = None, name: str = "report_uninitialized_variables") -> Any:
-    """Refuse: a list of names is a tensor of strings, which is not computed here."""
-    raise NotHereError(
-        "tf.report_uninitialized_variables: tensors of strings are not computed here; run tf.is_variable_initialized"
-    )
+def report_uninitialized_variables(var_list: Any = None, name: str = "report_uninitialized_variables") -> Tensor:
+    """The names of variables that have no value, as a vector of strings.
+
+    Args:
+        var_list: the variables, None for all, those of this process among them.
+        name: of the scope of the nodes.
+    """
+    listed = [*global_variables(), *local_variables()] if var_list is None else list(var_list)
+    with get_default_graph().name_scope(name) as scope:
+        if not listed:
+            return constant([], "string", name=scope)
+        names = np.array([one.op.name.encode() for one in listed], object)
+        found: Tensor = py_func(
+            lambda there: names[~there],
+            [apply("Pack", [[one.is_initialized() for one in listed]], {}).outputs[0]],
+            "string",
+            name=scope,
+        )
+        found.set_shape([None])
+        return found
+
+
+def assert_variables_initialized(var_list: Any = None) -> Tensor | None:
+    """A vector of bytes that can be had only when variables have values; None where there are no variables.
+
+    Args:
+        var_list: the variables, None for all.
+
+    Raises:
+        FailedPreconditionError: at a run, one has no value.
+    """
+    listed = [*global_variables(), *local_variables()] if var_list is None else list(var_list)
+    if not listed:
+        return None
+    with get_default_graph().control_dependencies([one.value() for one in listed]):
+        return constant([0] * len(listed), "uint8")
 
 
 def is_variable_initialized(variable: Variable) -> Tensor:
@@ -72,11 +106,44 @@ def assign_sub(ref: Variable, value: Any, use_locking: Any = None, name: str | N
     return ref.assign_sub(value, name=name)
 
 
-def scatter_add(ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
-    """Add `updates` to the rows of the variable `ref` at `indices`: [..., row] of indices [...]."""
-    done = apply(ref.writer("ResourceScatterAdd"), [ref.handle, indices, updates], {}, name)
-    with get_default_graph().control_dependencies([done]):
-        return ref.value()
+def _scatter(word: str, said: str) -> Callable[..., Tensor]:
+    def scatter(
+        ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        values = convert_to_tensor(updates, ref.dtype)
+        done = apply(ref.writer(f"ResourceScatter{word}"), [ref.handle, indices, values], {}, name)
+        with get_default_graph().control_dependencies([done]):
+            return ref.value()
+
+    scatter.__name__ = scatter.__qualname__ = f"scatter_{word.lower()}"
+    scatter.__doc__ = f"{said} the rows of the variable `ref` at `indices`: `updates` [..., row] for indices [...]."
+    return scatter
+
+
+scatter_add = _scatter("Add", "Add to")
+scatter_sub = _scatter("Sub", "Subtract from")
+scatter_mul = _scatter("Mul", "Multiply")
+scatter_div = _scatter("Div", "Divide")
+scatter_min = _scatter("Min", "Keep the lesser of the updates and")
+scatter_max = _scatter("Max", "Keep the greater of the updates and")
+scatter_update = _scatter("Update", "Replace")
+
+
+def _scatter_nd(word: str, said: str) -> Callable[..., Tensor]:
+    def scatter(ref: Variable, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Tensor:
+        values = convert_to_tensor(updates, ref.dtype)
+        done = apply(ref.writer(f"ResourceScatterNd{word}"), [ref.handle, indices, values], {}, name)
+        with get_default_graph().control_dependencies([done]):
+            return ref.value()
+
+    scatter.__name__ = scatter.__qualname__ = f"scatter_nd_{word.lower()}"
+    scatter.__doc__ = f"{said} slices of the variable `ref`, each at the element that a row of `indices` says."
+    return scatter
+
+
+scatter_nd_add = _scatter_nd("Add", "Add `updates` to")
+scatter_nd_sub = _scatter_nd("Sub", "Subtract `updates` from")
+scatter_nd_update = _scatter_nd("Update", "Put `updates` in the place of")
 
 
 def get_collection(key: str, scope: str | None = None) -> list[Any]:

@@ -37,12 +37,12 @@ def conv2d(
     if not isinstance(padding, str):
         explicit, padding = [int(one) for pair in padding for one in pair], "EXPLICIT"
     attributes = {
-        "strides": _spread(strides, data_format),
+        "strides": spread(strides, data_format),
         "padding": padding,
         "explicit_paddings": explicit,
         "use_cudnn_on_gpu": use_cudnn_on_gpu,
         "data_format": data_format,
-        "dilations": _spread(dilations, data_format),
+        "dilations": spread(dilations, data_format),
     }
     return apply("Conv2D", [input, filter if filters is None else filters], attributes, name).outputs[0]
 
@@ -67,12 +67,12 @@ def depthwise_conv2d(
         "strides": list(strides),
         "padding": padding,
         "data_format": form,
-        "dilations": _spread(rate or 1, form),
+        "dilations": spread(rate or 1, form),
     }
     return apply("DepthwiseConv2dNative", [input, filter], attributes, name or "depthwise").outputs[0]
 
 
-def _spread(value: Any, data_format: str) -> list[int]:
+def spread(value: Any, data_format: str) -> list[int]:
     """Numbers for the four dimensions of images; one, or two, are for their height and width."""
     listed = [value] * 2 if isinstance(value, int) else list(value or (1,))
     listed = listed * 2 if len(listed) == 1 else listed
@@ -92,8 +92,8 @@ def _pool(op: str) -> Callable[..., Tensor]:
         input: Any = None,
     ) -> Tensor:
         attributes = {
-            "ksize": _spread(ksize, data_format),
-            "strides": _spread(strides, data_format),
+            "ksize": spread(ksize, data_format),
+            "strides": spread(strides, data_format),
             "padding": padding,
             "data_format": data_format,
         }

@@ -82,7 +82,9 @@ def _failure(step: Step, inputs: Sequence[Any], error: CompilerError) -> errors.
     shapes = [getattr(one, "shape", None) for one in inputs]
     transposed = node.attributes.get("transpose_a") is True, node.attributes.get("transpose_b") is True
     record = RECORDS.get(node.op)
-    is_spread = record is not None and mismatch.is_spread(record.signature.inputs)
+    is_spread = record is not None and mismatch.is_spread(record.signature)
     if is_spread and mismatch.unequal(node.op, shapes, transposed=transposed) is not None:
         return raised(kind, node, mismatch.at_run(node.op, [one for one in shapes if one is not None]))
+    if node.op == "Reshape" and type(error).__name__ == "InputError" and shapes[0] is not None:
+        return raised(kind, node, mismatch.reshaped_at_run(shapes[0], [int(one) for one in inputs[1]]))
     return raised(kind, node, str(error))

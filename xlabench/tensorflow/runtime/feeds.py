@@ -9,6 +9,7 @@ import numpy as np
 
 from xlabench.tensorflow.framework.convert import texts_of
 from xlabench.tensorflow.framework.graph import Graph
+from xlabench.tensorflow.framework.shapes import TensorShape
 from xlabench.tensorflow.framework.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -47,9 +48,8 @@ class Fed:
             len(dims) != array.ndim
             or any(size is not None and size != found for size, found in zip(dims, array.shape, strict=True))
         ):
-            shape = tuple(dims)
             raise ValueError(
-                f"Cannot feed value of shape {array.shape} for Tensor {self.name}, which has shape {shape}"
+                f"Cannot feed value of shape {array.shape} for Tensor {self.name}, which has shape {TensorShape(dims)}"
             )
         return array
 
@@ -58,8 +58,9 @@ class Fed:
             info = np.iinfo(self.dtype)
             if not info.min <= given <= info.max:
                 raise TypeError(
-                    f"Type of feed value {given} with type {type(given)} is not compatible with Tensor type "
-                    f"{self.dtype}. Try explicitly setting the type of the feed tensor to a larger type (e.g. int64)."
+                    f"Type of feed value {given} with type {type(given)} is not compatible with Tensor "
+                    f"type {self.dtype.type}. Try explicitly setting the type of the feed tensor to a larger type "
+                    "(e.g. int64)."
                 )
         if self.dtype == object:
             return texts_of(given)

@@ -1,9 +1,9 @@
-"""`tf.gradients`, `tf.hessians` and `tf.IndexedSlices`, on the compiler's walk backwards."""
+"""`tf.gradients` and `tf.hessians`, on the compiler's walk backwards."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from compiler.tf import CompilerError, is_continuous
 from compiler.tf import IndexedSlices as Rows
@@ -11,60 +11,8 @@ from compiler.tf import gradients as walk
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
+from xlabench.tensorflow.framework.indexed_slices import IndexedSlices
 from xlabench.tensorflow.framework.tensor import Tensor
-
-
-class IndexedSlicesValue(NamedTuple):
-    """What a session gives of rows."""
-
-    values: Any
-    indices: Any
-    dense_shape: Any
-
-
-class IndexedSlices:
-    """Rows of an array, of which others are zero: the gradient of what takes rows."""
-
-    def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
-        self.values = values
-        self.indices = indices
-        self.dense_shape = dense_shape
-
-    @property
-    def dtype(self) -> Any:
-        """The type of its elements."""
-        return self.values.dtype
-
-    @property
-    def graph(self) -> Any:
-        """The graph that it is in."""
-        return self.values.graph
-
-    @property
-    def name(self) -> str:
-        """The name of its rows."""
-        return self.values.name
-
-    @property
-    def op(self) -> Any:
-        """What makes its rows."""
-        return self.values.op
-
-    @property
-    def fetch_components(self) -> IndexedSlicesValue:
-        """What a session fetches for it."""
-        return IndexedSlicesValue(self.values, self.indices, () if self.dense_shape is None else self.dense_shape)
-
-    def dense_tensor(self, dtype: Any = None, name: str = "") -> Tensor:
-        """The array.
-
-        Raises:
-            ValueError: its sizes are not known.
-        """
-        if self.dense_shape is None:
-            raise ValueError("Tensor conversion requested for IndexedSlices without dense_shape")
-        rows = self.dense_shape[0]
-        return apply("UnsortedSegmentSum", [self.values, self.indices, rows], {}, name or None).outputs[0]
 
 
 def _listed(value: Any) -> list[Any]:
@@ -106,8 +54,9 @@ def gradients(
     """
     wanted = _listed(xs)
     targets = [convert_to_tensor(one).output for one in _listed(ys)]
+    is_zero = str(getattr(unconnected_gradients, "value", unconnected_gradients)) == "zero"
     if not any(is_continuous(one) for one in targets):
-        return [None] * len(wanted)
+        return [apply("ZerosLike", [x], {}).outputs[0] for x in wanted] if is_zero else [None] * len(wanted)
     starts = (
         None
         if grad_ys is None
@@ -127,11 +76,49 @@ def gradients(
     for x, gradient in zip(wanted, made, strict=True):
         if isinstance(gradient, Tensor) and gradient.shape.is_compatible_with(x.shape):
             gradient.set_shape(x.shape)
-    if str(getattr(unconnected_gradients, "value", unconnected_gradients)) == "zero":
+    if is_zero:
         made = [
             apply("ZerosLike", [x], {}).outputs[0] if one is None else one for one, x in zip(made, wanted, strict=True)
         ]
     return made
+
+
+def hessians(
+    ys: Any,
+    xs: Any,
+    name: str = "hessians",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+) -> list[Tensor]:
+    """The second derivatives of the sum of all `ys`: for each of `xs`, of sizes S, an array of sizes S + S.
+
+    Args:
+        ys: a tensor, or a list of them.
+        xs: tensors and variables of known sizes, or one of them.
+        name: of the scope of the nodes.
+        colocate_gradients_with_ops: changes nothing.
+        gate_gradients: as of `gradients`.
+        aggregation_method: changes nothing.
+
+    Raises:
+        ValueError: sizes are not known, or nothing leads from `ys` to one of `xs`.
+    """
+    found = []
+    for x, first in zip(_listed(xs), gradients(ys, xs, gate_gradients=gate_gradients), strict=True):
+        if first is None:
+            raise ValueError(f"None values not supported: no gradient leads to {x}")
+        sizes = x.shape.as_list()
+        if None in sizes:
+            raise ValueError(f"tf.hessians takes what has known sizes here: {x}")
+        flat = apply("Reshape", [first, [-1]], {}).outputs[0]
+        rows = [
+            gradients(flat[number], x, gate_gradients=gate_gradients, unconnected_gradients="zero")[0]
+            for number in range(x.shape.num_elements())
+        ]
+        stacked = apply("Pack", [rows], {}).outputs[0] if rows else first
+        found.append(apply("Reshape", [stacked, [*sizes, *sizes]], {}, name).outputs[0])
+    return found
 
 
 def _of(graph: Any, found: Any) -> Any:

@@ -13,12 +13,13 @@ from typing import Any, ClassVar
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import constant, convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
+from xlabench.tensorflow.framework.indexed_slices import IndexedSlices
 from xlabench.tensorflow.framework.keys import GraphKeys
 from xlabench.tensorflow.framework.tensor import Operation, Tensor
 from xlabench.tensorflow.framework.variables import Variable
 from xlabench.tensorflow.ops import arrays
 from xlabench.tensorflow.ops.control import group
-from xlabench.tensorflow.training.gradients import IndexedSlices, any_gradient, gradients
+from xlabench.tensorflow.training.gradients import any_gradient, gradients
 from xlabench.tensorflow.training.row_steps import adams, scattered, sparsely_applied
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -195,8 +196,12 @@ class Optimizer:
                 row = self._slots.setdefault(slot, {})
                 if variable not in row:
                     value = self._arguments[begins] if isinstance(begins, str) else begins
-                    name = f"{variable.op.name}/{self._name}"
+                    name = f"{variable.op.name}/{self._slot_name(slot)}"
                     row[variable] = variable.slot(_filled(variable, value), name)
+
+    def _slot_name(self, slot: str) -> str:
+        """What the variables of a slot are called, behind the name of the variable that they are kept for."""
+        return self._name
 
     def _shared_values(self) -> Mapping[str, Any]:
         """Variables that all that are trained share, with what they begin with."""

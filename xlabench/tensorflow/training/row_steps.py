@@ -12,10 +12,10 @@ from typing import Any
 
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.graph import get_default_graph
+from xlabench.tensorflow.framework.indexed_slices import IndexedSlices
 from xlabench.tensorflow.framework.tensor import Operation, Tensor
 from xlabench.tensorflow.framework.variables import Variable
 from xlabench.tensorflow.ops.control import group
-from xlabench.tensorflow.training.gradients import IndexedSlices
 
 
 def scattered(variable: Variable, rate: Tensor, gradient: IndexedSlices) -> Operation:

@@ -32,7 +32,7 @@ def test_what_either_knows_is_known_unless_they_contradict(left, right, merged):
         (None, None, False, "<unknown>"),
         ([], 1, True, "()"),
         ([2, 0], 0, True, "(2, 0)"),
-        ([2, None], None, False, "(2, None)"),
+        ([2, None], None, False, "(2, ?)"),
         (3, 3, True, "(3,)"),
     ],
 )

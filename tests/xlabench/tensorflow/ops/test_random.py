@@ -36,3 +36,18 @@ def test_dropout_takes_one_of_two_rates():
     for arguments in ({}, {"rate": 1.5}, {"rate": -0.1}):
         with pytest.raises(ValueError, match="rate"):
             tf.nn.dropout(x, **arguments)
+
+
+def test_rows_are_shuffled_and_pieces_and_classes_chosen_by_seeds():
+    rows = tf.constant([[1, 2], [3, 4], [5, 6]])
+    shuffled, piece = tf.random_shuffle(rows, seed=1), tf.random_crop(rows, [2, 1], seed=2)
+    classes = tf.multinomial([[0.0, -1e9], [-1e9, 0.0]], 4, output_dtype=tf.int32)
+    gammas = tf.random_gamma([1000], [0.5, 3.0], beta=[1.0, 2.0], seed=3)
+    with tf.Session() as session:
+        assert sorted(session.run(shuffled).tolist()) == [[1, 2], [3, 4], [5, 6]]
+        cut = session.run(piece)
+        assert cut.shape == (2, 1)
+        assert cut[1, 0] - cut[0, 0] == 2
+        assert session.run(classes).tolist() == [[0] * 4, [1] * 4]
+        assert session.run(tf.random.categorical([[0.0, -1e9]], 2)).dtype == "int64"
+        assert session.run(gammas).mean(0).tolist() == pytest.approx([0.5, 1.5], rel=0.15)

@@ -3,7 +3,6 @@
 import pytest
 
 import xlabench.tensorflow as tf
-from xlabench.tensorflow.errors import NotHereError
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -54,6 +53,49 @@ def test_collections_keep_what_they_are_given_in_order():
     assert tf.get_collection("kept") == [1, 2, 3]
 
 
-def test_names_of_variables_are_no_tensor_here():
-    with pytest.raises(NotHereError, match="is_variable_initialized"):
-        tf.report_uninitialized_variables()
+def test_variables_without_values_are_named():
+    first, second = tf.Variable(1.0, name="first"), tf.Variable(2.0, name="second", collections=["local_variables"])
+    missing, checked = tf.report_uninitialized_variables(), tf.assert_variables_initialized()
+    of_one = tf.report_uninitialized_variables([first])
+    assert (missing.dtype, missing.shape.as_list()) == (tf.string, [None])
+    with tf.Session() as session:
+        assert session.run(missing).tolist() == [b"first", b"second"]
+        with pytest.raises(tf.errors.FailedPreconditionError):
+            session.run(checked)
+        session.run(first.initializer)
+        assert session.run([missing, of_one])[0].tolist() == [b"second"]
+        assert session.run(of_one).tolist() == []
+        session.run(second.initializer)
+        assert session.run(missing).tolist() == []
+        assert session.run(checked).tolist() == [0, 0]
+        assert session.run(tf.report_uninitialized_variables([])).tolist() == []
+    assert tf.assert_variables_initialized([]) is None
+
+
+SCATTERED = {
+    "add": [1, 12, 3],
+    "sub": [1, -8, 3],
+    "mul": [1, 20, 3],
+    "div": [1, 0.2, 3],
+    "min": [1, 2, 3],
+    "max": [1, 10, 3],
+    "update": [1, 10, 3],
+}
+
+
+@pytest.mark.parametrize("word", SCATTERED)
+def test_rows_of_a_variable_are_changed(word):
+    variable = tf.Variable([1.0, 2.0, 3.0])
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        changed = getattr(tf, f"scatter_{word}")(variable, [1], [10])
+        assert session.run(changed).tolist() == pytest.approx(SCATTERED[word])
+
+
+@pytest.mark.parametrize(("word", "then"), [("add", [1, 12, 13]), ("sub", [1, -8, -7]), ("update", [1, 10, 10])])
+def test_elements_of_a_variable_are_changed(word, then):
+    variable = tf.Variable([1.0, 2.0, 3.0])
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        changed = getattr(tf, f"scatter_nd_{word}")(variable, [[1], [2]], [10, 10])
+        assert session.run(changed).tolist() == then

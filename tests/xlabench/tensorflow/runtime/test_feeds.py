@@ -27,7 +27,7 @@ def test_an_array_of_the_type_is_taken_as_it_is(graph):
 
 @pytest.mark.parametrize("given", [[1, 2], [[1]], [[[1, 2]]], 3])
 def test_sizes_that_do_not_fit_are_refused(graph, given):
-    with pytest.raises(ValueError, match=r"Cannot feed value of shape .* for Tensor x:0, which has shape \(None, 2\)"):
+    with pytest.raises(ValueError, match=r"Cannot feed value of shape .* for Tensor x:0, which has shape \(\?, 2\)"):
         fed().value(given)
 
 
@@ -41,7 +41,7 @@ def test_a_whole_number_beyond_the_type_is_refused(graph, value, good):
     if good:
         assert one.value(value) == value
     else:
-        with pytest.raises(TypeError, match="not compatible with Tensor type int8"):
+        with pytest.raises(TypeError, match=r"not compatible with Tensor type <class 'numpy\.int8'>"):
             one.value(value)
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import xlabench.tensorflow as tf
-from xlabench.tensorflow.training.gradients import IndexedSlices, any_gradient, gradients
+from xlabench.tensorflow.framework.indexed_slices import IndexedSlices
+from xlabench.tensorflow.training.gradients import any_gradient, gradients
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -70,13 +71,30 @@ def test_rows_of_a_variable_are_rows_and_an_array_where_one_is_wanted():
         assert session.run(found.dense_tensor()).tolist() == [[0, 0], [2, 2], [0, 0], [4, 4]]
 
 
-def test_rows_without_a_shape_are_no_array(x):
-    with pytest.raises(ValueError, match="without dense_shape"):
-        IndexedSlices(x, tf.constant([0])).dense_tensor()
-
-
 def test_an_op_without_a_gradient_is_a_lookup_error_and_types_that_differ_a_value_error(x):
     with pytest.raises(LookupError, match="No gradient defined for operation"):
         gradients(tf.truncatemod(x, x), x)
     with pytest.raises(ValueError, match="Gradient type"):
         gradients(x, x, grad_ys=[tf.constant([1.0, 1.0], tf.float64)])
+
+
+def test_second_derivatives_are_an_array_of_both_sizes(x):
+    w = tf.Variable([[2.0], [1.0]])
+    found = tf.hessians([tf.reduce_sum(w**3) + tf.reduce_sum(x[:1] * w[0] * w[1]), tf.constant(1.0)], [w, x])
+    with tf.Session() as session:
+        session.run(w.initializer)
+        of_w, of_x = session.run(found)
+    assert of_w.shape == (2, 1, 2, 1)
+    assert of_w.reshape(2, 2).tolist() == [[12, 1], [1, 6]]
+    assert of_x.tolist() == [[0, 0], [0, 0]]
+    with pytest.raises(ValueError, match="no gradient leads to"):
+        tf.hessians(x, tf.constant(1.0))
+    with pytest.raises(ValueError, match="known sizes"):
+        tf.hessians(tf.reduce_sum(p := tf.placeholder(tf.float32, [None])), p)
+
+
+def test_whole_numbers_have_zeros_where_these_are_asked_for():
+    numbers = tf.constant([10, 20])
+    [zeros] = tf.gradients(numbers * 2, numbers, unconnected_gradients="zero")
+    with tf.Session() as session:
+        assert session.run(zeros).tolist() == [0, 0]

@@ -1,0 +1,39 @@
+"""What is refused of matrices; values are held to TensorFlow's in `tests/xlabench/test_tensorflow.py`."""
+
+import pytest
+
+import xlabench.tensorflow as tf
+
+pytestmark = pytest.mark.usefixtures("graph")
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "said"),
+    [
+        (lambda x: tf.norm(x, "other"), ValueError, "must be a supported vector norm"),
+        (lambda x: tf.norm(x, -1), ValueError, "must be a supported vector norm"),
+        (lambda x: tf.norm(x, 3, axis=[0, 1]), ValueError, "must be a supported matrix norm"),
+        (lambda x: tf.norm(x, 2, axis=[0, 1]), ValueError, "spectral norm"),
+        (lambda x: tf.einsum("ij,jk", x), ValueError, "Got 1 inputs"),
+        (lambda x: tf.einsum("ij", x, more=1), TypeError, "Invalid keyword arguments for this function: more"),
+        (lambda x: tf.matrix_transpose(x[0]), ValueError, "rank >= 2"),
+        (lambda _: tf.matrix_transpose(tf.placeholder(tf.float32)), ValueError, "known ranks"),
+        (lambda x: tf.scalar_mul(x, x), ValueError, "Only scalar multiply works"),
+    ],
+    ids=str,
+)
+def test_what_makes_no_sense_is_refused(make, error, said):
+    with pytest.raises(error, match=said):
+        make(tf.ones([2, 2]))
+
+
+def test_sums_of_products_have_gradients():
+    a, b = tf.ones([2, 3]), tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    with tf.Session() as session:
+        assert session.run(tf.gradients(tf.einsum("ij,jk->ik", a, b), a))[0].tolist() == [[3, 7, 11], [3, 7, 11]]
+
+
+def test_matrices_are_conjugated_where_that_is_asked_for():
+    with tf.Session() as session:
+        found = session.run(tf.matrix_transpose(tf.constant([[1 + 1j, 2]], tf.complex64), conjugate=True))
+    assert found.tolist() == [[1 - 1j], [2]]
