@@ -19,6 +19,13 @@ framework.convert: constant convert_to_tensor
 framework.operators: abs=absolute math.abs=absolute
 framework.imported: GraphDef MetaGraphDef VariableDef import_graph_def graph_util.import_graph_def=import_graph_def
 framework.scopes: name_scope op_scope device control_dependencies colocate_with
+framework.enumerations: AggregationMethod UnconnectedGradients VariableSynchronization VariableAggregation
+framework.device_names: DeviceSpec
+ops.variable_scopes: get_local_variable make_template
+ops.control: tables_initializer initialize_all_tables=tables_initializer
+training.checkpoint_reading: train.NewCheckpointReader=CheckpointReader train.load_checkpoint=load_checkpoint
+training.checkpoint_reading: train.list_variables=list_variables train.load_variable=load_variable
+training.event_reading: train.summary_iterator=summary_iterator
 session: Session InteractiveSession get_default_session
 config: ConfigProto GPUOptions OptimizerOptions GraphOptions RunOptions RunMetadata
 ops.math: argmax argmin arg_max=argmax arg_min=argmin cast saturate_cast matmul divide truediv div logical_xor
@@ -188,7 +195,7 @@ saved_model.signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY='serving_defau
 saved_model.signature_constants.PREDICT_METHOD_NAME='tensorflow/serving/predict'
 """
 
-MODULES = ("app", "compat", "contrib", "errors", "examples", "flags", "gfile", "python", "summary")
+MODULES = ("app", "compat", "contrib", "errors", "examples", "flags", "gfile", "python", "summary", "test")
 """What is a module of its own, and a name of the namespace."""
 
 NAMESPACES = (
@@ -270,6 +277,24 @@ REFUSED: Mapping[str, str] = {
     "contrib.lookup": "tables are not there; number words in Python and feed the numbers",
     "string_join": "tensors of strings are not computed here",
     "as_string": "tensors of strings are not computed here",
+    "RegisterGradient": "gradients of ops are those of their records; use tf.stop_gradient to change what passes",
+    "custom_gradient": "gradients of ops are those of their records; use tf.stop_gradient to change what passes",
+    "layers.conv2d_transpose": "use tf.nn.conv2d_transpose and tf.get_variable",
+    "layers.separable_conv2d": "use tf.nn.separable_conv2d and tf.get_variable",
+    "fixed_size_partitioner": "variables are not cut in pieces; leave partitioner out",
+    "train.export_meta_graph": "graphs are written by tf.train.Saver.save, and by tf.train.write_graph",
+    "train.SyncReplicasOptimizer": "a session runs on one device; use the optimizer itself",
+    "train.replica_device_setter": "sessions of other processes are not there; leave it out",
+    "train.ClusterSpec": "sessions of other processes are not there; use tf.Session()",
+    "decode_raw": "tensors of strings are not computed here; decode in Python and feed arrays",
+    "read_file": "tensors of strings are not computed here; read in Python and feed arrays",
+    "parse_single_example": "tensors of strings are not computed here; parse in Python and feed arrays",
+    "parse_example": "tensors of strings are not computed here; parse in Python and feed arrays",
+    "image.decode_jpeg": "tensors of strings are not computed here; decode in Python and feed arrays",
+    "image.decode_png": "tensors of strings are not computed here; decode in Python and feed arrays",
+    "image.decode_image": "tensors of strings are not computed here; decode in Python and feed arrays",
+    "string_split": "tensors of strings are not computed here",
+    "string_to_number": "tensors of strings are not computed here",
     "SparseTensor": "sparse tensors are not there",
     "RaggedTensor": "ragged tensors are not there",
 }

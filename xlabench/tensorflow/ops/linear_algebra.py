@@ -203,7 +203,7 @@ def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
 
 
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
-    """The array `x` times one number.
+    """The array `x` times one number, `scalar`.
 
     Raises:
         ValueError: it is several.
