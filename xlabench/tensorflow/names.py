@@ -73,6 +73,20 @@ ops.linear_algebra: math.scalar_mul=scalar_mul
 ops.random: random_shuffle random.shuffle=random_shuffle random_crop multinomial random.multinomial=multinomial
 ops.random: random.categorical=categorical random_gamma random.gamma=random_gamma
 ops.windows: nn.max_pool2d=max_pool nn.avg_pool2d=avg_pool nn.max_pool_v2=max_pool nn.avg_pool_v2=avg_pool
+ops.images: image.resize_images=resize_images image.flip_left_right=flip_left_right image.flip_up_down=flip_up_down
+ops.images: image.random_flip_left_right=random_flip_left_right image.random_flip_up_down=random_flip_up_down
+ops.images: image.transpose_image=transpose_image image.rot90=rot90 image.crop_to_bounding_box=crop_to_bounding_box
+ops.images: image.pad_to_bounding_box=pad_to_bounding_box
+ops.images: image.resize_image_with_crop_or_pad=resize_image_with_crop_or_pad image.central_crop=central_crop
+ops.images: image.per_image_standardization=per_image_standardization image.convert_image_dtype=convert_image_dtype
+ops.images: image.adjust_brightness=adjust_brightness image.adjust_contrast=adjust_contrast image.adjust_hue=adjust_hue
+ops.images: image.adjust_saturation=adjust_saturation image.adjust_gamma=adjust_gamma
+ops.images: image.random_brightness=random_brightness image.random_contrast=random_contrast
+ops.images: image.random_saturation=random_saturation image.random_hue=random_hue
+ops.images: image.rgb_to_grayscale=rgb_to_grayscale image.grayscale_to_rgb=grayscale_to_rgb
+ops.images: image.total_variation=total_variation image.ResizeMethod=ResizeMethod image.resize=resize_images
+ops.images: image.resize_with_crop_or_pad=resize_image_with_crop_or_pad image.transpose=transpose_image
+ops.random: image.random_crop=random_crop
 ops.clipping: clip_by_value clip_by_norm clip_by_average_norm
 ops.clipping: clip_by_global_norm global_norm linalg.global_norm=global_norm
 ops.random: set_random_seed random_normal truncated_normal random_uniform nn.dropout=dropout
