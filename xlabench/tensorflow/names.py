@@ -65,7 +65,7 @@ ops.counting: math.unsorted_segment_sqrt_n=unsorted_segment_sqrt_n unique_with_c
 ops.counting: searchsorted
 ops.activations: math.reduce_std=reduce_std math.reduce_variance=reduce_variance
 ops.linear_algebra: norm linalg.norm=norm einsum linalg.einsum=einsum trace linalg.trace=trace matrix_diag
-ops.linear_algebra: linalg.diag=matrix_diag matrix_diag_part linalg.diag_part=matrix_diag_part matrix_set_diag
+ops.linear_algebra: linalg.diag=matrix_diag matrix_diag_part=diagonals linalg.diag_part=diagonals matrix_set_diag
 ops.linear_algebra: linalg.set_diag=matrix_set_diag matrix_transpose linalg.matrix_transpose=matrix_transpose
 ops.linear_algebra: cholesky_solve linalg.cholesky_solve=cholesky_solve svd linalg.svd=svd self_adjoint_eig
 ops.linear_algebra: linalg.eigh=self_adjoint_eig self_adjoint_eigvals linalg.eigvalsh=self_adjoint_eigvals scalar_mul

@@ -294,4 +294,4 @@ def _replaced(variable: Variable, piece: Operation, value: Any, name: str | None
         return variable.value()
 
 
-Variable.__getitem__ = _sliced  # type: ignore[method-assign]  # as the other operators
+Variable.__getitem__ = _sliced  # type: ignore[method-assign, assignment]  # as the other operators

@@ -135,12 +135,12 @@ def transpose_image(image: Any, name: str | None = None) -> Tensor:
 
 def rot90(image: Any, k: int = 1, name: str | None = None) -> Tensor:
     """Images turned `k` times by a quarter, against the clock."""
-    turns = k % 4
+    quarters = k % 4
     with get_default_graph().name_scope(name or "rot90"):
         value, _ = _known(image)
-        if turns in (1, 3):
-            return transpose_image(flip_left_right(value) if turns == 1 else flip_up_down(value))
-        return flip_up_down(flip_left_right(value)) if turns else value
+        if quarters in (1, 3):
+            return transpose_image(flip_left_right(value) if quarters == 1 else flip_up_down(value))
+        return flip_up_down(flip_left_right(value)) if quarters else value
 
 
 def crop_to_bounding_box(
@@ -189,7 +189,11 @@ def pad_to_bounding_box(
 
 
 def resize_image_with_crop_or_pad(image: Any, target_height: int, target_width: int) -> Tensor:
-    """Images of known sizes cut or padded around their middle, to `target_height` and `target_width`."""
+    """Images of known sizes cut or padded around their middle, to `target_height` and `target_width`.
+
+    Raises:
+        ValueError: their sizes are not known.
+    """
     value, _ = _known(image)
     height, width, _ = value.shape.as_list()[-_ONE:]
     if height is None or width is None:
@@ -301,7 +305,11 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
 
 
 def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
-    """Images that are brighter or darker by at most `max_delta`, as `seed` chooses."""
+    """Images that are brighter or darker by at most `max_delta`, as `seed` chooses.
+
+    Raises:
+        ValueError: it is negative.
+    """
     if max_delta < 0:
         raise ValueError("max_delta must be non-negative.")
     return adjust_brightness(image, random_uniform([], -max_delta, max_delta, seed=seed))
@@ -325,7 +333,11 @@ random_saturation = _by_chance("random_saturation", adjust_saturation)
 
 
 def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
-    """Images whose colours are turned by at most `max_delta` of the circle, as `seed` chooses."""
+    """Images whose colours are turned by at most `max_delta` of the circle, as `seed` chooses.
+
+    Raises:
+        ValueError: it is negative, or more than half of it.
+    """
     if not 0 <= max_delta <= 0.5:
         raise ValueError("max_delta must be <= 0.5 and non-negative.")
     return adjust_hue(image, random_uniform([], -max_delta, max_delta, seed=seed))
@@ -336,7 +348,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     with get_default_graph().name_scope(name or "rgb_to_grayscale"):
         value = convert_to_tensor(images, name="images")
         exact = convert_image_dtype(value, "float32")
-        grey = _of("ExpandDims", tensordot(exact, convert_to_tensor(list(_GREY)), [[exact.shape.rank - 1], [0]]), -1)
+        grey = _of("ExpandDims", tensordot(exact, convert_to_tensor(list(_GREY)), [[_known(exact)[1] - 1], [0]]), -1)
         return convert_image_dtype(grey, value.dtype)
 
 

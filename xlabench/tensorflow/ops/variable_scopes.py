@@ -207,16 +207,18 @@ def get_variable(
     return made
 
 
-def get_local_variable(name: str, *arguments: Any, **options: Any) -> Variable:
+def get_local_variable(
+    name: str, shape: Any = None, dtype: Any = None, initializer: Any = None, **options: Any
+) -> Variable:
     """A variable by its `name` that belongs to this process, and is not trained.
 
-    Other `arguments` and `options` are as of `get_variable`.
+    `shape`, `dtype`, `initializer` and other `options` are as of `get_variable`.
     """
     keys = list(options.pop("collections", None) or [])
     if GraphKeys.LOCAL_VARIABLES not in keys:
         keys.append(GraphKeys.LOCAL_VARIABLES)
-    options["trainable"] = False
-    return get_variable(name, *arguments, collections=keys, **options)
+    options |= {"trainable": False, "collections": keys}
+    return get_variable(name, shape, dtype, initializer, **options)
 
 
 def make_template(
@@ -236,6 +238,9 @@ def make_template(
         unique_name_: the same name, of which there must be no other.
         custom_getter_: must be None.
         kwargs: arguments that are given to `func_` each time.
+
+    Raises:
+        NotHereError: others are to make the variables.
     """
     if custom_getter_ is not None:
         raise NotHereError("tf.make_template: custom_getter_ is not there; leave it out")
@@ -248,7 +253,7 @@ def make_template(
             opened.append(replace(outer, name=f"{outer.name}/{word}" if outer.name else word))
         return opened[0]
 
-    is_called = []
+    is_called: list[bool] = []
 
     def template(*arguments: Any, **options: Any) -> Any:
         with variable_scope(open_scope(), reuse=True if is_called else None):
