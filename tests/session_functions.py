@@ -21,6 +21,11 @@ def images() -> Any:
     return tf.constant(_IMAGES)
 
 
+def bytes_() -> Any:
+    """The same images in bytes."""
+    return tf.constant((_IMAGES * 255).astype(np.uint8))
+
+
 def kernel(*shape: int) -> Any:
     """A filter of a shape, as a tensor."""
     return tf.constant(np.resize(_FILTER, shape))
@@ -166,6 +171,73 @@ MATRICES = {
     "transforms": lambda a, **_: tf.abs(tf.fft(tf.cast(a, tf.complex64))),
     "special": lambda a, b, **_: [tf.igamma(a, b), tf.betainc(a, b, a), tf.zeta(b + 1.0, a), tf.cross(a, b)],
 }
+PICTURES = {
+    "resize_images": lambda **_: [
+        tf.image.resize_images(images(), [3, 5]),
+        tf.image.resize_images(bytes_(), (3, 5), method=tf.image.ResizeMethod.NEAREST_NEIGHBOR),
+        tf.image.resize_images(images()[0], [7, 7], "bicubic"),
+        tf.image.resize_images(images(), [3, 2], tf.image.ResizeMethod.AREA),
+        tf.image.resize_images(images(), [7, 7], align_corners=True),
+    ],
+    "resize": lambda **_: [
+        tf.image.resize_bilinear(images(), [7, 7], align_corners=True),
+        tf.image.resize_nearest_neighbor(images(), [2, 9]),
+        tf.image.resize_bicubic(images(), [7, 7]),
+        tf.image.resize_area(images(), [3, 2]),
+    ],
+    "flips": lambda **_: [
+        tf.image.flip_left_right(images()),
+        tf.image.flip_up_down(images()[0]),
+        tf.image.transpose_image(images()),
+        *(tf.image.rot90(images(), k) for k in range(-1, 4)),
+        tf.image.rot90(images()[0]),
+    ],
+    "pieces": lambda **_: [
+        tf.image.central_crop(images()[0], 0.5),
+        tf.image.central_crop(images(), 0.8),
+        tf.image.crop_to_bounding_box(images(), 1, 1, 2, 3),
+        tf.image.pad_to_bounding_box(images(), 1, 1, 9, 9),
+        tf.image.resize_image_with_crop_or_pad(images(), 4, 7),
+        tf.image.resize_image_with_crop_or_pad(images(), 9, 3),
+        tf.image.crop_and_resize(images(), [[0.0, 0.0, 1.0, 1.0]], [0], [2, 2]),
+    ],
+    "per_image_standardization": lambda **_: [
+        tf.image.per_image_standardization(images()),
+        tf.image.per_image_standardization(tf.ones([4, 4, 3])),
+    ],
+    "convert_image_dtype": lambda **_: [
+        tf.image.convert_image_dtype(bytes_(), tf.float32),
+        tf.image.convert_image_dtype(images() * 0.99, tf.uint8),
+        tf.image.convert_image_dtype(images() * 2.0, tf.uint8, saturate=True),
+        tf.image.convert_image_dtype(bytes_(), tf.int16),
+        tf.image.convert_image_dtype(tf.constant([[[30000]]], tf.int16), tf.uint8),
+        tf.image.convert_image_dtype(images(), tf.float64),
+        tf.image.convert_image_dtype(bytes_(), tf.uint8),
+    ],
+    "colours": lambda **_: [
+        tf.image.adjust_brightness(images(), 0.3),
+        tf.image.adjust_brightness(bytes_(), 0.3),
+        tf.image.adjust_contrast(images(), 2.0),
+        tf.image.adjust_hue(images(), 0.2),
+        tf.image.adjust_saturation(images(), 2.0),
+        tf.image.adjust_gamma(images(), 2.0, 0.5),
+        tf.image.rgb_to_grayscale(images()),
+        tf.image.rgb_to_grayscale(bytes_()),
+        tf.image.grayscale_to_rgb(images()[..., :1]),
+        tf.image.rgb_to_hsv(images()),
+        tf.image.hsv_to_rgb(images()),
+    ],
+    "chance": lambda **_: [
+        tf.image.random_flip_left_right(images()[0], seed=1),
+        tf.image.random_flip_up_down(images(), seed=4),
+        tf.image.random_brightness(images(), 0.2, seed=2),
+        tf.image.random_contrast(images(), 0.2, 1.8, seed=2),
+        tf.image.random_saturation(images(), 0.5, 1.5, seed=5),
+        tf.image.random_hue(images(), 0.2, seed=6),
+        tf.image.random_crop(images()[0], [3, 2, 3], seed=3),
+    ],
+    "total_variation": lambda **_: [tf.image.total_variation(images()), tf.image.total_variation(images()[0])],
+}
 
 
 def _case(make: Callable[..., Any]) -> Callable[[Any, Any, Any, Any, Any], Any]:
@@ -173,6 +245,6 @@ def _case(make: Callable[..., Any]) -> Callable[[Any, Any, Any, Any, Any], Any]:
 
 
 FUNCTIONS: Mapping[str, Callable[[Any, Any, Any, Any, Any], Any]] = {
-    text: _case(make) for rows in (WINDOWS, NETWORKS, COUNTS, MATRICES) for text, make in rows.items()
+    text: _case(make) for rows in (WINDOWS, NETWORKS, COUNTS, MATRICES, PICTURES) for text, make in rows.items()
 }
 """Expressions by what they show."""

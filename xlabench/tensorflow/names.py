@@ -19,6 +19,13 @@ framework.convert: constant convert_to_tensor
 framework.operators: abs=absolute math.abs=absolute
 framework.imported: GraphDef MetaGraphDef VariableDef import_graph_def graph_util.import_graph_def=import_graph_def
 framework.scopes: name_scope op_scope device control_dependencies colocate_with
+framework.enumerations: AggregationMethod UnconnectedGradients VariableSynchronization VariableAggregation
+framework.device_names: DeviceSpec
+ops.variable_scopes: get_local_variable make_template
+ops.control: tables_initializer initialize_all_tables=tables_initializer
+training.checkpoint_reading: train.NewCheckpointReader=CheckpointReader train.load_checkpoint=load_checkpoint
+training.checkpoint_reading: train.list_variables=list_variables train.load_variable=load_variable
+training.event_reading: train.summary_iterator=summary_iterator
 session: Session InteractiveSession get_default_session
 config: ConfigProto GPUOptions OptimizerOptions GraphOptions RunOptions RunMetadata
 ops.math: argmax argmin arg_max=argmax arg_min=argmin cast saturate_cast matmul divide truediv div logical_xor
@@ -58,7 +65,7 @@ ops.counting: math.unsorted_segment_sqrt_n=unsorted_segment_sqrt_n unique_with_c
 ops.counting: searchsorted
 ops.activations: math.reduce_std=reduce_std math.reduce_variance=reduce_variance
 ops.linear_algebra: norm linalg.norm=norm einsum linalg.einsum=einsum trace linalg.trace=trace matrix_diag
-ops.linear_algebra: linalg.diag=matrix_diag matrix_diag_part linalg.diag_part=matrix_diag_part matrix_set_diag
+ops.linear_algebra: linalg.diag=matrix_diag matrix_diag_part=diagonals linalg.diag_part=diagonals matrix_set_diag
 ops.linear_algebra: linalg.set_diag=matrix_set_diag matrix_transpose linalg.matrix_transpose=matrix_transpose
 ops.linear_algebra: cholesky_solve linalg.cholesky_solve=cholesky_solve svd linalg.svd=svd self_adjoint_eig
 ops.linear_algebra: linalg.eigh=self_adjoint_eig self_adjoint_eigvals linalg.eigvalsh=self_adjoint_eigvals scalar_mul
@@ -66,6 +73,20 @@ ops.linear_algebra: math.scalar_mul=scalar_mul
 ops.random: random_shuffle random.shuffle=random_shuffle random_crop multinomial random.multinomial=multinomial
 ops.random: random.categorical=categorical random_gamma random.gamma=random_gamma
 ops.windows: nn.max_pool2d=max_pool nn.avg_pool2d=avg_pool nn.max_pool_v2=max_pool nn.avg_pool_v2=avg_pool
+ops.images: image.resize_images=resize_images image.flip_left_right=flip_left_right image.flip_up_down=flip_up_down
+ops.images: image.random_flip_left_right=random_flip_left_right image.random_flip_up_down=random_flip_up_down
+ops.images: image.transpose_image=transpose_image image.rot90=rot90 image.crop_to_bounding_box=crop_to_bounding_box
+ops.images: image.pad_to_bounding_box=pad_to_bounding_box
+ops.images: image.resize_image_with_crop_or_pad=resize_image_with_crop_or_pad image.central_crop=central_crop
+ops.images: image.per_image_standardization=per_image_standardization image.convert_image_dtype=convert_image_dtype
+ops.images: image.adjust_brightness=adjust_brightness image.adjust_contrast=adjust_contrast image.adjust_hue=adjust_hue
+ops.images: image.adjust_saturation=adjust_saturation image.adjust_gamma=adjust_gamma
+ops.images: image.random_brightness=random_brightness image.random_contrast=random_contrast
+ops.images: image.random_saturation=random_saturation image.random_hue=random_hue
+ops.images: image.rgb_to_grayscale=rgb_to_grayscale image.grayscale_to_rgb=grayscale_to_rgb
+ops.images: image.total_variation=total_variation image.ResizeMethod=ResizeMethod image.resize=resize_images
+ops.images: image.resize_with_crop_or_pad=resize_image_with_crop_or_pad image.transpose=transpose_image
+ops.random: image.random_crop=random_crop
 ops.clipping: clip_by_value clip_by_norm clip_by_average_norm
 ops.clipping: clip_by_global_norm global_norm linalg.global_norm=global_norm
 ops.random: set_random_seed random_normal truncated_normal random_uniform nn.dropout=dropout
@@ -188,7 +209,7 @@ saved_model.signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY='serving_defau
 saved_model.signature_constants.PREDICT_METHOD_NAME='tensorflow/serving/predict'
 """
 
-MODULES = ("app", "compat", "contrib", "errors", "examples", "flags", "gfile", "python", "summary")
+MODULES = ("app", "compat", "contrib", "errors", "examples", "flags", "gfile", "python", "summary", "test")
 """What is a module of its own, and a name of the namespace."""
 
 NAMESPACES = (
@@ -270,6 +291,24 @@ REFUSED: Mapping[str, str] = {
     "contrib.lookup": "tables are not there; number words in Python and feed the numbers",
     "string_join": "tensors of strings are not computed here",
     "as_string": "tensors of strings are not computed here",
+    "RegisterGradient": "gradients of ops are those of their records; use tf.stop_gradient to change what passes",
+    "custom_gradient": "gradients of ops are those of their records; use tf.stop_gradient to change what passes",
+    "layers.conv2d_transpose": "use tf.nn.conv2d_transpose and tf.get_variable",
+    "layers.separable_conv2d": "use tf.nn.separable_conv2d and tf.get_variable",
+    "fixed_size_partitioner": "variables are not cut in pieces; leave partitioner out",
+    "train.export_meta_graph": "graphs are written by tf.train.Saver.save, and by tf.train.write_graph",
+    "train.SyncReplicasOptimizer": "a session runs on one device; use the optimizer itself",
+    "train.replica_device_setter": "sessions of other processes are not there; leave it out",
+    "train.ClusterSpec": "sessions of other processes are not there; use tf.Session()",
+    "decode_raw": "tensors of strings are not computed here; decode in Python and feed arrays",
+    "read_file": "tensors of strings are not computed here; read in Python and feed arrays",
+    "parse_single_example": "tensors of strings are not computed here; parse in Python and feed arrays",
+    "parse_example": "tensors of strings are not computed here; parse in Python and feed arrays",
+    "image.decode_jpeg": "tensors of strings are not computed here; decode in Python and feed arrays",
+    "image.decode_png": "tensors of strings are not computed here; decode in Python and feed arrays",
+    "image.decode_image": "tensors of strings are not computed here; decode in Python and feed arrays",
+    "string_split": "tensors of strings are not computed here",
+    "string_to_number": "tensors of strings are not computed here",
     "SparseTensor": "sparse tensors are not there",
     "RaggedTensor": "ragged tensors are not there",
 }

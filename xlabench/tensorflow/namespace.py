@@ -79,7 +79,7 @@ def resolve(name: str) -> Any:
     if name in NAMESPACES:
         return Namespace(name)
     if name in MODULES:
-        return import_module(f"{ROOT}.{name}")
+        return import_module(f"{ROOT}.{'testing' if name == 'test' else name}")
     return _made(name)
 
 

@@ -146,6 +146,22 @@ class BaseSession:
 
         return call
 
+    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
+        """Refuse: a run is whole.
+
+        Raises:
+            NotHereError: always.
+        """
+        raise NotHereError("Session.partial_run_setup: a run is whole here; use Session.run with all feeds at once")
+
+    def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
+        """Refuse, as `partial_run_setup` does: there is no `handle` of which `fetches` may be had with `feed_dict`.
+
+        Raises:
+            NotHereError: always.
+        """
+        raise NotHereError("Session.partial_run: a run is whole here; use Session.run with all feeds at once")
+
     def _asked(self, what: Any) -> fetches.Fetches:
         key = _identity(what)
         asked = self._fetches.get(key) if key is not None else None

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import xlabench.tensorflow as tf
+from xlabench.tensorflow.errors import NotHereError
 
 Point = collections.namedtuple("Point", "x y")
 
@@ -175,3 +176,12 @@ def test_a_callable_takes_values_in_order(x):
     with tf.Session() as session:
         call = session.make_callable(x * 2.0, [x])
         assert call([[1, 2]]).tolist() == [[2, 4]]
+
+
+def test_runs_in_parts_are_refused():
+    x = tf.constant(1.0)
+    with tf.Session() as session:
+        for run in (lambda: session.partial_run_setup([x]), lambda: session.partial_run("handle", x)):
+            with pytest.raises(NotHereError, match="a run is whole here; use Session"):
+                run()
+        assert session.run(tf.tables_initializer()) is None

@@ -56,5 +56,53 @@ def device_name_of(text: str) -> DeviceName:
     return DeviceName(**found)
 
 
+class DeviceSpec:
+    """A device's name in parts, as `tf.device` takes it."""
+
+    def __init__(
+        self,
+        job: str | None = None,
+        replica: int | None = None,
+        task: int | None = None,
+        device_type: str | None = None,
+        device_index: int | None = None,
+    ) -> None:
+        """State parts of a name.
+
+        Args:
+            job: which job, None for any.
+            replica: which replica of it.
+            task: which process.
+            device_type: `CPU`, `GPU`, `XLA_CPU` or `XLA_GPU`.
+            device_index: which of these.
+        """
+        self.job = job
+        self.replica = replica
+        self.task = task
+        self.device_type = device_type and device_type.upper()
+        self.device_index = device_index
+
+    @classmethod
+    def from_string(cls, spec: str) -> DeviceSpec:
+        """Read a name.
+
+        Raises:
+            ValueError: it is none.
+        """
+        name = device_name_of(spec)
+        replica, task, index = (int(one) if one not in ("", "*") else None
+                                for one in (name.replica, name.task, name.index))  # fmt: skip
+        return cls(name.job or None, replica, task, name.type or None, index)
+
+    def to_string(self) -> str:
+        """The name."""
+        replica, task, index = ("" if one is None else str(one)
+                                for one in (self.replica, self.task, self.device_index))  # fmt: skip
+        return str(DeviceName(self.job or "", replica, task, self.device_type or "", index))
+
+    def __str__(self) -> str:
+        return self.to_string()
+
+
 LOCAL = DeviceName("localhost", "0", "0")
 """What this process is called."""

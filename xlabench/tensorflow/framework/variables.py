@@ -271,3 +271,27 @@ def _operator(name: str) -> Callable[..., Any]:
 
 for _name in OPERATORS:
     setattr(Variable, _name, _operator(_name))
+
+
+def _sliced(self: Variable, key: Any) -> Tensor:
+    """A piece of what a variable holds; by its `assign` it is replaced where it is."""
+    piece = Tensor.__getitem__(self.value(), key)
+    if piece.op.type == "StridedSlice":
+
+        def assign(value: Any, name: str | None = None) -> Tensor:
+            return _replaced(self, piece.op, value, name)
+
+        piece.assign = assign  # type: ignore[attr-defined]  # TensorFlow has it of such tensors alone
+    return piece
+
+
+def _replaced(variable: Variable, piece: Operation, value: Any, name: str | None) -> Tensor:
+    """What a variable holds when a piece of it was replaced."""
+    masks = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+    given = [variable.handle, *piece.inputs[1:], convert_to_tensor(value, variable.dtype)]
+    written = apply("ResourceStridedSliceAssign", given, {one: piece.get_attr(one) for one in masks}, name)
+    with variable.graph.control_dependencies([written]):
+        return variable.value()
+
+
+Variable.__getitem__ = _sliced  # type: ignore[method-assign, assignment]  # as the other operators

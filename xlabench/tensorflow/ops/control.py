@@ -85,3 +85,8 @@ def assert_(condition: Any, data: Sequence[Any], summarize: int | None = None, n
     Of each it says the first `summarize`, 3 where that is None.
     """
     return apply("Assert", [condition, list(data)], {"summarize": 3 if summarize is None else summarize}, name)
+
+
+def tables_initializer(name: str = "init_all_tables") -> Operation:
+    """The operation that fills tables; programs have none here, so that it does nothing."""
+    return group(name=name)

@@ -234,7 +234,10 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
 
 
 def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """The same sums of rows, over the root of how many these were."""
+    """The sums of the rows of `data` that have one number in `segment_ids`, over the root of how many these were.
+
+    They are made for each number below `num_segments`.
+    """
     with get_default_graph().name_scope(name or "UnsortedSegmentSqrtN"):
         total, count = _by_count(data, segment_ids, num_segments)
         return total / apply("Sqrt", [count], {}).outputs[0]

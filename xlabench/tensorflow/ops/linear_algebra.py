@@ -98,7 +98,7 @@ def einsum(equation: str, *inputs: Any, **options: Any) -> Tensor:
 def trace(x: Any, name: str | None = None) -> Tensor:
     """The sum of the diagonal of each matrix of `x`."""
     with get_default_graph().name_scope(name or "Trace"):
-        return REDUCTIONS["reduce_sum"](matrix_diag_part(x), [-1])
+        return REDUCTIONS["reduce_sum"](diagonals(x), [-1])
 
 
 def matrix_diag(
@@ -126,9 +126,7 @@ def matrix_diag(
     return apply("MatrixDiagV3", [value, k, num_rows, num_cols, padding], {"align": align}, name).outputs[0]
 
 
-def matrix_diag_part(
-    input: Any, name: str = "diag_part", k: Any = 0, padding_value: Any = 0, align: str = _ALIGN
-) -> Tensor:
+def diagonals(input: Any, name: str = "diag_part", k: Any = 0, padding_value: Any = 0, align: str = _ALIGN) -> Tensor:
     """The diagonals of matrices.
 
     Args:
@@ -157,7 +155,7 @@ def matrix_set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: Any = 
 
 
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
-    """Matrices with rows and columns exchanged, and with `conjugate` conjugated.
+    """The matrices `a` with rows and columns exchanged, and with `conjugate` conjugated.
 
     Raises:
         ValueError: the rank is not known, or less than 2.
@@ -203,7 +201,7 @@ def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
 
 
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
-    """The array `x` times one number.
+    """The array `x` times one number, `scalar`.
 
     Raises:
         ValueError: it is several.

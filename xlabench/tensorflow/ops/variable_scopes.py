@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -205,6 +205,65 @@ def get_variable(
         if loss is not None:
             graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
     return made
+
+
+def get_local_variable(
+    name: str, shape: Any = None, dtype: Any = None, initializer: Any = None, **options: Any
+) -> Variable:
+    """A variable by its `name` that belongs to this process, and is not trained.
+
+    `shape`, `dtype`, `initializer` and other `options` are as of `get_variable`.
+    """
+    keys = list(options.pop("collections", None) or [])
+    if GraphKeys.LOCAL_VARIABLES not in keys:
+        keys.append(GraphKeys.LOCAL_VARIABLES)
+    options |= {"trainable": False, "collections": keys}
+    return get_variable(name, shape, dtype, initializer, **options)
+
+
+def make_template(
+    name_: str,
+    func_: Callable[..., Any],
+    create_scope_now_: bool = False,
+    unique_name_: str | None = None,
+    custom_getter_: Any = None,
+    **kwargs: Any,
+) -> Callable[..., Any]:
+    """A function that makes its variables when it is first called, and shares them from then on.
+
+    Args:
+        name_: of the scope of its variables, numbered where there is one.
+        func_: what is called.
+        create_scope_now_: whether that scope is opened at once, not at the first call.
+        unique_name_: the same name, of which there must be no other.
+        custom_getter_: must be None.
+        kwargs: arguments that are given to `func_` each time.
+
+    Raises:
+        NotHereError: others are to make the variables.
+    """
+    if custom_getter_ is not None:
+        raise NotHereError("tf.make_template: custom_getter_ is not there; leave it out")
+    opened: list[VariableScope] = []
+
+    def open_scope() -> VariableScope:
+        if not opened:
+            outer = get_variable_scope()
+            word = unique_name_ or _unique(outer, name_)
+            opened.append(replace(outer, name=f"{outer.name}/{word}" if outer.name else word))
+        return opened[0]
+
+    is_called: list[bool] = []
+
+    def template(*arguments: Any, **options: Any) -> Any:
+        with variable_scope(open_scope(), reuse=True if is_called else None):
+            made = func_(*arguments, **kwargs, **options)
+        is_called.append(True)
+        return made
+
+    if create_scope_now_:
+        open_scope()
+    return template
 
 
 def _begun(full: str, shape: Any, wanted: DType, initializer: Any) -> Any:

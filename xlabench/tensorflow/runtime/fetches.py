@@ -76,8 +76,24 @@ def _leaf(graph: Graph, fetch: Any, tensors: dict[str, tuple[int, Tensor]], targ
     if not isinstance(found, Tensor):
         targets[found.name] = None
         return _none
+    found = _held(graph, found)
     number, _ = tensors.setdefault(found.name, (len(tensors), found))
     return lambda values: values[number]
+
+
+def _held(graph: Graph, found: Tensor) -> Tensor:
+    """What is fetched by the name of a variable: what it holds, as of TensorFlow 1's variables, which are references.
+
+    Raises:
+        ValueError: the graph has no node that reads it.
+    """
+    if found.op.type != "VarHandleOp":
+        return found
+    try:
+        read: Tensor = graph.get_tensor_by_name(f"{found.op.name}/Read/ReadVariableOp:0")
+    except KeyError as error:
+        raise ValueError(f"{found} is a variable that no node reads, so that it cannot be fetched") from error
+    return read
 
 
 def _none(_values: Sequence[Any]) -> None:

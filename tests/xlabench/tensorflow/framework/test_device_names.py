@@ -2,6 +2,7 @@
 
 import pytest
 
+import xlabench.tensorflow as tf
 from xlabench.tensorflow.framework.device_names import LOCAL, DeviceName, device_name_of
 
 
@@ -38,3 +39,16 @@ def test_what_is_left_open_comes_from_around():
 )
 def test_a_device_is_allowed_where_all_that_is_stated_holds(stated, allowed):
     assert device_name_of(stated).allows(DeviceName(LOCAL.job, LOCAL.replica, LOCAL.task, "GPU", "0")) is allowed
+
+
+@pytest.mark.parametrize(
+    "text", ["", "/device:CPU:0", "/job:localhost/replica:0/task:0/device:XLA_GPU:1", "/job:w/device:GPU:*"]
+)
+def test_specifications_are_names_in_parts(text):
+    spec = tf.DeviceSpec.from_string(text)
+    assert spec.to_string() == str(spec) == text
+
+
+def test_nodes_run_where_a_specification_says():
+    with tf.Graph().as_default(), tf.device(tf.DeviceSpec(device_type="cpu", device_index=0)):
+        assert tf.constant(1).device == "/device:CPU:0"

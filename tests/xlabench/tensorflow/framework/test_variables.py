@@ -77,3 +77,32 @@ def test_reading_before_the_first_value_is_an_error():
         assert not session.run(v.is_initialized())
         with pytest.raises(tf.errors.FailedPreconditionError):
             session.run(v)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "then"),
+    [
+        (slice(1, 3), [7, 8], [0, 7, 8, 3]),
+        (slice(None, None, 2), [7, 8], [7, 1, 8, 3]),
+        (3, 9, [0, 1, 2, 9]),
+        (-1, 9, [0, 1, 2, 9]),
+    ],
+    ids=str,
+)
+def test_a_piece_of_a_variable_is_replaced_where_it_is(key, value, then):
+    variable = tf.Variable(tf.range(4))
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        assert session.run(variable[key].assign(value)).tolist() == then
+        assert session.run(variable).tolist() == then
+
+
+def test_a_variable_is_fetched_by_its_name():
+    variable = tf.Variable([1.0, 2.0], name="v")
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        assert session.run("v:0").tolist() == [1.0, 2.0]
+        assert session.run(variable.graph.get_tensor_by_name("v:0")).tolist() == [1.0, 2.0]
+        bare = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name="bare")
+        with pytest.raises(ValueError, match="a variable that no node reads"):
+            session.run(bare)

@@ -1,6 +1,7 @@
 import pytest
 
 import xlabench.tensorflow as tf
+from xlabench.tensorflow.errors import NotHereError
 
 pytestmark = pytest.mark.usefixtures("graph")
 ZEROS = tf.zeros_initializer()
@@ -81,5 +82,25 @@ def test_one_variable_begins_as_another():
     with tf.Session() as session:
         session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
         assert session.run([w, tf.is_variable_initialized(w)]) == [4, True]
-    with pytest.raises(NotImplementedError, match="tensors of strings are not computed here"):
-        tf.report_uninitialized_variables()
+
+
+def test_variables_of_this_process_are_not_trained():
+    mine = tf.get_local_variable("mine", [2], collections=["more"])
+    assert tf.get_collection("more") == tf.local_variables() == [mine]
+    assert tf.global_variables() == tf.trainable_variables() == []
+
+
+def test_templates_share_their_variables():
+    def scaled(x, by):
+        return x * tf.get_variable("k", [], initializer=tf.ones_initializer()) * by
+
+    first, second = tf.make_template("scale", scaled, by=2.0), tf.make_template("scale", scaled, by=3.0)
+    made = [first(1.0), first(2.0), second(1.0)]
+    assert [one.name for one in tf.global_variables()] == ["scale/k:0", "scale_1/k:0"]
+    assert [one.op.name.partition("/")[0] for one in made] == ["scale", "scale_1", "scale_1_1"]
+    with tf.variable_scope("a"):
+        at_once = tf.make_template("b", scaled, create_scope_now_=True, by=1.0)
+    at_once(1.0)
+    assert tf.global_variables()[-1].name == "a/b/k:0"
+    with pytest.raises(NotHereError, match="custom_getter_"):
+        tf.make_template("c", scaled, custom_getter_=scaled)
