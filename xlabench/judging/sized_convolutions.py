@@ -23,7 +23,7 @@ _SAME = "PADDING_SAME"
 class Placed(NamedTuple):
     """How many windows there are along a dimension, and how many elements of the first lie before the input."""
 
-    count: int
+    windows: int
     before: int
 
 

@@ -53,7 +53,7 @@ def test_windows_stand_where_tensorflow_puts_them():
     assert placed(6, 3, 2, is_same=True) == (3, 0)
     assert placed(6, 4, 1, is_same=True) == (6, 1)
     assert placed(1, 4, 2, is_same=True) == (1, 1)
-    assert placed(0, 4, 2, is_same=True).count == 0
+    assert placed(0, 4, 2, is_same=True).windows == 0
     assert placed(7, 3, 2, is_same=False) == (3, 0)
     assert placed(2, 3, 1, is_same=False) == (0, 0)
 
