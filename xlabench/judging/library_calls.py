@@ -232,7 +232,7 @@ class _Convolution:
         made = np.zeros([self.call.results[0].shape[d] for d in order], np.result_type(*given.values()))
         image, weights, output = ({**given, self.wanted: made}[role] for role in ("image", "filter", "output"))
         window = self.window or attributes.get("window") or [_Piece()] * (image.ndim - 2)
-        for meeting in _meetings(window, image.shape[2:], output.shape[2:]):
+        for meeting in _meetings(window, image.shape[2:], output.shape[2:]) if image.size else ():
             pieces = zip(
                 *(np.split(array, groups, axis) for array, axis in ((image, axis_of_image), (weights, 0), (output, 1))),
                 strict=True,

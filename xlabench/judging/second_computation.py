@@ -17,7 +17,6 @@ from typing import Any
 import ml_dtypes
 import mpmath
 import numpy as np
-from numpy.typing import NDArray
 
 import compiler
 from compiler.generate import PAIRS
@@ -43,7 +42,6 @@ _SLACK = 1 + 2.0**-40
 """What rounding in f64 does to a bound, and to the ends of an interval."""
 
 Meaning = Callable[..., Any]
-Bits = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

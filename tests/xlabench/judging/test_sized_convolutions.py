@@ -44,7 +44,7 @@ def told(size, stride, padding, length):
 @pytest.mark.parametrize("padding", ["PADDING_SAME", "PADDING_VALID"])
 @pytest.mark.parametrize(("size", "stride"), WINDOWS)
 def test_the_reference_does_what_calls_mean(size, stride, padding):
-    for length in (BOUND, 7, 5):
+    for length in (BOUND, 7, 5, 1, 0):
         assert told(size, stride, padding, length) == ([], len(TARGETS))
 
 
