@@ -249,7 +249,9 @@ LIBRARIES: dict[str, Recipe] = {
     "library product of bytes": Recipe((TYPES["s8"],), _byte_product),
     "library product of 8 bits": Recipe(_NARROW, _narrow_product),
     "library convolution": Recipe(_FLOATS, _convolution),
-    "library convolution of sizes": Recipe(_FLOATS, sized_convolutions.convolved),
+    "library convolution of sizes": Recipe(
+        _FLOATS, lambda scope, _, element_type: sized_convolutions.convolved(scope, element_type)
+    ),
     "library solution": Recipe(tuple(TYPES[name] for name in ("f32", "f64", "c64", "c128")), _solution),
 }
 """Calls by what they do."""

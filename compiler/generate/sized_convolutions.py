@@ -22,11 +22,11 @@ _SAME, _VALID = "PADDING_SAME", "PADDING_VALID"
 _LONGEST, _MASK = 12, 15
 """The longest input, and bits of its size."""
 _STRIDES, _DILATIONS = (1, 1, 2, 3), (1, 1, 2)
+"""From one window to the next, and from one element of a window to the next."""
 _IMAGE, _KERNEL = (0, 2, (1,)), (2, 1, (0,))
+"""Batch, features and space of an image, and output features, input features and space of a filter, in that order."""
 _TURNED, _BATCH_LAST, _TAPS = (1, 2, (0,)), (2, 0, (1,)), (1, 2, (0,))
-"""Where batch, features and space of an image lie, and output features, input features and space of a filter: of the
-convolution, of the filter whose features change sides, of arrays whose batch is summed over, and of a filter as the
-result."""
+"""The same of a filter whose features change sides, of arrays whose batch is summed over, and of a filter as the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class _Drawn:
         return at_its_bounds(self.scope, made) if flags else made
 
 
-def convolved(scope: Scope, _: str, element_type: ElementType) -> Instruction:
+def convolved(scope: Scope, element_type: ElementType) -> Instruction:
     """A convolution, or one of its gradients.
 
     Args:
