@@ -26,7 +26,7 @@ _STRIDES, _DILATIONS = (1, 1, 2, 3), (1, 1, 2)
 _IMAGE, _KERNEL = (0, 2, (1,)), (2, 1, (0,))
 """Batch, features and space of an image, and output features, input features and space of a filter, in that order."""
 _TURNED, _BATCH_LAST, _TAPS = (1, 2, (0,)), (2, 0, (1,)), (1, 2, (0,))
-"""The same of a filter whose features change sides, of arrays whose batch is summed over, and of a filter as the result."""
+"""The same of a filter whose features change sides, of arrays whose batch is summed over, and of a result."""
 
 
 @dataclass(frozen=True, slots=True)
