@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from compiler.generate import images, regimes, repeated, updates
+from compiler.generate import images, regimes, repeated, sparse, updates
 from compiler.generate.around import PRODUCT_TYPES, SEEN_PERCENT, contracted, finished, multiplied, read
 from compiler.generate.choices import chance, permutation, pick, turned
 from compiler.generate.combining import RECIPES as COMBINING
@@ -26,6 +26,7 @@ from compiler.generate.regimes import Regime, sizes
 from compiler.generate.scope import Scope
 from compiler.generate.sorting import RECIPES as SORTING
 from compiler.generate.sorting import sort
+from compiler.ir import csr
 from compiler.ir.attributes import SliceDimension
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
@@ -299,6 +300,7 @@ _SOLVED = PRODUCTS["cholesky"].element_types
 KERNELS: dict[str, Recipe] = {
     "product": _form(PRODUCT_TYPES, _product),
     "complex product": _form((TYPES["c64"], TYPES["c128"]), _product),
+    "sparse product": _form(csr.TYPES, sparse.multiplied),
     "convolution": _form(PRODUCT_TYPES, images.convolved),
     "pool": _form(_POOLED, images.pooled),
     "rows": _form(_MOVED, _normalised),

@@ -9,6 +9,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from compiler.generate import sized_convolutions
 from compiler.generate.choices import chance, permutation, pick
 from compiler.generate.matrices import diagonal
 from compiler.generate.recipe import Recipe
@@ -248,6 +249,9 @@ LIBRARIES: dict[str, Recipe] = {
     "library product of bytes": Recipe((TYPES["s8"],), _byte_product),
     "library product of 8 bits": Recipe(_NARROW, _narrow_product),
     "library convolution": Recipe(_FLOATS, _convolution),
+    "library convolution of sizes": Recipe(
+        _FLOATS, lambda scope, _, element_type: sized_convolutions.convolved(scope, element_type)
+    ),
     "library solution": Recipe(tuple(TYPES[name] for name in ("f32", "f64", "c64", "c128")), _solution),
 }
 """Calls by what they do."""

@@ -105,6 +105,13 @@ UPDATED: Sequence[Regime] = (
 """Rows and columns that updates go to, and how many there are: more than elements, of short rows, of long ones, more
 than anybody can learn whose they are, more than a cache holds, and more than pays without putting them in order, to
 few rows and to many."""
+SPARSE: Sequence[Regime] = (
+    ((1, 40), (1, 20), (1, 20), (1, 5)),
+    ((300, 3000), (3, 60), (20, 300), (1, 9)),
+    ((300, 900), (500, 1500), (5, 40), (1, 4)),
+)
+"""Elements of sparse matrices, their rows and columns, and the columns of what they are multiplied by: few of each,
+long rows, and more rows than elements."""
 ROWS: Sequence[Regime] = (
     ((3, 40), (2, 15)), ((3, 60), (17, 300)), ((1, 5), (600, 3000)), ((2, 4), (3, 9), (20, 120)),
     ((1, 1), (9000, 16_384)), ((60, 700), (2, 40)), ((120, 270), (17, 140)),

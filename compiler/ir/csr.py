@@ -15,7 +15,8 @@ from compiler.ir.types import C64, C128, F32, F64, S32, S64
 
 TARGET = "cpu_csr_sparse_dense_ffi"
 """The name that JAX calls the product by."""
-_TYPES = (S32, S64, F32, F64, C64, C128)
+TYPES = (S32, S64, F32, F64, C64, C128)
+"""The element types that a product is on."""
 
 
 def is_product(call: Instruction) -> bool:
@@ -29,7 +30,7 @@ def is_product(call: Instruction) -> bool:
     is_indexed = starts.element_type is S32 and columns.element_type is S32
     is_list = elements.rank == 1 and starts.rank == 1 and columns.dims == elements.dims and starts.dims[0] > 0
     is_whole = right.rank in (1, 2) and result.dims == (starts.dims[0] - 1, *right.dims[1:])
-    return len(types) == 1 and elements.element_type in _TYPES and is_indexed and is_list and is_whole
+    return len(types) == 1 and elements.element_type in TYPES and is_indexed and is_list and is_whole
 
 
 def product(elements: Array, starts: Array, columns: Array, right: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What calls of cuBLAS and cuDNN mean, said a second time: in NumPy, in f64, by their definitions.
+"""What calls of cuBLAS, cuDNN and TensorFlow's bridge mean, said a second time: in NumPy, in f64, by their definitions.
 
 Back ends and the reference run what one pass writes such a call out as, so nothing that it gets wrong shows in any
 comparison of theirs.  Here products are sums over named dimensions; a convolution and both of its gradients are sums
@@ -14,13 +14,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import compiler
+from xlabench.judging.sized_convolutions import TARGETS as SIZED_CALLS
+from xlabench.judging.sized_convolutions import SizedCall
 from xlabench.judging.tolerance import Array, finfo, is_inexact, real_dtype
 
 Instruction = Any  # the compiler's; the harness sees its data by attribute only
@@ -203,6 +205,7 @@ class _Convolution:
 
     call: Call
     wanted: str
+    window: Sequence[Any] | None = None
 
     def order(self, role: str) -> list[int]:
         """Where the dimensions of an array lie: batch or output feature, feature, space."""
@@ -224,13 +227,15 @@ class _Convolution:
     def sums(self, given: Mapping[str, Array]) -> Array:
         """What each element of the array that is wanted is summed up to from those of the two others."""
         attributes, order = self.call.instruction.attributes, self.order(self.wanted)
-        groups = attributes.get("feature_group_count", 1)
+        of_batch = attributes.get("batch_group_count", 1)
+        groups, axis_of_image = attributes.get("feature_group_count", 1) * of_batch, int(of_batch == 1)
         made = np.zeros([self.call.results[0].shape[d] for d in order], np.result_type(*given.values()))
         image, weights, output = ({**given, self.wanted: made}[role] for role in ("image", "filter", "output"))
-        window = attributes.get("window") or [_Piece()] * (image.ndim - 2)
-        for meeting in _meetings(window, image.shape[2:], output.shape[2:]):
+        window = self.window or attributes.get("window") or [_Piece()] * (image.ndim - 2)
+        for meeting in _meetings(window, image.shape[2:], output.shape[2:]) if image.size else ():
             pieces = zip(
-                *(np.split(array, groups, axis) for array, axis in ((image, 1), (weights, 0), (output, 1))), strict=True
+                *(np.split(array, groups, axis) for array, axis in ((image, axis_of_image), (weights, 0), (output, 1))),
+                strict=True,
             )
             for of_image, of_filter, of_output in pieces:
                 self._add(meeting, of_image, of_filter[(slice(None), slice(None), *meeting.at)], of_output)
@@ -263,6 +268,20 @@ def _biased(call: Call) -> Iterator[Bounded]:
     name = _ACTIVATIONS[int(given)] if given.isdecimal() else given
     known = _ACTIVATED | {"kLeakyRelu": lambda x: np.where(x > 0, x, slope * x)}
     yield value.through(known[name])
+
+
+def _sized(roles: Sequence[str], wanted: str, call: Call) -> Iterator[Bounded]:
+    """A convolution over sizes known at run time, which the result has to have as well."""
+    *sizes, lhs, rhs = call.operands
+    one = SizedCall(call.instruction, lhs.shape, rhs.shape, *[tuple(map(int, given)) for given in sizes])
+    spatial = call.instruction.attributes["dim_labels"].output_spatial
+    for d, extent in zip(spatial, one.extents(), strict=True):
+        if extent is not None and extent != call.results[0].shape[d]:
+            raise LibraryError(
+                f"dimension {d} of {call.instruction.name} has size {call.results[0].shape[d]} and not {extent}, as "
+                f"{call.target} means"
+            )
+    yield _Convolution(replace(call, operands=[lhs, rhs]), wanted, one.window()).bounded(roles)
 
 
 def check(module: Any, inputs: Sequence[Array]) -> int:
@@ -374,6 +393,7 @@ _MEANINGS: Mapping[str, Callable[[Call], Iterator[Bounded]]] = {
     "__cudnn$convBiasActivationForward": _biased,
     "__cudnn$convBackwardInput": partial(_convolved, ("output", "filter"), "image"),
     "__cudnn$convBackwardFilter": partial(_convolved, ("image", "output"), "filter"),
+    **dict.fromkeys(SIZED_CALLS, partial(_sized, ("image", "filter"), "output")),
 }
 """What the results of a call are, but for scratch memory, by target."""
 TARGETS = frozenset({*_MEANINGS, "__cublas$triangularSolve"})

@@ -17,7 +17,6 @@ from typing import Any
 import ml_dtypes
 import mpmath
 import numpy as np
-from numpy.typing import NDArray
 
 import compiler
 from compiler.generate import PAIRS
@@ -43,7 +42,6 @@ _SLACK = 1 + 2.0**-40
 """What rounding in f64 does to a bound, and to the ends of an interval."""
 
 Meaning = Callable[..., Any]
-Bits = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +53,18 @@ class Operation:
         ranges: the ends between which each operand lies.
         attributes: in the text of the language.
         result: the element type of the result, "" for that of the operands.
+        is_analytic: whether it has a meaning of complex numbers as well.
     """
 
     meaning: Meaning
     ranges: Sequence[tuple[float, float]]
     attributes: str = ""
     result: str = ""
+    is_analytic: bool = False
 
 
-def _function(name: str, low: float, high: float) -> Operation:
-    return Operation(getattr(mpmath, name), ((low, high),))
+def _function(name: str, low: float, high: float, *, is_analytic: bool = False) -> Operation:
+    return Operation(getattr(mpmath, name), ((low, high),), is_analytic=is_analytic)
 
 
 def _sign(x: Any) -> Any:
@@ -86,14 +86,14 @@ def _remainder(x: Any, y: Any) -> Any:
 _ANY, _POSITIVE, _SMALL = (-6.0, 6.0), (0.1, 6.0), (-0.8, 0.8)
 
 REAL: Mapping[str, Operation] = {
-    "add": Operation(lambda x, y: x + y, (_ANY, _ANY)),
-    "subtract": Operation(lambda x, y: x - y, (_ANY, _ANY)),
-    "multiply": Operation(lambda x, y: x * y, (_ANY, _ANY)),
-    "divide": Operation(lambda x, y: x / y, (_ANY, _POSITIVE)),
+    "add": Operation(lambda x, y: x + y, (_ANY, _ANY), is_analytic=True),
+    "subtract": Operation(lambda x, y: x - y, (_ANY, _ANY), is_analytic=True),
+    "multiply": Operation(lambda x, y: x * y, (_ANY, _ANY), is_analytic=True),
+    "divide": Operation(lambda x, y: x / y, (_ANY, _POSITIVE), is_analytic=True),
     "maximum": Operation(max, (_ANY, _ANY)),
     "minimum": Operation(min, (_ANY, _ANY)),
     "clamp": Operation(lambda low, x, high: min(max(x, low), high), ((-6.0, -1.0), _ANY, (1.0, 6.0))),
-    "negate": Operation(lambda x: -x, (_ANY,)),
+    "negate": Operation(lambda x: -x, (_ANY,), is_analytic=True),
     "abs": Operation(abs, (_ANY,)),
     "sign": Operation(mpmath.sign, (_ANY,)),
     "floor": Operation(mpmath.floor, (_ANY,)),
@@ -102,17 +102,17 @@ REAL: Mapping[str, Operation] = {
     "round-nearest-afz": Operation(_away_from_zero, (_ANY,)),
     "compare": Operation(lambda x, y: x < y, ((1.0, 1.02), (1.0, 1.02)), ", direction=LT", _PREDICATE),
     "remainder": Operation(_remainder, (_ANY, (4.0, 6.0))),
-    "sqrt": _function("sqrt", *_POSITIVE),
-    "rsqrt": Operation(lambda x: 1 / mpmath.sqrt(x), (_POSITIVE,)),
+    "sqrt": _function("sqrt", *_POSITIVE, is_analytic=True),
+    "rsqrt": Operation(lambda x: 1 / mpmath.sqrt(x), (_POSITIVE,), is_analytic=True),
     "cbrt": Operation(_cube_root, (_ANY,)),
-    "exponential": _function("exp", *_ANY),
-    "exponential-minus-one": _function("expm1", *_ANY),
-    "log": _function("log", *_POSITIVE),
-    "log-plus-one": _function("log1p", -0.6, 6.0),
-    "logistic": Operation(lambda x: 1 / (1 + mpmath.exp(-x)), (_ANY,)),
-    "tanh": _function("tanh", *_ANY),
-    "sine": _function("sin", *_ANY),
-    "cosine": _function("cos", *_ANY),
+    "exponential": _function("exp", *_ANY, is_analytic=True),
+    "exponential-minus-one": _function("expm1", *_ANY, is_analytic=True),
+    "log": _function("log", *_POSITIVE, is_analytic=True),
+    "log-plus-one": _function("log1p", -0.6, 6.0, is_analytic=True),
+    "logistic": Operation(lambda x: 1 / (1 + mpmath.exp(-x)), (_ANY,), is_analytic=True),
+    "tanh": _function("tanh", *_ANY, is_analytic=True),
+    "sine": _function("sin", *_ANY, is_analytic=True),
+    "cosine": _function("cos", *_ANY, is_analytic=True),
     "tan": _function("tan", -1.2, 1.2),
     "asin": _function("asin", *_SMALL),
     "acos": _function("acos", *_SMALL),
@@ -123,16 +123,14 @@ REAL: Mapping[str, Operation] = {
     "acosh": _function("acosh", 1.3, 6.0),
     "atanh": _function("atanh", *_SMALL),
     "erf": _function("erf", -2.0, 2.0),
-    "power": Operation(mpmath.power, (_POSITIVE, (-3.0, 3.0))),
+    "power": Operation(mpmath.power, (_POSITIVE, (-3.0, 3.0)), is_analytic=True),
 }
 """Operations on real numbers."""
 COMPLEX: Mapping[str, Operation] = {
-    name: REAL[name]
-    for name in (
-        *("add", "subtract", "multiply", "divide", "negate", "abs", "sqrt", "rsqrt", "exponential", "log", "tanh"),
-        *("exponential-minus-one", "log-plus-one", "logistic", "sine", "cosine", "power"),
-    )
-} | {"sign": Operation(_sign, (_ANY,))}
+    **{opcode: operation for opcode, operation in REAL.items() if operation.is_analytic},
+    "abs": REAL["abs"],
+    "sign": Operation(_sign, (_ANY,)),
+}
 """Those that have a meaning of complex numbers, away from their branch cuts."""
 _KINDS: Mapping[str, Any] = {
     "f32": np.float32,

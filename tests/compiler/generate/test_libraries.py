@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.expansion.dynamic_convolutions import DYNAMIC_CONVOLUTIONS
 from compiler.generate.choices import RandomChoices, pick
 from compiler.generate.exhaustive import Packing, space_of
 from compiler.generate.libraries import LIBRARIES
@@ -34,4 +33,4 @@ def test_every_call_that_is_written_out_is_drawn_and_has_a_second_meaning():
     called = {
         i.attributes["custom_call_target"] for m in modules for i in m.instructions() if i.opcode == "custom-call"
     }
-    assert called == library_calls.TARGETS == EXPANSIONS.keys() - DYNAMIC_CONVOLUTIONS.keys()
+    assert called == library_calls.TARGETS == EXPANSIONS.keys()
