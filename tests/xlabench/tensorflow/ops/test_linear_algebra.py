@@ -20,7 +20,6 @@ pytestmark = pytest.mark.usefixtures("graph")
         (lambda _: tf.matrix_transpose(tf.placeholder(tf.float32)), ValueError, "known ranks"),
         (lambda x: tf.scalar_mul(x, x), ValueError, "Only scalar multiply works"),
     ],
-    ids=str,
 )
 def test_what_makes_no_sense_is_refused(make, error, said):
     with pytest.raises(error, match=said):
