@@ -32,7 +32,7 @@ SECOND_EVERY = 2
 which is 188, have had their turn when a third of the time that a minute of two cores is has passed."""
 USUAL_INSTRUCTIONS = 40
 """Of most programs of campaigns: beside one of so many times fewer, so many times less of each kind is tried."""
-_ROUTINES = "custom-call"
+_ROUTINES, _RANDOM = "custom-call", "rng"
 _ALWAYS = frozenset({"pred", "s32"})
 _SPREAD = 611_953  # a prime, so that neighbours are of different kinds
 _MOST_ELEMENTS, _MOST_OF_CASE, _ATTEMPTS = 64, 1 << 16, 4
@@ -40,10 +40,13 @@ _MOST_ELEMENTS, _MOST_OF_CASE, _ATTEMPTS = 64, 1 << 16, 4
 
 @cache
 def _types() -> dict[str, tuple[str, ...]]:
-    """The types of each opcode, the rarer ones too: what is wrong of one is mostly so of all."""
+    """The types of each opcode, the rarer ones too: what is wrong of one is mostly so of all.
+
+    Random numbers have no bounds that could be wrong: all of them are open.
+    """
     found: dict[str, list[str]] = {}
     for opcode, kind in sorted(PAIRS):
-        if kind in DTYPES and opcode != _ROUTINES:
+        if kind in DTYPES and opcode not in (_ROUTINES, _RANDOM):
             found.setdefault(opcode, []).append(kind)
     return {opcode: tuple(kinds) for opcode, kinds in found.items()}
 

@@ -43,6 +43,10 @@ def test_different_numbers_are_different_operations():
     assert len(found) > 15
 
 
+def test_of_random_numbers_the_judge_has_nothing_to_say():
+    assert not {"rng", "custom-call"} & patients._types().keys()
+
+
 @pytest.mark.parametrize("opcodes", [120, 121])
 def test_each_opcode_is_tried_on_tame_numbers_every_other_time(opcodes, monkeypatch):
     monkeypatch.setattr(patients, "_types", lambda: dict.fromkeys(range(opcodes)))
