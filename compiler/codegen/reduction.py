@@ -26,7 +26,7 @@ from compiler.diagnostics import UnsupportedError
 from compiler.interpreter import Interpreter, flatten
 from compiler.ir.combiner import binary_opcode
 from compiler.ir.graph import reachable
-from compiler.ir.module import Instruction, computed_from
+from compiler.ir.module import Computation, Instruction, computed_from
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import ElementType, Kind
 
@@ -283,6 +283,8 @@ def _known_in_sequence(reduce: Instruction, left: Sequence[Value], right: Sequen
     known: dict[Instruction, Value] = {}
     for position in numbers_of(reduce):
         pair = reducer.parameters[position], reducer.parameters[half + position]
+        if not _begins_before_all(reduce.operands[half + position]) or not _is_chosen(reducer, position, pair):
+            continue
         of_opcode = {"minimum": left[position], "maximum": right[position]}
         for instruction in reducer.instructions:
             is_greater = instruction.attributes.get("direction") == "GT"
@@ -290,6 +292,25 @@ def _known_in_sequence(reduce: Instruction, left: Sequence[Value], right: Sequen
             if value and tuple(instruction.operands) == pair:
                 known[instruction] = value
     return known
+
+
+def _begins_before_all(initial: Instruction) -> bool:
+    """Whether an initial value is no element's number, nor that of a later one than the first."""
+    known = initial.literal.array if initial.opcode == "constant" else None
+    return known is not None and bool(np.all(known <= 0))
+
+
+def _is_chosen(reducer: Computation, position: int, pair: tuple[Instruction, Instruction]) -> bool:
+    """Whether a result of a reducer is one of a pair of numbers, whichever it is."""
+    root = reducer.root
+    pending = [root.operands[position] if root.opcode == "tuple" else root]
+    for value in pending:
+        if value in pair:
+            continue
+        if value.opcode not in ("select", "minimum", "maximum"):
+            return False
+        pending += value.operands[-2:]
+    return True
 
 
 def _outermost(reduces: Sequence[Instruction]) -> tuple[Instruction, ...]:

@@ -147,3 +147,18 @@ def test_columns_of_a_slice_whose_rows_are_found_by_division_are_read_one_by_one
     ENTRY e {{ x = f32[8,67,83] parameter(0)  s = f32[5,64,80] slice(x), slice={{[1:6],[1:65],[1:81]}}
       z = f32[] constant(0)  ROOT r = f32[64,80] reduce(s, z), dimensions={{0}}, to_apply=f }}"""
     check(text, [np.round(values("f32", (8, 67, 83)))])
+
+
+@pytest.mark.parametrize("begin", ["negate(given)", "copy(given)", "constant(3)", "constant(0)", "constant(-2)"])
+@pytest.mark.parametrize("reducer", ["minimum(a, c)", "maximum(a, c)", "add(a, c)"])
+def test_numbers_of_elements_meet_whatever_the_reduction_begins_with(reducer, begin):
+    """Only what begins before the first element, and is some element's number ever after, is known to be less."""
+    text = f"""several {{ a = s32[] parameter(0) b = s32[] parameter(1) c = s32[] parameter(2) d = s32[] parameter(3)
+      m = s32[] {reducer} n = s32[] minimum(a, c) o = s32[] maximum(b, d) p = pred[] compare(a, c), direction=GT
+      q = s32[] select(p, n, o) ROOT t = (s32[], s32[]) tuple(m, q) }}
+    ENTRY e {{ given = s32[] parameter(0) i = s32[5] iota(), iota_dimension=0 s = s32[] {begin}
+      ROOT r = (s32[], s32[]) reduce(i, i, s, s), to_apply=several, dimensions={{0}} }}"""
+    module, given = compiler.parse(text), np.array(7, np.int32)
+    expected = compiler.interpret(module, given)
+    for one, other in zip(compiler.compile(module, backend="cpu")(given), expected, strict=True):
+        assert np.array_equal(one, other)
