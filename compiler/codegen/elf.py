@@ -11,6 +11,7 @@ import struct
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 _HEADER = struct.Struct("<40xQ10xHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -69,7 +70,9 @@ def names(code: bytes) -> Names:
     users: dict[str, set[str]] = {name: set() for name in lacking}
     for section in sections if lacking else ():
         if section.kind == _RELOCATIONS:
-            functions = sorted((s for s in symbols if s.is_function and s.section == section.info), key=_start)
+            functions = sorted(
+                (s for s in symbols if s.is_function and s.section == section.info), key=attrgetter("start")
+            )
             for offset, number in _relocations(code, section):
                 if symbols[number].name in users:
                     users[symbols[number].name] |= _at(functions, offset)
@@ -98,13 +101,9 @@ def _relocations(code: bytes, section: _Section) -> Iterator[tuple[int, int]]:
         yield offset, info >> 32
 
 
-def _start(symbol: _Symbol) -> int:
-    return symbol.start
-
-
 def _at(functions: Sequence[_Symbol], offset: int) -> set[str]:
     """The function at a place in a section, of the section's functions in order."""
-    number = bisect_right(functions, offset, key=_start) - 1
+    number = bisect_right(functions, offset, key=attrgetter("start")) - 1
     return {s.name for s in functions[max(number, 0) : number + 1] if offset - s.start < s.size}
 
 
