@@ -47,7 +47,8 @@ ops.cross_entropy: nn.softmax_cross_entropy_with_logits_v2=softmax_cross_entropy
 ops.cross_entropy: nn.sparse_softmax_cross_entropy_with_logits=sparse_softmax_cross_entropy_with_logits
 ops.cross_entropy: nn.sigmoid_cross_entropy_with_logits=sigmoid_cross_entropy_with_logits
 ops.windows: nn.conv2d=conv2d nn.depthwise_conv2d_native=depthwise_conv2d nn.max_pool=max_pool nn.avg_pool=avg_pool
-ops.convolutions: nn.depthwise_conv2d=depthwise nn.separable_conv2d=separable_conv2d nn.conv1d=conv1d
+ops.windows: nn.depthwise_conv2d=depthwise_conv2d
+ops.convolutions: nn.separable_conv2d=separable_conv2d nn.conv1d=conv1d
 ops.convolutions: nn.conv2d_transpose=conv2d_transpose nn.conv2d_backprop_input=conv2d_backprop_input
 ops.convolutions: nn.conv2d_backprop_filter=conv2d_backprop_filter nn.atrous_conv2d=atrous_conv2d nn.conv3d=conv3d
 ops.convolutions: nn.max_pool_with_argmax=max_pool_with_argmax

@@ -17,7 +17,7 @@ from xlabench.tensorflow.framework.dtypes import DType, as_dtype, of_data_type
 from xlabench.tensorflow.framework.graph import Graph, graph_of
 from xlabench.tensorflow.framework.shapes import as_shape
 from xlabench.tensorflow.framework.structures import leaves
-from xlabench.tensorflow.framework.tensor import Operation
+from xlabench.tensorflow.framework.tensor import Operation, Tensor
 
 
 def apply(op: str, inputs: Sequence[Any], attributes: Mapping[str, Any], name: str | None = None) -> Operation:
@@ -46,6 +46,11 @@ def apply(op: str, inputs: Sequence[Any], attributes: Mapping[str, Any], name: s
         }
         given = _converted(op, signature, inputs, stated)
         return create(graph, op, given, stated, scope)
+
+
+def output_of(op: str, *inputs: Any, **attributes: Any) -> Tensor:
+    """The first output of a node of an `op`, added as by `apply`, with its name, on `inputs`, with `attributes`."""
+    return apply(op, inputs, attributes).outputs[0]
 
 
 def create(graph: Graph, op: str, inputs: Sequence[Any], attributes: Mapping[str, Any], scope: str) -> Operation:

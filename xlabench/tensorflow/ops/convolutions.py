@@ -21,35 +21,10 @@ from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.tensor import Tensor
-from xlabench.tensorflow.ops.windows import conv2d, depthwise_conv2d, spread
+from xlabench.tensorflow.ops.windows import conv2d, depthwise_conv2d, windowed
 
 _FORMATS = {"NWC": "NHWC", "NCW": "NCHW", None: "NHWC"}
 """Orders of dimensions of one dimension, as those of images."""
-
-
-def depthwise(
-    input: Any,
-    filter: Any,
-    strides: Any,
-    padding: str,
-    rate: Any = None,
-    name: str | None = None,
-    data_format: str | None = None,
-    dilations: Any = None,
-) -> Tensor:
-    """A convolution of each channel by itself.
-
-    Args:
-        input: images.
-        filter: [height, width, channels, how many come of each].
-        strides: steps, one for each dimension.
-        padding: `SAME` or `VALID`.
-        rate: steps between elements of the filter, in height and width.
-        name: of the node.
-        data_format: `NHWC` (None) or `NCHW`.
-        dilations: the newer name of `rate`.
-    """
-    return depthwise_conv2d(input, filter, strides, padding, _first(rate, dilations), name, data_format)
 
 
 def separable_conv2d(
@@ -77,7 +52,7 @@ def separable_conv2d(
         dilations: the newer name of `rate`.
     """
     with get_default_graph().name_scope(name or "separable_conv2d") as scope:
-        apart = depthwise(input, depthwise_filter, strides, padding, rate, "depthwise", data_format, dilations)
+        apart = depthwise_conv2d(input, depthwise_filter, strides, padding, rate, "depthwise", data_format, dilations)
         form = data_format or "NHWC"
         return conv2d(apart, pointwise_filter, [1, 1, 1, 1], "VALID", data_format=form, name=scope)
 
@@ -152,12 +127,7 @@ def conv2d_transpose(
     with get_default_graph().name_scope(name or "conv2d_transpose") as scope:
         given = _first(value, input)
         kernel, sizes = _first(filter, filters), convert_to_tensor(output_shape, "int32", "output_shape")
-        attributes = {
-            "strides": spread(strides, data_format),
-            "padding": padding,
-            "data_format": data_format,
-            "dilations": spread(dilations, data_format),
-        }
+        attributes = windowed(strides, padding, data_format, dilations)
         return apply("Conv2DBackpropInput", [sizes, kernel, given], attributes, scope).outputs[0]
 
 
@@ -187,13 +157,7 @@ def conv2d_backprop_input(
         name: of the node.
         filters: the newer name of `filter`.
     """
-    attributes = {
-        "strides": spread(strides, data_format),
-        "padding": padding,
-        "use_cudnn_on_gpu": use_cudnn_on_gpu,
-        "data_format": data_format,
-        "dilations": spread(dilations, data_format),
-    }
+    attributes = {**windowed(strides, padding, data_format, dilations), "use_cudnn_on_gpu": use_cudnn_on_gpu}
     inputs = [input_sizes, _first(filter, filters), out_backprop]
     return apply("Conv2DBackpropInput", inputs, attributes, name).outputs[0]
 
@@ -222,13 +186,7 @@ def conv2d_backprop_filter(
         dilations: steps between elements of the filter.
         name: of the node.
     """
-    attributes = {
-        "strides": spread(strides, data_format),
-        "padding": padding,
-        "use_cudnn_on_gpu": use_cudnn_on_gpu,
-        "data_format": data_format,
-        "dilations": spread(dilations, data_format),
-    }
+    attributes = {**windowed(strides, padding, data_format, dilations), "use_cudnn_on_gpu": use_cudnn_on_gpu}
     return apply("Conv2DBackpropFilter", [input, filter_sizes, out_backprop], attributes, name).outputs[0]
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import DType, as_dtype
 from xlabench.tensorflow.framework.graph import get_default_graph
@@ -54,10 +54,6 @@ def _known(image: Any) -> tuple[Tensor, int]:
     return value, rank
 
 
-def _of(op: str, *operands: Any, **attributes: Any) -> Tensor:
-    return apply(op, list(operands), attributes).outputs[0]
-
-
 def resize_images(
     images: Any,
     size: Any,
@@ -86,16 +82,16 @@ def resize_images(
         raise ValueError(f"Resize method is not implemented: {method}")
     with get_default_graph().name_scope(name or "resize"):
         value, rank = _known(images)
-        batch = _of("ExpandDims", value, 0) if rank == _ONE else value
-        made = _of(_METHODS[number], batch, cast(convert_to_tensor(size), "int32"), align_corners=align_corners)
-        return _of("Squeeze", made, squeeze_dims=[0]) if rank == _ONE else made
+        batch = output_of("ExpandDims", value, 0) if rank == _ONE else value
+        made = output_of(_METHODS[number], batch, cast(convert_to_tensor(size), "int32"), align_corners=align_corners)
+        return output_of("Squeeze", made, squeeze_dims=[0]) if rank == _ONE else made
 
 
 def _flip(word: str, axis: int) -> Callable[..., Tensor]:
     def flip(image: Any) -> Tensor:
         with get_default_graph().name_scope(word):
             value, rank = _known(image)
-            return _of("ReverseV2", value, [axis + rank - _ONE])
+            return output_of("ReverseV2", value, [axis + rank - _ONE])
 
     flip.__name__ = flip.__qualname__ = word
     flip.__doc__ = "Images mirrored, left to right." if axis else "Images mirrored, upside down."
@@ -109,12 +105,12 @@ def _flip_by_chance(word: str, axis: int) -> Callable[..., Tensor]:
     def flip(image: Any, seed: int | None = None) -> Tensor:
         with get_default_graph().name_scope(word):
             value, rank = _known(image)
-            count = [] if rank == _ONE else [_of("Shape", value)[0]]
+            count = [] if rank == _ONE else [output_of("Shape", value)[0]]
             drawn = random_uniform(count, 0, 1.0, seed=seed)
-            turned = _of("ReverseV2", value, [axis + rank - _ONE])
+            turned = output_of("ReverseV2", value, [axis + rank - _ONE])
             if rank == _ONE:
-                return _of("SelectV2", drawn < 0.5, turned, value)
-            stays = cast(_of("Reshape", _of("Round", drawn), [-1, 1, 1, 1]), value.dtype)
+                return output_of("SelectV2", drawn < 0.5, turned, value)
+            stays = cast(output_of("Reshape", output_of("Round", drawn), [-1, 1, 1, 1]), value.dtype)
             return stays * turned + (1 - stays) * value
 
     flip.__name__ = flip.__qualname__ = word
@@ -158,7 +154,7 @@ def crop_to_bounding_box(
     with get_default_graph().name_scope("crop_to_bounding_box"):
         value, rank = _known(image)
         first, sizes = [offset_height, offset_width, 0], [target_height, target_width, -1]
-        return _of("Slice", value, [0] * (rank - _ONE) + first, [-1] * (rank - _ONE) + sizes)
+        return output_of("Slice", value, [0] * (rank - _ONE) + first, [-1] * (rank - _ONE) + sizes)
 
 
 def pad_to_bounding_box(
@@ -185,7 +181,7 @@ def pad_to_bounding_box(
         if min(offset_height, offset_width, below, right) < 0:
             raise ValueError("the images do not fit: target sizes must be at least offsets and sizes")
         inner = [[offset_height, below], [offset_width, right], [0, 0]]
-        return _of("Pad", value, [[0, 0]] * (rank - _ONE) + inner)
+        return output_of("Pad", value, [[0, 0]] * (rank - _ONE) + inner)
 
 
 def resize_image_with_crop_or_pad(image: Any, target_height: int, target_width: int) -> Tensor:
@@ -226,12 +222,12 @@ def per_image_standardization(image: Any) -> Tensor:
         value = convert_image_dtype(_known(image)[0], "float32")
         value = cast(value, "float32")
         axes = [-1, -2, -3]
-        count = REDUCTIONS["reduce_prod"](_of("Shape", value)[-_ONE:])
+        count = REDUCTIONS["reduce_prod"](output_of("Shape", value)[-_ONE:])
         mean = REDUCTIONS["reduce_mean"](value, axes, keepdims=True)
         apart = value - mean
-        deviation = _of("Sqrt", REDUCTIONS["reduce_mean"](_of("Square", apart), axes, keepdims=True))
-        least = _of("Rsqrt", cast(count, "float32"))
-        return apply("RealDiv", [apart, _of("Maximum", deviation, least)], {}, scope).outputs[0]
+        deviation = output_of("Sqrt", REDUCTIONS["reduce_mean"](output_of("Square", apart), axes, keepdims=True))
+        least = output_of("Rsqrt", cast(count, "float32"))
+        return apply("RealDiv", [apart, output_of("Maximum", deviation, least)], {}, scope).outputs[0]
 
 
 def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
@@ -262,7 +258,7 @@ def _between(value: Tensor, wanted: DType, fitted: Callable[[Any, Any], Tensor])
     """Whole numbers of one type as those of another, in its range."""
     if value.dtype.max > wanted.max:
         factor = convert_to_tensor((value.dtype.max + 1) // (wanted.max + 1), value.dtype)
-        return fitted(_of("FloorDiv", value, factor), wanted)
+        return fitted(output_of("FloorDiv", value, factor), wanted)
     return cast(value, wanted) * convert_to_tensor((wanted.max + 1) // (value.dtype.max + 1), wanted)
 
 
@@ -283,19 +279,19 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
     """Images of which each channel is `contrast_factor` times as far from its mean."""
     with get_default_graph().name_scope("adjust_contrast"):
-        return _in_floats(images, lambda value: _of("AdjustContrastv2", value, cast(contrast_factor, "float32")))
+        return _in_floats(images, lambda value: output_of("AdjustContrastv2", value, cast(contrast_factor, "float32")))
 
 
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
     """Images whose colours are turned by `delta` of the circle."""
     with get_default_graph().name_scope(name or "adjust_hue"):
-        return _in_floats(image, lambda value: _of("AdjustHue", value, cast(delta, "float32")))
+        return _in_floats(image, lambda value: output_of("AdjustHue", value, cast(delta, "float32")))
 
 
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
     """Images whose colours are `saturation_factor` times as strong."""
     with get_default_graph().name_scope(name or "adjust_saturation"):
-        return _in_floats(image, lambda value: _of("AdjustSaturation", value, cast(saturation_factor, "float32")))
+        return _in_floats(image, lambda value: output_of("AdjustSaturation", value, cast(saturation_factor, "float32")))
 
 
 def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
@@ -348,7 +344,9 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     with get_default_graph().name_scope(name or "rgb_to_grayscale"):
         value = convert_to_tensor(images, name="images")
         exact = convert_image_dtype(value, "float32")
-        grey = _of("ExpandDims", tensordot(exact, convert_to_tensor(list(_GREY)), [[_known(exact)[1] - 1], [0]]), -1)
+        grey = output_of(
+            "ExpandDims", tensordot(exact, convert_to_tensor(list(_GREY)), [[_known(exact)[1] - 1], [0]]), -1
+        )
         return convert_image_dtype(grey, value.dtype)
 
 
@@ -356,7 +354,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """Grey images with three channels."""
     with get_default_graph().name_scope(name or "grayscale_to_rgb"):
         value, rank = _known(images)
-        return _of("Tile", value, [1] * (rank - 1) + [3])
+        return output_of("Tile", value, [1] * (rank - 1) + [3])
 
 
 def total_variation(images: Any, name: str | None = None) -> Tensor:
@@ -367,4 +365,6 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
             value[:, 1:] - value[:, :-1], value[:, :, 1:] - value[:, :, :-1]
         )  # fmt: skip
         axes = None if rank == _ONE else [1, 2, 3]
-        return REDUCTIONS["reduce_sum"](_of("Abs", rows), axes) + REDUCTIONS["reduce_sum"](_of("Abs", columns), axes)
+        return REDUCTIONS["reduce_sum"](output_of("Abs", rows), axes) + REDUCTIONS["reduce_sum"](
+            output_of("Abs", columns), axes
+        )

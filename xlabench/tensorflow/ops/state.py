@@ -106,14 +106,18 @@ def assign_sub(ref: Variable, value: Any, use_locking: Any = None, name: str | N
     return ref.assign_sub(value, name=name)
 
 
+def _scattered(op: str, ref: Variable, indices: Any, updates: Any, name: str | None) -> Tensor:
+    """What a variable holds after an op has written into it."""
+    done = apply(ref.writer(op), [ref.handle, indices, convert_to_tensor(updates, ref.dtype)], {}, name)
+    with get_default_graph().control_dependencies([done]):
+        return ref.value()
+
+
 def _scatter(word: str, said: str) -> Callable[..., Tensor]:
     def scatter(
         ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
     ) -> Tensor:
-        values = convert_to_tensor(updates, ref.dtype)
-        done = apply(ref.writer(f"ResourceScatter{word}"), [ref.handle, indices, values], {}, name)
-        with get_default_graph().control_dependencies([done]):
-            return ref.value()
+        return _scattered(f"ResourceScatter{word}", ref, indices, updates, name)
 
     scatter.__name__ = scatter.__qualname__ = f"scatter_{word.lower()}"
     scatter.__doc__ = f"{said} the rows of the variable `ref` at `indices`: `updates` [..., row] for indices [...]."
@@ -131,10 +135,7 @@ scatter_update = _scatter("Update", "Replace")
 
 def _scatter_nd(word: str, said: str) -> Callable[..., Tensor]:
     def scatter(ref: Variable, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Tensor:
-        values = convert_to_tensor(updates, ref.dtype)
-        done = apply(ref.writer(f"ResourceScatterNd{word}"), [ref.handle, indices, values], {}, name)
-        with get_default_graph().control_dependencies([done]):
-            return ref.value()
+        return _scattered(f"ResourceScatterNd{word}", ref, indices, updates, name)
 
     scatter.__name__ = scatter.__qualname__ = f"scatter_nd_{word.lower()}"
     scatter.__doc__ = f"{said} slices of the variable `ref`, each at the element that a row of `indices` says."

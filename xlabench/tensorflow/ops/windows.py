@@ -37,12 +37,9 @@ def conv2d(
     if not isinstance(padding, str):
         explicit, padding = [int(one) for pair in padding for one in pair], "EXPLICIT"
     attributes = {
-        "strides": spread(strides, data_format),
-        "padding": padding,
+        **windowed(strides, padding, data_format, dilations),
         "explicit_paddings": explicit,
         "use_cudnn_on_gpu": use_cudnn_on_gpu,
-        "data_format": data_format,
-        "dilations": spread(dilations, data_format),
     }
     return apply("Conv2D", [input, filter if filters is None else filters], attributes, name).outputs[0]
 
@@ -55,21 +52,40 @@ def depthwise_conv2d(
     rate: Any = None,
     name: str | None = None,
     data_format: str | None = None,
+    dilations: Any = None,
 ) -> Tensor:
     """A convolution of each channel by itself.
 
     `input` are images, in the order that `data_format` says (`NHWC`, which None stands for, or `NCHW`); `filter` is
     [height, width, channels, results of a channel]. `strides` are steps, one for each dimension of the images,
-    `padding` is `SAME` or `VALID`, and `rate` is the step between elements of the filter, one or two (None: 1).
+    `padding` is `SAME` or `VALID`, and `rate` is the step between elements of the filter, one or two (None: 1);
+    `dilations` is its newer name.
     """
     form = data_format or "NHWC"
     attributes = {
         "strides": list(strides),
         "padding": padding,
         "data_format": form,
-        "dilations": spread(rate or 1, form),
+        "dilations": spread((dilations if rate is None else rate) or 1, form),
     }
     return apply("DepthwiseConv2dNative", [input, filter], attributes, name or "depthwise").outputs[0]
+
+
+def windowed(strides: Any, padding: Any, data_format: str, dilations: Any) -> dict[str, Any]:
+    """The attributes that convolutions of images and their gradients share.
+
+    Args:
+        strides: steps: one, two (height, width), or one for each dimension.
+        padding: as the node says it.
+        data_format: `NHWC` or `NCHW`.
+        dilations: steps between elements of the filter, as `strides`.
+    """
+    return {
+        "strides": spread(strides, data_format),
+        "padding": padding,
+        "data_format": data_format,
+        "dilations": spread(dilations, data_format),
+    }
 
 
 def spread(value: Any, data_format: str) -> list[int]:

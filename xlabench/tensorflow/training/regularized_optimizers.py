@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.indexed_slices import IndexedSlices
 from xlabench.tensorflow.framework.tensor import Operation, Tensor
@@ -78,8 +78,8 @@ class ProximalGradientDescentOptimizer(Optimizer):
         gradient = each_once(gradient)
         rate, towards, shrink = (numbers[name] for name in ("learning_rate", *_STRENGTHS))
         moved = gather(variable.value(), gradient.indices) - rate * gradient.values
-        length = _first("Maximum", _first("Abs", moved) - rate * towards, convert_to_tensor(0, moved.dtype))
-        rows = _first("Sign", moved) * length / (1.0 + shrink * rate)
+        length = output_of("Maximum", output_of("Abs", moved) - rate * towards, convert_to_tensor(0, moved.dtype))
+        rows = output_of("Sign", moved) * length / (1.0 + shrink * rate)
         return apply(variable.writer("ResourceScatterUpdate"), [variable.handle, gradient.indices, rows], {})
 
 
@@ -221,9 +221,5 @@ class FtrlOptimizer(Optimizer):
         numbers = super()._numbers()
         shrink: Any = self._arguments["l2_regularization_strength"]
         if self._beta:
-            shrink = shrink + self._beta / (2.0 * _first("Maximum", numbers["learning_rate"], _LEAST_RATE))
+            shrink = shrink + self._beta / (2.0 * output_of("Maximum", numbers["learning_rate"], _LEAST_RATE))
         return {**numbers, "adjusted_l2": convert_to_tensor(shrink, name="adjusted_l2_regularization_strength")}
-
-
-def _first(op: str, *inputs: Any) -> Tensor:
-    return apply(op, inputs, {}).outputs[0]

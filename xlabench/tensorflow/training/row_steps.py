@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.indexed_slices import IndexedSlices
 from xlabench.tensorflow.framework.tensor import Operation, Tensor
@@ -23,15 +23,17 @@ def scattered(variable: Variable, rate: Tensor, gradient: IndexedSlices) -> Oper
 
     `gradient` has rows of the variable.
     """
-    values = _first("Mul", _first("Neg", gradient.values), rate)
+    values = output_of("Mul", output_of("Neg", gradient.values), rate)
     return apply(variable.writer("ResourceScatterAdd"), [variable.handle, gradient.indices, values], {})
 
 
 def each_once(gradient: IndexedSlices) -> IndexedSlices:
     """The same gradient with the number of every row only once."""
     numbers, positions = apply("Unique", [gradient.indices], {"out_idx": "int32"}).outputs
-    count = _first("StridedSlice", _first("Shape", numbers), [0], [1], [1], shrink_axis_mask=1)
-    return IndexedSlices(_first("UnsortedSegmentSum", gradient.values, positions, count), numbers, gradient.dense_shape)
+    count = output_of("StridedSlice", output_of("Shape", numbers), [0], [1], [1], shrink_axis_mask=1)
+    return IndexedSlices(
+        output_of("UnsortedSegmentSum", gradient.values, positions, count), numbers, gradient.dense_shape
+    )
 
 
 def sparsely_applied(
@@ -62,15 +64,15 @@ def adams(
         gradient: rows of the variable.
     """
     gradient = each_once(gradient)
-    root = _first("Sqrt", 1.0 - numbers["beta2_power"])
+    root = output_of("Sqrt", 1.0 - numbers["beta2_power"])
     rate = numbers["learning_rate"] * root / (1.0 - numbers["beta1_power"])
-    pieces = {"beta1": gradient.values, "beta2": _first("Mul", gradient.values, gradient.values)}
+    pieces = {"beta1": gradient.values, "beta2": output_of("Mul", gradient.values, gradient.values)}
     means = []
     for slot, (word, piece) in zip(slots, pieces.items(), strict=True):
-        kept = slot.assign(_first("Mul", slot.value(), numbers[word]), read_value=False)
+        kept = slot.assign(output_of("Mul", slot.value(), numbers[word]), read_value=False)
         with get_default_graph().control_dependencies([kept]):
-            means.append(_added_to(slot, gradient.indices, _first("Mul", piece, 1.0 - numbers[word])))
-    step = rate * means[0] / (_first("Sqrt", means[1]) + numbers["epsilon"])
+            means.append(_added_to(slot, gradient.indices, output_of("Mul", piece, 1.0 - numbers[word])))
+    step = rate * means[0] / (output_of("Sqrt", means[1]) + numbers["epsilon"])
     taken = variable.assign_sub(step, read_value=False)
     return group(taken, *(one.op for one in means))
 
@@ -80,7 +82,3 @@ def _added_to(slot: Variable, indices: Tensor, values: Tensor) -> Tensor:
     added = apply(slot.writer("ResourceScatterAdd"), [slot.handle, indices, values], {})
     with get_default_graph().control_dependencies([added]):
         return slot.value()
-
-
-def _first(op: str, *inputs: Any, **attributes: Any) -> Tensor:
-    return apply(op, inputs, attributes).outputs[0]
