@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from compiler.analysis.commutativity import in_any_order, numbers_of
+from compiler.analysis.commutativity import chooses, in_any_order, numbers_of
 from compiler.codegen import access, element, elemental, scalar
 from compiler.codegen.index import Emission, Index, reshape
 from compiler.codegen.kernel import Kernel
@@ -26,7 +26,7 @@ from compiler.diagnostics import UnsupportedError
 from compiler.interpreter import Interpreter, flatten
 from compiler.ir.combiner import binary_opcode
 from compiler.ir.graph import reachable
-from compiler.ir.module import Computation, Instruction, computed_from
+from compiler.ir.module import Instruction, computed_from
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import ElementType, Kind
 
@@ -281,9 +281,9 @@ def _known_in_sequence(reduce: Instruction, left: Sequence[Value], right: Sequen
     """What a reducer finds of its elements' numbers where those on its left are no greater than those on its right."""
     reducer, half = reduce.attributes["to_apply"], len(left)
     known: dict[Instruction, Value] = {}
-    for position in numbers_of(reduce):
+    for position in numbers_of(reduce) if chooses(reducer) else ():
         pair = reducer.parameters[position], reducer.parameters[half + position]
-        if not _begins_before_all(reduce.operands[half + position]) or not _is_chosen(reducer, position, pair):
+        if not _begins_before_all(reduce.operands[half + position]):
             continue
         of_opcode = {"minimum": left[position], "maximum": right[position]}
         for instruction in reducer.instructions:
@@ -298,19 +298,6 @@ def _begins_before_all(initial: Instruction) -> bool:
     """Whether an initial value is no element's number, nor that of a later one than the first."""
     known = initial.literal.array if initial.opcode == "constant" else None
     return known is not None and bool(np.all(known <= 0))
-
-
-def _is_chosen(reducer: Computation, position: int, pair: tuple[Instruction, Instruction]) -> bool:
-    """Whether a result of a reducer is one of a pair of numbers, whichever it is."""
-    root = reducer.root
-    pending = [root.operands[position] if root.opcode == "tuple" else root]
-    for value in pending:
-        if value in pair:
-            continue
-        if value.opcode not in ("select", "minimum", "maximum"):
-            return False
-        pending += value.operands[-2:]
-    return True
 
 
 def _outermost(reduces: Sequence[Instruction]) -> tuple[Instruction, ...]:
