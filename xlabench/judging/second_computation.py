@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -143,6 +144,7 @@ _KINDS: Mapping[str, Any] = {
 """The types that operations are on, the most common first."""
 
 
+@cache
 def rows() -> Sequence[tuple[str, str]]:
     """All opcodes on all types that are tried, those on one type after the other."""
     known = [(opcode, kind) for kind in _KINDS for opcode in (COMPLEX if kind.startswith("c") else REAL)]
