@@ -32,7 +32,8 @@ SECOND_EVERY = 2
 which is 188, have had their turn when a third of the time that a minute of two cores is has passed."""
 USUAL_INSTRUCTIONS = 40
 """Of most programs of campaigns: beside one of so many times fewer, so many times less of each kind is tried."""
-_ROUTINES, _RANDOM = "custom-call", "rng"
+_ROUTINES = "custom-call"
+_RANDOM = "rng"
 _ALWAYS = frozenset({"pred", "s32"})
 _SPREAD = 611_953  # a prime, so that neighbours are of different kinds
 _MOST_ELEMENTS, _MOST_OF_CASE, _ATTEMPTS = 64, 1 << 16, 4
