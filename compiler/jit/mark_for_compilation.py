@@ -206,7 +206,7 @@ class _Marker:
             return "nobody asks for it: neither the session's global_jit_level, nor --tf_xla_auto_jit, nor a jit_scope"
         note = (
             "not using XLA:CPU for clusters: set --tf_xla_cpu_global_jit in TF_XLA_FLAGS, or cpu_global_jit in the "
-            "session's OptimizerOptions, or use jit_scope or tf.function(jit_compile=True)"
+            "session's OptimizerOptions, or use jit_scope"
         )
         if note not in self._marking.notes:
             self._marking.notes.append(note)

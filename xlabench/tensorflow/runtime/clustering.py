@@ -64,7 +64,10 @@ class Clusters:
         """A graph with clusters, if it is to have any, also of what the functions that it calls hold."""
         whole = inline_functions(graph)
         assign_devices(whole.nodes, around.devices, is_soft=around.is_soft)  # what functions say of their nodes
-        return optimize(whole, self._flags, self._options).graph
+        optimized = optimize(whole, self._flags, self._options)
+        for note in optimized.marking.notes:
+            say_once(note)
+        return optimized.graph
 
     def _compiler(self, spec: str, graph: Graph) -> DeviceCompiler:
         if spec not in self._compilers:
@@ -84,6 +87,12 @@ def say_what_is_passed_over(flags: str) -> None:
     """Say once what XLA_FLAGS asks for that is not to be had here, and which flags nobody knows."""
     for note in environment_options({_XLA_FLAGS: flags}).notes:
         _say(f"xlabench: {note}")
+
+
+@cache
+def say_once(note: str) -> None:
+    """Say what keeps a session from clustering, once in a process, as TensorFlow does."""
+    _say(f"xlabench: {note}")
 
 
 def _say(line: str) -> None:

@@ -1,7 +1,8 @@
 """What is said outside of a program: which engine each device is, and the flags of clustering.
 
 `xlabench tf` sets these, and where a program is run by Python itself the environment does: XLABENCH_TF_CPU,
-XLABENCH_TF_GPU, XLABENCH_TF_XLA_CPU and XLABENCH_TF_XLA_GPU hold specs of engines.
+XLABENCH_TF_GPU, XLABENCH_TF_XLA_CPU and XLABENCH_TF_XLA_GPU hold specs of engines.  As in TensorFlow,
+`TF_XLA_FLAGS=--tf_xla_enable_xla_devices=false` takes those away that compile all that runs on them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from compiler.tf import flags_of
 from xlabench.tensorflow.framework.device_names import LOCAL, DeviceName
 
 VARIABLE = "XLABENCH_TF_"
@@ -55,11 +57,17 @@ class Device:
 
 
 def devices() -> dict[str, Device]:
-    """The devices of this process by name, the host first."""
+    """The devices of this process by name, the host first.
+
+    Raises:
+        InputError: TF_XLA_FLAGS holds an unknown flag.
+    """
     specs = {kind: os.environ.get(f"{VARIABLE}{kind}", spec) for kind, spec in DEFAULTS.items()}
     found = {}
     for kind, spec in specs.items():
         if spec:
             device_name = DeviceName(LOCAL.job, LOCAL.replica, LOCAL.task, kind, "0")
             found[str(device_name)] = Device(device_name, spec, specs[CLUSTERS.get(kind, kind)])
+    if not flags_of(os.environ).enable_xla_devices:
+        return {name: one for name, one in found.items() if not one.compiles}
     return found

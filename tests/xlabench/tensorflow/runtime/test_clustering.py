@@ -4,6 +4,7 @@ import pytest
 import xlabench.tensorflow as tf
 from compiler import InputError
 from xlabench.tensorflow.contrib.compiler import jit
+from xlabench.tensorflow.runtime import clustering
 
 pytestmark = pytest.mark.usefixtures("graph")
 TRACED = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
@@ -108,3 +109,16 @@ def test_a_flag_that_nobody_knows_is_refused(monkeypatch):
     monkeypatch.setenv("TF_XLA_FLAGS", "--tf_xla_nothing")
     with pytest.raises(InputError, match="unknown flag --tf_xla_nothing"):
         tf.Session()
+
+
+@pytest.mark.parametrize(("flags", "level", "said"), [("", 1, 1), ("", 0, 0), ("--tf_xla_cpu_global_jit", 1, 0)])
+def test_a_session_that_asks_for_clusters_and_gets_none_is_told_why_once(monkeypatch, capsys, flags, level, said):
+    clustering.say_once.cache_clear()
+    monkeypatch.setenv("TF_XLA_FLAGS", flags)
+    x = tf.placeholder(tf.float32, [2])
+    config = tf.ConfigProto()
+    config.graph_options.optimizer_options.global_jit_level = level
+    for fetch in (x + 1.0, x + 2.0):
+        with tf.Session(config=config) as session:
+            session.run(fetch, {x: [1, 2]})
+    assert capsys.readouterr().err.count("not using XLA:CPU for clusters: set --tf_xla_cpu_global_jit") == said

@@ -9,6 +9,7 @@ from xlabench.tensorflow.runtime.settings import DEFAULTS, VARIABLE, devices
 def _nothing_set(monkeypatch):
     for kind in DEFAULTS:
         monkeypatch.delenv(f"{VARIABLE}{kind}", raising=False)
+    monkeypatch.delenv("TF_XLA_FLAGS", raising=False)
 
 
 def found():
@@ -34,3 +35,11 @@ def test_a_variable_names_an_engine_or_takes_the_device_away(monkeypatch):
 def test_only_compiling_devices_compile_everything():
     assert {one.device_type for one in devices().values() if one.compiles} == {"XLA_CPU", "XLA_GPU"}
     assert all(name == one.name for name, one in devices().items())
+
+
+def test_a_flag_takes_the_devices_away_that_compile_everything_and_no_others(monkeypatch):
+    monkeypatch.setenv(f"{VARIABLE}GPU", "reference")
+    monkeypatch.setenv("TF_XLA_FLAGS", "--tf_xla_enable_xla_devices=false")
+    assert found() == {"CPU": ("cpu", "cpu"), "GPU": ("reference", "reference")}
+    monkeypatch.setenv("TF_XLA_FLAGS", "--tf_xla_enable_xla_devices")
+    assert list(found()) == ["CPU", "GPU", "XLA_CPU", "XLA_GPU"]
