@@ -103,7 +103,7 @@ def _into(opcode: str | None) -> Lower:
 
 
 def _stitch(operation: Operation) -> Expression:
-    """Rows of several arrays where their numbers say; of several for one place the last counts."""
+    """Rows of several arrays where their numbers say; the last of the same number counts, zeros stand for none."""
     numbers = [value.reshape(-1) for value in operation.values("indices")]
     indices, data = operation.list("indices"), operation.list("data")
     inner = data[0].dims[len(indices[0].dims) :]
@@ -113,9 +113,11 @@ def _stitch(operation: Operation) -> Expression:
     joined = np.concatenate(numbers)
     operation.require(min(joined, default=0) >= 0, f"a number of a row is negative: {min(joined, default=0)}")
     count = int(max(joined, default=-1)) + 1
-    last = np.zeros(count, np.int64)
+    last = np.full(count, joined.size, np.int64)
     last[joined] = np.arange(joined.size)
     rows = [one.reshape(index.size, *inner) for index, one in zip(numbers, data, strict=True)]
+    if joined.size in last:
+        rows.append(operation.full(0, rows[0].type, (1, *inner)))
     every = concatenate(rows, 0) if len(rows) > 1 else rows[0]
     return _rows(operation, every, last)
 
