@@ -36,6 +36,7 @@ from xlabench.tensorflow.runtime.lookup import TABLES
 from xlabench.tensorflow.runtime.placement import assign_devices
 from xlabench.tensorflow.runtime.programs import READ, LoweredKernel, output_count
 from xlabench.tensorflow.runtime.references import REFERENCES, changing
+from xlabench.tensorflow.runtime.refusals import refusing
 from xlabench.tensorflow.runtime.resources import Resources
 from xlabench.tensorflow.runtime.sampling import SAMPLERS
 from xlabench.tensorflow.runtime.settings import Device
@@ -73,6 +74,7 @@ class Around:
         cluster: the graph with clusters, if it is to have any.
         kernels: makers of kernels of nodes that clustering makes, and of calls, by op.
         is_soft: whether nodes may run elsewhere than they say.
+        refuses: whether the host's kernels refuse the values that TensorFlow's do (`refusals.py`).
     """
 
     devices: Mapping[str, Device]
@@ -80,6 +82,7 @@ class Around:
     cluster: Callable[[Graph, Around], Graph]
     kernels: Mapping[str, Callable[[Node, Graph, Around], Kernel]]
     is_soft: bool
+    refuses: bool = True
 
 
 def make(graph: Graph, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str], around: Around) -> Plan:
@@ -224,7 +227,9 @@ class _Planner:
             raise raised(errors.InvalidArgumentError, node, f"{said}: {why_not(node.op)}")
         device = around.devices[node.device]
         spec = device.cluster_spec if device.compiles else device.spec
-        lowered = LoweredKernel(node, spec, around.resources, self._graph.functions)
+        lowered: Kernel = LoweredKernel(node, spec, around.resources, self._graph.functions)
+        if around.refuses and device.is_host:
+            lowered = refusing(node, lowered)
         outputs = RECORDS[node.op].signature.outputs
         return changing(node, lowered) if outputs and outputs[0].is_reference else lowered, count
 

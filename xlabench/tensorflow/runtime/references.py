@@ -15,7 +15,7 @@ import numpy as np
 from compiler.tf import RECORDS, Node
 from xlabench.tensorflow import errors
 from xlabench.tensorflow.runtime.kernels import KERNELS, Kernel, Maker, raised
-from xlabench.tensorflow.runtime.programs import READ, LoweredKernel
+from xlabench.tensorflow.runtime.programs import READ
 from xlabench.tensorflow.runtime.resources import Resources
 
 
@@ -65,7 +65,7 @@ def _count_up_to(node: Node, _resources: Resources) -> Kernel:
     return kernel
 
 
-def changing(node: Node, lowered: LoweredKernel) -> Kernel:
+def changing(node: Node, lowered: Kernel) -> Kernel:
     """The kernel of an op that changes what a reference stands for, and gives the reference.
 
     Args:
