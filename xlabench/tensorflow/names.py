@@ -28,7 +28,7 @@ training.checkpoint_reading: train.list_variables=list_variables train.load_vari
 training.event_reading: train.summary_iterator=summary_iterator
 session: Session InteractiveSession get_default_session
 config: ConfigProto GPUOptions OptimizerOptions GraphOptions RunOptions RunMetadata
-ops.math: argmax argmin arg_max=argmax arg_min=argmin cast saturate_cast matmul divide truediv div logical_xor
+ops.math: argmax argmin cast saturate_cast matmul divide truediv div logical_xor
 ops.math: add_n
 ops.math: accumulate_n reduce_logsumexp tensordot range=range_
 ops.math: math.argmax=argmax math.argmin=argmin math.divide=divide math.truediv=truediv math.logical_xor=logical_xor
@@ -36,7 +36,7 @@ ops.math: math.add_n=add_n math.reduce_logsumexp=reduce_logsumexp linalg.matmul=
 ops.math: math.accumulate_n=accumulate_n math.cast=cast
 ops.arrays: placeholder placeholder_with_default zeros ones zeros_like ones_like eye shape size rank concat stack
 ops.arrays: unstack split transpose one_hot where where_v2 gather pad strided_slice identity_n meshgrid linalg.eye=eye
-ops.arrays: linalg.transpose=transpose boolean_mask
+ops.arrays: boolean_mask
 ops.nn: nn.softmax=softmax nn.log_softmax=log_softmax math.softmax=softmax math.log_softmax=log_softmax
 ops.nn: nn.bias_add=bias_add nn.xw_plus_b=xw_plus_b nn.relu_layer=relu_layer
 ops.nn: nn.l2_normalize=l2_normalize math.l2_normalize=l2_normalize linalg.l2_normalize=l2_normalize
@@ -46,7 +46,7 @@ ops.cross_entropy: nn.softmax_cross_entropy_with_logits=softmax_cross_entropy_wi
 ops.cross_entropy: nn.softmax_cross_entropy_with_logits_v2=softmax_cross_entropy_with_logits_v2
 ops.cross_entropy: nn.sparse_softmax_cross_entropy_with_logits=sparse_softmax_cross_entropy_with_logits
 ops.cross_entropy: nn.sigmoid_cross_entropy_with_logits=sigmoid_cross_entropy_with_logits
-ops.windows: nn.conv2d=conv2d nn.depthwise_conv2d_native=depthwise_conv2d nn.max_pool=max_pool nn.avg_pool=avg_pool
+ops.windows: nn.conv2d=conv2d nn.max_pool=max_pool nn.avg_pool=avg_pool
 ops.windows: nn.depthwise_conv2d=depthwise_conv2d
 ops.convolutions: nn.separable_conv2d=separable_conv2d nn.conv1d=conv1d
 ops.convolutions: nn.conv2d_transpose=conv2d_transpose nn.conv2d_backprop_input=conv2d_backprop_input
@@ -68,12 +68,17 @@ ops.activations: math.reduce_std=reduce_std math.reduce_variance=reduce_variance
 ops.linear_algebra: norm linalg.norm=norm einsum linalg.einsum=einsum trace linalg.trace=trace matrix_diag
 ops.linear_algebra: linalg.diag=matrix_diag matrix_diag_part=diagonals linalg.diag_part=diagonals matrix_set_diag
 ops.linear_algebra: linalg.set_diag=matrix_set_diag matrix_transpose linalg.matrix_transpose=matrix_transpose
+ops.linear_algebra: linalg.transpose=matrix_transpose
 ops.linear_algebra: cholesky_solve linalg.cholesky_solve=cholesky_solve svd linalg.svd=svd self_adjoint_eig
 ops.linear_algebra: linalg.eigh=self_adjoint_eig self_adjoint_eigvals linalg.eigvalsh=self_adjoint_eigvals scalar_mul
 ops.linear_algebra: math.scalar_mul=scalar_mul
 ops.random: random_shuffle random.shuffle=random_shuffle random_crop multinomial random.multinomial=multinomial
 ops.random: random.categorical=categorical random_gamma random.gamma=random_gamma
-ops.windows: nn.max_pool2d=max_pool nn.avg_pool2d=avg_pool nn.max_pool_v2=max_pool nn.avg_pool_v2=avg_pool
+ops.windows: nn.avg_pool2d=avg_pool
+ops.pools: nn.pool=pool nn.max_pool_v2=max_pool_v2 nn.avg_pool_v2=avg_pool_v2 nn.max_pool2d=max_pool2d
+ops.pools: nn.max_pool1d=max_pool1d nn.avg_pool1d=avg_pool1d
+ops.gathers: repeat gather_nd manip.gather_nd=gather_nd batch_gather parallel_stack shape_n broadcast_static_shape
+ops.gathers: required_space_to_batch_paddings sparse_segment_sum sparse_segment_mean sparse_segment_sqrt_n
 ops.images: image.resize_images=resize_images image.flip_left_right=flip_left_right image.flip_up_down=flip_up_down
 ops.images: image.random_flip_left_right=random_flip_left_right image.random_flip_up_down=random_flip_up_down
 ops.images: image.transpose_image=transpose_image image.rot90=rot90 image.crop_to_bounding_box=crop_to_bounding_box
@@ -250,70 +255,6 @@ NAMESPACES = (
     "train",
 )
 """Names under which others stand."""
-
-_NO_QUEUES = "queues are not there; feed arrays with feed_dict"
-_QUEUES = (
-    *("FIFOQueue", "FixedLengthRecordReader", "IdentityReader", "PaddingFIFOQueue", "PriorityQueue", "QueueBase"),
-    *("RandomShuffleQueue", "ReaderBase", "TFRecordReader", "TextLineReader", "WholeFileReader"),
-    *(
-        f"train.{word}"
-        for word in (
-            *("Coordinator", "QueueRunner", "add_queue_runner", "batch", "batch_join", "input_producer"),
-            *("limit_epochs", "maybe_batch", "maybe_shuffle_batch", "queue_runner", "range_input_producer"),
-            *("shuffle_batch", "shuffle_batch_join", "slice_input_producer", "start_queue_runners"),
-            *("string_input_producer",),
-        )
-    ),
-)
-_NO_HOOKS = "monitored sessions, and hooks in them, are not there; use tf.Session, and call in its loop what hooks do"
-_MONITORED = (
-    *("CheckpointSaverHook", "FinalOpsHook", "LoggingTensorHook", "MonitoredSession", "MonitoredTrainingSession"),
-    *("NanTensorHook", "ProfilerHook", "Scaffold", "SessionRunArgs", "SessionRunHook", "SingularMonitoredSession"),
-    *("StepCounterHook", "StopAtStepHook", "SummarySaverHook", "Supervisor"),
-)
-REFUSED: Mapping[str, str] = {
-    **dict.fromkeys(_QUEUES, _NO_QUEUES),
-    **{f"train.{word}": _NO_HOOKS for word in _MONITORED},
-    "data": "tf.data is not there; feed arrays with feed_dict",
-    "keras": "Keras is not there; build the graph with tf.nn",
-    "estimator": "estimators are not there; write the training loop with a session",
-    "saved_model.builder": "models of several graphs are not written here; use tf.saved_model.simple_save",
-    "saved_model.Builder": "models of several graphs are not written here; use tf.saved_model.simple_save",
-    "distribute": "strategies are not there; a session runs on one device",
-    "function": "tf.function is not there; use a session",
-    "GradientTape": "eager execution is not there; use tf.gradients and a session",
-    "py_function": "eager execution is not there; use tf.py_func, which gives arrays",
-    "train.Server": "sessions of other processes are not there; use tf.Session()",
-    "contrib.layers.fully_connected": "contrib's layers are not there; use tf.layers.dense",
-    "contrib.learn": "estimators are not there; write the training loop with a session",
-    "contrib.slim": "slim is not there; use tf.layers",
-    "contrib.tensorboard": "projections are not written here; leave them out, tf.summary writes the rest",
-    "contrib.data": "tf.data is not there; feed arrays with feed_dict",
-    "contrib.lookup": "tables are not there; number words in Python and feed the numbers",
-    "string_join": "tensors of strings are not computed here",
-    "as_string": "tensors of strings are not computed here",
-    "RegisterGradient": "gradients of ops are those of their records; use tf.stop_gradient to change what passes",
-    "custom_gradient": "gradients of ops are those of their records; use tf.stop_gradient to change what passes",
-    "layers.conv2d_transpose": "use tf.nn.conv2d_transpose and tf.get_variable",
-    "layers.separable_conv2d": "use tf.nn.separable_conv2d and tf.get_variable",
-    "fixed_size_partitioner": "variables are not cut in pieces; leave partitioner out",
-    "train.export_meta_graph": "graphs are written by tf.train.Saver.save, and by tf.train.write_graph",
-    "train.SyncReplicasOptimizer": "a session runs on one device; use the optimizer itself",
-    "train.replica_device_setter": "sessions of other processes are not there; leave it out",
-    "train.ClusterSpec": "sessions of other processes are not there; use tf.Session()",
-    "decode_raw": "tensors of strings are not computed here; decode in Python and feed arrays",
-    "read_file": "tensors of strings are not computed here; read in Python and feed arrays",
-    "parse_single_example": "tensors of strings are not computed here; parse in Python and feed arrays",
-    "parse_example": "tensors of strings are not computed here; parse in Python and feed arrays",
-    "image.decode_jpeg": "tensors of strings are not computed here; decode in Python and feed arrays",
-    "image.decode_png": "tensors of strings are not computed here; decode in Python and feed arrays",
-    "image.decode_image": "tensors of strings are not computed here; decode in Python and feed arrays",
-    "string_split": "tensors of strings are not computed here",
-    "string_to_number": "tensors of strings are not computed here",
-    "SparseTensor": "sparse tensors are not there",
-    "RaggedTensor": "ragged tensors are not there",
-}
-"""What TensorFlow has and this has not, and what to do instead."""
 
 
 def modules_of_names() -> Mapping[str, tuple[str, str]]:

@@ -12,7 +12,8 @@ from types import ModuleType
 from typing import Any
 
 from xlabench.errors import did_you_mean
-from xlabench.tensorflow.names import MODULES, NAMESPACES, REFUSED, modules_of_names, values
+from xlabench.tensorflow.names import MODULES, NAMESPACES, modules_of_names, values
+from xlabench.tensorflow.refused import REFUSED
 
 ROOT = "xlabench.tensorflow"
 _NAMES, _VALUES = modules_of_names(), values()
