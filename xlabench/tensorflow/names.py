@@ -83,6 +83,11 @@ ops.images: image.resize_images=resize_images image.flip_left_right=flip_left_ri
 ops.images: image.random_flip_left_right=random_flip_left_right image.random_flip_up_down=random_flip_up_down
 ops.images: image.transpose_image=transpose_image image.rot90=rot90 image.crop_to_bounding_box=crop_to_bounding_box
 ops.images: image.pad_to_bounding_box=pad_to_bounding_box
+ops.image_measures: image.psnr=psnr image.ssim=ssim image.ssim_multiscale=ssim_multiscale
+ops.image_measures: image.image_gradients=image_gradients image.sobel_edges=sobel_edges
+ops.image_boxes: image.rgb_to_yiq=rgb_to_yiq image.yiq_to_rgb=yiq_to_rgb image.rgb_to_yuv=rgb_to_yuv
+ops.image_boxes: image.yuv_to_rgb=yuv_to_rgb image.resize_image_with_pad=resize_image_with_pad
+ops.image_boxes: image.non_max_suppression_padded=non_max_suppression_padded
 ops.images: image.resize_image_with_crop_or_pad=resize_image_with_crop_or_pad image.central_crop=central_crop
 ops.images: image.per_image_standardization=per_image_standardization image.convert_image_dtype=convert_image_dtype
 ops.images: image.adjust_brightness=adjust_brightness image.adjust_contrast=adjust_contrast image.adjust_hue=adjust_hue
@@ -152,6 +157,13 @@ ops.initializers: initializers.zeros=Zeros initializers.ones=Ones initializers.c
 ops.initializers: initializers.random_normal=RandomNormal initializers.random_uniform=RandomUniform
 ops.initializers: initializers.truncated_normal=TruncatedNormal initializers.variance_scaling=VarianceScaling
 ops.initializers: initializers.glorot_uniform=glorot_uniform initializers.glorot_normal=glorot_normal
+ops.initializers: initializers.he_normal=he_normal initializers.he_uniform=he_uniform
+ops.initializers: initializers.lecun_normal=lecun_normal initializers.lecun_uniform=lecun_uniform
+ops.initializers: initializers.orthogonal=Orthogonal orthogonal_initializer=Orthogonal initializers.identity=Identity
+ops.initializers: initializers.uniform_unit_scaling=UniformUnitScaling uniform_unit_scaling_initializer=UniformUnitScaling
+ops.state: initializers.global_variables=global_variables_initializer initializers.variables=variables_initializer
+ops.state: initializers.local_variables=local_variables_initializer
+ops.control: initializers.tables_initializer=tables_initializer
 ops.layers: layers.dense=dense layers.conv2d=conv2d layers.max_pooling2d=max_pooling2d layers.flatten=flatten
 ops.layers: layers.average_pooling2d=average_pooling2d layers.dropout=dropout
 ops.layers: layers.batch_normalization=batch_normalization
@@ -178,11 +190,30 @@ training.decays: train.exponential_decay=exponential_decay train.natural_exp_dec
 training.decays: train.inverse_time_decay=inverse_time_decay train.polynomial_decay=polynomial_decay
 training.decays: train.cosine_decay=cosine_decay train.piecewise_constant=piecewise_constant
 training.decays: train.piecewise_constant_decay=piecewise_constant
+training.cosine_decays: train.cosine_decay_restarts=cosine_decay_restarts
+training.cosine_decays: train.linear_cosine_decay=linear_cosine_decay
+training.cosine_decays: train.noisy_linear_cosine_decay=noisy_linear_cosine_decay
 training.metrics: metrics.mean=mean metrics.accuracy=accuracy metrics.mean_squared_error=mean_squared_error
 training.metrics: metrics.mean_absolute_error=mean_absolute_error metrics.true_positives=true_positives
 training.metrics: metrics.root_mean_squared_error=root_mean_squared_error metrics.false_positives=false_positives
 training.metrics: metrics.true_negatives=true_negatives metrics.false_negatives=false_negatives
 training.metrics: metrics.precision=precision metrics.recall=recall
+training.more_metrics: metrics.percentage_below=percentage_below metrics.mean_relative_error=mean_relative_error
+training.more_metrics: metrics.mean_cosine_distance=mean_cosine_distance metrics.mean_tensor=mean_tensor
+training.more_metrics: metrics.mean_iou=mean_iou metrics.mean_per_class_accuracy=mean_per_class_accuracy
+training.threshold_metrics: metrics.auc=auc metrics.precision_at_thresholds=precision_at_thresholds
+training.threshold_metrics: metrics.recall_at_thresholds=recall_at_thresholds
+training.threshold_metrics: metrics.true_positives_at_thresholds=true_positives_at_thresholds
+training.threshold_metrics: metrics.false_positives_at_thresholds=false_positives_at_thresholds
+training.threshold_metrics: metrics.true_negatives_at_thresholds=true_negatives_at_thresholds
+training.threshold_metrics: metrics.false_negatives_at_thresholds=false_negatives_at_thresholds
+training.threshold_metrics: metrics.sensitivity_at_specificity=sensitivity_at_specificity
+training.threshold_metrics: metrics.specificity_at_sensitivity=specificity_at_sensitivity
+training.rank_metrics: metrics.precision_at_k=precision_at_k metrics.recall_at_k=recall_at_k
+training.rank_metrics: metrics.precision_at_top_k=precision_at_top_k metrics.recall_at_top_k=recall_at_top_k
+training.rank_metrics: metrics.sparse_precision_at_k=precision_at_k
+training.rank_metrics: metrics.average_precision_at_k=average_precision_at_k
+training.rank_metrics: metrics.sparse_average_precision_at_k=average_precision_at_k
 training.graph_files: train.write_graph=write_graph io.write_graph=write_graph
 training.saver: train.Saver=Saver
 training.meta_graphs: train.import_meta_graph=import_meta_graph
@@ -200,6 +231,8 @@ training.losses: losses.huber_loss=huber_loss losses.hinge_loss=hinge_loss
 training.losses: losses.sigmoid_cross_entropy=sigmoid_cross_entropy
 training.losses: losses.softmax_cross_entropy=softmax_cross_entropy
 training.losses: losses.sparse_softmax_cross_entropy=sparse_softmax_cross_entropy
+training.losses: losses.cosine_distance=cosine_distance
+training.losses: losses.mean_pairwise_squared_error=mean_pairwise_squared_error
 switches: disable_eager_execution disable_v2_behavior disable_v2_tensorshape disable_resource_variables
 switches: disable_tensor_equality disable_control_flow_v2 enable_resource_variables enable_control_flow_v2
 switches: enable_v2_behavior enable_eager_execution executing_eagerly
