@@ -53,6 +53,7 @@ ops.convolutions: nn.conv2d_transpose=conv2d_transpose nn.conv2d_backprop_input=
 ops.convolutions: nn.conv2d_backprop_filter=conv2d_backprop_filter nn.atrous_conv2d=atrous_conv2d nn.conv3d=conv3d
 ops.convolutions: nn.max_pool_with_argmax=max_pool_with_argmax
 ops.volumes: nn.max_pool3d=max_pool3d nn.avg_pool3d=avg_pool3d nn.convolution=convolution
+ops.volumes: nn.conv1d_transpose=conv1d_transpose nn.conv3d_transpose=conv3d_transpose nn.conv_transpose=conv_transpose
 ops.activations: log_sigmoid math.log_sigmoid=log_sigmoid nn.swish=swish nn.silu=swish nn.crelu=crelu
 ops.activations: nn.zero_fraction=zero_fraction math.zero_fraction=zero_fraction nn.fused_batch_norm=fused_batch_norm
 ops.activations: nn.weighted_moments=weighted_moments
@@ -65,6 +66,20 @@ ops.counting: unsorted_segment_sqrt_n math.unsorted_segment_mean=unsorted_segmen
 ops.counting: math.unsorted_segment_sqrt_n=unsorted_segment_sqrt_n unique_with_counts
 ops.counting: searchsorted
 ops.activations: math.reduce_std=reduce_std math.reduce_variance=reduce_variance
+ops.statistics: nn.sufficient_statistics=sufficient_statistics nn.normalize_moments=normalize_moments
+ops.statistics: math.polyval=polyval math.reciprocal_no_nan=reciprocal_no_nan lbeta math.lbeta=lbeta
+ops.statistics: is_non_decreasing math.is_non_decreasing=is_non_decreasing is_strictly_increasing
+ops.statistics: debugging.is_non_decreasing=is_non_decreasing math.is_strictly_increasing=is_strictly_increasing
+ops.statistics: debugging.is_strictly_increasing=is_strictly_increasing nn.erosion2d=erosion2d
+ops.solutions: linalg.adjoint=adjoint linalg.logdet=logdet linalg.matvec=matvec matrix_solve_ls
+ops.solutions: linalg.lstsq=matrix_solve_ls linalg.normalize=normalize
+ops.spectra: signal.rfft=rfft signal.rfft2d=rfft2d signal.rfft3d=rfft3d signal.irfft=irfft signal.irfft2d=irfft2d
+ops.spectra: signal.irfft3d=irfft3d spectral.rfft=rfft spectral.rfft2d=rfft2d spectral.rfft3d=rfft3d
+ops.spectra: spectral.irfft=irfft spectral.irfft2d=irfft2d spectral.irfft3d=irfft3d signal.frame=frame
+ops.spectra: signal.hann_window=hann_window signal.hamming_window=hamming_window signal.stft=stft
+ops.spectra: signal.overlap_and_add=overlap_and_add signal.dct=dct spectral.dct=dct
+ops.math: dtypes.cast=cast dtypes.saturate_cast=saturate_cast
+framework.dtypes: dtypes.DType=DType
 ops.linear_algebra: norm linalg.norm=norm einsum linalg.einsum=einsum trace linalg.trace=trace matrix_diag
 ops.linear_algebra: linalg.diag=matrix_diag matrix_diag_part=diagonals linalg.diag_part=diagonals matrix_set_diag
 ops.linear_algebra: linalg.set_diag=matrix_set_diag matrix_transpose linalg.matrix_transpose=matrix_transpose
@@ -74,6 +89,13 @@ ops.linear_algebra: linalg.eigh=self_adjoint_eig self_adjoint_eigvals linalg.eig
 ops.linear_algebra: math.scalar_mul=scalar_mul
 ops.random: random_shuffle random.shuffle=random_shuffle random_crop multinomial random.multinomial=multinomial
 ops.random: random.categorical=categorical random_gamma random.gamma=random_gamma
+ops.stateless: random.stateless_uniform=stateless_uniform random.stateless_normal=stateless_normal
+ops.stateless: random.stateless_truncated_normal=stateless_truncated_normal
+ops.stateless: random.stateless_multinomial=stateless_multinomial
+ops.stateless: random.stateless_categorical=stateless_categorical
+ops.sampling: random.uniform_candidate_sampler=uniform_candidate_sampler
+ops.sampling: random.log_uniform_candidate_sampler=log_uniform_candidate_sampler
+ops.sampling: random.fixed_unigram_candidate_sampler=fixed_unigram_candidate_sampler
 ops.windows: nn.avg_pool2d=avg_pool
 ops.pools: nn.pool=pool nn.max_pool_v2=max_pool_v2 nn.avg_pool_v2=avg_pool_v2 nn.max_pool2d=max_pool2d
 ops.pools: nn.max_pool1d=max_pool1d nn.avg_pool1d=avg_pool1d
@@ -130,6 +152,9 @@ ops.sampling: nn.log_uniform_candidate_sampler=log_uniform_candidate_sampler
 ops.sampling: nn.fixed_unigram_candidate_sampler=fixed_unigram_candidate_sampler
 ops.sampling: nn.compute_accidental_hits=compute_accidental_hits
 ops.rnn: nn.dynamic_rnn=dynamic_rnn nn.static_rnn=static_rnn
+ops.rnn: nn.bidirectional_dynamic_rnn=bidirectional_dynamic_rnn
+ops.rnn: nn.static_bidirectional_rnn=static_bidirectional_rnn
+ops.rnn: contrib.rnn.static_bidirectional_rnn=static_bidirectional_rnn
 ops.rnn_cells: nn.rnn_cell.RNNCell=RNNCell nn.rnn_cell.BasicRNNCell=BasicRNNCell nn.rnn_cell.GRUCell=GRUCell
 ops.rnn_cells: nn.rnn_cell.BasicLSTMCell=BasicLSTMCell nn.rnn_cell.LSTMStateTuple=LSTMStateTuple
 ops.rnn_cells: nn.rnn_cell.MultiRNNCell=MultiRNNCell nn.rnn_cell.LSTMCell=LSTMCell
@@ -167,6 +192,11 @@ ops.control: initializers.tables_initializer=tables_initializer
 ops.layers: layers.dense=dense layers.conv2d=conv2d layers.max_pooling2d=max_pooling2d layers.flatten=flatten
 ops.layers: layers.average_pooling2d=average_pooling2d layers.dropout=dropout
 ops.layers: layers.batch_normalization=batch_normalization
+ops.convolution_layers: layers.conv1d=conv1d layers.conv3d=conv3d layers.conv2d_transpose=conv2d_transpose
+ops.convolution_layers: layers.conv3d_transpose=conv3d_transpose layers.separable_conv1d=separable_conv1d
+ops.convolution_layers: layers.separable_conv2d=separable_conv2d layers.max_pooling1d=max_pooling1d
+ops.convolution_layers: layers.max_pooling3d=max_pooling3d layers.average_pooling1d=average_pooling1d
+ops.convolution_layers: layers.average_pooling3d=average_pooling3d
 training.frozen: graph_util.convert_variables_to_constants=convert_variables_to_constants
 training.frozen: graph_util.extract_sub_graph=extract_sub_graph
 training.saved_models: saved_model.load=load saved_model.loader.load=load saved_model.simple_save=simple_save
@@ -217,6 +247,7 @@ training.rank_metrics: metrics.sparse_average_precision_at_k=average_precision_a
 training.graph_files: train.write_graph=write_graph io.write_graph=write_graph
 training.saver: train.Saver=Saver
 training.meta_graphs: train.import_meta_graph=import_meta_graph
+training.meta_graph_files: train.export_meta_graph=export_meta_graph
 training.checkpoint_state: train.latest_checkpoint=latest_checkpoint train.checkpoint_exists=checkpoint_exists
 training.checkpoint_state: train.get_checkpoint_state=get_checkpoint_state train.remove_checkpoint=remove_checkpoint
 training.checkpoint_state: train.update_checkpoint_state=update_checkpoint_state

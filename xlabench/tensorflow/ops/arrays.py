@@ -34,7 +34,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 def _full(value: int, word: str) -> Callable[..., Tensor]:
     def make(shape: Any, dtype: Any = "float32", name: str | None = None) -> Tensor:
         wanted = as_dtype(dtype).base_dtype
-        element = ("" if not value else "1") if wanted.name == "string" else value
+        element = ("" if not value else "1") if wanted.name == "string" else bool(value) if wanted.is_bool else value
         graph = get_default_graph()
         with graph.name_scope(name or word) as scope:
             if not hasattr(shape, "dense_tensor") and not _holds_tensors(shape):

@@ -77,7 +77,9 @@ def _blurred(value: Tensor, window: np.ndarray[Any, Any]) -> Tensor:
     return output_of("Reshape", made, concat([sizes[:-_SIZES], shape(made)[1:]], 0))
 
 
-def _compared(first: Tensor, second: Tensor, window: np.ndarray[Any, Any], floors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+def _compared(
+    first: Tensor, second: Tensor, window: np.ndarray[Any, Any], floors: Sequence[Tensor]
+) -> tuple[Tensor, Tensor]:
     """How alike windows are, and their contrast and structure alone."""
     means = _blurred(first, window), _blurred(second, window)
     product = means[0] * means[1] * 2.0

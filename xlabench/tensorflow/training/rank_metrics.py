@@ -79,7 +79,9 @@ def _not(which: Tensor) -> Tensor:
     return output_of("LogicalNot", which)
 
 
-def _share(word: str, other: str, of_rest: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]], said: str) -> Callable[..., Metric]:
+def _share(
+    word: str, other: str, of_rest: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]], said: str
+) -> Callable[..., Metric]:
     """Right ones over these and others; which others, of which numbers, a function says."""
 
     def metric(

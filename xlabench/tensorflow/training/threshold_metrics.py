@@ -37,7 +37,9 @@ Counts = dict[str, Any]
 _NAMES = {"tp": "true_positives", "fn": "false_negatives", "tn": "true_negatives", "fp": "false_positives"}
 
 
-def _counted(labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, kinds: str) -> tuple[Counts, Counts]:
+def _counted(
+    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, kinds: str
+) -> tuple[Counts, Counts]:
     """What has been counted of each kind at each threshold, and what there is with this batch."""
     given = convert_to_tensor(predictions)
     said = "predictions must be in [0, 1]"
@@ -47,7 +49,7 @@ def _counted(labels: Any, predictions: Any, thresholds: Sequence[float], weights
         wanted, found, by = aligned(cast(labels, "bool"), cast(output_of("Identity", given), "float32"), weights)
     flat = output_of("Reshape", found, [1, -1])
     is_yes = flat > convert_to_tensor([[float(one)] for one in thresholds], "float32")
-    is_so = output_of("LogicalAnd", output_of("Reshape", wanted, [1, -1]), ones_like(is_yes))
+    is_so = output_of("Reshape", wanted, [1, -1])
     each = None
     if by is not None:
         each = output_of("Reshape", cast(by, "float32") * ones_like(found), [1, -1])
@@ -67,7 +69,9 @@ def _between(count: int, last: float = 1.0 + _LEAST) -> list[float]:
     return [-_LEAST, *((number + 1) / (count - 1) for number in range(count - 2)), last]
 
 
-def _at_thresholds(word: str, kinds: str, formula: Callable[[Counts], Tensor], scope: str, said: str) -> Callable[..., Metric]:
+def _at_thresholds(
+    word: str, kinds: str, formula: Callable[[Counts], Tensor], scope: str, said: str
+) -> Callable[..., Metric]:
     def metric(
         labels: Any,
         predictions: Any,
@@ -247,9 +251,7 @@ def _interpolated(counts: Counts, name: str) -> Tensor:
     slope = _share(change, output_of("Maximum", found[:-1] - found[1:], 0.0))
     start = right[1:] - slope * found[1:]
     both = output_of("LogicalAnd", found[:-1] > 0.0, found[1:] > 0.0)
-    ratio = output_of(
-        "Select", both, _share(found[:-1], output_of("Maximum", found[1:], 0.0)), ones_like(found[1:])
-    )
+    ratio = output_of("Select", both, _share(found[:-1], output_of("Maximum", found[1:], 0.0)), ones_like(found[1:]))
     pieces = slope * (change + start * output_of("Log", ratio))
     return _sum(_share(pieces, output_of("Maximum", right[1:] + missed[1:], 0.0)), name=name)
 

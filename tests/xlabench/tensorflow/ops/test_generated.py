@@ -25,7 +25,7 @@ def test_arguments_are_given_by_place_by_name_or_by_an_older_name():
     for made in (tf.expand_dims(x, 0), tf.expand_dims(input=x, axis=0), tf.expand_dims(x, dim=0)):
         assert made.op.type == "ExpandDims"
         assert made.shape.as_list() == [1, 1]
-    assert tf.cumsum(x, reverse=True).op.node_def.attributes["reverse"] is True
+    assert tf.cumsum(x, reverse=True).op.node_def.attr["reverse"].b
 
 
 def test_other_spellings_and_the_name_stand_where_tensorflow_has_them():
