@@ -1,4 +1,4 @@
-"""Have TensorFlow evaluate the expressions of `session_api.py` and `session_functions.py`, and keep what it says.
+"""Have TensorFlow evaluate the expressions of `session_api.py` and of the files `session_*.py` beside it, and keep what it says.
 
 python tests/record_session_api.py        in an environment with tensorflow-cpu 2.21
 """
@@ -21,7 +21,9 @@ def main() -> None:
     tensorflow.tensorflow = tensorflow
     sys.path.insert(0, str(HERE))
     cases, more = import_module("session_api"), import_module("session_functions")
-    found = {text: cases.recorded(case) for text, case in {**cases.EXACT, **cases.VALUES, **more.FUNCTIONS}.items()}
+    tables = more.FUNCTIONS, import_module("session_training").TRAINING, import_module("session_arrays").ARRAYS
+    every = {text: case for table in (cases.EXACT, cases.VALUES, *tables) for text, case in table.items()}
+    found = {text: cases.recorded(case) for text, case in every.items()}
     rows = (f"{json.dumps(text)}: {json.dumps(said)}" for text, said in found.items())
     RECORDED.write_text("{\n" + ",\n".join(rows) + "\n}\n")
 

@@ -379,7 +379,7 @@ def evaluated(case: Case) -> list[dict[str, Any]]:
         given = case(a, b, n, p, u)
         listed = list(given) if isinstance(given, list | tuple) else [given]
         with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
+            session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
             values = session.run(listed, {p: ARRAYS["a"], u: ARRAYS["b"]})
     return [
         {

@@ -16,7 +16,8 @@ from types import ModuleType
 from typing import Any
 
 from xlabench.tensorflow import namespace
-from xlabench.tensorflow.names import NAMESPACES, REFUSED
+from xlabench.tensorflow.names import NAMESPACES
+from xlabench.tensorflow.refused import REFUSED
 
 _NAME = "tensorflow"
 

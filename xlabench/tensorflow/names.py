@@ -28,7 +28,7 @@ training.checkpoint_reading: train.list_variables=list_variables train.load_vari
 training.event_reading: train.summary_iterator=summary_iterator
 session: Session InteractiveSession get_default_session
 config: ConfigProto GPUOptions OptimizerOptions GraphOptions RunOptions RunMetadata
-ops.math: argmax argmin arg_max=argmax arg_min=argmin cast saturate_cast matmul divide truediv div logical_xor
+ops.math: argmax argmin cast saturate_cast matmul divide truediv div logical_xor
 ops.math: add_n
 ops.math: accumulate_n reduce_logsumexp tensordot range=range_
 ops.math: math.argmax=argmax math.argmin=argmin math.divide=divide math.truediv=truediv math.logical_xor=logical_xor
@@ -36,7 +36,7 @@ ops.math: math.add_n=add_n math.reduce_logsumexp=reduce_logsumexp linalg.matmul=
 ops.math: math.accumulate_n=accumulate_n math.cast=cast
 ops.arrays: placeholder placeholder_with_default zeros ones zeros_like ones_like eye shape size rank concat stack
 ops.arrays: unstack split transpose one_hot where where_v2 gather pad strided_slice identity_n meshgrid linalg.eye=eye
-ops.arrays: linalg.transpose=transpose boolean_mask
+ops.arrays: boolean_mask
 ops.nn: nn.softmax=softmax nn.log_softmax=log_softmax math.softmax=softmax math.log_softmax=log_softmax
 ops.nn: nn.bias_add=bias_add nn.xw_plus_b=xw_plus_b nn.relu_layer=relu_layer
 ops.nn: nn.l2_normalize=l2_normalize math.l2_normalize=l2_normalize linalg.l2_normalize=l2_normalize
@@ -46,13 +46,14 @@ ops.cross_entropy: nn.softmax_cross_entropy_with_logits=softmax_cross_entropy_wi
 ops.cross_entropy: nn.softmax_cross_entropy_with_logits_v2=softmax_cross_entropy_with_logits_v2
 ops.cross_entropy: nn.sparse_softmax_cross_entropy_with_logits=sparse_softmax_cross_entropy_with_logits
 ops.cross_entropy: nn.sigmoid_cross_entropy_with_logits=sigmoid_cross_entropy_with_logits
-ops.windows: nn.conv2d=conv2d nn.depthwise_conv2d_native=depthwise_conv2d nn.max_pool=max_pool nn.avg_pool=avg_pool
+ops.windows: nn.conv2d=conv2d nn.max_pool=max_pool nn.avg_pool=avg_pool
 ops.windows: nn.depthwise_conv2d=depthwise_conv2d
 ops.convolutions: nn.separable_conv2d=separable_conv2d nn.conv1d=conv1d
 ops.convolutions: nn.conv2d_transpose=conv2d_transpose nn.conv2d_backprop_input=conv2d_backprop_input
 ops.convolutions: nn.conv2d_backprop_filter=conv2d_backprop_filter nn.atrous_conv2d=atrous_conv2d nn.conv3d=conv3d
 ops.convolutions: nn.max_pool_with_argmax=max_pool_with_argmax
 ops.volumes: nn.max_pool3d=max_pool3d nn.avg_pool3d=avg_pool3d nn.convolution=convolution
+ops.volumes: nn.conv1d_transpose=conv1d_transpose nn.conv3d_transpose=conv3d_transpose nn.conv_transpose=conv_transpose
 ops.activations: log_sigmoid math.log_sigmoid=log_sigmoid nn.swish=swish nn.silu=swish nn.crelu=crelu
 ops.activations: nn.zero_fraction=zero_fraction math.zero_fraction=zero_fraction nn.fused_batch_norm=fused_batch_norm
 ops.activations: nn.weighted_moments=weighted_moments
@@ -65,19 +66,50 @@ ops.counting: unsorted_segment_sqrt_n math.unsorted_segment_mean=unsorted_segmen
 ops.counting: math.unsorted_segment_sqrt_n=unsorted_segment_sqrt_n unique_with_counts
 ops.counting: searchsorted
 ops.activations: math.reduce_std=reduce_std math.reduce_variance=reduce_variance
+ops.statistics: nn.sufficient_statistics=sufficient_statistics nn.normalize_moments=normalize_moments
+ops.statistics: math.polyval=polyval math.reciprocal_no_nan=reciprocal_no_nan lbeta math.lbeta=lbeta
+ops.statistics: is_non_decreasing math.is_non_decreasing=is_non_decreasing is_strictly_increasing
+ops.statistics: debugging.is_non_decreasing=is_non_decreasing math.is_strictly_increasing=is_strictly_increasing
+ops.statistics: debugging.is_strictly_increasing=is_strictly_increasing nn.erosion2d=erosion2d
+ops.solutions: linalg.adjoint=adjoint linalg.logdet=logdet linalg.matvec=matvec matrix_solve_ls
+ops.solutions: linalg.lstsq=matrix_solve_ls linalg.normalize=normalize
+ops.spectra: signal.rfft=rfft signal.rfft2d=rfft2d signal.rfft3d=rfft3d signal.irfft=irfft signal.irfft2d=irfft2d
+ops.spectra: signal.irfft3d=irfft3d spectral.rfft=rfft spectral.rfft2d=rfft2d spectral.rfft3d=rfft3d
+ops.spectra: spectral.irfft=irfft spectral.irfft2d=irfft2d spectral.irfft3d=irfft3d signal.frame=frame
+ops.spectra: signal.hann_window=hann_window signal.hamming_window=hamming_window signal.stft=stft
+ops.spectra: signal.overlap_and_add=overlap_and_add signal.dct=dct spectral.dct=dct
+ops.math: dtypes.cast=cast dtypes.saturate_cast=saturate_cast
+framework.dtypes: dtypes.DType=DType
 ops.linear_algebra: norm linalg.norm=norm einsum linalg.einsum=einsum trace linalg.trace=trace matrix_diag
 ops.linear_algebra: linalg.diag=matrix_diag matrix_diag_part=diagonals linalg.diag_part=diagonals matrix_set_diag
 ops.linear_algebra: linalg.set_diag=matrix_set_diag matrix_transpose linalg.matrix_transpose=matrix_transpose
+ops.linear_algebra: linalg.transpose=matrix_transpose
 ops.linear_algebra: cholesky_solve linalg.cholesky_solve=cholesky_solve svd linalg.svd=svd self_adjoint_eig
 ops.linear_algebra: linalg.eigh=self_adjoint_eig self_adjoint_eigvals linalg.eigvalsh=self_adjoint_eigvals scalar_mul
 ops.linear_algebra: math.scalar_mul=scalar_mul
 ops.random: random_shuffle random.shuffle=random_shuffle random_crop multinomial random.multinomial=multinomial
 ops.random: random.categorical=categorical random_gamma random.gamma=random_gamma
-ops.windows: nn.max_pool2d=max_pool nn.avg_pool2d=avg_pool nn.max_pool_v2=max_pool nn.avg_pool_v2=avg_pool
+ops.stateless: random.stateless_uniform=stateless_uniform random.stateless_normal=stateless_normal
+ops.stateless: random.stateless_truncated_normal=stateless_truncated_normal
+ops.stateless: random.stateless_multinomial=stateless_multinomial
+ops.stateless: random.stateless_categorical=stateless_categorical
+ops.sampling: random.uniform_candidate_sampler=uniform_candidate_sampler
+ops.sampling: random.log_uniform_candidate_sampler=log_uniform_candidate_sampler
+ops.sampling: random.fixed_unigram_candidate_sampler=fixed_unigram_candidate_sampler
+ops.windows: nn.avg_pool2d=avg_pool
+ops.pools: nn.pool=pool nn.max_pool_v2=max_pool_v2 nn.avg_pool_v2=avg_pool_v2 nn.max_pool2d=max_pool2d
+ops.pools: nn.max_pool1d=max_pool1d nn.avg_pool1d=avg_pool1d
+ops.gathers: repeat gather_nd manip.gather_nd=gather_nd batch_gather parallel_stack shape_n broadcast_static_shape
+ops.gathers: required_space_to_batch_paddings sparse_segment_sum sparse_segment_mean sparse_segment_sqrt_n
 ops.images: image.resize_images=resize_images image.flip_left_right=flip_left_right image.flip_up_down=flip_up_down
 ops.images: image.random_flip_left_right=random_flip_left_right image.random_flip_up_down=random_flip_up_down
 ops.images: image.transpose_image=transpose_image image.rot90=rot90 image.crop_to_bounding_box=crop_to_bounding_box
 ops.images: image.pad_to_bounding_box=pad_to_bounding_box
+ops.image_measures: image.psnr=psnr image.ssim=ssim image.ssim_multiscale=ssim_multiscale
+ops.image_measures: image.image_gradients=image_gradients image.sobel_edges=sobel_edges
+ops.image_boxes: image.rgb_to_yiq=rgb_to_yiq image.yiq_to_rgb=yiq_to_rgb image.rgb_to_yuv=rgb_to_yuv
+ops.image_boxes: image.yuv_to_rgb=yuv_to_rgb image.resize_image_with_pad=resize_image_with_pad
+ops.image_boxes: image.non_max_suppression_padded=non_max_suppression_padded
 ops.images: image.resize_image_with_crop_or_pad=resize_image_with_crop_or_pad image.central_crop=central_crop
 ops.images: image.per_image_standardization=per_image_standardization image.convert_image_dtype=convert_image_dtype
 ops.images: image.adjust_brightness=adjust_brightness image.adjust_contrast=adjust_contrast image.adjust_hue=adjust_hue
@@ -120,6 +152,9 @@ ops.sampling: nn.log_uniform_candidate_sampler=log_uniform_candidate_sampler
 ops.sampling: nn.fixed_unigram_candidate_sampler=fixed_unigram_candidate_sampler
 ops.sampling: nn.compute_accidental_hits=compute_accidental_hits
 ops.rnn: nn.dynamic_rnn=dynamic_rnn nn.static_rnn=static_rnn
+ops.rnn: nn.bidirectional_dynamic_rnn=bidirectional_dynamic_rnn
+ops.rnn: nn.static_bidirectional_rnn=static_bidirectional_rnn
+ops.rnn: contrib.rnn.static_bidirectional_rnn=static_bidirectional_rnn
 ops.rnn_cells: nn.rnn_cell.RNNCell=RNNCell nn.rnn_cell.BasicRNNCell=BasicRNNCell nn.rnn_cell.GRUCell=GRUCell
 ops.rnn_cells: nn.rnn_cell.BasicLSTMCell=BasicLSTMCell nn.rnn_cell.LSTMStateTuple=LSTMStateTuple
 ops.rnn_cells: nn.rnn_cell.MultiRNNCell=MultiRNNCell nn.rnn_cell.LSTMCell=LSTMCell
@@ -147,9 +182,21 @@ ops.initializers: initializers.zeros=Zeros initializers.ones=Ones initializers.c
 ops.initializers: initializers.random_normal=RandomNormal initializers.random_uniform=RandomUniform
 ops.initializers: initializers.truncated_normal=TruncatedNormal initializers.variance_scaling=VarianceScaling
 ops.initializers: initializers.glorot_uniform=glorot_uniform initializers.glorot_normal=glorot_normal
+ops.initializers: initializers.he_normal=he_normal initializers.he_uniform=he_uniform
+ops.initializers: initializers.lecun_normal=lecun_normal initializers.lecun_uniform=lecun_uniform
+ops.initializers: initializers.orthogonal=Orthogonal orthogonal_initializer=Orthogonal initializers.identity=Identity
+ops.initializers: initializers.uniform_unit_scaling=UniformUnitScaling uniform_unit_scaling_initializer=UniformUnitScaling
+ops.state: initializers.global_variables=global_variables_initializer initializers.variables=variables_initializer
+ops.state: initializers.local_variables=local_variables_initializer
+ops.control: initializers.tables_initializer=tables_initializer
 ops.layers: layers.dense=dense layers.conv2d=conv2d layers.max_pooling2d=max_pooling2d layers.flatten=flatten
 ops.layers: layers.average_pooling2d=average_pooling2d layers.dropout=dropout
 ops.layers: layers.batch_normalization=batch_normalization
+ops.convolution_layers: layers.conv1d=conv1d layers.conv3d=conv3d layers.conv2d_transpose=conv2d_transpose
+ops.convolution_layers: layers.conv3d_transpose=conv3d_transpose layers.separable_conv1d=separable_conv1d
+ops.convolution_layers: layers.separable_conv2d=separable_conv2d layers.max_pooling1d=max_pooling1d
+ops.convolution_layers: layers.max_pooling3d=max_pooling3d layers.average_pooling1d=average_pooling1d
+ops.convolution_layers: layers.average_pooling3d=average_pooling3d
 training.frozen: graph_util.convert_variables_to_constants=convert_variables_to_constants
 training.frozen: graph_util.extract_sub_graph=extract_sub_graph
 training.saved_models: saved_model.load=load saved_model.loader.load=load saved_model.simple_save=simple_save
@@ -173,14 +220,34 @@ training.decays: train.exponential_decay=exponential_decay train.natural_exp_dec
 training.decays: train.inverse_time_decay=inverse_time_decay train.polynomial_decay=polynomial_decay
 training.decays: train.cosine_decay=cosine_decay train.piecewise_constant=piecewise_constant
 training.decays: train.piecewise_constant_decay=piecewise_constant
+training.cosine_decays: train.cosine_decay_restarts=cosine_decay_restarts
+training.cosine_decays: train.linear_cosine_decay=linear_cosine_decay
+training.cosine_decays: train.noisy_linear_cosine_decay=noisy_linear_cosine_decay
 training.metrics: metrics.mean=mean metrics.accuracy=accuracy metrics.mean_squared_error=mean_squared_error
 training.metrics: metrics.mean_absolute_error=mean_absolute_error metrics.true_positives=true_positives
 training.metrics: metrics.root_mean_squared_error=root_mean_squared_error metrics.false_positives=false_positives
 training.metrics: metrics.true_negatives=true_negatives metrics.false_negatives=false_negatives
 training.metrics: metrics.precision=precision metrics.recall=recall
+training.more_metrics: metrics.percentage_below=percentage_below metrics.mean_relative_error=mean_relative_error
+training.more_metrics: metrics.mean_cosine_distance=mean_cosine_distance metrics.mean_tensor=mean_tensor
+training.more_metrics: metrics.mean_iou=mean_iou metrics.mean_per_class_accuracy=mean_per_class_accuracy
+training.threshold_metrics: metrics.auc=auc metrics.precision_at_thresholds=precision_at_thresholds
+training.threshold_metrics: metrics.recall_at_thresholds=recall_at_thresholds
+training.threshold_metrics: metrics.true_positives_at_thresholds=true_positives_at_thresholds
+training.threshold_metrics: metrics.false_positives_at_thresholds=false_positives_at_thresholds
+training.threshold_metrics: metrics.true_negatives_at_thresholds=true_negatives_at_thresholds
+training.threshold_metrics: metrics.false_negatives_at_thresholds=false_negatives_at_thresholds
+training.threshold_metrics: metrics.sensitivity_at_specificity=sensitivity_at_specificity
+training.threshold_metrics: metrics.specificity_at_sensitivity=specificity_at_sensitivity
+training.rank_metrics: metrics.precision_at_k=precision_at_k metrics.recall_at_k=recall_at_k
+training.rank_metrics: metrics.precision_at_top_k=precision_at_top_k metrics.recall_at_top_k=recall_at_top_k
+training.rank_metrics: metrics.sparse_precision_at_k=precision_at_k
+training.rank_metrics: metrics.average_precision_at_k=average_precision_at_k
+training.rank_metrics: metrics.sparse_average_precision_at_k=average_precision_at_k
 training.graph_files: train.write_graph=write_graph io.write_graph=write_graph
 training.saver: train.Saver=Saver
 training.meta_graphs: train.import_meta_graph=import_meta_graph
+training.meta_graph_files: train.export_meta_graph=export_meta_graph
 training.checkpoint_state: train.latest_checkpoint=latest_checkpoint train.checkpoint_exists=checkpoint_exists
 training.checkpoint_state: train.get_checkpoint_state=get_checkpoint_state train.remove_checkpoint=remove_checkpoint
 training.checkpoint_state: train.update_checkpoint_state=update_checkpoint_state
@@ -195,6 +262,8 @@ training.losses: losses.huber_loss=huber_loss losses.hinge_loss=hinge_loss
 training.losses: losses.sigmoid_cross_entropy=sigmoid_cross_entropy
 training.losses: losses.softmax_cross_entropy=softmax_cross_entropy
 training.losses: losses.sparse_softmax_cross_entropy=sparse_softmax_cross_entropy
+training.losses: losses.cosine_distance=cosine_distance
+training.losses: losses.mean_pairwise_squared_error=mean_pairwise_squared_error
 switches: disable_eager_execution disable_v2_behavior disable_v2_tensorshape disable_resource_variables
 switches: disable_tensor_equality disable_control_flow_v2 enable_resource_variables enable_control_flow_v2
 switches: enable_v2_behavior enable_eager_execution executing_eagerly
@@ -250,70 +319,6 @@ NAMESPACES = (
     "train",
 )
 """Names under which others stand."""
-
-_NO_QUEUES = "queues are not there; feed arrays with feed_dict"
-_QUEUES = (
-    *("FIFOQueue", "FixedLengthRecordReader", "IdentityReader", "PaddingFIFOQueue", "PriorityQueue", "QueueBase"),
-    *("RandomShuffleQueue", "ReaderBase", "TFRecordReader", "TextLineReader", "WholeFileReader"),
-    *(
-        f"train.{word}"
-        for word in (
-            *("Coordinator", "QueueRunner", "add_queue_runner", "batch", "batch_join", "input_producer"),
-            *("limit_epochs", "maybe_batch", "maybe_shuffle_batch", "queue_runner", "range_input_producer"),
-            *("shuffle_batch", "shuffle_batch_join", "slice_input_producer", "start_queue_runners"),
-            *("string_input_producer",),
-        )
-    ),
-)
-_NO_HOOKS = "monitored sessions, and hooks in them, are not there; use tf.Session, and call in its loop what hooks do"
-_MONITORED = (
-    *("CheckpointSaverHook", "FinalOpsHook", "LoggingTensorHook", "MonitoredSession", "MonitoredTrainingSession"),
-    *("NanTensorHook", "ProfilerHook", "Scaffold", "SessionRunArgs", "SessionRunHook", "SingularMonitoredSession"),
-    *("StepCounterHook", "StopAtStepHook", "SummarySaverHook", "Supervisor"),
-)
-REFUSED: Mapping[str, str] = {
-    **dict.fromkeys(_QUEUES, _NO_QUEUES),
-    **{f"train.{word}": _NO_HOOKS for word in _MONITORED},
-    "data": "tf.data is not there; feed arrays with feed_dict",
-    "keras": "Keras is not there; build the graph with tf.nn",
-    "estimator": "estimators are not there; write the training loop with a session",
-    "saved_model.builder": "models of several graphs are not written here; use tf.saved_model.simple_save",
-    "saved_model.Builder": "models of several graphs are not written here; use tf.saved_model.simple_save",
-    "distribute": "strategies are not there; a session runs on one device",
-    "function": "tf.function is not there; use a session",
-    "GradientTape": "eager execution is not there; use tf.gradients and a session",
-    "py_function": "eager execution is not there; use tf.py_func, which gives arrays",
-    "train.Server": "sessions of other processes are not there; use tf.Session()",
-    "contrib.layers.fully_connected": "contrib's layers are not there; use tf.layers.dense",
-    "contrib.learn": "estimators are not there; write the training loop with a session",
-    "contrib.slim": "slim is not there; use tf.layers",
-    "contrib.tensorboard": "projections are not written here; leave them out, tf.summary writes the rest",
-    "contrib.data": "tf.data is not there; feed arrays with feed_dict",
-    "contrib.lookup": "tables are not there; number words in Python and feed the numbers",
-    "string_join": "tensors of strings are not computed here",
-    "as_string": "tensors of strings are not computed here",
-    "RegisterGradient": "gradients of ops are those of their records; use tf.stop_gradient to change what passes",
-    "custom_gradient": "gradients of ops are those of their records; use tf.stop_gradient to change what passes",
-    "layers.conv2d_transpose": "use tf.nn.conv2d_transpose and tf.get_variable",
-    "layers.separable_conv2d": "use tf.nn.separable_conv2d and tf.get_variable",
-    "fixed_size_partitioner": "variables are not cut in pieces; leave partitioner out",
-    "train.export_meta_graph": "graphs are written by tf.train.Saver.save, and by tf.train.write_graph",
-    "train.SyncReplicasOptimizer": "a session runs on one device; use the optimizer itself",
-    "train.replica_device_setter": "sessions of other processes are not there; leave it out",
-    "train.ClusterSpec": "sessions of other processes are not there; use tf.Session()",
-    "decode_raw": "tensors of strings are not computed here; decode in Python and feed arrays",
-    "read_file": "tensors of strings are not computed here; read in Python and feed arrays",
-    "parse_single_example": "tensors of strings are not computed here; parse in Python and feed arrays",
-    "parse_example": "tensors of strings are not computed here; parse in Python and feed arrays",
-    "image.decode_jpeg": "tensors of strings are not computed here; decode in Python and feed arrays",
-    "image.decode_png": "tensors of strings are not computed here; decode in Python and feed arrays",
-    "image.decode_image": "tensors of strings are not computed here; decode in Python and feed arrays",
-    "string_split": "tensors of strings are not computed here",
-    "string_to_number": "tensors of strings are not computed here",
-    "SparseTensor": "sparse tensors are not there",
-    "RaggedTensor": "ragged tensors are not there",
-}
-"""What TensorFlow has and this has not, and what to do instead."""
 
 
 def modules_of_names() -> Mapping[str, tuple[str, str]]:

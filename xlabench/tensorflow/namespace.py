@@ -12,7 +12,8 @@ from types import ModuleType
 from typing import Any
 
 from xlabench.errors import did_you_mean
-from xlabench.tensorflow.names import MODULES, NAMESPACES, REFUSED, modules_of_names, values
+from xlabench.tensorflow.names import MODULES, NAMESPACES, modules_of_names, values
+from xlabench.tensorflow.refused import REFUSED
 
 ROOT = "xlabench.tensorflow"
 _NAMES, _VALUES = modules_of_names(), values()
@@ -45,7 +46,8 @@ _TYPES = frozenset(
 )
 _REDUCTIONS = frozenset(f"reduce_{word}" for word in ("sum", "mean", "prod", "max", "min", "all", "any"))
 _CONVERSIONS = {f"to_{word}": dtype for word, dtype in
-                (("float", "float32"), ("double", "float64"), ("int32", "int32"), ("int64", "int64"))}  # fmt: skip
+                (("float", "float32"), ("double", "float64"),
+                 *((word, word) for word in ("int32", "int64", "bfloat16", "complex64", "complex128")))}  # fmt: skip
 
 
 class Namespace(ModuleType):

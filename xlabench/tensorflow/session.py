@@ -17,6 +17,7 @@ from xlabench.tensorflow.errors import NotHereError
 from xlabench.tensorflow.framework.graph import SESSIONS, Graph, get_default_graph
 from xlabench.tensorflow.runtime import calls, clustering, executor, fetches, plan, step_stats, steps
 from xlabench.tensorflow.runtime.feeds import Fed, keys_of
+from xlabench.tensorflow.runtime.placement import lines_of
 from xlabench.tensorflow.runtime.resources import Resources
 from xlabench.tensorflow.runtime.settings import devices
 
@@ -51,6 +52,7 @@ class BaseSession:
         self._fetches: dict[Any, fetches.Fetches] = {}
         self._fed: dict[Any, Fed] = {}
         self._is_closed = False
+        self._logged = 0
         self.copies: dict[tuple[str, str], int] = {}
         """How many values were copied from one device to another, by both names."""
 
@@ -120,6 +122,8 @@ class BaseSession:
         names = tuple([one.name for one in fed])
         key = asked.tensors, asked.targets, names
         planned = self._plans.get(key)
+        if self._config.log_device_placement:
+            self._log_placement()
         if planned is None:
             planned = self._plans[key] = self._planned(asked, names)
         is_traced = options is not None and options.trace_level > RunOptions.NO_TRACE and run_metadata is not None
@@ -177,6 +181,15 @@ class BaseSession:
             [fed] = keys_of(self._graph, [key])  # type: ignore[arg-type]  # keys are all that counts
             self._fed[key] = fed
         return fed
+
+    def _log_placement(self) -> None:
+        """Print where nodes run, once for each state of the graph, as TensorFlow prints it."""
+        if self._logged == self._graph.version:
+            return
+        self._logged = self._graph.version
+        nodes = self._graph.definition.nodes
+        for line in lines_of(nodes, self._devices, is_soft=bool(self._config.allow_soft_placement)):
+            print(line)  # noqa: T201 - TensorFlow prints it
 
     def _planned(self, asked: fetches.Fetches, feeds: tuple[str, ...]) -> steps.Plan:
         around = plan.Around(

@@ -57,30 +57,30 @@ def executing_eagerly() -> bool:
     return False
 
 
-def set_verbosity(level: int) -> None:
-    """Which messages of the program's log are shown."""
-    _LOGGER.setLevel(level)
+def set_verbosity(v: int) -> None:
+    """From which level `v` on messages of the program's log are shown."""
+    _LOGGER.setLevel(v)
     if not _LOGGER.handlers:
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(logging.Formatter("%(levelname)s:%(name)s:%(message)s"))
         _LOGGER.addHandler(handler)
 
 
-def debug(message: str, *values: Any) -> None:
+def debug(msg: str, *args: Any) -> None:
     """A line for who looks closely."""
-    _LOGGER.debug(message, *values)
+    _LOGGER.debug(msg, *args)
 
 
-def info(message: str, *values: Any) -> None:
+def info(msg: str, *args: Any) -> None:
     """A line about what goes on."""
-    _LOGGER.info(message, *values)
+    _LOGGER.info(msg, *args)
 
 
-def warn(message: str, *values: Any) -> None:
+def warn(msg: str, *args: Any) -> None:
     """A line about what may be wrong."""
-    _LOGGER.warning(message, *values)
+    _LOGGER.warning(msg, *args)
 
 
-def error(message: str, *values: Any) -> None:
+def error(msg: str, *args: Any) -> None:
     """A line about what is wrong."""
-    _LOGGER.error(message, *values)
+    _LOGGER.error(msg, *args)

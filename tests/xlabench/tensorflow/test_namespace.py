@@ -32,12 +32,6 @@ def test_every_row_is_a_function_of_an_op(name):
     assert generated.function(name) is function
 
 
-@pytest.mark.parametrize("name", names.REFUSED)
-def test_what_is_not_there_says_what_is_instead(name):
-    with pytest.raises(AttributeError, match=f"tf.{name}: "):
-        namespace.resolve(name)
-
-
 def test_a_name_that_is_misspelled_gets_a_hint():
     with pytest.raises(AttributeError, match=r"did you mean tf\.placeholder"):
         _ = tf.placehodler

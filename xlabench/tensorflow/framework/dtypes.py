@@ -126,28 +126,28 @@ def of_data_type(data_type: DataType) -> DType:
     return _of_number(data_type.number)
 
 
-def as_dtype(value: Any) -> DType:
-    """The type that a value names: itself, its name, its number, a type of NumPy's or Python's.
+def as_dtype(type_value: Any) -> DType:
+    """The type that `type_value` names: itself, its name, its number, a type of NumPy's or Python's.
 
     Raises:
         TypeError: it names none.
     """
-    if isinstance(value, DType):
-        return value
-    if isinstance(value, DataType):
-        return of_data_type(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return _of_number(value)
-    name = _PYTHON.get(value) if isinstance(value, type) else None
-    if name is None and isinstance(value, str):
-        name = _OLDER.get(value, value).removesuffix("_ref")
+    if isinstance(type_value, DType):
+        return type_value
+    if isinstance(type_value, DataType):
+        return of_data_type(type_value)
+    if isinstance(type_value, int) and not isinstance(type_value, bool):
+        return _of_number(type_value)
+    name = _PYTHON.get(type_value) if isinstance(type_value, type) else None
+    if name is None and isinstance(type_value, str):
+        name = _OLDER.get(type_value, type_value).removesuffix("_ref")
     if name is None:
         try:
-            name = np.dtype(value).name
+            name = np.dtype(type_value).name
         except TypeError:
             name = ""
     if name.startswith(("str", "bytes", "object")):
         name = "string"
     if name not in BY_NAME:
-        raise TypeError(f"Cannot convert the argument `type_value`: {value!r} to a TensorFlow DType.")
+        raise TypeError(f"Cannot convert the argument `type_value`: {type_value!r} to a TensorFlow DType.")
     return of_data_type(BY_NAME[name])

@@ -98,13 +98,13 @@ class Traced:
         waits = _waits(operations)
         nodes = [
             replace(
-                one.node_def,
+                one.built.node,
                 inputs=(
                     *(_spelled(output, names) for output in one.built.inputs),
-                    *(text for text in one.node_def.inputs if text.startswith("^") and text[1:] not in names),
+                    *(text for text in one.built.node.inputs if text.startswith("^") and text[1:] not in names),
                     *(f"^{other}" for other in waits.get(one.name, ())),
                 ),
-                attributes=dict(one.node_def.attributes),
+                attributes=dict(one.built.node.attributes),
             )
             for one in operations
         ]

@@ -58,8 +58,8 @@ def import_graph_def(
     input_map: Mapping[str, Any] | None = None,
     return_elements: Sequence[str] | None = None,
     name: str | None = None,
-    *_unused: Any,
-    **_options: Any,
+    op_dict: Any = None,
+    producer_op_list: Any = None,
 ) -> list[Any] | None:
     """Add the nodes of a graph to the default one.
 
@@ -68,8 +68,8 @@ def import_graph_def(
         input_map: tensors, by names of the graph, that its nodes take instead.
         return_elements: names of tensors and operations that are given.
         name: the scope of the nodes, by default `import`; none with an empty one.
-        _unused: what else TensorFlow takes changes nothing.
-        _options: what else TensorFlow takes changes nothing.
+        op_dict: changes nothing.
+        producer_op_list: changes nothing.
 
     Returns:
         What `return_elements` names, None where nothing is named.

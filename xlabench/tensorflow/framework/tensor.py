@@ -13,7 +13,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import compiler
-from compiler.tf import AttributeList, Built, DataType, Node, Output, PartialShape, trials_of
+from compiler.tf import AttributeList, Built, DataType, Output, PartialShape, message_class, to_binary, trials_of
+from compiler.tf import Graph as Definition
 from xlabench.tensorflow.errors import NotHereError
 from xlabench.tensorflow.framework.dtypes import DType, as_dtype, of_data_type
 from xlabench.tensorflow.framework.shapes import TensorShape
@@ -69,9 +70,9 @@ class Operation:
         return self.built.node.op
 
     @property
-    def node_def(self) -> Node:
-        """The node."""
-        return self.built.node
+    def node_def(self) -> Any:
+        """The node as a message `NodeDef`; raises `UnsupportedError` where the library `protobuf` is missing."""
+        return message_class("GraphDef").FromString(to_binary(Definition(nodes=[self.built.node]))).node[0]
 
     @property
     def device(self) -> str:

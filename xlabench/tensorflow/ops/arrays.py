@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xlabench.tensorflow.errors import NotHereError
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import constant, convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import as_dtype
@@ -33,7 +34,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 def _full(value: int, word: str) -> Callable[..., Tensor]:
     def make(shape: Any, dtype: Any = "float32", name: str | None = None) -> Tensor:
         wanted = as_dtype(dtype).base_dtype
-        element = ("" if not value else "1") if wanted.name == "string" else value
+        element = ("" if not value else "1") if wanted.name == "string" else bool(value) if wanted.is_bool else value
         graph = get_default_graph()
         with graph.name_scope(name or word) as scope:
             if not hasattr(shape, "dense_tensor") and not _holds_tensors(shape):
@@ -337,6 +338,7 @@ def strided_slice(
     ellipsis_mask: int = 0,
     new_axis_mask: int = 0,
     shrink_axis_mask: int = 0,
+    var: Any = None,
     name: str | None = None,
 ) -> Tensor:
     """The slice of `input_` from `begin` up to `end`, exclusive, in steps of `strides`, a number for each dimension.
@@ -344,8 +346,13 @@ def strided_slice(
     `strides` are 1 where they are None. Bit n of a mask is about element n of the vectors: of `begin_mask` that the
     slice begins at the edge, of `end_mask` that it ends there, of `ellipsis_mask` that the element stands for all
     dimensions that are not named, of `new_axis_mask` that it makes a dimension of size 1, of `shrink_axis_mask` that it
-    takes one index, whose dimension goes.
+    takes one index, whose dimension goes. `var` must be None: assign to a piece of a variable by its index operator.
+
+    Raises:
+        NotHereError: there is a `var`.
     """
+    if var is not None:
+        raise NotHereError("tf.strided_slice with var is not there: assign to a piece of the variable, v[...].assign")
     start = convert_to_tensor(begin)
     steps = apply("OnesLike", [start], {}).outputs[0] if strides is None else strides
     masks = {

@@ -25,7 +25,8 @@ def cond(
     false_fn: Callable[[], Any] | None = None,
     strict: bool = False,
     name: str | None = None,
-    **older: Any,
+    fn1: Callable[[], Any] | None = None,
+    fn2: Callable[[], Any] | None = None,
 ) -> Any:
     """What one of two functions gives, by a condition.
 
@@ -35,15 +36,14 @@ def cond(
         false_fn: the same where it does not; it gives as many tensors, of the same types.
         strict: whether a list of one tensor stays a list.
         name: of the node.
-        **older: the older names of both functions, `fn1` and `fn2`.
+        fn1: the older name of `true_fn`.
+        fn2: the older name of `false_fn`.
 
     Raises:
         TypeError: the condition is no tensor, or a function is none.
         ValueError: they give different things.
     """
-    then, otherwise = (one or older.pop(word, None) for one, word in ((true_fn, "fn1"), (false_fn, "fn2")))
-    if older:
-        raise TypeError(f"cond() got an unexpected keyword argument {next(iter(older))!r}")
+    then, otherwise = true_fn or fn1, false_fn or fn2
     if not callable(then) or not callable(otherwise):
         raise TypeError("Both true_fn and false_fn must be callable")
     if isinstance(pred, bool):

@@ -30,6 +30,8 @@ class Argument(NamedTuple):
     default: Any
 
 
+_NAME = Argument(("name",), "name", None)
+"""The name of the node, which stands behind all others where a row does not say where."""
 _REDUCTIONS = ("Sum", "Mean", "Prod", "EuclideanNorm", "Max", "Min", "All", "Any")
 _PUBLIC = {
     **{f"{op}.reduction_indices": "axis" for op in _REDUCTIONS},
@@ -69,7 +71,8 @@ def raw(op: str) -> Callable[..., Any]:
 def arguments_of(record: Record, text: str) -> tuple[Argument, ...]:
     """The arguments that a row says, or those that the signature has."""
     if text:
-        return tuple(_argument(word) for word in text.split())
+        given = tuple(_argument(word) for word in text.split())
+        return given if any(one.port == "name" for one in given) else (*given, _NAME)
     signature = record.signature
     ports = {port.name: _REQUIRED for port in signature.inputs}
     inferred = {port.type for port in signature.inputs} | {port.number for port in signature.inputs}
@@ -79,10 +82,13 @@ def arguments_of(record: Record, text: str) -> tuple[Argument, ...]:
         if row.name not in inferred
     }
     ordered = sorted({**ports, **stated}.items(), key=lambda pair: pair[1] is not _REQUIRED)
-    return tuple(Argument((_PUBLIC.get(f"{record.name}.{name}", name),), name, default) for name, default in ordered)
+    named = (Argument((_PUBLIC.get(f"{record.name}.{name}", name),), name, default) for name, default in ordered)
+    return (*named, _NAME)
 
 
 def _argument(word: str) -> Argument:
+    if word == "name":
+        return _NAME
     word, _, default = word.partition("=")
     public, _, port = word.partition(">")
     names = tuple(public.split("|"))
@@ -102,7 +108,8 @@ def _python(value: Any) -> Any:
 def _made(name: str, record: Record, arguments: tuple[Argument, ...], word: str) -> Callable[..., Any]:
     """A function by a row; its nodes are called `word` where the caller says nothing else."""
     by_name = {spelled: argument for argument in arguments for spelled in argument.names}
-    order = [*(argument.names[0] for argument in arguments), "name"]
+    order = [argument.names[0] for argument in arguments]
+    stated = tuple(argument for argument in arguments if argument.port != "name")
 
     def call(*positional: Any, **keywords: Any) -> Any:
         if len(positional) > len(order):
@@ -118,7 +125,7 @@ def _made(name: str, record: Record, arguments: tuple[Argument, ...], word: str)
                 given[spelled] = value
         node_name = given.pop("name", None) or word
         values = {}
-        for argument in arguments:
+        for argument in stated:
             value = given.get(argument.names[0], argument.default)
             if value is _REQUIRED:
                 raise TypeError(f"{name}() missing required argument: '{argument.names[0]}'")
@@ -127,16 +134,20 @@ def _made(name: str, record: Record, arguments: tuple[Argument, ...], word: str)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"{record.doc}\n\nThe op {record.name}: {' '.join(order)}."
-    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # functions may have one
-        [
-            inspect.Parameter(word, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
-            for word, default in (
-                *((argument.names[0], argument.default) for argument in arguments),
-                ("name", None),
-            )
-        ]
-    )
+    call.__signature__ = _signature(arguments)  # type: ignore[attr-defined]  # functions may have one
     return call
+
+
+def _signature(arguments: tuple[Argument, ...]) -> inspect.Signature:
+    """What a call may give: the arguments in order, and their other spellings behind them."""
+    shown, is_optional = [], False
+    for argument in arguments:
+        is_optional = is_optional or len(argument.names) > 1 or argument.default is not _REQUIRED
+        default = None if is_optional and argument.default is _REQUIRED else argument.default
+        shown.append((argument.names[0], default))
+    others = [(word, None) for argument in arguments for word in argument.names[1:]]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Signature([inspect.Parameter(word, kind, default=default) for word, default in [*shown, *others]])
 
 
 def applied(record: Record, values: Mapping[str, Any], name: str | None) -> Any:

@@ -13,10 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import DType, as_dtype
 from xlabench.tensorflow.framework.graph import get_default_graph
+from xlabench.tensorflow.framework.static_values import static_value
 from xlabench.tensorflow.framework.tensor import Tensor
 from xlabench.tensorflow.ops.arrays import transpose
 from xlabench.tensorflow.ops.math import REDUCTIONS, cast, saturate_cast, tensordot
@@ -69,22 +72,36 @@ def resize_images(
         size: the height and the width.
         method: one of `ResizeMethod`.
         align_corners: whether corners stay corners, pixels being points.
-        preserve_aspect_ratio: must be False.
+        preserve_aspect_ratio: whether images keep their height to their width, and are smaller than `size` in one.
         name: of the scope of the nodes.
 
     Raises:
-        ValueError: the method is none, or the aspect ratio is to stay.
+        ValueError: the method is none.
     """
-    if preserve_aspect_ratio:
-        raise ValueError("tf.image.resize_images: give the size that keeps the aspect ratio; it is not computed here")
     number = _METHOD_WORDS.get(method, method) if isinstance(method, str) else method
     if number not in _METHODS:
         raise ValueError(f"Resize method is not implemented: {method}")
     with get_default_graph().name_scope(name or "resize"):
         value, rank = _known(images)
         batch = output_of("ExpandDims", value, 0) if rank == _ONE else value
-        made = output_of(_METHODS[number], batch, cast(convert_to_tensor(size), "int32"), align_corners=align_corners)
+        wanted = cast(convert_to_tensor(size), "int32")
+        wanted = _fitting(batch, wanted) if preserve_aspect_ratio else wanted
+        known = static_value(wanted)
+        if known is not None and known.tolist() == batch.shape.as_list()[1:-1]:
+            return value
+        made = output_of(_METHODS[number], batch, wanted, align_corners=align_corners)
         return output_of("Squeeze", made, squeeze_dims=[0]) if rank == _ONE else made
+
+
+def _fitting(images: Tensor, size: Tensor) -> Tensor:
+    """The greatest size within another in which images keep their height to their width."""
+    known, asked = images.shape.as_list()[1:-1], static_value(size)
+    if None not in known and asked is not None:
+        sizes = np.array(known, np.float32)
+        return convert_to_tensor(np.round((asked.astype(np.float32) / sizes).min() * sizes).astype(np.int32))
+    found = cast(output_of("Shape", images)[1:3], "float32")
+    scale = REDUCTIONS["reduce_min"](cast(size, "float32") / found)
+    return cast(output_of("Round", scale * found), "int32")
 
 
 def _flip(word: str, axis: int) -> Callable[..., Tensor]:

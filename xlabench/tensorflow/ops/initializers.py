@@ -7,18 +7,29 @@ from typing import Any
 
 import numpy as np
 
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import constant
 from xlabench.tensorflow.framework.dtypes import as_dtype
 from xlabench.tensorflow.framework.shapes import TensorShape
 from xlabench.tensorflow.ops import arrays, random
 
+_MATRIX = 2
+
 
 class Initializer:
     """A function of sizes and a type."""
 
+    _dtype: Any
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        """One with the arguments that `get_config` gave."""
+        return cls(**config)
+
     def get_config(self) -> dict[str, Any]:
         """Its arguments."""
-        return {name.lstrip("_"): value for name, value in vars(self).items()}
+        found = {name.lstrip("_"): value for name, value in vars(self).items()}
+        return found | {"dtype": as_dtype(self._dtype).name}
 
 
 class Zeros(Initializer):
@@ -51,18 +62,29 @@ class Constant(Initializer):
         self._dtype = dtype
         self._verify_shape = verify_shape
 
+    def get_config(self) -> dict[str, Any]:
+        """Its value and type."""
+        return {"value": self._value, "dtype": as_dtype(self._dtype).name}
+
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         """The value."""
         return constant(self._value, dtype or self._dtype, shape, verify_shape=self._verify_shape)
 
 
 class _Random(Initializer):
-    """Random numbers between, or around, two numbers."""
+    """Random numbers between, or around, two numbers, which have names."""
+
+    NAMES: tuple[str, str] = ("mean", "stddev")
 
     def __init__(self, first: float, second: float, seed: int | None, dtype: Any) -> None:
         self._numbers = first, second
         self._seed = seed
         self._dtype = dtype
+
+    def get_config(self) -> dict[str, Any]:
+        """Its arguments."""
+        numbers = dict(zip(self.NAMES, self._numbers, strict=True))
+        return {**numbers, "seed": self._seed, "dtype": as_dtype(self._dtype).name}
 
 
 class RandomNormal(_Random):
@@ -89,6 +111,8 @@ class TruncatedNormal(_Random):
 
 class RandomUniform(_Random):
     """Uniform random numbers."""
+
+    NAMES = ("minval", "maxval")
 
     def __init__(
         self, minval: float = 0.0, maxval: float = 1.0, seed: int | None = None, dtype: Any = "float32"
@@ -151,6 +175,87 @@ def glorot_uniform(seed: int | None = None, dtype: Any = "float32") -> VarianceS
 def glorot_normal(seed: int | None = None, dtype: Any = "float32") -> VarianceScaling:
     """Normal random numbers for layers as Glorot has them."""
     return VarianceScaling(1.0, "fan_avg", "truncated_normal", seed, dtype)
+
+
+def he_normal(seed: int | None = None) -> VarianceScaling:
+    """Normal random numbers for layers as He has them."""
+    return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
+
+
+def he_uniform(seed: int | None = None) -> VarianceScaling:
+    """Uniform random numbers for layers as He has them."""
+    return VarianceScaling(2.0, "fan_in", "uniform", seed)
+
+
+def lecun_normal(seed: int | None = None) -> VarianceScaling:
+    """Normal random numbers for layers as LeCun has them."""
+    return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
+
+
+def lecun_uniform(seed: int | None = None) -> VarianceScaling:
+    """Uniform random numbers for layers as LeCun has them."""
+    return VarianceScaling(1.0, "fan_in", "uniform", seed)
+
+
+class UniformUnitScaling(Initializer):
+    """Uniform random numbers that keep the scale of what a layer is given."""
+
+    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = "float32") -> None:
+        self._factor, self._seed, self._dtype = factor, seed, dtype
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+        """The value."""
+        inputs = math.prod(float(one) for one in TensorShape(shape).as_list()[:-1])
+        limit = math.sqrt(3 / max(inputs, 1.0)) * self._factor
+        return random.random_uniform(shape, -limit, limit, dtype=dtype or self._dtype, seed=self._seed)
+
+
+class Orthogonal(Initializer):
+    """A matrix with orthogonal columns, or rows where there are fewer of these, of random directions."""
+
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = "float32") -> None:
+        self._gain, self._seed, self._dtype = gain, seed, dtype
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+        """The value.
+
+        Raises:
+            ValueError: `shape` has less than two dimensions.
+        """
+        sizes = [int(one) for one in TensorShape(shape).as_list()]
+        if len(sizes) < _MATRIX:
+            raise ValueError(
+                "The tensor to initialize, specified by argument `shape` must be at least two-dimensional. Received "
+                f"shape={shape}"
+            )
+        rows, columns = math.prod(sizes[:-1]), sizes[-1]
+        flat = [max(rows, columns), min(rows, columns)]
+        drawn = random.random_normal(flat, dtype=dtype or self._dtype, seed=self._seed)
+        directions, lengths = apply("Qr", [drawn], {"full_matrices": False}).outputs
+        made = directions * output_of("Sign", output_of("DiagPart", lengths))
+        made = arrays.transpose(made) if rows < columns else made
+        return self._gain * output_of("Reshape", made, sizes)
+
+
+class Identity(Initializer):
+    """The identity matrix, times a number."""
+
+    def __init__(self, gain: float = 1.0, dtype: Any = "float32") -> None:
+        self._gain, self._dtype = gain, dtype
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+        """The value.
+
+        Raises:
+            ValueError: `shape` is not that of a matrix.
+        """
+        sizes = [int(one) for one in TensorShape(shape).as_list()]
+        if len(sizes) != _MATRIX:
+            raise ValueError(
+                "The tensor to initialize, specified by argument `shape` must be at least two-dimensional. Received "
+                f"shape={shape}"
+            )
+        return self._gain * arrays.eye(*sizes, dtype=dtype or self._dtype)
 
 
 def first_value(initializer: Any, shape: TensorShape, dtype: Any) -> Any:

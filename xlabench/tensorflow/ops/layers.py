@@ -48,14 +48,14 @@ _ZEROS, _ONES = initializers.Zeros(), initializers.Ones()
 
 
 @contextmanager
-def _layer(kind: str, name: str | None, reuse: Any, inputs: Any) -> Iterator[Tensor]:
-    """The scope of a layer, and what it takes as a tensor."""
+def layer(kind: str, name: str | None, reuse: Any, inputs: Any) -> Iterator[Tensor]:
+    """The scope of a layer of a `kind`, by its `name` or `reuse`, and its `inputs` as a tensor."""
     with variable_scope(name, kind, reuse=reuse):
         yield convert_to_tensor(inputs)
 
 
-def _size(inputs: Tensor, axis: int, kind: str) -> int:
-    """How many features or channels there are.
+def size_of(inputs: Tensor, axis: int, kind: str) -> int:
+    """How many features or channels `inputs` have along `axis`; `kind` is that of the layer.
 
     Raises:
         ValueError: that is not known.
@@ -67,8 +67,8 @@ def _size(inputs: Tensor, axis: int, kind: str) -> int:
     return int(size)
 
 
-def _finished(outputs: Tensor, activation: Any, regularizer: Any) -> Tensor:
-    """What a layer gives: its activation, with what is computed of it kept as a loss."""
+def finished(outputs: Tensor, activation: Any, regularizer: Any) -> Tensor:
+    """What a layer gives of `outputs`: their `activation`, with what `regularizer` computes of it kept as a loss."""
     made: Tensor = outputs if activation is None else activation(outputs)
     if regularizer is not None:
         with get_default_graph().name_scope("ActivityRegularizer"):
@@ -99,8 +99,8 @@ def dense(
     Raises:
         ValueError: how many features there are is not known.
     """
-    with _layer("dense", name, reuse, inputs) as x:
-        features = _size(x, -1, "dense")
+    with layer("dense", name, reuse, inputs) as x:
+        features = size_of(x, -1, "dense")
         kernel = get_variable(
             "kernel",
             [features, units],
@@ -118,7 +118,7 @@ def dense(
         made = apply("MatMul", [x, kernel], {}).outputs[0] if x.shape.rank == _ROWS else tensordot(x, kernel, 1)
         if bias is not None:
             made = nn.bias_add(made, bias)
-        return _finished(made, activation, activity_regularizer)
+        return finished(made, activation, activity_regularizer)
 
 
 def _pair(value: Any, what: str) -> list[int]:
@@ -170,8 +170,8 @@ def conv2d(
         ValueError: how many channels there are is not known, or a size makes no sense.
     """
     form = _format_of(data_format)
-    with _layer("conv2d", name, reuse, inputs) as x:
-        channels = _size(x, form.index("C"), "conv2d")
+    with layer("conv2d", name, reuse, inputs) as x:
+        channels = size_of(x, form.index("C"), "conv2d")
         kernel = get_variable(
             "kernel",
             [*_pair(kernel_size, "kernel_size"), channels, filters],
@@ -196,7 +196,7 @@ def conv2d(
         )
         if bias is not None:
             made = nn.bias_add(made, bias, form)
-        return _finished(made, activation, activity_regularizer)
+        return finished(made, activation, activity_regularizer)
 
 
 def _pooling(kind: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -299,13 +299,13 @@ def batch_normalization(
     Raises:
         ValueError: how many channels there are is not known, or fused normalisation is asked of what is no image.
     """
-    with _layer("batch_normalization", name, reuse, inputs) as x:
+    with layer("batch_normalization", name, reuse, inputs) as x:
         rank = x.shape.rank or 0
         along = axis % rank if rank else axis
         form = next((one for one in _FORMATS.values() if rank == _IMAGES and one.index("C") == along), "")
         if fused and not form:
             raise ValueError("Batch normalization is fused for images of 4 dimensions, along their channels, only")
-        sizes = [_size(x, along, "batch_normalization")]
+        sizes = [size_of(x, along, "batch_normalization")]
         dtype = "float32" if x.dtype.name in ("float16", "bfloat16") else x.dtype
         gamma = beta = None
         if scale:

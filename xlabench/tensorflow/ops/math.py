@@ -157,7 +157,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
         return cast(value, wanted, scope)
 
 
-_FLOATS = {"float32": "ToFloat", "float64": "ToDouble"}
+_WORDS = {"float32": "ToFloat", "float64": "ToDouble", "bfloat16": "ToBFloat16"}
 
 
 def to_type(dtype: str) -> Callable[..., Tensor]:
@@ -166,7 +166,7 @@ def to_type(dtype: str) -> Callable[..., Tensor]:
     def convert(x: Any, name: str = "") -> Tensor:
         return cast(x, dtype, name or word)
 
-    word = f"To{dtype.capitalize()}" if not dtype.startswith("float") else _FLOATS[dtype]
+    word = _WORDS.get(dtype, f"To{dtype.capitalize()}")
     convert.__name__ = convert.__qualname__ = f"to_{dtype}"
     convert.__doc__ = f"A tensor in {dtype}."
     return convert

@@ -12,8 +12,9 @@ from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.structures import flattened, packed
 from xlabench.tensorflow.framework.tensor import Tensor
-from xlabench.tensorflow.ops.arrays import transpose, where, zeros_like
+from xlabench.tensorflow.ops.arrays import concat, stack, transpose, unstack, where, zeros_like
 from xlabench.tensorflow.ops.control_flow import while_loop
+from xlabench.tensorflow.ops.counting import reverse_sequence
 from xlabench.tensorflow.ops.rnn_cells import RNNCell
 from xlabench.tensorflow.ops.tensor_array import TensorArray, rows_of
 from xlabench.tensorflow.ops.variable_scopes import variable_scope
@@ -113,3 +114,88 @@ def _one_time(cell: Any, row: Tensor, state: Any, time: Any, lengths: Tensor | N
     has_ended = apply("LessEqual", [lengths, time], {}).outputs[0]
     kept = [where(has_ended, old, new) for old, new in zip(flattened(state), flattened(after), strict=True)]
     return where(has_ended, zeros_like(made), made), packed(after, kept)
+
+
+def bidirectional_dynamic_rnn(
+    cell_fw: Any,
+    cell_bw: Any,
+    inputs: Any,
+    sequence_length: Any = None,
+    initial_state_fw: Any = None,
+    initial_state_bw: Any = None,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    swap_memory: bool = False,
+    time_major: bool = False,
+    scope: Any = None,
+) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """`dynamic_rnn` of one cell forwards in time, and of another backwards: pairs of what both give, and of last states.
+
+    Args:
+        cell_fw: the cell that goes forwards.
+        cell_bw: the one that goes backwards; what it gives stands at the times that it was given.
+        inputs: [batch, time, features].
+        sequence_length: how many times each example has, [batch]; None where all have as many as `inputs`.
+        initial_state_fw: the first state of the first cell, None for zeros.
+        initial_state_bw: that of the other.
+        dtype: the type of these zeros.
+        parallel_iterations: changes nothing, as does the next.
+        swap_memory: changes nothing.
+        time_major: whether time comes before the batch, in inputs and results.
+        scope: the scope of variables, or its name; None for `bidirectional_rnn`.
+
+    Raises:
+        ValueError: as of `dynamic_rnn`.
+    """
+    options = {"sequence_length": sequence_length, "dtype": dtype, "time_major": time_major}
+    with variable_scope(scope or "bidirectional_rnn"):
+        with variable_scope("fw") as inner:
+            forwards = dynamic_rnn(cell_fw, inputs, initial_state=initial_state_fw, scope=inner, **options)
+        with variable_scope("bw") as inner:
+            turned = _turned(inputs, sequence_length, time_major=time_major)
+            backwards = dynamic_rnn(cell_bw, turned, initial_state=initial_state_bw, scope=inner, **options)
+    found = _turned(backwards[0], sequence_length, time_major=time_major)
+    return (forwards[0], found), (forwards[1], backwards[1])
+
+
+def _turned(rows: Any, lengths: Any, *, time_major: bool) -> Tensor:
+    """Sequences in the opposite order, each as long as it is."""
+    value = convert_to_tensor(rows)
+    axis = 0 if time_major else 1
+    if lengths is None:
+        return apply("ReverseV2", [value, [axis]], {}).outputs[0]
+    return reverse_sequence(value, lengths, seq_axis=axis, batch_axis=1 - axis)
+
+
+def static_bidirectional_rnn(
+    cell_fw: Any,
+    cell_bw: Any,
+    inputs: Sequence[Any],
+    initial_state_fw: Any = None,
+    initial_state_bw: Any = None,
+    dtype: Any = None,
+    sequence_length: Any = None,
+    scope: Any = None,
+) -> tuple[list[Any], Any, Any]:
+    """The same of a list of `inputs`, without a loop: what both give side by side, and both last states.
+
+    `cell_fw`, `cell_bw`, `initial_state_fw`, `initial_state_bw`, `dtype`, `sequence_length` and `scope` are as of
+    `bidirectional_dynamic_rnn`.
+
+    Raises:
+        ValueError: as of `static_rnn`.
+    """
+    with variable_scope(scope or "bidirectional_rnn"):
+        with variable_scope("fw") as inner:
+            forwards, last = static_rnn(cell_fw, inputs, initial_state_fw, dtype, sequence_length, inner)
+        with variable_scope("bw") as inner:
+            turned = _all_turned(inputs, sequence_length)
+            found, first = static_rnn(cell_bw, turned, initial_state_bw, dtype, sequence_length, inner)
+    pairs = zip(forwards, _all_turned(found, sequence_length), strict=True)
+    return [concat([one, other], 1) for one, other in pairs], last, first
+
+
+def _all_turned(rows: Sequence[Any], lengths: Any) -> list[Any]:
+    if lengths is None:
+        return list(reversed(rows))
+    return unstack(_turned(stack(rows), convert_to_tensor(lengths), time_major=True))

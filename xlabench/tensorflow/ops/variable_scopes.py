@@ -208,17 +208,43 @@ def get_variable(
 
 
 def get_local_variable(
-    name: str, shape: Any = None, dtype: Any = None, initializer: Any = None, **options: Any
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = False,
+    collections: Sequence[str] | None = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Any = None,
+    constraint: Any = None,
+    synchronization: Any = None,
+    aggregation: Any = None,
 ) -> Variable:
-    """A variable by its `name` that belongs to this process, and is not trained.
+    """A variable by its `name` that belongs to this process, and is not trained, whatever `trainable` says.
 
-    `shape`, `dtype`, `initializer` and other `options` are as of `get_variable`.
+    `shape`, `dtype`, `initializer`, `regularizer`, `collections`, `caching_device`, `partitioner`, `validate_shape`,
+    `use_resource`, `custom_getter`, `constraint`, `synchronization` and `aggregation` are as of `get_variable`.
     """
-    keys = list(options.pop("collections", None) or [])
+    keys = list(collections or [])
     if GraphKeys.LOCAL_VARIABLES not in keys:
         keys.append(GraphKeys.LOCAL_VARIABLES)
-    options |= {"trainable": False, "collections": keys}
-    return get_variable(name, shape, dtype, initializer, **options)
+    return get_variable(
+        name,
+        shape,
+        dtype,
+        initializer,
+        regularizer,
+        trainable=False,
+        collections=keys,
+        partitioner=partitioner,
+        validate_shape=validate_shape,
+        custom_getter=custom_getter,
+        constraint=constraint,
+    )
 
 
 def make_template(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
+from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.tensor import Tensor
-from xlabench.tensorflow.ops.convolutions import conv1d, conv3d
-from xlabench.tensorflow.ops.windows import conv2d
+from xlabench.tensorflow.ops.arrays import concat
+from xlabench.tensorflow.ops.convolutions import conv1d, conv2d_transpose, conv3d
+from xlabench.tensorflow.ops.windows import conv2d, windowed
 
 _LINES, _IMAGES, _VOLUMES = 3, 4, 5
 """Ranks of batches of rows, images and volumes with their channels."""
@@ -79,3 +81,108 @@ def _around(sizes: Any, data_format: str) -> list[int]:
     """Numbers for all dimensions of volumes."""
     inner = [1, 1, 1] if sizes is None else [sizes] * 3 if isinstance(sizes, int) else list(sizes)
     return [1, *inner, 1] if data_format == "NDHWC" else [1, 1, *inner]
+
+
+def conv3d_transpose(
+    value: Any,
+    filter: Any = None,
+    output_shape: Any = None,
+    strides: Any = None,
+    padding: str = "SAME",
+    data_format: str = "NDHWC",
+    name: str | None = None,
+    input: Any = None,
+    filters: Any = None,
+    dilations: Any = None,
+) -> Tensor:
+    """The gradient of a convolution of volumes, as what makes larger ones.
+
+    Args:
+        value: volumes.
+        filter: [depth, height, width, channels out, channels in].
+        output_shape: the sizes of the result.
+        strides: steps: one, three, or one for each dimension.
+        padding: `SAME` or `VALID`.
+        data_format: `NDHWC` or `NCDHW`.
+        name: of the node.
+        input: the newer name of `value`.
+        filters: the newer name of `filter`.
+        dilations: steps between elements of the filter, as `strides`; None for 1.
+    """
+    form = data_format or "NDHWC"
+    attributes = {
+        "strides": _around(strides, form) if _is_inner(strides) else list(strides),
+        "padding": padding,
+        "data_format": form,
+        "dilations": _around(dilations, form) if _is_inner(dilations) else list(dilations),
+    }
+    given = [output_shape, filter if filters is None else filters, value if input is None else input]
+    return apply("Conv3DBackpropInputV2", given, attributes, name or "conv3d_transpose").outputs[0]
+
+
+def _is_inner(sizes: Any) -> bool:
+    """Whether numbers are for depth, height and width alone."""
+    return sizes is None or isinstance(sizes, int) or len(sizes) in (1, _VOLUMES - 2)
+
+
+def conv1d_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: str = "SAME",
+    data_format: str = "NWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of a convolution of rows, as what makes longer ones.
+
+    Args:
+        input: rows.
+        filters: [width, channels out, channels in].
+        output_shape: the sizes of the result.
+        strides: the step.
+        padding: `SAME` or `VALID`.
+        data_format: `NWC` or `NCW`.
+        dilations: the step between elements of the filter, None for 1.
+        name: of the scope of the nodes.
+    """
+    axis, form = (2, "NCHW") if data_format == "NCW" else (1, "NHWC")
+    with get_default_graph().name_scope(name or "conv1d_transpose") as scope:
+        sizes = output_shape if hasattr(output_shape, "dense_tensor") else list(output_shape)
+        pieces = [sizes[:axis], [1], sizes[axis:]]
+        wanted = concat(pieces, 0) if hasattr(sizes, "dense_tensor") else [one for piece in pieces for one in piece]
+        step, apart = (1 if one is None else one if isinstance(one, int) else max(one) for one in (strides, dilations))
+        attributes = windowed([1, step], padding, form, [1, apart])
+        images, kernel = output_of("ExpandDims", input, axis), output_of("ExpandDims", filters, 0)
+        made = apply("Conv2DBackpropInput", [wanted, kernel, images], attributes, scope).outputs[0]
+        return output_of("Squeeze", made, squeeze_dims=[axis])
+
+
+def conv_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: str = "SAME",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of a convolution of rows, images or volumes, by how many sizes `output_shape` has.
+
+    `input`, `filters`, `strides`, `padding`, `data_format` (None: channels last), `dilations` and `name` are those of
+    `conv1d_transpose`, `conv2d_transpose` or `conv3d_transpose`.
+
+    Raises:
+        ValueError: there are less than 3 sizes, or more than 5.
+    """
+    known = int(output_shape.shape[0]) if hasattr(output_shape, "dense_tensor") else len(output_shape)
+    if known == _LINES:
+        form = data_format or "NWC"
+        return conv1d_transpose(input, filters, output_shape, strides, padding, form, dilations, name)
+    if known not in (_IMAGES, _VOLUMES):
+        raise ValueError(f"`output_shape` must be of length 3, 4 or 5. Received: output_shape={output_shape}")
+    function = conv2d_transpose if known == _IMAGES else conv3d_transpose
+    form = data_format or ("NHWC" if known == _IMAGES else "NDHWC")
+    return function(input, filters, output_shape, strides, padding, form, name or "conv_transpose", dilations=dilations)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from compiler.tf import RECORDS, Node, Trait
 from xlabench.tensorflow import errors
@@ -33,6 +33,21 @@ def assign_devices(nodes: Iterable[Node], devices: Mapping[str, Device], *, is_s
             node.device = host if node.op in HOST_OPS else first
         elif node.device not in devices:
             node.device = _found(node, devices, host, first, is_soft=is_soft)
+
+
+def lines_of(nodes: Iterable[Node], devices: Mapping[str, Device], *, is_soft: bool) -> Iterator[str]:
+    """What TensorFlow prints of where nodes run, those that begin behind the others; the arguments are as above."""
+    placed = [Node(one.name, one.op, one.inputs, one.device) for one in nodes]
+    assign_devices(placed, devices, is_soft=is_soft)
+    for one in sorted(placed, key=_begins):
+        yield f"{one.name}: ({one.op}): {one.device}"
+
+
+def _begins(node: Node) -> bool:
+    """Whether a node takes nothing and gives one value, which is no reference."""
+    outputs = RECORDS[node.op].signature.outputs if node.op in RECORDS else ()
+    takes = any(not text.startswith("^") for text in node.inputs)
+    return not takes and len(outputs) == 1 and outputs[0].is_one and not outputs[0].is_reference
 
 
 def _found(node: Node, devices: Mapping[str, Device], host: str, first: str, *, is_soft: bool) -> str:

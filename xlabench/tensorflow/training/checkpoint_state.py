@@ -56,6 +56,9 @@ def update_checkpoint_state(
     model_checkpoint_path: str,
     all_model_checkpoint_paths: Sequence[str] | None = None,
     latest_filename: str | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+    *,
     relative: bool = False,
 ) -> None:
     """Say in a folder which of its checkpoints is the last one, and which there are.
@@ -65,6 +68,8 @@ def update_checkpoint_state(
         model_checkpoint_path: the path of the last checkpoint.
         all_model_checkpoint_paths: those of all that are kept, the oldest first; None for the last one alone.
         latest_filename: the file that says so, None for `checkpoint`.
+        all_model_checkpoint_timestamps: when each of these was written, in seconds since 1970, if that is said.
+        last_preserved_timestamp: when the last was kept for good, so too.
         relative: whether paths are written as seen from the folder; of a folder whose path is relative they always are.
     """
     folder = Path(save_dir)
@@ -75,6 +80,9 @@ def update_checkpoint_state(
         model_checkpoint_path, *every = (os.path.relpath(one, folder) for one in (model_checkpoint_path, *every))
     lines = [f"model_checkpoint_path: {_text(model_checkpoint_path)}"]
     lines += [f"all_model_checkpoint_paths: {_text(one)}" for one in every]
+    lines += [f"all_model_checkpoint_timestamps: {float(one)}" for one in all_model_checkpoint_timestamps or ()]
+    if last_preserved_timestamp is not None:
+        lines.append(f"last_preserved_timestamp: {float(last_preserved_timestamp)}")
     written = folder / f"{latest_filename or STATE}.tmp"
     written.write_text("\n".join(lines) + "\n", encoding="utf-8")
     written.replace(folder / (latest_filename or STATE))

@@ -21,7 +21,7 @@ from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.keys import GraphKeys
 from xlabench.tensorflow.framework.tensor import Tensor
 from xlabench.tensorflow.ops import arrays, cross_entropy
-from xlabench.tensorflow.ops.math import REDUCTIONS, add_n, cast
+from xlabench.tensorflow.ops.math import REDUCTIONS, add_n, cast, one_of
 
 _sum = REDUCTIONS["reduce_sum"]
 
@@ -41,6 +41,16 @@ class Reduction:
         """Every kind."""
         return cls.NONE, cls.SUM, cls.MEAN, cls.SUM_OVER_BATCH_SIZE, cls.SUM_BY_NONZERO_WEIGHTS
 
+    @classmethod
+    def validate(cls, key: str) -> None:
+        """Refuse a name of no kind.
+
+        Raises:
+            ValueError: `key` is none.
+        """
+        if key not in cls.all():
+            raise ValueError(f"Invalid Reduction Key {key}.")
+
 
 _BY_WEIGHTS = Reduction.SUM_BY_NONZERO_WEIGHTS
 
@@ -57,8 +67,7 @@ def compute_weighted_loss(
     Raises:
         ValueError: the reduction is none.
     """
-    if reduction not in Reduction.all():
-        raise ValueError(f"Invalid Reduction Key {reduction}.")
+    Reduction.validate(reduction)
     with get_default_graph().name_scope(scope or "weighted_loss"):
         given = convert_to_tensor(losses)
         each, by = cast(given, "float32"), cast(weights, "float32")
@@ -80,9 +89,7 @@ def _present(each: Tensor, by: Tensor, weights: Any) -> Tensor:
     """How many losses have a weight that is not zero."""
     if isinstance(weights, float) and weights:
         return cast(arrays.size(each), "float32")
-    return _sum(
-        cast(apply("NotEqual", [by, convert_to_tensor(0.0)], {}).outputs[0], "float32") * arrays.ones_like(each)
-    )
+    return _sum(_has_weight(by) * arrays.ones_like(each))
 
 
 def _over(total: Tensor, count: Tensor) -> Tensor:
@@ -279,3 +286,63 @@ def sparse_softmax_cross_entropy(
             numbers = apply("Squeeze", [numbers], {"squeeze_dims": [-1]}).outputs[0]
         losses = cross_entropy.sparse_softmax_cross_entropy_with_logits(labels=numbers, logits=scores, name="xentropy")
         return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
+
+
+def cosine_distance(
+    labels: Any,
+    predictions: Any,
+    axis: int | None = None,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = _BY_WEIGHTS,
+    dim: int | None = None,
+) -> Tensor:
+    """1 less the product of `labels` and `predictions`, unit vectors along `axis`, whose older name is `dim`.
+
+    Raises:
+        ValueError: the axis is not given.
+    """
+    along = one_of(axis, dim, ("axis", "dim"))
+    if along is None:
+        raise ValueError("You must specify argument `axis`.")
+    with get_default_graph().name_scope(scope or "cosine_distance_loss") as inner:
+        wanted, found = _same(labels, predictions)
+        losses = 1 - _sum(found * wanted, [along], keepdims=True)
+        return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
+
+
+def mean_pairwise_squared_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+) -> Tensor:
+    """The squares of how differences of two elements of `labels` differ from those of `predictions`, their mean.
+
+    Both are [batch, ...]: elements of one example make pairs; examples are summed, by weights of [batch] or alike.
+    """
+    with get_default_graph().name_scope(scope or "mean_pairwise_squared_error"):
+        wanted, found = _same(labels, predictions)
+        apart, by = found - wanted, cast(weights, "float32")
+        axes = list(range(1, apart.shape.rank or 0))
+        present = _sum(_has_weight(by) * arrays.ones_like(apart), axes, keepdims=True)
+        squares = _sum(_op("Square", apart), axes, keepdims=True)
+        square = _op("Square", _sum(apart, axes, keepdims=True))
+        first = 2.0 * _over(squares, _op("Maximum", present - 1, 0.0))
+        second = 2.0 * _over(square, _op("Maximum", present * (present - 1), 0.0))
+        total = _sum((first - second) * by)
+        loss = _op("SelectV2", _sum(present) > 0.0, total, arrays.zeros_like(total))
+        add_loss(loss, loss_collection)
+        return loss
+
+
+def _same(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
+    wanted, found = _floats(labels, "labels"), _floats(predictions, "predictions")
+    found.shape.assert_is_compatible_with(wanted.shape)
+    return wanted, found
+
+
+def _has_weight(by: Tensor) -> Tensor:
+    return cast(_op("NotEqual", by, 0.0), "float32")

@@ -39,12 +39,12 @@ def mean(
 ) -> Metric:
     """The mean of all `values` that were met, by their weights."""
     with variable_scope(name, "mean"):
-        each = cast(values, "float32")
-        total, count = _counter("total"), _counter("count")
+        _, each, weights = aligned(None, cast(values, "float32"), weights)
+        total, count = counter("total"), counter("count")
         by = _weights(weights, each)
         total_now, count_now = total.assign_add(_sum(each * by)), count.assign_add(_sum(by))
-        pair = _over(total, count, "value"), _over(total_now, count_now, "update_op")
-        return _kept(pair, metrics_collections, updates_collections)
+        pair = over(total, count, "value"), over(total_now, count_now, "update_op")
+        return kept(pair, metrics_collections, updates_collections)
 
 
 def _metric(word: str, formula: Callable[[Any, Any, Any, str | None], Metric], said: str) -> Callable[..., Metric]:
@@ -58,7 +58,7 @@ def _metric(word: str, formula: Callable[[Any, Any, Any, str | None], Metric], s
         updates_collections: Keys = None,
         name: str | None = None,
     ) -> Metric:
-        return _kept(formula(labels, predictions, weights, name), metrics_collections, updates_collections)
+        return kept(formula(labels, predictions, weights, name), metrics_collections, updates_collections)
 
     metric.__name__ = metric.__qualname__ = word
     metric.__doc__ = said
@@ -69,8 +69,8 @@ def _mean_of(word: str, formula: Callable[[Tensor, Tensor], Tensor], said: str) 
     """The mean of a formula of labels and predictions."""
 
     def mean_of(labels: Any, predictions: Any, weights: Any, name: str | None) -> Metric:
-        found = convert_to_tensor(predictions)
-        return mean(formula(convert_to_tensor(labels), found), weights, name=name or word)
+        wanted, found, by = aligned(labels, predictions, weights)
+        return mean(formula(wanted, found), by, name=name or word)
 
     return _metric(word, mean_of, f"{said} of `labels` and `predictions`, which have one shape.")
 
@@ -115,10 +115,11 @@ def _count_of(word: str, *, is_found: bool, is_right: bool) -> Callable[..., Met
 
     def count_of(labels: Any, predictions: Any, weights: Any, name: str | None) -> Metric:
         with variable_scope(name, word):
-            wanted = cast(labels, "bool") if is_found == is_right else _not(cast(labels, "bool"))
-            found = cast(predictions, "bool") if is_found else _not(cast(predictions, "bool"))
+            labels, predictions, weights = aligned(cast(labels, "bool"), cast(predictions, "bool"), weights)
+            wanted = labels if is_found == is_right else _not(labels)
+            found = predictions if is_found else _not(predictions)
             each = cast(apply("LogicalAnd", [wanted, found], {}).outputs[0], "float32")
-            count = _counter("count")
+            count = counter("count")
             update = count.assign_add(_sum(each * _weights(weights, each)))
             return count.value(), update
 
@@ -139,7 +140,7 @@ def _share_of(word: str, other: Callable[..., Metric], said: str) -> Callable[..
         with variable_scope(name, word):
             right, right_now = true_positives(labels, predictions, weights)
             rest, rest_now = other(labels, predictions, weights)
-            return _over(right, right + rest, "value"), _over(right_now, right_now + rest_now, "update_op")
+            return over(right, right + rest, "value"), over(right_now, right_now + rest_now, "update_op")
 
     return _metric(word, share_of, f"The share of {said}, of `labels` and `predictions` of one shape.")
 
@@ -152,9 +153,36 @@ def _not(value: Tensor) -> Tensor:
     return apply("LogicalNot", [value], {}).outputs[0]
 
 
-def _counter(name: str) -> Variable:
+def counter(name: str, shape: Sequence[int] = (), dtype: Any = "float32") -> Variable:
+    """A local variable of zeros, in which a metric counts: its `name`, `shape` and `dtype`."""
     keys = [GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES]
-    return Variable(lambda: arrays.zeros([], "float32"), trainable=False, collections=keys, name=name)
+    return Variable(lambda: arrays.zeros(shape, dtype), trainable=False, collections=keys, name=name)
+
+
+def aligned(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Tensor, Any]:
+    """Labels, predictions and weights of one rank: a last dimension of size 1 that one has more than another goes.
+
+    `labels`, None for none, lose it where `predictions` lack it, and the other way round; `weights` lose it, or get it.
+    """
+    found = convert_to_tensor(predictions)
+    wanted = None if labels is None else convert_to_tensor(labels)
+    if wanted is not None and None not in (wanted.shape.rank, found.shape.rank):
+        more = found.shape.rank - wanted.shape.rank
+        if more == 1 and found.shape[-1].value in (1, None):
+            found = _narrow(found)
+        elif more == -1 and wanted.shape[-1].value in (1, None):
+            wanted = _narrow(wanted)
+    by = None if weights is None else convert_to_tensor(weights)
+    if by is not None and by.shape.rank and found.shape.rank is not None:
+        if by.shape.rank - found.shape.rank == 1:
+            by = _narrow(by)
+        elif found.shape.rank - by.shape.rank == 1:
+            by = apply("ExpandDims", [by, -1], {}).outputs[0]
+    return wanted, found, by
+
+
+def _narrow(value: Tensor) -> Tensor:
+    return apply("Squeeze", [value], {"squeeze_dims": [-1]}).outputs[0]
 
 
 def _weights(weights: Any, each: Tensor) -> Tensor:
@@ -163,13 +191,13 @@ def _weights(weights: Any, each: Tensor) -> Tensor:
     return ones if weights is None else ones * cast(weights, "float32")
 
 
-def _over(total: Any, count: Any, name: str) -> Tensor:
-    """A share that is 0 of nothing."""
+def over(total: Any, count: Any, name: str) -> Tensor:
+    """The share of `total` in `count`, 0 of nothing, as a node called `name`."""
     return apply("DivNoNan", [total, count], {}, name).outputs[0]
 
 
-def _kept(metric: Metric, metrics: Keys, updates: Keys) -> Metric:
-    """A metric, whose halves collections keep."""
+def kept(metric: Metric, metrics: Keys, updates: Keys) -> Metric:
+    """A `metric`, whose halves the collections `metrics` and `updates` keep."""
     graph = get_default_graph()
     for keys, half in zip((metrics, updates), metric, strict=True):
         for key in [keys] if isinstance(keys, str) else keys or ():

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from compiler.tf import AttributeList, meta_graph, require_protobuf
+from compiler.tf import AttributeList, require_protobuf
 from xlabench.tensorflow import errors
 from xlabench.tensorflow.framework.applying import apply
 from xlabench.tensorflow.framework.convert import constant
@@ -28,7 +28,7 @@ from xlabench.tensorflow.training.checkpoint_state import (
     remove_checkpoint,
     update_checkpoint_state,
 )
-from xlabench.tensorflow.training.collected import collections
+from xlabench.tensorflow.training.meta_graph_files import message_of, written
 
 _FAILED = (
     "Restoring from checkpoint failed. This is most likely due to {} the checkpoint. Please ensure that you have not "
@@ -218,21 +218,41 @@ class Saver:
             self.export_meta_graph(f"{path}.{meta_graph_suffix}")
         return path
 
-    def export_meta_graph(self, filename: FilePath, *_unused: Any, **_options: Any) -> None:
-        """Write the graph, with the names of the nodes that save and restore, to `filename`, as bytes.
+    def export_meta_graph(
+        self,
+        filename: FilePath | None = None,
+        collection_list: Sequence[str] | None = None,
+        as_text: bool = False,
+        export_scope: str | None = None,
+        clear_devices: bool = False,
+        **_options: Any,
+    ) -> Any:
+        """The graph, with the names of the nodes that save and restore, as a message `MetaGraphDef`.
 
-        What else TensorFlow takes (`_unused`, `_options`) changes nothing.
+        It is written to `filename` where that is not None, as text where `as_text`; `collection_list`, `export_scope`
+        and `clear_devices` are as of `tf.train.export_meta_graph`, and what else TensorFlow takes (`_options`) changes
+        nothing.
+
+        Raises:
+            NotHereError: a scope is to be written alone.
         """
+        if export_scope is not None:
+            raise NotHereError("Saver.export_meta_graph of a scope is not there: leave export_scope out")
         graph = self._nodes["file"].graph if self._nodes else get_default_graph()
-        Path(filename).write_bytes(self.exported(graph))
+        options = {"collection_list": collection_list, "as_text": as_text, "clear_devices": clear_devices}
+        return written(self._message(graph), filename, options)
 
     def exported(self, graph: Graph) -> bytes:
         """A `MetaGraphDef` of a graph, its collections, and the names of the nodes that save and restore, as bytes."""
+        encoded: bytes = self._message(graph).SerializeToString(deterministic=True)
+        return encoded
+
+    def _message(self, graph: Graph) -> Any:
         names = {}
         if self._nodes:
             words = {"filename_tensor_name": "file", "save_tensor_name": "path", "restore_op_name": "restore"}
             names = {field: self._nodes[word].name for field, word in words.items()}
-        return meta_graph(graph.definition, names) + collections(graph)  # two pieces of a message are one
+        return message_of(graph, names)
 
     def _note(self, path: str, filename: str, suffix: str) -> None:
         """Say that this is the last checkpoint, and remove those that are not kept."""

@@ -18,6 +18,7 @@ def test_known_sizes_are_a_constant_and_others_are_filled(make, x):
     assert make([2, 0]).shape.as_list() == [2, 0]
     assert make(tf.shape(x)).op.type == "Fill"
     assert make([2], tf.int8).dtype == tf.int8
+    assert [make(sizes, tf.bool).dtype for sizes in ([2], [5000], tf.shape(x))] == [tf.bool] * 3
 
 
 def test_what_is_asked_of_known_sizes_is_a_constant(x):
