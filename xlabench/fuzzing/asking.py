@@ -162,6 +162,13 @@ def phase_in(word: str) -> Phase:
     return Phase(bare, kind, layout.replace(_BLANK, " ") or ALIGNED)
 
 
+class Unsound(NamedTuple):
+    """That the reference's own results of a call with inputs of a kind break what they are judged by."""
+
+    kind: str
+    basis: Basis
+
+
 @dataclass(slots=True)
 class Asking:
     """One engine is asked about one case: it compiles once, and is called with inputs of several kinds.
@@ -181,7 +188,7 @@ class Asking:
     call_numbers: Sequence[int]
     raised: str = ""
     """The verdict on what was raised in the way of results."""
-    unsound: Basis | None = None
+    unsound: Unsound | None = None
     """What results were judged by, where the reference's own break it."""
 
     @property
@@ -346,7 +353,7 @@ class Asking:
         if needed and judgement.verdict not in FINE:  # what a finding says rests on everything that is known
             judgement = judge(self.case.module, inputs, expected, actual, standard)
         if judgement.comparison.basis.flaws:
-            self.unsound = judgement.comparison.basis
+            self.unsound = Unsound(kind, judgement.comparison.basis)
         return Answer(judgement.verdict, judgement.message, ",".join(map(str, judgement.wrong_results)), actual)
 
 

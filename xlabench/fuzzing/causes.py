@@ -22,6 +22,10 @@ from xlabench.fuzzing.signature import NUMERIC, is_of_error
 
 _BEHIND = frozenset({"kernel", "program"})
 """The stages behind the passes."""
+JUDGE = "judge"
+"""The stage of what the reference and the bounds of its results differ about, whichever of them is wrong."""
+_HELD_AGAINST = frozenset({"reference", JUDGE})
+"""The stages of what engines are held against: one slip of the reference shows beside bounds, and beside engines."""
 _AROUND_OPS = frozenset({"execution", "clustering"})
 """The stages that put graphs together: which op shows a slip of theirs, on which engine and how, is chance."""
 
@@ -72,10 +76,10 @@ def are_one(known: Shown, found: Shown) -> bool:
 
 def _is_known_by_cause(known: Shown, found: Shown) -> bool:
     stage, are_ours, are_near = _stage(known.cause), known.is_ours and found.is_ours, found.families <= known.families
+    if {stage, _stage(found.cause)} <= _HELD_AGAINST:  # whoever is
+        return same_cause(known.cause, found.cause)
     if stage != _stage(found.cause):
         return False
-    if stage == "reference":  # whoever is held against it
-        return same_cause(known.cause, found.cause)
     if stage in _AROUND_OPS:
         return True
     if stage in ("pass", "tf2xla"):
@@ -124,6 +128,6 @@ def same_cause(known: str, cause: str) -> bool:
     stage = _stage(known)
     if stage == "kernel" == _stage(cause):
         return all(any(compiler.ops.share_steps(one, other) for other in _steps(cause)) for one in _steps(known))
-    if stage == "reference" == _stage(cause):
+    if {stage, _stage(cause)} <= _HELD_AGAINST:
         return _steps(known) <= _steps(cause)
     return stage != "engine" and known == cause

@@ -170,9 +170,11 @@ class Findings:
         Raises:
             RecordsLost: it cannot be written.
         """
-        kind = (failure.bug.kind,)
+        kind, cause = (failure.bug.kind,), failure.cause
+        shown = causes.Shown((US,), ERROR, kind, cause)
         for index, known in enumerate(self.all):
-            if known.verdict == ERROR and known.signature == kind:
+            is_alike = known.verdict == ERROR and known.signature == kind
+            if is_alike or (cause and causes.are_one(_shown_by(known), shown)):
                 self.all[index] = replace(known, cases=tuple(dict.fromkeys((*known.cases, failure.number))))
                 self._write()
                 return
@@ -183,7 +185,7 @@ class Findings:
             engines=(US,),
             verdict=ERROR,
             signature=kind,
-            cause="",
+            cause=cause,
             message=failure.bug.said,
             instructions=0,
             bundle=f"findings/{name}",

@@ -25,6 +25,14 @@ ONE = {
     "a kernel, with more around": (shown("cpu", "kernel/log"), shown("cpu:opt=0", "kernel/add+log", signature=("x",))),
     "kernels of what is made alike": (shown("cpu", "kernel/log"), shown("cpu", "kernel/add+atanh", signature=("x",))),
     "the reference, by any engine": (shown("cpu", "reference/log"), shown("xla", "reference/log", signature=("x",))),
+    "the reference, by an engine and by bounds": (
+        shown("cpu", "reference/log"),
+        shown("xlabench", "judge/log", "error", ("JudgeError about log in self_check.py:ask",)),
+    ),
+    "a judge, by two checks of it": (
+        shown("xlabench", "judge/log", "error", ("JudgeError about log in self_check.py:ask",)),
+        shown("xlabench", "judge/log", "error", ("JudgeError about log in self_check.py:require_soundness",)),
+    ),
     "memory": (shown("cpu", "program/memory"), shown("cpu", "program/memory", "crash", ("x",))),
     "a lowering, op by op and in clusters": (
         shown("ops", "tf2xla/AddV2"),
@@ -51,6 +59,10 @@ OTHERS = {
     "another function of the reference": (
         shown("cpu", "reference/log"),
         shown("cpu", "reference/atanh", signature=("x",)),
+    ),
+    "a judge that is wrong about two opcodes": (
+        shown("xlabench", "judge/log", "error", ("JudgeError about log in self_check.py:ask",)),
+        shown("xlabench", "judge/sine", "error", ("JudgeError about sine in self_check.py:ask",)),
     ),
     "an error in another function": (
         shown("cpu", "pass/cse/KeyError", "compile-error", _RAISED),
