@@ -26,6 +26,7 @@ from xlabench.judging.tolerance import Array
 
 _MOST_PROBES = 60
 _LANES = 32  # that work on one result together, on GPUs
+_MOST_ELEMENTS = 1 << 16  # of a plain program, which has to be run
 _PERIOD = 7  # of values that tell places apart; what is misplaced, is so by an even number of places
 _CLASSES = {"flaky": "wrong"}  # what reads garbage is the one or the other by chance
 _NO_WORK = having(Trait.STRUCTURAL) | {"fusion"}
@@ -107,12 +108,14 @@ class _Plainer(NamedTuple):
 
 def _plainer(kernel: Case) -> Iterator[_Plainer]:
     """What to put in the place of a kernel, the plainest first."""
-    results = [i for i in kernel.module.entry.instructions if i.opcode not in _NO_WORK and _is_array(i)]
-    for instruction in results[-1:]:
-        opcode, shape = _like(instruction)
-        yield _Plainer("", "elementwise", _elementwise((opcode, shape)))
-        yield _Plainer("larger ", "elementwise", _elementwise((opcode, shape.with_dims((*shape.dims, _LANES)))))
-    for instruction in results:
+    working = [i for i in kernel.module.entry.instructions if i.opcode not in _NO_WORK]
+    for instruction in working[-1:]:
+        opcode, shapes = instruction.opcode, tuple(edit.leaves(instruction.shape))
+        for size, more in (("", ()), ("larger ", (_LANES,)), ("large ", (_LANES, _LANES))):
+            results = [(opcode, shape.with_dims((*shape.dims, *more))) for shape in shapes]
+            if results and sum(shape.size for _, shape in results) <= _MOST_ELEMENTS:
+                yield _Plainer(size, "elementwise", _elementwise(*results))
+    for instruction in filter(_is_array, working):
         if instruction.opcode == "dot":
             yield _Plainer("", "reduce", _sum_like(instruction))
         elif _combines(instruction):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -37,6 +38,7 @@ from xlabench.worker import OnStage
 
 _LEAST = ("bitwise", "within", "undecided", "unsupported")
 FINE = frozenset(_LEAST)
+_COMPILER = Path(compiler.__file__).parent
 _LONGEST_KEY = 80
 _ON, _BLANK = "@", "_"
 _REPEATED_EVERY = 6
@@ -380,9 +382,10 @@ def _key(error: BaseException) -> str:
     """What of an error stays the same from case to case: where it was raised, and what it says but for names."""
     while error.__cause__ is not None:
         error = error.__cause__
-    location, trace = "", error.__traceback__
-    while trace is not None:
-        location = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_frame.f_code.co_name}"
-        trace = trace.tb_next
+    codes = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
+    named = [code for code in codes if not code.co_name.startswith("<")]  # a comprehension is its function's
+    ours = [code for code in named if Path(code.co_filename).is_relative_to(_COMPILER)]
+    code = next(reversed(ours or named or codes), None)
+    location = f"{Path(code.co_filename).name}:{code.co_name}" if code else ""
     words = re.sub(r"\S*[\d%\[{]\S*", "#", str(error).partition("\n")[0])
     return f"{type(error).__name__}{RAISED_IN}{location}: {words[:_LONGEST_KEY]}"

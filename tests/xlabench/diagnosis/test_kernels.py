@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import compiler
+from compiler import edit
 from xlabench.diagnosis.case import Case, Recorded
 from xlabench.diagnosis.kernels import class_of, guilty, is_wrong_where_results_lie, opcodes
 from xlabench.diagnosis.probe import Judgement
@@ -77,7 +78,26 @@ def test_where_nothing_plainer_fails_it_is_the_opcode():
     assert [said for said, _ in told] == [
         "a plain elementwise kernel in its place",
         "a plain larger elementwise kernel in its place",
+        "a plain large elementwise kernel in its place",
     ]
+
+
+SEVERAL = {
+    "topk": "ENTRY e { x = f32[8] parameter(0)  ROOT t = (f32[2], s32[2]) topk(x), k=2, largest=true }",
+    "custom-call": """ENTRY e { x = f32[4,4] parameter(0)
+      ROOT r = (f32[4,4], s32[4], s32[]) custom-call(x), custom_call_target="lapack_sgetrf_ffi" }""",
+    "tanh": "ENTRY e { x = f32[8] parameter(0)  ROOT t = f32[8] tanh(x) }",
+}
+
+
+@pytest.mark.parametrize("opcode", SEVERAL)
+@pytest.mark.parametrize("elements", [1, 1 << 10])
+def test_what_fails_by_its_size_fails_whatever_it_computes(opcode, elements):
+    def is_large(module):
+        return sum(shape.size for shape in edit.leaves(module.entry.root.shape)) >= elements
+
+    assert found(SEVERAL[opcode], has(opcode))[0] == opcodes(compiler.parse(SEVERAL[opcode]))
+    assert found(SEVERAL[opcode], is_large, "crash")[0] == "any elementwise"
 
 
 def test_a_reduction_that_fails_with_a_sum_is_any_reduction():
