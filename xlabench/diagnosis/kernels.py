@@ -85,7 +85,7 @@ def guilty(prober: Prober, kernel: Case, wanted: Judgement, on_verdict: Callable
 
 
 def _wrong_step(prober: Prober, kernel: Case, wanted: Judgement, on_verdict: Callable[[str, str], None]) -> str:
-    """The first simple opcode that is wrong itself on what a wrong function is given; "" where none is."""
+    """The first simple opcode that is wrong itself on what a wrong function is given, of either sign; "" for none."""
     if opcodes(kernel.module) not in _MADE_OF_OTHERS or class_of(wanted.verdict) != "wrong":
         return ""
     given = next((array for array in kernel.inputs if is_inexact(array.dtype) and array.size), None)
@@ -96,10 +96,12 @@ def _wrong_step(prober: Prober, kernel: Case, wanted: Judgement, on_verdict: Cal
     )
     steps = {step: line for step in sorted(_SIMPLE) if (line := _step(step, shape))}
     module = compiler.parse(_steps(shape, steps.values()))
-    judgement = prober.judge(Case(module, (given, np.roll(given, 1))))
-    on_verdict(f"each of {len(steps)} simple steps in its place", judgement.verdict)
-    is_alike = class_of(judgement.verdict) == "wrong" and judgement.wrong
-    return list(steps)[judgement.wrong[0]] if is_alike else ""
+    for array in (given, -given):  # what a step is given within a function may be of another sign
+        judgement = prober.judge(Case(module, (array, np.roll(array, 1))))
+        on_verdict(f"each of {len(steps)} simple steps in its place", judgement.verdict)
+        if class_of(judgement.verdict) == "wrong" and judgement.wrong:
+            return list(steps)[judgement.wrong[0]]
+    return ""
 
 
 def _step(opcode: str, shape: edit.ArrayShape) -> str:
