@@ -40,16 +40,25 @@ class Bug:
         return f"{self.said}\n{self.traceback}"
 
     @property
+    def name(self) -> str:
+        """The type of the exception."""
+        name = self.said.partition(":")[0]
+        return name.rpartition(".")[2] if name.replace(".", "").isidentifier() else name
+
+    @property
+    def subject(self) -> str:
+        """What it is about, where a check says so (`about`)."""
+        found = _ABOUT.match(self.said.partition(":")[2].lstrip())
+        return found[1] if found else ""
+
+    @property
     def kind(self) -> str:
         """What is the same each time that one bug shows.
 
         That is the type of the exception, what it is about where a check says so (`about`), and the function that
         raised it.
         """
-        name, _, rest = self.said.partition(":")
-        name = name.rpartition(".")[2] if name.replace(".", "").isidentifier() else name
-        subject = _ABOUT.match(rest.lstrip())
-        name = f"{name} about {subject[1]}" if subject else name
+        name = f"{self.name} about {self.subject}" if self.subject else self.name
         frames = _FRAME.findall(self.traceback)
         return f"{name} in {Path(frames[-1][0]).name}:{frames[-1][1]}" if frames else name
 

@@ -2,6 +2,7 @@
 
 import ast
 from functools import cache
+from pathlib import Path
 
 _BACK_END = ("kernel", "program", "llvm")
 _REFERENCE = ("reference", "judge")
@@ -26,7 +27,7 @@ _STAGES = {
 
 def is_right(root, site, cause):
     """Whether a cause, or the traceback of a failure of our own, names who has to be blamed."""
-    if site.file in cause:
+    if site.file in cause or f" {Path(site.file).name}:" in cause:
         return True
     return cause.startswith((*_STAGES[site.folder], *(f"pass/{name}" for name in passes_with(root, site.module))))
 

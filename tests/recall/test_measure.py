@@ -102,6 +102,9 @@ def test_programs_that_never_call_the_mutated_function_are_not_run(site):
         ("compiler/expansion/wiring.py", "pass/device-expander/all_reduce", True),
         ("compiler/codegen/access.py", "kernel/add", True),
         ("compiler/ops/sorting.py", "kernel/sort", False),
+        ("compiler/ops/sorting.py", "judge/sort", True),
+        ("compiler/expansion/sized.py", "reference/ValueError in sized.py:_fitted", True),
+        ("compiler/expansion/sized.py", "reference/ValueError in outsized.py:_fitted", False),
         ("compiler/ops/sorting.py", 'Traceback\n  File "/somewhere/compiler/ops/sorting.py", line 3', True),
     ],
 )

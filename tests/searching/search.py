@@ -26,9 +26,10 @@ from xlabench.fuzzing.case_failure import CaseFailure, left_in
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.findings import Findings
 from xlabench.fuzzing.fuzz import Generated
+from xlabench.fuzzing.own_failures import OwnFailure
 from xlabench.fuzzing.support_probe import SupportProbe
 from xlabench.fuzzing.worker_pool import Ended
-from xlabench.survival import ERROR, US
+from xlabench.survival import ERROR, US, Bug
 
 CPU_LIMIT_S = 120.0
 BATCH = 20
@@ -161,32 +162,38 @@ class Search:
 
     def triaged(self, failure, is_right, timeout_s=TIMEOUT_S, *, follow_up_s=0.0):
         """Reduce and blame a finding, then see how many kinds those that follow, a batch at least, are told to be."""
-        if failure.verdict == ERROR:
-            return {"blamed": failure.key, "right": is_right(failure.key), "bundles": 1}
         begin, place = time.perf_counter(), self.scratch / "campaign"
         findings = Findings(
             place / "findings", max_probes=MOST_PROBES, timeout_s=timeout_s, factory=self.config.factory
         )
-        findings.add(failure)
+        self._add(findings, failure)
         first = findings.all[0]
-        row = {
-            "blamed": first.cause,
-            "right": is_right(first.cause),
-            "before": instruction_count(compiler.parse(failure.module_text)),
-            "instructions": first.instructions,
-            "probes": first.probes,
-            "triage_s": round(time.perf_counter() - begin, 1),
-        }
+        blamed = first.cause or first.traceback
+        row = {"blamed": blamed, "right": is_right(blamed)}
+        if first.verdict != ERROR:
+            row |= {
+                "before": instruction_count(compiler.parse(failure.module_text)),
+                "instructions": first.instructions,
+                "probes": first.probes,
+                "triage_s": round(time.perf_counter() - begin, 1),
+            }
         failures = 0
         for other in self._following(failure.number // BATCH + 1, follow_up_s):
             failures += 1
-            if other.verdict != ERROR:
-                findings.add(other)
+            self._add(findings, other)
             if len(findings.all) >= MOST_BUNDLES:
                 break
-        texts = [(place / finding.bundle / "module.hlo").read_text(encoding="utf-8") for finding in findings.all]
+        texts = [read(place / finding.bundle / "module.hlo") for finding in findings.all]
         kinds = [{"cause": f.cause, "verdict": f.verdict, "text": t} for f, t in zip(findings.all, texts, strict=True)]
         return row | {"failures_after": failures, "bundles": len(findings.all), "kinds": kinds}
+
+    def _add(self, findings, failure):
+        """Keep a finding as a campaign does, one of our own too."""
+        if failure.verdict != ERROR:
+            findings.add(failure)
+            return
+        own = OwnFailure(failure.number, "", Bug(failure.message, failure.key), failure.module_text)
+        findings.add_own(own, self.drawing)
 
     def _following(self, number, follow_up_s):
         """What the bug brings about in the batch of that number, and in more of them for so many CPU seconds."""

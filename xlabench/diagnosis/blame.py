@@ -26,7 +26,7 @@ from compiler import edit
 from xlabench.diagnosis import kernels
 from xlabench.diagnosis.bisection import nearest
 from xlabench.diagnosis.case import Case, derive
-from xlabench.diagnosis.checks import checked
+from xlabench.diagnosis.checks import checked, is_by_chance
 from xlabench.diagnosis.isolate import Row, examine
 from xlabench.diagnosis.probe import FAILURES, Judgement, Passes, PassStep, Prober, require_failure, with_options
 from xlabench.judging.wrongness import kind_of
@@ -251,7 +251,7 @@ class _Search(Search):
         """All modules are right: LLVM, one kernel, or what joins the kernels."""
         spec = self.prober.setup.engine
         plain = checked(with_options(spec, {"opt": "0"}))
-        if plain != spec and not self._fails(plain):
+        if plain != spec and not self._fails(plain) and not is_by_chance(self.prober, self.case, self.judgement, plain):
             return self._in_llvm(plain)
         final = Case(compiler.parse(lowered), self.case.inputs)
         for row in examine(self.prober, final):

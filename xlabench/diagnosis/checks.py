@@ -23,6 +23,7 @@ _CHECKS: Mapping[tuple[str, str], Mapping[str, str]] = {
 
 _MAY_BE_CHANCE = RIGHT | {"flaky"}
 _ENDED = ("crash", "run")
+_ASKED_AGAIN = 2
 _MAY_BE_HIT = frozenset({("wrong", ""), ("timeout", "run")})
 """Verdicts, and the stages in which an engine was."""
 
@@ -63,3 +64,23 @@ def confirm(probers: Sequence[Prober], case: Case) -> Judgement:
     for prober in probers:
         prober.setup = closer
     return again
+
+
+def is_by_chance(prober: Prober, case: Case, judgement: Judgement, other: str) -> bool:
+    """Whether that a case ends the engine's process, and not `other`'s, depends on what lies in memory.
+
+    Then new processes, in which nothing was compiled before, do not all say so again.
+
+    Args:
+        prober: asks the engine.
+        case: the program and its inputs.
+        judgement: what it shows on the engine.
+        other: the engine on which it does not.
+    """
+    if judgement.verdict != "crash":
+        return False
+    for engine, is_to_fail in ((prober.setup.engine, True), (other, False)) * _ASKED_AGAIN:
+        prober.renew()
+        if prober.judge(case, engine=engine, expected=judgement.expected).is_failure != is_to_fail:
+            return True
+    return False

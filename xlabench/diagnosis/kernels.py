@@ -4,13 +4,14 @@ A kernel is known by the opcodes in it.  Of many most have nothing to do with th
 its right operands.  Then something plainer is put in its place: an elementwise kernel with results of the same shape,
 or with as many as threads work on them where several work on one, or the same loop with a sum for what it combines.
 Where that fails alike, no opcode is to blame but what all kernels of the kind share; and all findings that such a bug
-brings about have this in common, whatever they compute.
+brings about have this in common, whatever they compute.  Of a function that is made of simpler steps the steps are
+asked themselves: one that is wrong is to blame, whichever function showed it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,13 +23,16 @@ from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.combiners import COMBINING
 from xlabench.diagnosis.probe import Judgement, Prober
 from xlabench.diagnosis.reduce import reduce
-from xlabench.judging.tolerance import Array
+from xlabench.judging.tolerance import Array, is_inexact
 
 _MOST_PROBES = 60
 _LANES = 32  # that work on one result together, on GPUs
+_MOST_ELEMENTS = 1 << 16  # of a plain program, which has to be run
 _PERIOD = 7  # of values that tell places apart; what is misplaced, is so by an even number of places
 _CLASSES = {"flaky": "wrong"}  # what reads garbage is the one or the other by chance
 _NO_WORK = having(Trait.STRUCTURAL) | {"fusion"}
+_MADE_OF_OTHERS = having(Trait.ELEMENTWISE) & having(Trait.APPROXIMATE)
+_SIMPLE = having(Trait.ELEMENTWISE) & (having(Trait.EXACT) | having(Trait.SIGNED_ZEROS)) - having(Trait.APPROXIMATE)
 _SUM = """HloModule plain
 
 sum {{
@@ -77,7 +81,44 @@ def guilty(prober: Prober, kernel: Case, wanted: Judgement, on_verdict: Callable
         plain = _case(text)
         if plain and fails_alike(plain, f"a plain {size}{kind} kernel in its place"):
             return f"any {kind}"
-    return opcodes(kernel.module)
+    return _wrong_step(prober, kernel, wanted, on_verdict) or opcodes(kernel.module)
+
+
+def _wrong_step(prober: Prober, kernel: Case, wanted: Judgement, on_verdict: Callable[[str, str], None]) -> str:
+    """The first simple opcode that is wrong itself on what a wrong function is given, of either sign; "" for none."""
+    if opcodes(kernel.module) not in _MADE_OF_OTHERS or class_of(wanted.verdict) != "wrong":
+        return ""
+    given = next((array for array in kernel.inputs if is_inexact(array.dtype) and array.size), None)
+    if given is None:
+        return ""
+    shape = next(
+        p.array for p, array in zip(kernel.module.entry.parameters, kernel.inputs, strict=True) if array is given
+    )
+    steps = {step: line for step in sorted(_SIMPLE) if (line := _step(step, shape))}
+    module = compiler.parse(_steps(shape, steps.values()))
+    for array in (given, -given):  # what a step is given within a function may be of another sign
+        judgement = prober.judge(Case(module, (array, np.roll(array, 1))))
+        on_verdict(f"each of {len(steps)} simple steps in its place", judgement.verdict)
+        if class_of(judgement.verdict) == "wrong" and judgement.wrong:
+            return list(steps)[judgement.wrong[0]]
+    return ""
+
+
+def _step(opcode: str, shape: edit.ArrayShape) -> str:
+    """The call of an opcode on one array or two of a shape; "" where it takes neither, or gives another shape."""
+    for operands in ("x", "x, y"):
+        call = f"{shape.element_type.name}[{_written(shape.dims)}] {opcode}({operands})"
+        if _case(_steps(shape, [call])):
+            return call
+    return ""
+
+
+def _steps(shape: edit.ArrayShape, calls: Iterable[str]) -> str:
+    array = f"{shape.element_type.name}[{_written(shape.dims)}]"
+    lines = [f"s{number} = {call}" for number, call in enumerate(calls)]
+    results = ", ".join(line.partition(" ")[0] for line in lines)
+    given = [f"x = {array} parameter(0)", f"y = {array} parameter(1)"]
+    return "\n".join(["HloModule steps", "ENTRY main {", *given, *lines, f"ROOT all = tuple({results})", "}"])
 
 
 def is_wrong_where_results_lie(prober: Prober, kernel: Case, wanted: Judgement) -> bool:
@@ -107,12 +148,14 @@ class _Plainer(NamedTuple):
 
 def _plainer(kernel: Case) -> Iterator[_Plainer]:
     """What to put in the place of a kernel, the plainest first."""
-    results = [i for i in kernel.module.entry.instructions if i.opcode not in _NO_WORK and _is_array(i)]
-    for instruction in results[-1:]:
-        opcode, shape = _like(instruction)
-        yield _Plainer("", "elementwise", _elementwise((opcode, shape)))
-        yield _Plainer("larger ", "elementwise", _elementwise((opcode, shape.with_dims((*shape.dims, _LANES)))))
-    for instruction in results:
+    working = [i for i in kernel.module.entry.instructions if i.opcode not in _NO_WORK]
+    for instruction in working[-1:]:
+        opcode, shapes = instruction.opcode, tuple(edit.leaves(instruction.shape))
+        for size, more in (("", ()), ("larger ", (_LANES,)), ("large ", (_LANES, _LANES))):
+            results = [(opcode, shape.with_dims((*shape.dims, *more))) for shape in shapes]
+            if results and sum(shape.size for _, shape in results) <= _MOST_ELEMENTS:
+                yield _Plainer(size, "elementwise", _elementwise(*results))
+    for instruction in filter(_is_array, working):
         if instruction.opcode == "dot":
             yield _Plainer("", "reduce", _sum_like(instruction))
         elif _combines(instruction):

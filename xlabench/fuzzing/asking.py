@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -37,6 +38,7 @@ from xlabench.worker import OnStage
 
 _LEAST = ("bitwise", "within", "undecided", "unsupported")
 FINE = frozenset(_LEAST)
+_COMPILER = Path(compiler.__file__).parent
 _LONGEST_KEY = 80
 _ON, _BLANK = "@", "_"
 _REPEATED_EVERY = 6
@@ -162,6 +164,13 @@ def phase_in(word: str) -> Phase:
     return Phase(bare, kind, layout.replace(_BLANK, " ") or ALIGNED)
 
 
+class Unsound(NamedTuple):
+    """That the reference's own results of a call with inputs of a kind break what they are judged by."""
+
+    kind: str
+    basis: Basis
+
+
 @dataclass(slots=True)
 class Asking:
     """One engine is asked about one case: it compiles once, and is called with inputs of several kinds.
@@ -181,7 +190,7 @@ class Asking:
     call_numbers: Sequence[int]
     raised: str = ""
     """The verdict on what was raised in the way of results."""
-    unsound: Basis | None = None
+    unsound: Unsound | None = None
     """What results were judged by, where the reference's own break it."""
 
     @property
@@ -346,7 +355,7 @@ class Asking:
         if needed and judgement.verdict not in FINE:  # what a finding says rests on everything that is known
             judgement = judge(self.case.module, inputs, expected, actual, standard)
         if judgement.comparison.basis.flaws:
-            self.unsound = judgement.comparison.basis
+            self.unsound = Unsound(kind, judgement.comparison.basis)
         return Answer(judgement.verdict, judgement.message, ",".join(map(str, judgement.wrong_results)), actual)
 
 
@@ -373,9 +382,10 @@ def _key(error: BaseException) -> str:
     """What of an error stays the same from case to case: where it was raised, and what it says but for names."""
     while error.__cause__ is not None:
         error = error.__cause__
-    location, trace = "", error.__traceback__
-    while trace is not None:
-        location = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_frame.f_code.co_name}"
-        trace = trace.tb_next
+    codes = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
+    named = [code for code in codes if not code.co_name.startswith("<")]  # a comprehension is its function's
+    ours = [code for code in named if Path(code.co_filename).is_relative_to(_COMPILER)]
+    code = next(reversed(ours or named or codes), None)
+    location = f"{Path(code.co_filename).name}:{code.co_name}" if code else ""
     words = re.sub(r"\S*[\d%\[{]\S*", "#", str(error).partition("\n")[0])
     return f"{type(error).__name__}{RAISED_IN}{location}: {words[:_LONGEST_KEY]}"

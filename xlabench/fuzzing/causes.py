@@ -5,7 +5,8 @@ Engines of ours run the same passes, so a pass or a rewrite that is blamed twice
 however it ends.  So is a lowering; and what puts a graph together is one around any op.  Their kernels share what
 generates code, and do not share all of it: there the same program has to fail on both (`may_be_shared`).  A kernel's
 opcodes share code too: what a logarithm is made of, others are made of.
-An error that one function raises in the same words is one bug, whichever passes and back ends call it.
+An error that one function raises in the same words is one bug, whichever passes and back ends call it; what Python
+raises in it, unasked, is in any words.  Crashes for which no opcode is to blame are one.
 """
 
 from __future__ import annotations
@@ -18,10 +19,14 @@ import compiler
 from xlabench.diagnosis.probe import FAILURES
 from xlabench.engines import is_foreign
 from xlabench.engines.spec import split_spec
-from xlabench.fuzzing.signature import NUMERIC, is_of_error
+from xlabench.fuzzing.signature import NUMERIC, raised_by
 
 _BEHIND = frozenset({"kernel", "program"})
 """The stages behind the passes."""
+JUDGE = "judge"
+"""The stage of what the reference and the bounds of its results differ about, whichever of them is wrong."""
+_HELD_AGAINST = frozenset({"reference", JUDGE})
+"""The stages of what engines are held against: one slip of the reference shows beside bounds, and beside engines."""
 _AROUND_OPS = frozenset({"execution", "clustering"})
 """The stages that put graphs together: which op shows a slip of theirs, on which engine and how, is chance."""
 
@@ -60,30 +65,37 @@ def is_told_by_blame(stage: str) -> bool:
 
 def are_one(known: Shown, found: Shown) -> bool:
     """Whether what is found has the cause of what is known."""
-    are_raised_alike = known.is_ours and found.is_ours and is_of_error(known.signature)
-    if are_raised_alike and known.signature == found.signature:
-        return True
-    return _is_known_by_cause(known, found) or (
-        found.families <= known.families
-        and kind_of(known.verdict) == kind_of(found.verdict)
-        and (set(known.signature) <= set(found.signature) if known.signature else not found.signature)
+    return (
+        _are_raised_alike(known, found)
+        or _is_known_by_cause(known, found)
+        or (
+            found.families <= known.families
+            and kind_of(known.verdict) == kind_of(found.verdict)
+            and (set(known.signature) <= set(found.signature) if known.signature else not found.signature)
+        )
     )
 
 
+def _are_raised_alike(known: Shown, found: Shown) -> bool:
+    raised = raised_by(known.signature)
+    return bool(raised) and known.is_ours and found.is_ours and raised == raised_by(found.signature)
+
+
 def _is_known_by_cause(known: Shown, found: Shown) -> bool:
-    stage, are_ours, are_near = _stage(known.cause), known.is_ours and found.is_ours, found.families <= known.families
-    if stage != _stage(found.cause):
-        return False
-    if stage == "reference":  # whoever is held against it
+    stage, other = _stage(known.cause), _stage(found.cause)
+    if {stage, other} <= _HELD_AGAINST:  # whoever is
         return same_cause(known.cause, found.cause)
-    if stage in _AROUND_OPS:
+    if stage == other and stage in _AROUND_OPS:
         return True
-    if stage in ("pass", "tf2xla"):
+    are_ours, are_near = known.is_ours and found.is_ours, found.families <= known.families
+    if stage == other and stage in ("pass", "tf2xla"):
         return are_ours and known.cause == found.cause
-    if stage == "program" and known.cause == found.cause:  # what is wrong with memory shows as anything
+    if stage == other == "program" and known.cause == found.cause:  # what is wrong with memory shows as anything
         return are_near
     are_alike = are_near and kind_of(known.verdict) == kind_of(found.verdict)
-    return are_ours and are_alike and bool(found.cause) and same_cause(known.cause, found.cause)
+    if are_alike and found.verdict == "crash" and _is_general(known.cause) and _is_general(found.cause):
+        return True
+    return stage == other and are_ours and are_alike and bool(found.cause) and same_cause(known.cause, found.cause)
 
 
 def may_be_shared(known: Shown, found: Shown) -> bool:
@@ -115,8 +127,14 @@ def _steps(cause: str) -> set[str]:
 
 def _overlap(known: str, cause: str) -> bool:
     """Whether two causes have an opcode, or what it is made of, in common, or one is about none in particular."""
-    is_general = any(_stage(one) == "program" or _steps(one) <= {"any elementwise"} for one in (known, cause))
-    return is_general or any(compiler.ops.share_steps(*pair) for pair in product(_steps(known), _steps(cause)))
+    return any(map(_is_general, (known, cause))) or any(
+        compiler.ops.share_steps(*pair) for pair in product(_steps(known), _steps(cause))
+    )
+
+
+def _is_general(cause: str) -> bool:
+    """Whether a cause is about what all programs share behind the passes, and no opcode in particular."""
+    return _stage(cause) == "program" or (_stage(cause) == "kernel" and _steps(cause) <= {"any elementwise"})
 
 
 def same_cause(known: str, cause: str) -> bool:
@@ -124,6 +142,6 @@ def same_cause(known: str, cause: str) -> bool:
     stage = _stage(known)
     if stage == "kernel" == _stage(cause):
         return all(any(compiler.ops.share_steps(one, other) for other in _steps(cause)) for one in _steps(known))
-    if stage == "reference" == _stage(cause):
+    if {stage, _stage(cause)} <= _HELD_AGAINST:
         return _steps(known) <= _steps(cause)
     return stage != "engine" and known == cause

@@ -45,6 +45,7 @@ from xlabench.judging.tolerance import EXACTLY, TolerancePolicy
 from xlabench.survival import ERROR, US
 
 _LINE = "\n"
+_ONCE = ", once"
 _FEW = 4
 """Instructions of a case that a reader takes in at a glance."""
 _SHORTEST_S, _LONGER = 60.0, 2
@@ -122,11 +123,12 @@ class Findings:
             return
         cause, probes, original, bug = "", 0, None, ""
         unreduced, known = narrow(unreduced) if narrow else unreduced, None
-        if narrow and self._max_probes and not unreduced.is_about_reference:
+        signature = self._signature(unreduced)
+        if narrow and self._max_probes and not _contradicts_itself(unreduced):
             original = Original(unreduced.module_text, unreduced.inputs)
             unreduced, cause, probes = self._triaged(unreduced)
-            bug = _bug_of(unreduced)
-            known = self._known_reduced(unreduced, cause, bug)
+            bug, signature = _bug_of(unreduced), self._signature(unreduced, is_lost=not cause)
+            known = self._known_reduced(unreduced, signature, cause, bug)
         instructions = instruction_count(compiler.parse(unreduced.module_text))
         if known is not None and instructions >= self.all[known].instructions:
             return
@@ -154,7 +156,7 @@ class Findings:
                 name=name,
                 engines=(unreduced.engine,),
                 verdict=unreduced.verdict,
-                signature=self._signature(unreduced),
+                signature=signature,
                 cause=cause,
                 cases=(unreduced.number,),
                 **shown,
@@ -170,9 +172,11 @@ class Findings:
         Raises:
             RecordsLost: it cannot be written.
         """
-        kind = (failure.bug.kind,)
+        kind, cause = (failure.bug.kind,), failure.cause
+        shown = causes.Shown((US,), ERROR, kind, cause)
         for index, known in enumerate(self.all):
-            if known.verdict == ERROR and known.signature == kind:
+            is_alike = known.verdict == ERROR and known.signature == kind
+            if is_alike or (cause and causes.are_one(_shown_by(known), shown)):
                 self.all[index] = replace(known, cases=tuple(dict.fromkeys((*known.cases, failure.number))))
                 self._write()
                 return
@@ -183,7 +187,7 @@ class Findings:
             engines=(US,),
             verdict=ERROR,
             signature=kind,
-            cause="",
+            cause=cause,
             message=failure.bug.said,
             instructions=0,
             bundle=f"findings/{name}",
@@ -212,8 +216,13 @@ class Findings:
         self._write()
         shutil.rmtree(before, ignore_errors=True)
 
-    def _signature(self, unreduced: CaseFailure) -> tuple[str, ...]:
-        """That of the case; of programs that are not reduced, the opcodes would tell every crash from every other."""
+    def _signature(self, unreduced: CaseFailure, *, is_lost: bool = False) -> tuple[str, ...]:
+        """That of the case; of programs that are not reduced, the opcodes would tell every crash from every other.
+
+        So they would of those that are lost: asked again, nothing ends. That it was seen once is all that is known.
+        """
+        if unreduced.key in ENDED and is_lost:
+            return (f"{unreduced.key}{_ONCE}",)
         if unreduced.key in ENDED and not self._max_probes:
             return (unreduced.key,)
         return signature_of(unreduced.module_text, unreduced.verdict, unreduced.key)
@@ -246,9 +255,9 @@ class Findings:
         self._write()
         return index
 
-    def _known_reduced(self, reduced: CaseFailure, cause: str, bug: str) -> int | None:
+    def _known_reduced(self, reduced: CaseFailure, signature: tuple[str, ...], cause: str, bug: str) -> int | None:
         """Count a reduced case to a known finding, on whatever engine it is known; returns its number."""
-        known = self._known(reduced, self._signature(reduced), cause, bug)
+        known = self._known(reduced, signature, cause, bug)
         return self._shared(reduced, cause) if known is None and not bug else known
 
     def _shared(self, unreduced: CaseFailure, cause: str) -> int | None:
@@ -348,6 +357,11 @@ def _failure(unreduced: CaseFailure, cause: str, original: Original | None) -> F
 
 def _shown_by(known: Finding) -> causes.Shown:
     return causes.Shown(known.engines, known.verdict, known.signature, known.cause)
+
+
+def _contradicts_itself(unreduced: CaseFailure) -> bool:
+    """Whether the reference gives two results, so that there is none to reduce by; what it breaks down with is one."""
+    return unreduced.is_about_reference and unreduced.key not in ENDED
 
 
 def _is_power_of_two(number: int) -> bool:

@@ -28,15 +28,13 @@ from xlabench import atomic
 from xlabench.engines import Engine, build, is_foreign, is_simulated
 from xlabench.errors import verdict_of
 from xlabench.fuzzing import blocks, described, generate, packs, patients, seed_order
-from xlabench.fuzzing.asking import FINE, Answer, Asking, Baseline, call_numbers_on, phase_of, timed
+from xlabench.fuzzing.asking import FINE, Answer, Asking, Baseline, Unsound, call_numbers_on, phase_of, timed
 from xlabench.fuzzing.case import Case
 from xlabench.fuzzing.graphs.asked import asked as graphs_asked
 from xlabench.fuzzing.own_failures import kept_in
 from xlabench.fuzzing.packs import Expected
 from xlabench.fuzzing.reached import Keeper, keys_of
 from xlabench.jobs import engine_of, write_arrays
-from xlabench.judging.bounds import Basis
-from xlabench.judging.self_check import require_soundness
 from xlabench.judging.tolerance import Array
 from xlabench.survival import US
 from xlabench.worker import OnStage
@@ -140,7 +138,7 @@ class _Work:
     on_stage: OnStage
     baseline: Baseline = field(default_factory=Baseline)
     spent: dict[str, float] = field(default_factory=dict)
-    unsound: dict[int, Basis] = field(default_factory=dict)
+    unsound: dict[int, Unsound] = field(default_factory=dict)
     is_endless: bool = field(default=False, kw_only=True)
     is_examined: bool = field(default=True, kw_only=True)
 
@@ -299,10 +297,10 @@ class _Work:
 
     def _require_soundness(self, case: Case) -> None:
         """A failure of our own, once engines have their verdicts: the reference breaks what they were judged by."""
-        basis = self.unsound.pop(case.number, None)
-        if basis is not None:
+        found = self.unsound.pop(case.number, None)
+        if found is not None:
             self.on_stage(f"{case.number} {US} judge")
-            require_soundness(basis)
+            patients.require_soundness(case, found.kind, found.basis)
 
     def _examine(self, case: Case) -> None:
         """Try the judge."""

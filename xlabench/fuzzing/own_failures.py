@@ -22,6 +22,8 @@ from typing import Any, TypeVar
 from xlabench import atomic, environment
 from xlabench.cases import programs
 from xlabench.errors import BenchError, RecordsLost
+from xlabench.fuzzing.causes import JUDGE
+from xlabench.judging.self_check import JudgeError
 from xlabench.survival import ERROR, US, Bug, caught
 from xlabench.worker import Outcome
 
@@ -42,6 +44,12 @@ class OwnFailure:
     step: str
     bug: Bug
     module_text: str = ""
+
+    @property
+    def cause(self) -> str:
+        """Of a judge that is wrong the opcode about which it is, or the reference; "" of anything else."""
+        is_told = self.bug.name == JudgeError.__name__ and self.bug.subject
+        return f"{JUDGE}/{self.bug.subject}" if is_told else ""
 
     @property
     def verdict(self) -> list[str]:

@@ -10,7 +10,7 @@ since these take less.  What it gets wrong is a failure of our own.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,9 +18,12 @@ import numpy as np
 import compiler
 from compiler.generate import PAIRS, RandomChoices, Space
 from xlabench.cases.inputs import DTYPES
+from xlabench.diagnosis.case import Case as Patient
+from xlabench.diagnosis.unsound import told_about
 from xlabench.fuzzing.case import Case
 from xlabench.fuzzing.values import KINDS, make_inputs
 from xlabench.judging import excuse_check, library_calls, second_computation, self_check
+from xlabench.judging.bounds import Basis, basis_of
 from xlabench.judging.tightness import HELD
 
 OPERATIONS, OPERATIONS_EVERY, CASES_EVERY, ROUTINES_EVERY, EXCUSES_EVERY = 7, 5, 11, 7, 8
@@ -101,7 +104,34 @@ def examine(case: Case) -> None:
         rows = second_computation.rows()
         second_computation.check(rows[turn % len(rows)], np.random.default_rng(case.number))
     for module, inputs, is_tame in _patients(case):
-        self_check.check(module, inputs, np.random.default_rng(case.number), is_tame=is_tame)
+        check = partial(_check, number=case.number, is_tame=is_tame)
+        patient = Patient(module, tuple(inputs))
+        with told_about(patient, check):
+            check(patient)
+
+
+def _check(patient: Patient, *, number: int, is_tame: bool) -> None:
+    self_check.check(patient.module, patient.inputs, np.random.default_rng(number), is_tame=is_tame)
+
+
+def require_soundness(case: Case, kind: str, basis: Basis) -> None:
+    """Refuse a basis of judgements that the reference's own results of a call break.
+
+    Args:
+        case: the program and its inputs.
+        kind: of the inputs of the call.
+        basis: what its results were judged by.
+
+    Raises:
+        JudgeError: they break it, about an opcode.
+    """
+    with told_about(Patient(case.module, tuple(case.given(kind))), _require_soundness):
+        self_check.require_soundness(basis)
+
+
+def _require_soundness(patient: Patient) -> None:
+    module, inputs = patient.module, patient.inputs
+    self_check.require_soundness(basis_of(module, inputs, compiler.interpret(module, *inputs)))
 
 
 def _turn(case: Case, every: int) -> int | None:
@@ -112,7 +142,7 @@ def _turn(case: Case, every: int) -> int | None:
     return None if left or more_left else turn
 
 
-class _Patient(NamedTuple):
+class _Drawn(NamedTuple):
     """A program with inputs, and whether it is a single operation on tame numbers."""
 
     module: Any
@@ -120,13 +150,13 @@ class _Patient(NamedTuple):
     is_tame: bool
 
 
-def _patients(case: Case) -> Iterator[_Patient]:
+def _patients(case: Case) -> Iterator[_Drawn]:
     is_asked = not case.number % CASES_EVERY and compiler.device_count(case.module) == 1
     if is_asked and _elements(case.module) <= _MOST_OF_CASE:
         _, inputs = case.calls[case.number % len(case.calls)]
-        yield _Patient(case.module, inputs, is_tame=False)
+        yield _Drawn(case.module, inputs, is_tame=False)
     if (turn := _turn(case, ROUTINES_EVERY)) is not None and (module := routine(turn)) is not None:
-        yield _Patient(module, make_inputs(module, np.random.default_rng(case.number), "tame"), is_tame=True)
+        yield _Drawn(module, make_inputs(module, np.random.default_rng(case.number), "tame"), is_tame=True)
     turn = _turn(case, OPERATIONS_EVERY)
     if turn is None:
         return
@@ -139,7 +169,7 @@ def _patients(case: Case) -> Iterator[_Patient]:
             inputs = make_inputs(module, np.random.default_rng(number), kind)
             # Numbers that are counted begin at 0, where functions have their edges.
             is_counted = any(instruction.opcode == "iota" for instruction in module.instructions())
-            yield _Patient(module, inputs, is_tame=kind == "tame" and not is_counted)
+            yield _Drawn(module, inputs, is_tame=kind == "tame" and not is_counted)
 
 
 def _elements(module: Any) -> int:

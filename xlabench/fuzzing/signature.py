@@ -7,6 +7,7 @@ one piece of code, whatever the program: that they lie so is all that is told th
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -45,9 +46,16 @@ def signature_of(module_text: str, verdict: str, key: str) -> tuple[str, ...]:
     return tuple(sorted(slices[0]))
 
 
-def is_of_error(signature: Sequence[str]) -> bool:
-    """Whether it is that of an error: the function that raised it, and its words."""
-    return len(signature) == 1 and RAISED_IN in signature[0]
+def raised_by(signature: Sequence[str]) -> str:
+    """What an error is told by, "" of anything else: the function that raised it, and its words if it chose them.
+
+    What Python itself raises, such as `IndexError`, says no more than that the function was given, or did, what it does
+    not expect: its words, and even its type, depend on what by chance.
+    """
+    if len(signature) != 1 or RAISED_IN not in signature[0]:
+        return ""
+    name, _, rest = signature[0].partition(RAISED_IN)
+    return rest.partition(": ")[0] if hasattr(builtins, name) else signature[0]
 
 
 def _opcodes_behind(result: Any) -> set[str]:

@@ -24,6 +24,7 @@ from compiler.generate import PAIRS
 from xlabench.judging.self_check import JudgeError
 from xlabench.judging.tightness import MOST, Most
 from xlabench.judging.tolerance import Array, finfo, real_dtype
+from xlabench.survival import about
 
 _DIGITS = 160
 """Bits that are computed with: three times as many as f64 has."""
@@ -204,7 +205,8 @@ def check(row: tuple[str, str], rng: np.random.Generator) -> None:
         *operands, result = compiler.interpret(one.module(), *inputs, wide=True)
         widths = [width for at in range(_COUNT) for width in _checked(one, operands, result, at)]
     if widths and (width := float(np.median(widths))) > _WIDER:
-        raise JudgeError(f"{one.opcode} of {one.kind}: bounds are {width:.3g} times as wide as what comes of operands")
+        said = f"bounds of {one.kind} are {width:.3g} times as wide as what comes of operands"
+        raise JudgeError(about(one.opcode, said))
 
 
 def _blurred(row: _Row, ends: tuple[float, float], rng: np.random.Generator) -> Iterator[Array]:
@@ -242,10 +244,8 @@ def _checked(row: _Row, operands: Sequence[Any], result: Any, at: int) -> Iterat
     for number in rounded:
         if not _allows(result, at, number):
             given = [str(operand.value[at]) for operand in operands]
-            raise JudgeError(
-                f"{row.opcode} of {row.kind}: {number} is right of {', '.join(given)} within {errors}, and the bound "
-                f"{bound:.3g} about {result.value[at]} does not hold it"
-            )
+            said = f"{number} of {row.kind} is right of {', '.join(given)} within {errors}, and the bound {bound:.3g} "
+            raise JudgeError(about(row.opcode, f"{said}about {result.value[at]} does not hold it"))
     if any(errors):
         width = _width(row, made, bound)
         # Between numbers of the type there are others, and a rule may not know which there are.

@@ -6,7 +6,7 @@ import pytest
 
 import compiler
 from xlabench.diagnosis.case import Case
-from xlabench.diagnosis.checks import _CHECKS, checked, confirm
+from xlabench.diagnosis.checks import _CHECKS, checked, confirm, is_by_chance
 from xlabench.diagnosis.probe import Judgement, Setup
 from xlabench.engines import engine
 
@@ -102,3 +102,30 @@ def test_what_is_no_chance_is_asked_about_as_it_is(plain):
     prober = Answers(plain, Judgement("crash", ""))
     assert confirm([prober], CASE) is plain
     assert prober.setup == Setup("cpu:opt=0")
+
+
+class Chances:
+    """A prober on whose engines processes end as it is said, in turn."""
+
+    def __init__(self, **ends):
+        self.setup, self.ends, self.renewed = Setup("cpu"), {name: list(said) for name, said in ends.items()}, 0
+
+    def renew(self):
+        self.renewed += 1
+
+    def judge(self, case, *, engine, expected):
+        return RUN_CRASH if self.ends[engine].pop(0) else Judgement("bitwise", "")
+
+
+@pytest.mark.parametrize(
+    ("cpu", "other", "is_chance"),
+    [((1, 1), (0, 0), False), ((0,), (), True), ((1,), (1,), True), ((1, 0), (0,), True), ((1, 1), (0, 1), True)],
+)
+def test_a_crash_is_put_down_to_an_option_only_where_new_processes_all_say_so(cpu, other, is_chance):
+    chances = Chances(cpu=cpu, other=other)
+    assert is_by_chance(chances, CASE, RUN_CRASH, "other") == is_chance
+    assert chances.renewed == len(cpu) + len(other)
+
+
+def test_what_is_wrong_is_so_without_chance():
+    assert not is_by_chance(Chances(), CASE, Judgement("wrong", ""), "other")

@@ -1,9 +1,13 @@
 """What in a wrong kernel is wrong: an opcode, or nothing that it computes, shown by something plainer in its place."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import compiler
+from compiler import edit
+from compiler.ops import Trait, having
 from xlabench.diagnosis.case import Case, Recorded
 from xlabench.diagnosis.kernels import class_of, guilty, is_wrong_where_results_lie, opcodes
 from xlabench.diagnosis.probe import Judgement
@@ -74,10 +78,30 @@ def test_where_nothing_plainer_fails_it_is_the_opcode():
     one = "ENTRY e { x = f32[8] parameter(0)  ROOT t = f32[8] tanh(x) }"
     name, told = found(one, has("tanh"))
     assert name == "tanh"
-    assert [said for said, _ in told] == [
+    assert [said for said, _ in told if "simple steps" not in said] == [
         "a plain elementwise kernel in its place",
         "a plain larger elementwise kernel in its place",
+        "a plain large elementwise kernel in its place",
     ]
+    assert "simple steps" in told[-1][0]
+
+
+SEVERAL = {
+    "topk": "ENTRY e { x = f32[8] parameter(0)  ROOT t = (f32[2], s32[2]) topk(x), k=2, largest=true }",
+    "custom-call": """ENTRY e { x = f32[4,4] parameter(0)
+      ROOT r = (f32[4,4], s32[4], s32[]) custom-call(x), custom_call_target="lapack_sgetrf_ffi" }""",
+    "tanh": "ENTRY e { x = f32[8] parameter(0)  ROOT t = f32[8] tanh(x) }",
+}
+
+
+@pytest.mark.parametrize("opcode", SEVERAL)
+@pytest.mark.parametrize("elements", [1, 1 << 10])
+def test_what_fails_by_its_size_fails_whatever_it_computes(opcode, elements):
+    def is_large(module):
+        return sum(shape.size for shape in edit.leaves(module.entry.root.shape)) >= elements
+
+    assert found(SEVERAL[opcode], has(opcode))[0] == opcodes(compiler.parse(SEVERAL[opcode]))
+    assert found(SEVERAL[opcode], is_large, "crash")[0] == "any elementwise"
 
 
 def test_a_reduction_that_fails_with_a_sum_is_any_reduction():
@@ -124,3 +148,50 @@ def test_results_lie_wrong_where_two_do_and_one_does_not(is_bad, expected):
 
 def test_one_result_cannot_lie_wrong_beside_another():
     assert not is_wrong_where_results_lie(Engine(lambda _: True), case(CHAIN), WRONG)
+
+
+class WrongSteps(Engine):
+    """Fails wherever a program has one of some opcodes, and says which results that are."""
+
+    def __init__(self, *steps):
+        super().__init__(has_any(*steps))
+        self.steps = steps
+
+    def judge(self, case):
+        root = case.module.entry.root
+        results = root.operands if root.opcode == "tuple" else (root,)
+        wrong = tuple(number for number, result in enumerate(results) if result.opcode in self.steps)
+        return replace(super().judge(case), wrong=wrong)
+
+
+def has_any(*names):
+    return lambda module: not {i.opcode for i in module.instructions()}.isdisjoint(names)
+
+
+@pytest.mark.parametrize("opcode", sorted(having(Trait.ELEMENTWISE) & having(Trait.APPROXIMATE)))
+def test_of_a_function_the_step_is_to_blame_that_is_wrong_itself(opcode):
+    operands = "x, y" if opcode in ("atan2", "power") else "x"
+    function = case(
+        f"ENTRY e {{ x = f32[8] parameter(0) y = f32[8] parameter(1) ROOT r = f32[8] {opcode}({operands}) }}"
+    )
+    for step in ("abs", "negate", "multiply", "divide", "floor"):
+        assert guilty(WrongSteps(opcode, step), function, WRONG, lambda *_: None) == step
+    assert guilty(WrongSteps(opcode), function, WRONG, lambda *_: None) == opcode
+
+
+@pytest.mark.parametrize("text", [DOT, "ENTRY e { x = f32[8] parameter(0) ROOT r = f32[8] add(x, x) }"])
+def test_what_is_no_function_is_to_blame_itself(text):
+    (opcode,) = {i.opcode for i in compiler.parse(text).instructions()} - {"parameter"}
+    assert guilty(WrongSteps(opcode, "abs"), case(text), WRONG, lambda *_: None) == opcode
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_step_is_asked_about_both_signs(sign):
+    class OfSign(WrongSteps):
+        def judge(self, case):
+            is_shown = "abs" not in {i.opcode for i in case.module.instructions()} or (case.inputs[0] * sign > 0).all()
+            return super().judge(case) if is_shown else Judgement("bitwise", "")
+
+    function = case("ENTRY e { x = f32[8] parameter(0) ROOT r = f32[8] tanh(x) }")
+    given = Case(function.module, (np.ones(8, np.float32),))
+    assert guilty(OfSign("tanh", "abs"), given, WRONG, lambda *_: None) == "abs"

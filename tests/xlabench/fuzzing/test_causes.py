@@ -25,6 +25,14 @@ ONE = {
     "a kernel, with more around": (shown("cpu", "kernel/log"), shown("cpu:opt=0", "kernel/add+log", signature=("x",))),
     "kernels of what is made alike": (shown("cpu", "kernel/log"), shown("cpu", "kernel/add+atanh", signature=("x",))),
     "the reference, by any engine": (shown("cpu", "reference/log"), shown("xla", "reference/log", signature=("x",))),
+    "the reference, by an engine and by bounds": (
+        shown("cpu", "reference/log"),
+        shown("xlabench", "judge/log", "error", ("JudgeError about log in self_check.py:ask",)),
+    ),
+    "a judge, by two checks of it": (
+        shown("xlabench", "judge/log", "error", ("JudgeError about log in self_check.py:ask",)),
+        shown("xlabench", "judge/log", "error", ("JudgeError about log in self_check.py:require_soundness",)),
+    ),
     "memory": (shown("cpu", "program/memory"), shown("cpu", "program/memory", "crash", ("x",))),
     "a lowering, op by op and in clusters": (
         shown("ops", "tf2xla/AddV2"),
@@ -43,6 +51,18 @@ ONE = {
         shown("cpu", "kernel/pad", "compile-error", _RAISED),
         shown("nvptx:sim", "kernel/pad", "crash", _RAISED),
     ),
+    "what Python raises in one function, in other words": (
+        shown("cpu", "kernel/pad", "compile-error", _RAISED),
+        shown("nvptx:sim", "pass/cse/IndexError", "crash", ("IndexError in windows.py:window_of: list index out",)),
+    ),
+    "crashes for which no opcode is to blame": (
+        shown("cpu", "program/input layout", "crash"),
+        shown("cpu:opt=0", "program/memory or control flow", "crash", ("x",)),
+    ),
+    "crashes of all kernels": (
+        shown("cpu", "kernel/any elementwise", "crash"),
+        shown("cpu:opt=0", "program/memory or control flow", "crash", ("x",)),
+    ),
     "nobody is blamed, the same opcodes and more": (shown("xla", ""), shown("xla", "", signature=(*_TANH, "x"))),
 }
 OTHERS = {
@@ -52,9 +72,25 @@ OTHERS = {
         shown("cpu", "reference/log"),
         shown("cpu", "reference/atanh", signature=("x",)),
     ),
+    "a judge that is wrong about two opcodes": (
+        shown("xlabench", "judge/log", "error", ("JudgeError about log in self_check.py:ask",)),
+        shown("xlabench", "judge/sine", "error", ("JudgeError about sine in self_check.py:ask",)),
+    ),
     "an error in another function": (
         shown("cpu", "pass/cse/KeyError", "compile-error", _RAISED),
         shown("cpu", "pass/dce/KeyError", "compile-error", ("KeyError in shapes.py:infer: 'size'",)),
+    ),
+    "what is refused in one function, in other words": (
+        shown("cpu", "kernel/pad", "compile-error", ("ShapeError in windows.py:window_of: it has no size",)),
+        shown("cpu", "kernel/dot", "compile-error", ("ShapeError in windows.py:window_of: it has no rank",)),
+    ),
+    "crashes of all kernels, and of one": (
+        shown("cpu", "kernel/any elementwise", "crash"),
+        shown("cpu", "kernel/dot", "crash", ("x",)),
+    ),
+    "how inputs lie, and memory, both wrong": (
+        shown("cpu", "program/input layout"),
+        shown("cpu", "program/memory or control flow", signature=("x",)),
     ),
     "the same words of a compiler of others": (
         shown("cpu", "", "compile-error", _RAISED),

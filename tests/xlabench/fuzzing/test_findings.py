@@ -10,8 +10,10 @@ import compiler
 from xlabench.bundles import saving
 from xlabench.cases import inputs
 from xlabench.diagnosis import blame
+from xlabench.fuzzing import findings as findings_module
 from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.findings import Findings
+from xlabench.fuzzing.signature import ENDED
 
 _LARGE = """ENTRY main { x = f32[12,10] parameter(0) y = f32[12,10] parameter(1) s = f32[12,10] add(x, y)
   t = f32[12,10] tanh(s) u = f32[12,10] multiply(t, y) m = f32[12,10] negate(u) z = f32[12,10] negate(m)
@@ -123,3 +125,37 @@ def test_one_pass_of_xla_has_many_bugs(tmp_path, monkeypatch):
             text = f"ENTRY main {{ x = f32[4] parameter(0) ROOT z = f32[4] {opcode}(x) }}"
             findings.add(replace(_unreduced(number, text), engine=engine))
         assert len(findings.all) == count
+
+
+@pytest.fixture
+def saved(monkeypatch):
+    """Bundles without their verification."""
+
+    def save(_failure, folder, **_):
+        folder.mkdir(parents=True, exist_ok=True)
+        return saving.Saved(folder, verified=True)
+
+    monkeypatch.setattr(saving, "save", save)
+
+
+@pytest.mark.parametrize("phase", sorted(ENDED))
+def test_processes_that_end_once_and_not_again_are_one_finding_and_hide_no_other(phase, tmp_path, monkeypatch, saved):
+    monkeypatch.setattr(findings_module, "triage", lambda *_, **__: None)
+    findings = Findings(tmp_path / "findings", max_probes=9)
+    for number, text in enumerate((_LARGE, _SMALL, _LARGE.replace("tanh", "cosine"))):
+        findings.add(replace(_unreduced(number, text), verdict="crash", key=phase))
+    (once,) = findings.all
+    assert once.cases == (0, 1, 2)
+    again = OfOneCause(tmp_path / "findings", max_probes=9)
+    again.add(replace(_unreduced(3, _SMALL), verdict="crash", key=phase))
+    assert [found.cause for found in again.all] == ["", "pass/rewrite"]
+
+
+@pytest.mark.parametrize(("verdict", "key", "is_reduced"), [("crash", "run", True), ("wrong", "0", False)])
+def test_a_reference_that_breaks_down_is_reduced_by_that(verdict, key, is_reduced, tmp_path, monkeypatch, saved):
+    asked = []
+    monkeypatch.setattr(findings_module, "triage", lambda setup, *_, **__: asked.append(setup.engine))
+    findings = Findings(tmp_path / "findings", max_probes=9)
+    findings.add(replace(_unreduced(0, _SMALL), engine="reference", verdict=verdict, key=key))
+    assert asked == ["reference"] * is_reduced
+    assert len(findings.all) == 1

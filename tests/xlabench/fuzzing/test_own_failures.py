@@ -153,7 +153,7 @@ def test_a_reference_that_breaks_its_own_bounds_is_a_finding_beside_that_about_t
     monkeypatch.setattr(patients, "examine", lambda _: None)
     summary = run(tmp_path / "campaign", "right")
     own = [one["message"] for one in summary["findings"] if one["verdict"] == "error"]
-    assert own == ["JudgeError: the reference's own result 0 lies outside of its bounds"]
+    assert own == ["JudgeError: about negate: the reference's own result 0 lies outside of its bounds"]
     assert summary["verdicts"]["right wrong"] == summary["verdicts"]["xlabench error"] == 3
 
 
