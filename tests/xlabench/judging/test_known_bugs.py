@@ -139,6 +139,13 @@ FORMS = {
            d = f32[<=1,1] set-dimension-size(x, n), dimensions={0} s = f32[<=1,0] slice(d), slice={[0:1], [0:0]}
            ROOT r = s32[] get-dimension-size(s), dimensions={0} }""",
     ),
+    "a fusion that takes one operand twice beside another": (
+        "fusion_of_one_twice",
+        "crash",
+        """less { a = f32[2] parameter(0) b = f32[2] parameter(1) c = f32[2] parameter(2) ROOT r = f32[2] add(a, c) }
+           ENTRY main { x = f32[2] parameter(0) s = f32[2] sine(x) t = f32[2] tanh(x)
+           ROOT r = f32[2] fusion(s, t, s), kind=kLoop, calls=less }""",
+    ),
     **{
         f"random numbers of {name}": (
             "random_small_integers",
@@ -148,6 +155,11 @@ FORMS = {
         for name in ("pred", "s4", "u4", "u8", "s16", "u16")
     },
 }
+
+
+def test_a_crash_beside_a_fusion_of_different_operands_is_not_known():
+    text = FORMS["a fusion that takes one operand twice beside another"][2].replace("(s, t, s)", "(s, t, x)")
+    assert not known_bug(Failure("xla", "crash", "the process was killed by SIGABRT", text, [np.ones(2, np.float32)]))
 
 
 @pytest.mark.parametrize("form", FORMS)
