@@ -32,7 +32,16 @@ from compiler.ir.meanings import is_called
 from compiler.ir.module import Module
 from compiler.ir.rewrite import Fuel
 from compiler.options import CompileOptions, Environment, from_environment
-from compiler.pipeline import PASSES, PIPELINES, Observer, ignore, on_one_device, run, without_library_calls
+from compiler.pipeline import (
+    PASSES,
+    PIPELINES,
+    Observer,
+    ignore,
+    on_one_device,
+    on_one_device_in_any_order,
+    run,
+    without_library_calls,
+)
 from compiler.plan import check_addressable, device_count, input_shapes, result_shapes
 from compiler.text.parser import parse
 from compiler.text.printer import to_text
@@ -90,9 +99,9 @@ def interpret(
     devices = device_count(module)
     if devices > 1 and not wide and not observed:
         return interpret_flat(module, inputs)
-    single = module if devices == 1 else on_one_device(module)
     if wide:
-        return interpret_wide(single, *inputs, is_exchanging=devices > 1)
+        return interpret_wide(module if devices == 1 else on_one_device_in_any_order(module), *inputs)
+    single = module if devices == 1 else on_one_device(module)
     return _interpret(single, *inputs, trace=trace, around=around)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from compiler.diagnostics import InputError, did_you_mean
+from compiler.expansion.wiring import in_any_order
 from compiler.ir.decisions import rewritten
 from compiler.ir.module import Module
 from compiler.ir.rewrite import Fuel, Rewrite
@@ -239,6 +240,14 @@ def on_one_device(module: Module) -> Module:
     """A program for several devices as one for one device that does the work of all, as back ends take it."""
     single = module.clone()
     run(single, stages_of(("async-expander", "device-expander")), CompileOptions())
+    return single
+
+
+def on_one_device_in_any_order(module: Module) -> Module:
+    """The same with sums and products of devices as reductions: what a bound of all orders is made of."""
+    single = module.clone()
+    run(single, stages_of(("async-expander",)), CompileOptions())
+    device_expander.put_side_by_side(single, in_any_order)
     return single
 
 

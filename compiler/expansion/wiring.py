@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 
 from compiler.device_rules import Grid
 from compiler.devices.groups import check_operands, groups, pairs, shard_size, transfer_pairs
@@ -33,7 +33,12 @@ Many = dict[int, Instruction]
 
 Exchange = Callable[[Instruction, Sequence[Row]], list[Instruction]]
 
+Combine = Callable[[Computation, Row], Instruction]
+"""The values of all devices of a group by a computation."""
+
 _BY_HOST = "is_host_transfer"
+_IDENTITIES = {"add": 0, "multiply": 1}
+"""What round, by the value that changes no other."""
 _OF_PRED = {"add": "or", "multiply": "and", "maximum": "or", "minimum": "and"}
 
 
@@ -83,8 +88,8 @@ def received_rows(
     return arrives.where(Expression(received), Expression(target)).instruction
 
 
-def _combine(combiner: Computation, column: Row) -> Instruction:
-    """The values of all devices of a group by a computation, in the group's order."""
+def in_group_order(combiner: Computation, column: Row) -> Instruction:
+    """The values of all devices of a group by a computation, one after another."""
     given = column[0].array.element_type
     opcode = binary_opcode(combiner)
     if opcode is None:
@@ -96,21 +101,31 @@ def _combine(combiner: Computation, column: Row) -> Instruction:
     return reduce(lambda left, right: left.apply(opcode, right), values).to(given).instruction
 
 
+def in_any_order(combiner: Computation, column: Row) -> Instruction:
+    """The same with sums and products that round as reductions, whose order and type on the way are open."""
+    opcode, given = binary_opcode(combiner), column[0].array.element_type
+    if len(column) == 1 or opcode not in _IDENTITIES or not (given.is_float or given.is_complex):
+        return in_group_order(combiner, column)
+    stacked = concatenate([Expression(value).reshape(1, *value.array.dims) for value in column], 0)
+    operands = [stacked.instruction, stacked.literal(_IDENTITIES[opcode]).instruction]
+    return build(column[0].computation, "reduce", operands, dimensions=(0,), to_apply=combiner)
+
+
 def _mapped(combiner: Computation, left: Instruction, right: Instruction) -> Instruction:
     dimensions = tuple(range(left.array.rank))
     return build(left.computation, "map", [left, right], to_apply=combiner, dimensions=dimensions)
 
 
-def _combined(instruction: Instruction, operands: Sequence[Row]) -> list[Instruction]:
+def _combined(combine: Combine, instruction: Instruction, operands: Sequence[Row]) -> list[Instruction]:
     """Each operand combined over the devices."""
     combiner: Computation = instruction.attributes["to_apply"]
-    return [_combine(combiner, column) for column in zip(*operands, strict=True)]
+    return [combine(combiner, column) for column in zip(*operands, strict=True)]
 
 
-def _all_reduce(instruction: Instruction, operands: Sequence[Row]) -> list[Instruction]:
+def _all_reduce(combine: Combine, instruction: Instruction, operands: Sequence[Row]) -> list[Instruction]:
     if not instruction.operands:
         raise instruction.unsupported("it has no operand")
-    totals = _combined(instruction, operands)
+    totals = _combined(combine, instruction, operands)
     return [bundle(totals, totals[0].computation)] * len(operands)
 
 
@@ -124,8 +139,8 @@ def _split(instruction: Instruction, array: Instruction, count: int) -> list[Ins
     return [Expression(array).slice(*ranges).instruction for ranges in kept]
 
 
-def _reduce_scatter(instruction: Instruction, operands: Sequence[Row]) -> list[Instruction]:
-    split = [_split(instruction, array, len(operands)) for array in _combined(instruction, operands)]
+def _reduce_scatter(combine: Combine, instruction: Instruction, operands: Sequence[Row]) -> list[Instruction]:
+    split = [_split(instruction, array, len(operands)) for array in _combined(combine, instruction, operands)]
     return [bundle(pieces, pieces[0].computation) for pieces in zip(*split, strict=True)]
 
 
@@ -165,17 +180,18 @@ def _broadcast(_: Instruction, operands: Sequence[Row]) -> list[Instruction]:
     return [bundle(operands[0], operands[0][0].computation)] * len(operands)
 
 
-EXCHANGES: dict[str, Exchange] = {
-    "all-reduce": _all_reduce,
-    "all-reduce-start": _all_reduce,
-    "reduce-scatter": _reduce_scatter,
-    "all-gather": _all_gather,
-    "all-gather-start": _all_gather,
-    "all-to-all": _all_to_all,
-    "ragged-all-to-all": _ragged,
-    "collective-broadcast": _broadcast,
-}
-"""The collectives that work in groups."""
+def _exchanges(combine: Combine) -> dict[str, Exchange]:
+    """The collectives that work in groups."""
+    return {
+        "all-reduce": partial(_all_reduce, combine),
+        "all-reduce-start": partial(_all_reduce, combine),
+        "reduce-scatter": partial(_reduce_scatter, combine),
+        "all-gather": _all_gather,
+        "all-gather-start": _all_gather,
+        "all-to-all": _all_to_all,
+        "ragged-all-to-all": _ragged,
+        "collective-broadcast": _broadcast,
+    }
 
 
 def _permuted(instruction: Instruction, source: Row | None, target: Row) -> Instruction:
@@ -212,8 +228,8 @@ def _starts(value: Instruction) -> list[list[Instruction]]:
 class Links:
     """The lines between the devices of one program; what was sent and not yet received is on them."""
 
-    def __init__(self, grid: Grid) -> None:
-        self.grid = grid
+    def __init__(self, grid: Grid, combine: Combine) -> None:
+        self.grid, self._exchanges = grid, _exchanges(combine)
         self.sent: defaultdict[tuple[int, int], deque[Instruction]] = defaultdict(deque)
         self._transfers = {
             "send": self._send,
@@ -250,7 +266,7 @@ class Links:
             return {device: number(target, number_of(device), U32).instruction for device in rows}
         if opcode.endswith("-done"):
             return {d: row[0] if opcode == "all-reduce-done" else element(row[0], 1) for d, row in rows.items()}
-        exchanged = self._exchanged(instruction, target, rows, everyone=everyone) if opcode in EXCHANGES else None
+        exchanged = self._exchanged(instruction, target, rows, everyone=everyone) if opcode in self._exchanges else None
         return _started(instruction, target, rows, exchanged or self._permuted(instruction, rows))
 
     def _permuted(self, instruction: Instruction, rows: Rows) -> Many:
@@ -260,7 +276,7 @@ class Links:
     def _exchanged(self, instruction: Instruction, target: Computation, rows: Rows, *, everyone: bool) -> Many:
         results: Many = {}
         for group in groups(instruction, self.grid):
-            answers = EXCHANGES[instruction.opcode](instruction, [rows[device] for device in group])
+            answers = self._exchanges[instruction.opcode](instruction, [rows[device] for device in group])
             for answer in answers:
                 check_shapes(instruction, [shape.dims for shape in leaves(answer.shape)])
             results.update(zip(group, answers, strict=True))

@@ -2,7 +2,8 @@
 
 Buffer assignment lets the leaves of the entry's root lie in the caller's result arrays.  A leaf that is a parameter, a
 constant, a view of one, or that appears twice has no memory that could be that array, so it is copied.  In the same way
-a loop's next state must not be a piece of the present state at another place.
+a loop's next state must not be a piece of the present state at another place, and what a call that stays gives lies
+where its callee's root does: its leaves have memory of their own there, so that they are values like any other here.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ def run(module: Module, fuel: Fuel) -> bool:
         if instruction.opcode == "while" and instruction.computation not in inside:
             body: Computation = instruction.attributes["body"]
             changed |= _own_leaves(body, fuel, _unchanged(body))
+        elif instruction.opcode == "call" and instruction.computation not in inside:
+            changed |= _own_leaves(instruction.attributes["to_apply"], fuel, set())
     return changed
 
 

@@ -19,7 +19,7 @@ from compiler.analysis.buffers import branches as branches_of
 from compiler.analysis.uniform import is_uniform
 from compiler.device_rules import Grid
 from compiler.expansion.expression import Expression, element
-from compiler.expansion.wiring import Links, Many, Row, Rows, bundle
+from compiler.expansion.wiring import Combine, Links, Many, Row, Rows, bundle, in_group_order
 from compiler.ir.attributes import OF_ENTRY
 from compiler.ir.calls import reached
 from compiler.ir.control import PREDECESSORS
@@ -44,15 +44,20 @@ def run(module: Module, fuel: Fuel) -> bool:
     if device_count(module) == 1:
         return False
     fuel.spend("put devices side by side", module.entry.root, required=True)
-    module.replace_entry(_Devices(module).entry(), forget=_HEADER)
+    put_side_by_side(module, in_group_order)
     return True
+
+
+def put_side_by_side(module: Module, combine: Combine) -> None:
+    """Make a program for one device of one for several, whose values are put together in a way that is given."""
+    module.replace_entry(_Devices(module, combine).entry(), forget=_HEADER)
 
 
 class _Devices:
     """All devices of one program, and the copies that were made for each."""
 
-    def __init__(self, module: Module) -> None:
-        self.module, self.links = module, Links(Grid.of(module))
+    def __init__(self, module: Module, combine: Combine) -> None:
+        self.module, self.links = module, Links(Grid.of(module), combine)
         self.all = tuple(range(self.links.grid.size))
         self.exchanging = _that_reach(module, exchanges)
         self.looking = _that_reach(module, looks_beyond)

@@ -71,13 +71,12 @@ class WideResult:
         return np.asarray(same | within | self.undecided)
 
 
-def interpret_wide(module: Module, *inputs: Any, is_exchanging: bool = False) -> list[WideResult]:
+def interpret_wide(module: Module, *inputs: Any) -> list[WideResult]:
     """Run a module in wide mode; the results are the leaves of the root, in order.
 
     Args:
         module: a program for one device.
         inputs: arrays, one for each parameter.
-        is_exchanging: whether it was made of one for several devices, so that its sums may be those of an exchange.
     """
     module = unified(module)
     arguments = check_inputs(module, inputs)
@@ -90,7 +89,7 @@ def interpret_wide(module: Module, *inputs: Any, is_exchanging: bool = False) ->
         made = certain(RULES[instruction.opcode](instruction, operands, context))
         return with_own_zeros(made, originals[instruction].shape)
 
-    signed = signs.known_signs(module, is_exchanging=is_exchanging)
+    signed = signs.known_signs(module)
     context = Context(originals, Interpreter(around=around), Interpreter(), signed)
     with np.errstate(all="ignore"):
         result = context.loop.call(lifted.entry, [_lifted(argument) for argument in arguments])

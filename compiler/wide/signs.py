@@ -21,17 +21,11 @@ _ARITHMETIC = having(Trait.IEEE) & _KEEPS
 """Of complex numbers each part of theirs is a sum of several."""
 
 
-def known_signs(module: Module, *, is_exchanging: bool = False) -> frozenset[Instruction]:
-    """The instructions of the entry whose zeros have one sign in every implementation.
-
-    Args:
-        module: the program.
-        is_exchanging: whether devices exchanged sums, in any order, in the program that it was made of.
-    """
+def known_signs(module: Module) -> frozenset[Instruction]:
+    """The instructions of the entry whose zeros have one sign in every implementation."""
     known = set[Instruction]()
     for instruction in module.entry.instructions:
-        is_sum = is_exchanging and instruction.opcode in ("add", "subtract") and _has_signs(instruction.shape)
-        if not is_sum and _is_known(instruction, known):
+        if _is_known(instruction, known):
             known.add(instruction)
     return frozenset(known)
 

@@ -80,13 +80,18 @@ def has_meaning(module: Module, rng: Rng) -> bool:
     return _ends(module, (make_inputs(module, rng, kind) for kind in kinds), _MOST_STEPS)
 
 
-def ends(module: Module, calls: Iterable[Inputs]) -> bool:
+def ends(module: Module, calls: Iterable[Inputs], most_steps: int = _MOST_STEPS_IN_ALL) -> bool:
     """Whether a program's loops end soon, on inputs that it is called with.
 
     What starts a loop that was planted is a value of another program, and a near miss of its condition may hold for
     nearly all of those that there are.
+
+    Args:
+        module: the program.
+        calls: its inputs, call by call.
+        most_steps: how many instructions the reference may come to in one call.
     """
-    return not _loops(module) or _ends(module, calls, _MOST_STEPS_IN_ALL)
+    return not _loops(module) or _ends(module, calls, most_steps)
 
 
 def _loops(module: Module) -> bool:

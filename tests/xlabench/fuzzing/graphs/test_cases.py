@@ -1,6 +1,6 @@
 """Graphs of campaigns: the same for the same seed, and what they hold."""
 
-from itertools import chain
+from itertools import chain, count
 
 import numpy as np
 import pytest
@@ -8,11 +8,13 @@ import pytest
 import compiler
 from compiler import aot
 from compiler.graph import PartialShape
+from compiler.tf import BY_NAME, Graph, Node
 from xlabench.engines import build, engine, execute
 from xlabench.fuzzing.graphs import cases
 from xlabench.fuzzing.graphs.drawing import PLAIN, TYPES, Drawer, Fed
+from xlabench.graphs.case import GraphCase
 from xlabench.judging.judge import judge
-from xlabench.tensorflow.framework.graph import Graph
+from xlabench.tensorflow.framework import graph as building
 
 SEED = 5
 DRAWN = [cases.draw_case(SEED, number) for number in range(14)]
@@ -53,6 +55,35 @@ def test_each_op_has_its_turn():
     assert turn == set(PLAIN)
 
 
+_MOST_STEPS = 1_000_000
+"""What the reference does in some seconds."""
+
+
+def _count(steps):
+    def counted(_, operands, evaluate):
+        assert next(steps) < _MOST_STEPS
+        return evaluate(operands)
+
+    return counted
+
+
+@pytest.mark.parametrize("op", ["Igamma", "Igammac", "IgammaGradA", "RandomGammaGrad", "Betainc"])
+def test_loops_whose_end_is_up_to_what_they_are_given_end_soon(op, monkeypatch):
+    """Of large numbers that are the same some series have millions of terms: every other call has those here."""
+    real = BY_NAME["float32"]
+    nodes = [
+        Node("x", "Placeholder", (), "", {"dtype": real, "shape": PartialShape((4,))}),
+        Node("y", op, ("x",) * (3 if op == "Betainc" else 2), "", {"T": real}),
+    ]
+    drawn = GraphCase(Graph(nodes), {"x": np.zeros(4, np.float32)}, ("y",))
+    monkeypatch.setattr(cases, "draw_graph", lambda *_: drawn)
+    monkeypatch.setattr(cases, "several", lambda _, rng, __: {"uneven": (np.full(4, rng.choice([0.5, 1e12]), "f"),)})
+    for number in range(3):
+        case = cases.draw_case(SEED, number)
+        for _, inputs in case.calls:
+            compiler.interpret(case.module, *inputs, around=_count(count()))
+
+
 @pytest.mark.parametrize("spec", ["ops", "clusters"])
 def test_on_the_reference_graphs_are_what_the_whole_is_to_the_bit(spec):
     for case in DRAWN:
@@ -84,7 +115,7 @@ def test_engines_of_graphs_are_varied_with_what_they_run_on():
 def test_each_op_is_drawn():
     left, seed = set(PLAIN), 0
     while left and seed < 200:
-        drawer = Drawer(Graph(), np.random.default_rng(seed), TYPES, PLAIN, Fed())
+        drawer = Drawer(building.Graph(), np.random.default_rng(seed), TYPES, PLAIN, Fed())
         drawer.pool.append(drawer.source("float32", (2, 3)))
         left -= {op for op in sorted(left) if drawer.attempt(op)}
         seed += 1
