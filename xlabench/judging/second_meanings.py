@@ -24,7 +24,7 @@ from xlabench.judging.second_computation import KINDS, SLACK, blurred, limits
 from xlabench.judging.self_check import JudgeError
 from xlabench.judging.tightness import MOST
 from xlabench.judging.tolerance import Array
-from xlabench.judging.written_out import FORMS, MOVED, ORDERED, SUMMED, Numbers
+from xlabench.judging.written_out import CHOSEN, FORMS, MOVED, ORDERED, SUMMED, Numbers
 
 _DIGITS = 160
 """Bits that are computed with: three times as many as f64 has."""
@@ -105,7 +105,7 @@ class _Tried:
                 operand.value.shape, (0.0, 1.0, -1.0)[number]
             )  # fmt: skip
             moved = ways * np.abs(operand.bound)
-            if self.name in ORDERED:  # nothing is rounded, so that only numbers of the type come of such
+            if self.name in {*ORDERED, *CHOSEN}:  # nothing is rounded, so that only numbers of the type come of such
                 moved = self._own(operand, moved) - operand.value
             found.append(_numbers(operand.value) + _numbers(moved))
         return found

@@ -255,7 +255,36 @@ ORDERED: Mapping[str, Form] = {
     ),
 }  # fmt: skip
 """What puts elements in order, or chooses among them."""
-FORMS: Mapping[str, Form] = {**SUMMED, **_SOLVED, **MOVED, **ORDERED}
+_SAME_DIMS = "{ ROOT a = T[4] parameter(0) }\n"
+_DECIDED = (
+    "f = T[1] slice(x0), slice={[1:2]}\na = T[] reshape(f)\ng = T[1] slice(x1), slice={[1:2]}\nb = T[] reshape(g)\n"
+    "p = pred[] compare(a, b), direction=LT\nr = WHOLE conditional(p, x2, x3), true_computation=yes,"
+    " false_computation=no"
+)
+_COUNTED = (
+    "more { s = (s32[], T[4]) parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] constant(2)"
+    " ROOT c = pred[] compare(i, n), direction=LT }\n"
+    "next { s = (s32[], T[4]) parameter(0) i = s32[] get-tuple-element(s), index=0 one = s32[] constant(1)"
+    " j = s32[] add(i, one) a = T[4] get-tuple-element(s), index=1 b = T[4] negate(a)"
+    " ROOT t = (s32[], T[4]) tuple(j, b) }\n"
+    "no { a = T[4] parameter(0) i = s32[] constant(0) s = (s32[], T[4]) tuple(i, a)"
+    " w = (s32[], T[4]) while(s), condition=more, body=next ROOT b = T[4] get-tuple-element(w), index=1 }\n"
+)
+
+
+def _chosen(left: Numbers, right: Numbers, x: Numbers, y: Numbers) -> Numbers:
+    return x if left[1] < right[1] else y
+
+
+CHOSEN: Mapping[str, Form] = {
+    name: Form(
+        "conditional", [(2,), (2,), (4,), (4,)], _DECIDED, ["T[4]"], _chosen, (1.0, 1.02), kinds=("f32", "bf16"),
+        called=f"yes {_SAME_DIMS}{no}",
+    )
+    for name, no in (("branches", f"no {_SAME_DIMS}"), ("a loop in a branch", _COUNTED))
+}  # fmt: skip
+"""What is chosen by numbers that are too close to call."""
+FORMS: Mapping[str, Form] = {**SUMMED, **_SOLVED, **MOVED, **ORDERED, **CHOSEN}
 """All forms by name."""
 
-__all__ = ["FORMS", "MOVED", "ORDERED", "SUMMED", "Form", "Numbers"]
+__all__ = ["CHOSEN", "FORMS", "MOVED", "ORDERED", "SUMMED", "Form", "Numbers"]
