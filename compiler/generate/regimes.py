@@ -118,6 +118,8 @@ ROWS: Sequence[Regime] = (
 )  # fmt: skip
 """Rows, shorter than a vector, many vectors long, so long that the registers of a block do not hold several, and so
 many that some are done side by side, of which the last are fewer."""
+LONG_ROWS: Sequence[Regime] = (((1, 2), (16_385, 20_000)), ((1, 2), (33_000, 40_000)))
+"""Rows of which not even a block of a GPU holds what is kept in its registers."""
 POOLED: Sequence[Regime] = (
     ((1, 3), (1, 3), (9, 40), (9, 40)), ((1, 2), (8, 40), (5, 14), (5, 14)), ((1, 1), (1, 1), (30, 90), (30, 90)),
 )  # fmt: skip
