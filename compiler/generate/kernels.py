@@ -227,7 +227,7 @@ def _factorised(scope: Scope, element_type: ElementType) -> Instruction:
 def _solved(scope: Scope, element_type: ElementType) -> Instruction:
     """Triangular systems, from either side, for few right-hand sides and many."""
     choices = scope.choices
-    batch, rows, columns = sizes(choices, regimes.FACTORISED)
+    batch, rows, columns = sizes(choices, regimes.SOLVED)
     outer, is_left = (batch,) if batch > 1 else (), chance(choices, 50)
     square = scope.parameter(ArrayShape(element_type, (*outer, rows, rows)))
     # Divided by what is added to the diagonal, rows weigh less than it.

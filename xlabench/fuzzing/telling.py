@@ -27,7 +27,7 @@ MOST_ASKED = 24
 _MOST_INPUTS = 2
 _SHARE = 0.5
 _FLIPPED = 3
-"""Bits of an integer that are others: with the lowest alone a second change, as in a loop, often takes back the first."""
+"""Bits of an integer that are others: with the lowest alone a second change, as in a loop, may take back the first."""
 _LONGER = 4  # times as many steps as without the change: a loop that does not end any more is a difference
 _ASIDE = having(Trait.STRUCTURAL | Trait.GENERATES | Trait.TOKENS)
 """What has no work of its own to be wrong in, or none that depends on what it is given."""
