@@ -23,9 +23,12 @@ from compiler.ops.build import build
 
 _AGREED_PERCENT = 70
 """How often devices choose one branch together, so that they may exchange in it."""
-_AGAIN_PERCENT, _ONE_BRANCH_PERCENT, _SEVERAL_PERCENT = 30, 15, 35
+_AGAIN_PERCENT, _ONE_BRANCH_PERCENT, _SEVERAL_PERCENT = 30, 15, 50
 """How often a computation is called once more; how often all branches are one computation; how often a branch takes
 several values, and yields several."""
+_WHOLE_PERCENT, _TAKEN_PERCENT, _ALIKE_PERCENT, _HANDED_ON_PERCENT = 30, 60, 30, 40
+"""How often branches are given a tuple that is there, and each of them then; how often they yield one of its shape; how
+often a branch that takes its tuple apart hands it on as a whole as well."""
 
 
 def _body(scope: Scope, arguments: list[Instruction], *, everyone: bool = False) -> Scope:
@@ -100,23 +103,38 @@ def _flowing(inner: Scope, value: Instruction) -> Instruction:
 
 
 def _conditional(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
+    whole = pick(scope.choices, scope.wholes[::-1]) if scope.wholes and chance(scope.choices, _WHOLE_PERCENT) else None
+    return _of_branches(scope, opcode, element_type, whole)
+
+
+def _of_branches(scope: Scope, opcode: str, element_type: ElementType, whole: Instruction | None) -> Instruction:
+    """A choice among branches.
+
+    Args:
+        scope: where instructions are added.
+        opcode: the table's, `conditional`.
+        element_type: of what the branches yield, unless that is such as the whole.
+        whole: a tuple that some of the branches are given as it is; None for none.
+    """
     is_two_way = chance(scope.choices, 60)
     selector = scope.like(ArrayShape(PRED if is_two_way else S32, ()))
     is_agreed = scope.program.devices > 1 and scope.everyone and chance(scope.choices, _AGREED_PERCENT)
     selector = agreed(scope, selector) if is_agreed else selector
     count = 2 if is_two_way else scope.choices.integer(1, 3)
-    result = bodies.shape_of(scope, _several(scope, scope.array(element_type)))
+    is_alike = whole is not None and chance(scope.choices, _ALIKE_PERCENT)
+    result = whole.shape if whole and is_alike else bodies.shape_of(scope, _several(scope, scope.array(element_type)))
     branches: list[Computation] = []
     operands: list[Instruction] = []
     given: list[Instruction] = []
     for _ in range(count):
-        is_one = bool(branches) and chance(scope.choices, _ONE_BRANCH_PERCENT)
-        if is_one:
-            given = [scope.like(value.array, beside=value) for value in given]
+        is_one = bool(given) and chance(scope.choices, _ONE_BRANCH_PERCENT)
+        if whole is not None and not is_one and chance(scope.choices, _TAKEN_PERCENT):
+            given, shape = [], whole.shape
+            operands.append(whole)
         else:
-            given = _several(scope, pick(scope.choices, scope.values[::-1]))
-        shape = operands[-1].shape if is_one else bodies.shape_of(scope, given)
-        operands.append(bodies.packed(scope, shape, iter(given)))
+            given = _others(scope, given) if is_one else _several(scope, pick(scope.choices, scope.values[::-1]))
+            shape = operands[-1].shape if is_one else bodies.shape_of(scope, given)
+            operands.append(bodies.packed(scope, shape, iter(given)))
         branches.append(branches[-1] if is_one else _branch(scope, shape, result, everyone=is_agreed))
     if is_two_way:
         first, second = branches
@@ -125,6 +143,11 @@ def _conditional(scope: Scope, opcode: str, element_type: ElementType) -> Instru
     else:
         done = scope.build(opcode, [selector, *operands], branch_computations=tuple(branches))
     return bodies.elements(scope, done)[-1]
+
+
+def _others(scope: Scope, given: list[Instruction]) -> list[Instruction]:
+    """Values of the same shapes."""
+    return [scope.like(value.array, beside=value) for value in given]
 
 
 def _several(scope: Scope, first: Instruction) -> list[Instruction]:
@@ -137,10 +160,17 @@ def _several(scope: Scope, first: Instruction) -> list[Instruction]:
 
 
 def _branch(scope: Scope, given: Shape, result: Shape, *, everyone: bool) -> Computation:
-    """A computation of a value that yields one of a shape."""
+    """A computation of a value that yields one of a shape; a tuple is taken apart, and at times handed on as well."""
     inner = bodies.inner_of(scope, "branch", everyone=everyone)
-    bodies.unpacked(inner, given)
+    kind = bodies.unpacked(inner, given)[0].array.element_type
+    whole = inner.computation.parameters[0]
     bodies.fill(inner)
+    if isinstance(given, TupleShape) and chance(scope.choices, _HANDED_ON_PERCENT):
+        if given == result:
+            inner.computation.root = whole
+            return inner.computation
+        if inner.depth <= scope.program.space.depth and scope.program.space.allows("conditional", kind):
+            _of_branches(inner, "conditional", kind, whole)
     inner.computation.root = bodies.packed(
         inner, result, iter([bodies.outcome(inner, leaf) for leaf in leaves(result)])
     )

@@ -35,12 +35,14 @@ from compiler.ops import OPS, Trait, having
 
 Draw = Callable[[Scope, ElementType], Instruction]
 
-_WORDS_PERCENT, _TWICE_PERCENT = 25, 15
+_WORDS_PERCENT, _TWICE_PERCENT = 35, 15
 """How often factors lie in memory as tensor cores read them, parameters as they are, in whole words of narrow types;
 how often both are one."""
 _SEVERAL_PERCENT, _AGAIN_PERCENT, _BENT_PERCENT, _BESIDE_PERCENT = 25, 30, 30, 35
 """How often rows are reduced over several dimensions; how often what was read is, not what was made of it so far; how
 often each element is such that none is computed twice; how often other rows are added."""
+_LONG_ROWS_PERCENT = 15
+"""How often rows are longer than registers hold."""
 _BATCH, _FREE, _TERMS = "batch", "free", "terms"
 _SPLIT_PERCENT, _LEAST_SPLIT, _ONE_PERCENT = 15, 4, 30
 """How often there are two dimensions of a kind, and of how many elements at least; how often one has size 1 where there
@@ -125,7 +127,8 @@ def _factor(scope: Scope, element_type: ElementType, kinds: Mapping[str, list[in
 
 
 def _normalised(scope: Scope, element_type: ElementType) -> Instruction:
-    return _by_rows(scope, read(scope, element_type, sizes(scope.choices, regimes.ROWS)))
+    of = regimes.LONG_ROWS if chance(scope.choices, _LONG_ROWS_PERCENT) else regimes.ROWS
+    return _by_rows(scope, read(scope, element_type, sizes(scope.choices, of)))
 
 
 def _attended(scope: Scope, element_type: ElementType) -> Instruction:
@@ -224,7 +227,7 @@ def _factorised(scope: Scope, element_type: ElementType) -> Instruction:
 def _solved(scope: Scope, element_type: ElementType) -> Instruction:
     """Triangular systems, from either side, for few right-hand sides and many."""
     choices = scope.choices
-    batch, rows, columns = sizes(choices, regimes.FACTORISED)
+    batch, rows, columns = sizes(choices, regimes.SOLVED)
     outer, is_left = (batch,) if batch > 1 else (), chance(choices, 50)
     square = scope.parameter(ArrayShape(element_type, (*outer, rows, rows)))
     # Divided by what is added to the diagonal, rows weigh less than it.

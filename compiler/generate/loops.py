@@ -18,7 +18,7 @@ from compiler.generate.elementwise import spread, takes
 from compiler.generate.recipe import NUMBERS
 from compiler.generate.scope import Scope
 from compiler.ir.module import Computation, Instruction
-from compiler.ir.numbers import finite_bounds
+from compiler.ir.numbers import finite_bounds, integer_bounds
 from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.types import PRED, ElementType
 from compiler.ops.build import build, parameter
@@ -52,16 +52,22 @@ become one kernel.  How often such a loop asks whether any element goes on."""
 _OF_ELEMENTS = ((17,), (5, 7), (2, 3, 4), (130,), (9, 31), (300,))
 """Dimensions of what is so many elements that it pays (`passes.loop_interchange`): of one vector or two, which stop
 together, and of many."""
+_FLAG_PERCENT, _EARLIER = 15, (1, 2, 2, 3)
+"""How often a flag ends a loop that its condition alone reads and its body alone writes, and how early."""
 _MASKED_PERCENT = 50
 """How often integers stay as they are because nothing is added to them, or the like, and not because one is chosen."""
 
 
 class _Loop(NamedTuple):
-    """What a loop is made of: its counter, the state that it computes, and the rows that it takes and fills."""
+    """What a loop is made of: its counter, the state that it computes, the rows that it takes and fills, and flags.
+
+    There is one flag at most, which ends the loop.
+    """
 
     counter: Counter
     carried: list[Instruction]
     rows: list[Instruction]
+    flags: list[Instruction]
 
     @property
     def size(self) -> int:
@@ -108,8 +114,10 @@ def _around(scope: Scope, opcode: str, carried: list[Instruction], *, asks: bool
     """A loop over some values, and those of its state behind it."""
     is_long = is_plain and chance(scope.choices, _MANY_PERCENT)
     counted = counter(scope, _MANY_TRIPS if is_long else 0)
-    made = _Loop(counted, carried, _rows(scope, carried[0], counted))
-    pieces = [counted.start, *carried, *made.rows]
+    has_flag = not asks and chance(scope.choices, _FLAG_PERCENT)
+    flags = [scope.constant(value=False, element_type=PRED)] if has_flag else []
+    made = _Loop(counted, carried, _rows(scope, carried[0], counted), flags)
+    pieces = [counted.start, *carried, *made.rows, *flags]
     state = bodies.packed(scope, bodies.shape_of(scope, pieces), iter(pieces))
     asked = _asked(scope, carried[0]) if asks else None
     condition = _condition(scope, made, state.shape, asked)
@@ -185,6 +193,9 @@ def _condition(scope: Scope, made: _Loop, shape: Shape, asked: _Asked | None) ->
         is_of_rows = bool(made.rows) and chance(scope.choices, _ROWS_ASKED_PERCENT)
         value = bodies.element(inner, state, made.size + 1 if is_of_rows else 1)
         goes_on = build(computation, "and", [goes_on, _some_go_on(inner, value, asked)])
+    if made.flags:
+        flag = bodies.element(inner, state, made.size + len(made.rows))
+        goes_on = build(computation, "and", [goes_on, build(computation, "not", [flag])])
     computation.root = goes_on
     return computation
 
@@ -231,7 +242,7 @@ def _body(scope: Scope, made: _Loop, shape: Shape, *, is_plain: bool, asked: _As
     is_counted = asked is None and made.counter.start.opcode == "constant"
     body = bodies.inner_of(scope, "body", everyone=is_counted)
     number, *state = bodies.unpacked(body, shape)
-    present, rows = state[: made.size - 1], state[made.size - 1 :]
+    present, rows = state[: made.size - 1], state[made.size - 1 :][: len(made.rows)]
     at = _at(body, made, number) if rows else []
     if rows:
         _take(body, rows[0], at)
@@ -248,9 +259,18 @@ def _body(scope: Scope, made: _Loop, shape: Shape, *, is_plain: bool, asked: _As
         following = _staying(body, following, present, asked)
     if rows:
         rows = [rows[0], _fill(body, rows[1], following[0], at)]
-    pieces = [made.counter.following(body, number), *following, *rows]
+    flags = [_ends(body, made.counter, number) for _ in made.flags]
+    pieces = [made.counter.following(body, number), *following, *rows, *flags]
     body.computation.root = bodies.packed(body, shape, iter(pieces))
     return body.computation
+
+
+def _ends(scope: Scope, counted: Counter, number: Instruction) -> Instruction:
+    """Whether an iteration is the last, by its number."""
+    low, high = integer_bounds(counted.element_type)
+    last = counted.bound - pick(scope.choices, _EARLIER) * counted.step
+    pair = [number, scope.constant((last - low) % (high - low + 1) + low, counted.element_type)]
+    return build(scope.computation, "compare", pair, direction="EQ")
 
 
 def _staying(

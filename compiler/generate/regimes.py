@@ -118,6 +118,8 @@ ROWS: Sequence[Regime] = (
 )  # fmt: skip
 """Rows, shorter than a vector, many vectors long, so long that the registers of a block do not hold several, and so
 many that some are done side by side, of which the last are fewer."""
+LONG_ROWS: Sequence[Regime] = (((1, 2), (16_385, 20_000)), ((1, 2), (33_000, 40_000)))
+"""Rows of which not even a block of a GPU holds what is kept in its registers."""
 POOLED: Sequence[Regime] = (
     ((1, 3), (1, 3), (9, 40), (9, 40)), ((1, 2), (8, 40), (5, 14), (5, 14)), ((1, 1), (1, 1), (30, 90), (30, 90)),
 )  # fmt: skip
@@ -132,6 +134,8 @@ SQUARES: Sequence[Regime] = (((2, 9),), ((17, 40),), ((33, 70),))
 """How long the sides of squares are that several kernels go over, one after the other."""
 FACTORISED: Sequence[Regime] = (((1, 3), (9, 40), (1, 40)), ((1, 1), (33, 100), (1, 9)), ((3, 7), (2, 9), (1, 5)))
 """Batches of matrices that are factorised or solved, their rows, and right-hand sides: in panels, and whole."""
+SOLVED: Sequence[Regime] = (*FACTORISED, *FACTORISED, ((1, 1), (257, 264), (1, 2)))
+"""The same where they are solved only: more rows than a block of a GPU has threads for seldom: it takes a second."""
 FEATURES: Sequence[Regime] = (
     ((16, 70), (16, 70), (1, 1), (5, 12)), ((1, 5), (2, 20), (1, 1), (20, 50)), ((1, 1), (1, 2), (16, 40), (6, 14)),
     ((3, 9), (3, 40), (2, 4), (6, 12)), ((260, 300), (100, 130), (1, 1), (5, 6)),

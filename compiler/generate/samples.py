@@ -51,7 +51,7 @@ _THEMES: Mapping[str, int] = {
     "gather scatter scatter dynamic-slice dynamic-update-slice dynamic-update-slice iota concatenate select sort": 3,
     f"reduce reduce reduce-window scan select-and-scatter topk sort multiply {_MOVES}": 3,
     f"dot dot convolution ragged-dot scaled-dot add maximum convert {_MOVES}": 2,
-    "while while conditional call map fusion tuple add dynamic-update-slice reduce": 2,
+    "while while conditional conditional call map fusion tuple add dynamic-update-slice reduce": 3,
     "set-dimension-size": 1,
     "custom-call cholesky triangular-solve fft batch-norm-training batch-norm-grad batch-norm-inference": 1,
 }

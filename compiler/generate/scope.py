@@ -18,8 +18,9 @@ from compiler.generate.choices import Choices, chance, permutation, pick
 from compiler.generate.constants import extremes, small
 from compiler.ir.literal import array_literal, scalar_literal
 from compiler.ir.module import Computation, Instruction, Module
-from compiler.ir.shape import ArrayShape, Shape
+from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ir.types import PRED, S32, TYPES, ElementType, Kind
+from compiler.ops import Trait, having
 from compiler.ops.build import build, constant, parameter
 
 SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 257, 300)
@@ -44,6 +45,8 @@ _DIMENSIONS = 4
 """Dimensions of an array: more than 4 only take longer, since loops collapse them."""
 _CUBIC, _SPREAD_PERCENT = 3, 35
 """Dimensions of a cube, and how often a value that fits is spread over more of them."""
+_WHOLES = having(Trait.CONTROL | Trait.TUPLES) | {"parameter"}
+"""What gives tuples that anything may be given."""
 _OTHER_INDICES_PERCENT, _NARROW_PERCENT, _LEAST_INDEX_BITS = 35, 50, 8
 """How often indices are not s32; how often of a type that does not hold all of them, of so many bits at least."""
 
@@ -135,7 +138,8 @@ class Program:
 class Scope:
     """A computation under construction, and the arrays that its next instruction may use.
 
-    `everyone` says that all devices come to it equally often, so that they may exchange there.
+    `everyone` says that all devices come to it equally often, so that they may exchange there.  `wholes` are tuples of
+    arrays, which may be handed on as they are, whether they are taken apart as well or not.
     """
 
     def __init__(self, program: Program, computation: Computation, *, depth: int, everyone: bool | None = None) -> None:
@@ -144,6 +148,7 @@ class Scope:
         self.depth = depth
         self.everyone = not depth if everyone is None else everyone
         self.values: list[Instruction] = []
+        self.wholes: list[Instruction] = []
         self.kept: list[Instruction] = []
 
     @property
@@ -170,10 +175,14 @@ class Scope:
         return made
 
     def _offer(self, made: Instruction) -> None:
-        is_array = isinstance(made.shape, ArrayShape) and made.array.element_type.kind is not Kind.OPAQUE
-        if is_array and not made.array.is_dynamic:
+        found = list(leaves(made.shape))
+        if not (found and all(map(_is_plain, found))):
+            return
+        if isinstance(made.shape, ArrayShape):
             self.program.spent += made.array.size
             self.values.append(made)
+        elif made.opcode in _WHOLES and isinstance(made.shape, TupleShape):
+            self.wholes.append(made)
 
     def adopt(self, made: Instruction) -> Instruction:
         """Append an instruction that is there already."""
@@ -355,6 +364,11 @@ class Scope:
         if present and not chance(self.choices, 20):
             return pick(self.choices, present[:6])
         return pick(self.choices, allowed)
+
+
+def _is_plain(shape: Shape) -> bool:
+    """Whether it is an array of numbers whose sizes are known."""
+    return isinstance(shape, ArrayShape) and shape.element_type.kind is not Kind.OPAQUE and not shape.is_dynamic
 
 
 def pick_order(choices: Choices, dims: list[int]) -> list[int]:

@@ -21,7 +21,7 @@ from xlabench.fuzzing.generate import PROFILES, draw_case
 
 _TESTS = ROOT / "tests"
 _SEEDS = ROOT / "suites" / "seeds" / "programs.hlo"
-_MOST_INSTRUCTIONS, _MOST_ELEMENTS, _MOST_IN_ALL = 64, 1 << 13, 1 << 15
+_MOST_INSTRUCTIONS, _MOST_ELEMENTS, _MOST_IN_ALL = 64, 1 << 15, 1 << 18
 _LARGE, _SMALL = 16, (5, 7, 8, 9, 12, 16, 17, 3, 4, 6)
 _KEPT_FOLDERS = ("passes", "run")
 _HUGE = re.compile(r"(?<![\d.])\d{6,}")  # windows and padding at the ends of what integers hold

@@ -1,6 +1,7 @@
 """Chooses the seeds of campaigns: the programs by which every branch of the compiler is run that any of ours runs.
 
     python tests/searching/seeds.py [--texts FOLDER] [--drawn 400] [--cache FOLDER] [--out suites/seeds]
+    python tests/searching/seeds.py --add FILE [--cache FOLDER] [--out suites/seeds]
 
 A greedy cover: again and again the program is taken by which the most code is newly run, for the CPU time that it
 takes, until none runs any that is not run yet.  In this order campaigns plant them, so that what much code hangs on
@@ -9,7 +10,8 @@ count of branches knows.  The engines of a campaign agree about a seed on values
 about is printed, and is to be looked into.
 
 Beside the programs is written what they come to (`reached.txt`), and by which rules each is rewritten (`rules.txt`, a
-line for each).  What each candidate reaches is kept in `--cache`, for the sources as they are.
+line for each).  What each candidate reaches is kept in `--cache`, for the sources as they are.  With `--add` nothing is
+chosen: the programs of a file are put among the seeds that there are, one behind every so many.
 """
 
 import argparse
@@ -42,15 +44,17 @@ from xlabench.fuzzing.reached import keys_of  # noqa: E402
 from xlabench.fuzzing.values import KINDS, make_inputs  # noqa: E402
 from xlabench.judging.judge import judge  # noqa: E402
 
-ENGINES = ("cpu:opt=0", "cpu:fusion=off,opt=0", "nvptx:sim,opt=0")
+ENGINES = ("cpu:opt=0", "cpu:fusion=off,opt=0", "nvptx:sim,opt=0", "nvptx:sim,opt=0,arch=sm_90a,share_all=on")
 """A campaign's, as quickly compiled as they can be: what they write themselves is the same."""
 _PROCESSORS, _CALLS_IN_SIMULATOR = 2, 2  # a call of the simulator takes longer than all others
 _DRAWS = 3
 """How often a seed is held to values of each kind: a matrix that is nearly singular is none at another draw."""
-_MOST_S = 1.0
+_MOST_S = 1.5
 _LEAST_S = 0.02
 _RULE = "rule "
 _SEPARATOR = "// -----\n"
+_APART = 24
+"""Seeds between two that are added: no block of a campaign, which has one variant, is to have all of them."""
 
 
 def given():
@@ -59,6 +63,7 @@ def given():
     parser.add_argument("--texts", type=Path, help="a folder of what tests read (searching/texts.py)")
     parser.add_argument("--drawn", type=int, default=400, help="programs of campaigns to choose from too")
     parser.add_argument("--cache", type=Path, default=Path(".seeds"), help="what is known of candidates")
+    parser.add_argument("--add", type=Path, help="a file of programs that are seeds as well, whatever they reach")
     parser.add_argument("--part", default="1/1", help="ask only every so manieth candidate, and choose none")
     parser.add_argument("--out", type=Path, default=ROOT / "suites" / "seeds")
     return parser.parse_args()
@@ -70,6 +75,9 @@ def main():
     asked.cache /= MARKED.digest
     asked.cache.mkdir(parents=True, exist_ok=True)
     warm()
+    if asked.add:
+        add(asked)
+        return
     number, of = map(int, asked.part.split("/"))
     found = list(candidates(asked.texts, asked.drawn))
     sys.stderr.write(f"{len(found)} candidates\n")
@@ -149,18 +157,43 @@ def write(found, asked):
     chosen += [
         n for n, (_, is_kept) in enumerate(found) if is_kept and n not in chosen and agreed(found[n][0], asked.cache)
     ]
-    texts, rules = [], []
-    for place, number in enumerate(chosen):
-        found[number][0].name = f"seed_{place}"
-        texts.append(compiler.to_text(found[number][0]))
-        fired = sorted(key.removeprefix(_RULE) for key in rows[number]["keys"] if key.startswith(_RULE))
-        rules.append("; ".join(fired))
-    keys = sorted({key for number in chosen for key in rows[number]["keys"]})
-    files = {"programs.hlo": _SEPARATOR.join(texts), "rules.txt": "\n".join(rules) + "\n"}
-    files["reached.txt"] = "\n".join(keys) + "\n"
-    for name, text in files.items():
-        (asked.out / name).write_text(text, encoding="utf-8")
+    keys = {key for number in chosen for key in rows[number]["keys"]}
+    save(asked.out, [found[number][0] for number in chosen], [rules_of(rows[number]) for number in chosen], keys)
     sys.stdout.write(f"{count} seeds run all branches that are known, {len(chosen) - count} more are file tests\n")
+
+
+def add(asked):
+    """Put programs among the seeds, with what they reach."""
+    texts, rules, keys = (
+        (asked.out / name).read_text(encoding="utf-8") for name in ("programs.hlo", "rules.txt", "reached.txt")
+    )
+    seeds = list(zip(texts.split(_SEPARATOR), rules.splitlines(), strict=True))
+    found = set(keys.splitlines())
+    for place, text in enumerate(asked.add.read_text(encoding="utf-8").split(_SEPARATOR)):
+        module = compiler.parse(text)
+        row = known(module, asked.cache)
+        if row["said"] != "answered" or not agreed(module, asked.cache):
+            raise SystemExit(f"no seed: {row['said']}\n{text}")
+        seeds.insert(_APART * (place + 1), (compiler.to_text(module), rules_of(row)))
+        found |= row["keys"]
+    modules = [compiler.parse(text) for text, _ in seeds]
+    save(asked.out, modules, [fired for _, fired in seeds], found)
+    sys.stdout.write(f"{len(seeds)} seeds\n")
+
+
+def rules_of(row):
+    """By which rules a program is rewritten."""
+    return "; ".join(sorted(key.removeprefix(_RULE) for key in row["keys"] if key.startswith(_RULE)))
+
+
+def save(folder, modules, rules, keys):
+    """Write the files of the seeds."""
+    for place, module in enumerate(modules):
+        module.name = f"seed_{place}"
+    files = {"programs.hlo": _SEPARATOR.join(map(compiler.to_text, modules)), "rules.txt": "\n".join(rules) + "\n"}
+    files["reached.txt"] = "\n".join(sorted(keys)) + "\n"
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def worth(number):

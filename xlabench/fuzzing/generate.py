@@ -124,7 +124,7 @@ def draw_case(profile: Profile, seed: int, number: int, *, varied: bool = True, 
     case = _of_seed(profile, rng, number) or _sampled(profile, rng, number)
     case = case or _of_choices(profile, rng, seed, number, corpus)
     if case.is_apart and varied:
-        options = variants.draw(np.random.default_rng([seed, number, _VARIANT]))
+        options = variants.draw(np.random.default_rng([seed, number, _VARIANT]), of_kernels=True)
     return replace(case, options=options)
 
 

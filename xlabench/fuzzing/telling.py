@@ -26,9 +26,13 @@ MOST_ASKED = 24
 """Instructions of one program."""
 _MOST_INPUTS = 2
 _SHARE = 0.5
+_FLIPPED = 3
+"""Bits of an integer that are others: with the lowest alone a second change, as in a loop, may take back the first."""
 _LONGER = 4  # times as many steps as without the change: a loop that does not end any more is a difference
-_ASIDE = having(Trait.STRUCTURAL | Trait.GENERATES)
+_ASIDE = having(Trait.STRUCTURAL | Trait.GENERATES | Trait.TOKENS)
 """What has no work of its own to be wrong in, or none that depends on what it is given."""
+_BY_COMPUTATIONS = having(Trait.COMBINES | Trait.ORDERS)
+"""What the reference does at once by the one operation of a computation, which it does not run then."""
 
 
 class _EndlessError(Exception):
@@ -59,7 +63,7 @@ class _Change:
         if isinstance(value, tuple):
             return tuple(self._changed(element) for element in value)
         array = np.asarray(value)
-        chosen = self.rng.random(array.shape) < _SHARE
+        chosen = np.asarray(self.rng.random(array.shape) < _SHARE)  # of a scalar NumPy gives no array to write into
         if array.size:
             chosen.reshape(-1)[int(self.rng.integers(array.size))] = True
         return np.where(chosen, _other(array), array).astype(array.dtype)
@@ -71,7 +75,7 @@ def _other(array: Array) -> Array:
         return ~array
     if not is_inexact(array.dtype):
         wide = np.uint64 if array.dtype == np.uint64 else np.int64  # not all narrow types have operations on bits
-        return np.asarray(array.astype(wide) ^ wide(1)).astype(array.dtype)
+        return np.asarray(array.astype(wide) ^ wide(_FLIPPED)).astype(array.dtype)
     with np.errstate(all="ignore"):
         moved = np.asarray(array + (np.abs(array) + np.asarray(1).astype(array.dtype))).astype(array.dtype)
         one = np.asarray(1).astype(array.dtype)
@@ -102,7 +106,8 @@ def told(
     """
     if compiler.device_count(module) > 1:
         return []
-    asked = [i for i in module.instructions() if i.opcode not in _ASIDE]
+    at_once = _done_at_once(module)
+    asked = [i for i in module.instructions() if i.opcode not in _ASIDE and i.parent not in at_once]
     order = sorted(
         map(int, rng.permutation(len(asked))), key=lambda number: _instruction_id(asked[number]) not in first
     )
@@ -113,6 +118,19 @@ def told(
         expected = compiler.interpret(module, *inputs, around=plain)
         left = [i for i in left if not _tells(module, inputs, expected, _Change(i, rng, _LONGER * plain.steps))]
     return [Told(i.opcode, _instruction_id(i), i not in left) for i in chosen]
+
+
+def _done_at_once(module: Any) -> set[Any]:
+    """Computations of one operation by which others combine or compare elements, and nothing else runs."""
+    callers: dict[Any, set[str]] = {}
+    for instruction in module.instructions():
+        for called in instruction.called_computations():
+            callers.setdefault(called, set()).add(instruction.opcode)
+    return {
+        computation
+        for computation, opcodes in callers.items()
+        if opcodes <= _BY_COMPUTATIONS and sum(one.opcode not in _ASIDE for one in computation.instructions) == 1
+    }
 
 
 def _instruction_id(instruction: Instruction) -> str:

@@ -50,6 +50,13 @@ CHOICES: Mapping[str, Mapping[str, Weighted]] = {
 Guard pages and poisoned memory take a tenth more CPU time of a program of kernels, checked bounds 70 % (measured on 12
 modules of kernels), so the former are drawn four times as often."""
 
+OF_KERNELS: Mapping[str, Mapping[str, Weighted]] = {
+    **CHOICES,
+    "nvptx": {**CHOICES["nvptx"], "arch": {"": 30, "sm_80": 15, "sm_90a": 55}, "share_all": {"": 30, "on": 70}},
+}
+"""The same for programs of a few kernels: only where there are warp groups, and tiles for small products, are any
+multiplied by warp groups, for which there is a tenth of the simulator."""
+
 OF_OTHERS: Mapping[str, Mapping[str, Weighted]] = {"xla": {"opt": {"": 20, "0": 80}}}
 """What is drawn for engines of others: a third of the time that XLA compiles a program is LLVM's."""
 
@@ -74,15 +81,22 @@ PASSES = (
 """The passes of the compiler that may be left out."""
 
 _QUICKEST = {"cpu": {"opt": "0"}, "nvptx": {"opt": "0"}, "xla": {"opt": "0"}}
-_LEAVING_OUT = ("without", "arch", "disable_passes")
+_LEAVING_OUT = ("without", "disable_passes")
+_EVERYTHING: Mapping[str, Options] = {"nvptx": {"arch": "sm_90a"}}
+"""What has all features of processors that code is written for."""
 _SOME_PERCENT, _FEW_PERCENT = 25, 10
 _LEFT_OUT = 0.25
 _MOST_KEPT = 3
 
 
-def draw(rng: np.random.Generator) -> dict[str, dict[str, str]]:
-    """Options by the names of engines; whatever an engine's programs are to be, the passes are the same for all."""
-    drawn = _drawn(rng, CHOICES)
+def draw(rng: np.random.Generator, *, of_kernels: bool = False) -> dict[str, dict[str, str]]:
+    """Options by the names of engines; whatever an engine's programs are to be, the passes are the same for all.
+
+    Args:
+        rng: what is drawn by.
+        of_kernels: whether the program is of a few kernels.
+    """
+    drawn = _drawn(rng, OF_KERNELS if of_kernels else CHOICES)
     passes = "+".join(_disabled(rng))
     drawn = {name: {**options, "disable_passes": passes} for name, options in drawn.items()} | _drawn(rng, OF_OTHERS)
     return {name: {key: value for key, value in options.items() if value} for name, options in drawn.items()}
@@ -95,7 +109,7 @@ def _drawn(rng: np.random.Generator, table: Mapping[str, Mapping[str, Weighted]]
 def whole(options: Mapping[str, Options]) -> dict[str, dict[str, str]]:
     """The options but for those that leave something out, features of processors and passes, and compiled quickly."""
     kept = {name: {key: value for key, value in of.items() if key not in _LEAVING_OUT} for name, of in options.items()}
-    return {name: {**of, **_QUICKEST.get(name, {})} for name, of in kept.items()}
+    return {name: {**of, **_EVERYTHING.get(name, {}), **_QUICKEST.get(name, {})} for name, of in kept.items()}
 
 
 def one_of(rng: np.random.Generator, values: Weighted) -> str:

@@ -40,7 +40,7 @@ the median: half as much again as it was of any operation in 100 rounds of all o
 _EXACTLY_ROUNDED = Most(2, 2)
 """Roundings of what `tightness` says none of."""
 _PREDICATE = "pred"
-_SLACK = 1 + 2.0**-40
+SLACK = 1 + 2.0**-40
 """What rounding in f64 does to a bound, and to the ends of an interval."""
 
 Meaning = Callable[..., Any]
@@ -134,7 +134,7 @@ COMPLEX: Mapping[str, Operation] = {
     "sign": Operation(_sign, (_ANY,)),
 }
 """Those that have a meaning of complex numbers, away from their branch cuts."""
-_KINDS: Mapping[str, Any] = {
+KINDS: Mapping[str, Any] = {
     "f32": np.float32,
     "c64": np.complex64,
     "bf16": ml_dtypes.bfloat16,
@@ -148,7 +148,7 @@ _KINDS: Mapping[str, Any] = {
 @cache
 def rows() -> Sequence[tuple[str, str]]:
     """All opcodes on all types that are tried, those on one type after the other."""
-    known = [(opcode, kind) for kind in _KINDS for opcode in (COMPLEX if kind.startswith("c") else REAL)]
+    known = [(opcode, kind) for kind in KINDS for opcode in (COMPLEX if _is_complex_kind(kind) else REAL)]
     return [row for row in known if row in PAIRS]
 
 
@@ -167,7 +167,7 @@ class _Row:
     @property
     def is_complex(self) -> bool:
         """Whether it is on complex numbers."""
-        return self.kind.startswith("c")
+        return _is_complex_kind(self.kind)
 
     @property
     def result(self) -> str:
@@ -200,7 +200,7 @@ def check(row: tuple[str, str], rng: np.random.Generator) -> None:
         JudgeError: they are too tight or too wide.
     """
     one = _Row(*row)
-    inputs = [array for ends in one.operation.ranges for array in _blurred(one, ends, rng)]
+    inputs = [array for ends in one.operation.ranges for array in blurred(one.kind, ends, _COUNT, rng)]
     with np.errstate(all="ignore"), mpmath.workprec(_DIGITS):
         *operands, result = compiler.interpret(one.module(), *inputs, wide=True)
         widths = [width for at in range(_COUNT) for width in _checked(one, operands, result, at)]
@@ -209,25 +209,36 @@ def check(row: tuple[str, str], rng: np.random.Generator) -> None:
         raise JudgeError(about(one.opcode, said))
 
 
-def _blurred(row: _Row, ends: tuple[float, float], rng: np.random.Generator) -> Iterator[Array]:
-    """Numbers between the `ends`, and what is added to each and taken again."""
-    dtype = _limits(row.kind).dtype
-    values = rng.uniform(*ends, _COUNT).astype(dtype)
-    digits = -int(np.log2(float(_limits(row.kind).eps)))
-    scales = 2.0 ** rng.integers(0, max(1, digits - _BITS_LEFT), _COUNT)
-    added = np.where(np.arange(_COUNT) % _EXACT_EVERY, np.abs(values.astype(np.float64)) * scales, 0).astype(dtype)
-    if not row.is_complex:
+def blurred(kind: str, ends: tuple[float, float], count: int, rng: np.random.Generator) -> Iterator[Array]:
+    """So many numbers between the `ends`, and what is added to each and taken again.
+
+    Args:
+        kind: the type.
+        ends: between which they are.
+        count: how many.
+        rng: what they are drawn by.
+    """
+    dtype = limits(kind).dtype
+    values = rng.uniform(*ends, count).astype(dtype)
+    digits = -int(np.log2(float(limits(kind).eps)))
+    scales = 2.0 ** rng.integers(0, max(1, digits - _BITS_LEFT), count)
+    added = np.where(np.arange(count) % _EXACT_EVERY, np.abs(values.astype(np.float64)) * scales, 0).astype(dtype)
+    if not _is_complex_kind(kind):
         yield values
         yield added
         return
-    whole, low, high = _KINDS[row.kind], *ends
-    yield (values + 1j * rng.uniform(max(low, 0.2), high, _COUNT)).astype(whole)
+    whole, low, high = KINDS[kind], *ends
+    yield (values + 1j * rng.uniform(max(low, 0.2), high, count)).astype(whole)
     yield (added * (1 + 1j)).astype(whole)
 
 
-def _limits(kind: str) -> Any:
+def _is_complex_kind(kind: str) -> bool:
+    return kind.startswith("c")
+
+
+def limits(kind: str) -> Any:
     """What is known of a float type by its name, or of the parts of a complex one."""
-    return finfo(real_dtype(np.dtype(_KINDS[kind])))
+    return finfo(real_dtype(np.dtype(KINDS[kind])))
 
 
 def _checked(row: _Row, operands: Sequence[Any], result: Any, at: int) -> Iterator[float]:
@@ -236,7 +247,7 @@ def _checked(row: _Row, operands: Sequence[Any], result: Any, at: int) -> Iterat
     if not all(map(np.isfinite, errors)):
         return
     made = list(_made(row, operands, at))
-    own = np.bool_ if row.result == _PREDICATE else _KINDS[row.result]
+    own = np.bool_ if row.result == _PREDICATE else KINDS[row.result]
     rounded = np.asarray(made).astype(own)
     if row.result != _PREDICATE and not np.isfinite(rounded).all():
         return
@@ -257,7 +268,7 @@ def _width(row: _Row, made: Sequence[Any], bound: float) -> float:
     if row.result == _PREDICATE:
         return np.inf if np.isinf(bound) and len(set(made)) == 1 else 0.0
     spread = max(abs(number - made[0]) for number in made)
-    info, most = _limits(row.result), MOST.get(row.opcode, _EXACTLY_ROUNDED)
+    info, most = limits(row.result), MOST.get(row.opcode, _EXACTLY_ROUNDED)
     roundings = most.complex if row.is_complex else most.real
     return bound / float(spread + roundings * float(info.eps) * max(map(abs, made)) + float(info.tiny))
 
@@ -269,7 +280,7 @@ def _allows(result: Any, at: int, number: Any) -> bool:
     if number.dtype.kind == "b":
         return False
     off = abs(complex(number) - complex(result.value[at]))
-    return bool(off <= abs(float(result.bound[at])) * _SLACK)
+    return bool(off <= abs(float(result.bound[at])) * SLACK)
 
 
 def _made(row: _Row, operands: Sequence[Any], at: int, *, is_own: bool = True) -> Iterator[Any]:
@@ -293,12 +304,12 @@ def _is_complex(number: Any) -> bool:
 
 def _near(row: _Row, operand: Any, at: int) -> Iterator[Any]:
     """A value, and the farthest numbers of its type that its bound allows, along each axis."""
-    value, error, own = operand.value[at], abs(float(operand.bound[at])), _KINDS[row.kind]
+    value, error, own = operand.value[at], abs(float(operand.bound[at])), KINDS[row.kind]
     many = mpmath.mpc if row.is_complex else mpmath.mpf
     middle = many(value)
     yield middle
     for way in (1, -1, 1j, -1j) if row.is_complex and error else (1, -1) if error else ():
-        for share in (1.0, 1 - 2 * float(_limits(row.kind).eps) * float(abs(value)) / error):
+        for share in (1.0, 1 - 2 * float(limits(row.kind).eps) * float(abs(value)) / error):
             number = np.asarray(value + way * error * share).astype(own)
             other = many(complex(number) if row.is_complex else float(number))
             if other != middle and abs(other - middle) <= error:
@@ -313,4 +324,4 @@ def _ends(row: _Row, operand: Any, at: int) -> Iterator[Any]:
         yield (mpmath.mpc if row.is_complex else mpmath.mpf)(value + way * error)
 
 
-__all__ = ["COMPLEX", "REAL", "Operation", "check", "rows"]
+__all__ = ["COMPLEX", "KINDS", "REAL", "SLACK", "Operation", "blurred", "check", "limits", "rows"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import compiler
 from compiler import CompileOptions
 from compiler.analysis import iteration
 from compiler.backends import BACKENDS
@@ -15,19 +16,27 @@ from compiler.generate.loops import loop
 from compiler.generate.scope import Program, Scope
 from compiler.generate.table import step
 from compiler.ir.module import Computation, Module
+from compiler.ir.shape import leaves
 from compiler.ir.types import F32, TYPES
 from compiler.pipeline import PIPELINES, run
 
 SPACE = Space(frozenset({"while", "add", "multiply", "maximum"}), frozenset({"f32", "s32", "u8"}), most_elements=64)
 
 
-def drawn(seed):
-    """A loop, as one that one kernel may do, or None."""
+def program_of_a_loop(seed):
+    """A program whose last value is that of a loop."""
     module = Module("m")
     module.entry = module.add_computation(Computation("main"))
     scope = Scope(Program(RandomChoices(seed), SPACE, module, step), module.entry, depth=0)
-    loop(scope, "while", F32)
-    return next(iteration.find(one) for one in module.entry.instructions if one.opcode == "while")
+    module.entry.root = loop(scope, "while", F32)
+    module.sort_computations()
+    return module
+
+
+def drawn(seed):
+    """A loop, as one that one kernel may do, or None."""
+    entry = program_of_a_loop(seed).entry
+    return next(iteration.find(one) for one in entry.instructions if one.opcode == "while")
 
 
 def one_kernel_loops(seed):
@@ -54,3 +63,16 @@ def test_loops_of_many_elements_stop_by_what_any_of_them_says_and_read_arrays_th
 def test_loops_that_ask_whether_any_element_goes_on_may_be_one_kernel():
     found = [one for seed in range(150) if (one := drawn(seed)) is not None]
     assert sum(one.alive is not None for one in found) > 10
+
+
+def test_some_loops_end_by_a_flag_that_their_body_only_writes():
+    found = 0
+    for seed in range(80):
+        module = program_of_a_loop(seed)
+        compiler.verify(module)
+        for one in module.entry.instructions:
+            if one.opcode == "while" and len(list(leaves(one.shape))) > 1:
+                body, condition = one.attributes["body"], one.attributes["condition"]
+                read = {u.attributes["index"] for u in condition.parameters[0].users}
+                found += bool(read - {u.attributes["index"] for u in body.parameters[0].users if u.users})
+    assert found > 5

@@ -51,6 +51,35 @@ def test_a_size_that_was_known_tells_where_another_fits_nowhere():
     assert found["get-dimension-size"] == [1, 1]
 
 
+@pytest.mark.parametrize("dims", ["", "1", "3"])
+def test_a_value_of_any_shape_is_another(dims):
+    module = compiler.parse(f"ENTRY main {{ x = f32[{dims}] parameter(0) ROOT y = f32[{dims}] negate(x) }}")
+    inputs = [np.ones([int(n) for n in dims.split(",") if n], np.float32)]
+    assert all(
+        counted(telling.told(module, [inputs], np.random.default_rng(seed))) == {"negate": [1, 1]} for seed in range(8)
+    )
+
+
+@pytest.mark.parametrize(
+    ("computation", "result", "opcode"),
+    [
+        ("ROOT c = f32[] add(a, b)", "f32[] reduce(x, z), dimensions={0}, to_apply=f", "add"),
+        ("ROOT c = pred[] compare(a, b), direction=LT", "f32[4] sort(x), dimensions={0}, to_apply=f", "compare"),
+        ("n = f32[] negate(b) ROOT c = f32[] subtract(a, n)", "f32[] reduce(x, z), dimensions={0}, to_apply=f", ""),
+    ],
+)
+def test_an_operation_by_which_others_combine_is_asked_about_only_if_it_is_run(computation, result, opcode):
+    """The reference adds up an array at once: a change of the combiner's own sum shows nowhere."""
+    found = told(
+        f"""f {{ a = f32[] parameter(0) b = f32[] parameter(1) {computation} }}
+        ENTRY main {{ x = f32[4] parameter(0) z = f32[] constant(0) ROOT r = {result} }}""",
+        X[::-1],
+    )
+    assert opcode not in found
+    assert (found.keys() & {"negate", "subtract"} != set()) == (not opcode)
+    assert all(asked == tells for asked, tells in found.values())
+
+
 def test_several_inputs_tell_more_than_one():
     module = compiler.parse(
         """ENTRY main { x = f32[4] parameter(0) p = pred[4] parameter(1) c = f32[4] cosine(x)

@@ -72,8 +72,19 @@ def test_what_is_whole_lacks_neither_features_nor_passes_and_compiles_quickly():
     kept = {key for options in wholes for key in options["cpu"]}
     assert {"threads", "opt", "share_all"} <= kept
     assert not kept & {"without", "disable_passes"}
-    assert {key for options in wholes for key in options["nvptx"]} == {"opt", "atomics", "check_races", "share_all"}
+    known = {key for options in wholes for key in options["nvptx"]}
+    assert known == {"opt", "arch", "atomics", "check_races", "share_all"}
+    assert {options["nvptx"]["arch"] for options in wholes} == {"sm_90a"}
     assert {options["cpu"]["opt"] for options in wholes} == {options["nvptx"]["opt"] for options in wholes} == {"0"}
+
+
+def test_kernels_meet_warp_groups_and_small_tiles_more_often_than_other_programs():
+    def count(**how):
+        rng = np.random.default_rng(0)
+        found = [variants.draw(rng, **how)["nvptx"] for _ in range(400)]
+        return sum(one.get("arch") == "sm_90a" and one.get("share_all") == "on" for one in found)
+
+    assert count(of_kernels=True) > 2 * count() > 0
 
 
 def test_variants_change_no_program():

@@ -87,7 +87,6 @@ def test_a_number_off_is_found(monkeypatch):
 
 
 def test_operands_are_exact_and_not():
-    made = second_computation._Row("tanh", "f32")
-    values, added = second_computation._blurred(made, (-6.0, 6.0), np.random.default_rng(0))
+    values, added = second_computation.blurred("f32", (-6.0, 6.0), 16, np.random.default_rng(0))
     assert values.shape == added.shape
     assert 0 < (added == 0).sum() < len(added)
