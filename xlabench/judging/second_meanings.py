@@ -25,6 +25,7 @@ from xlabench.judging.self_check import JudgeError
 from xlabench.judging.tightness import MOST
 from xlabench.judging.tolerance import Array
 from xlabench.judging.written_out import CHOSEN, FORMS, MOVED, ORDERED, SUMMED, Numbers
+from xlabench.survival import about
 
 _DIGITS = 160
 """Bits that are computed with: three times as many as f64 has."""
@@ -66,7 +67,7 @@ def check(row: tuple[str, str], rng: np.random.Generator) -> None:
         tried = _Tried(name, kind, operands, results)
         if all(np.isfinite(operand.bound).all() for operand in operands):
             for said in tried.faults(rng):
-                raise JudgeError(f"{name} of {kind}: {said}")
+                raise JudgeError(about(form.opcode, f"{name} of {kind}: {said}"))
 
 
 @dataclass(frozen=True, slots=True)
