@@ -66,6 +66,7 @@ PASSES = (
     "loop-unrolling",
     "transpose-folding",
     "scatter-sorting",
+    "index-tables",
     "loop-invariant-code-motion",
     "loop-interchange",
     "fusion",
