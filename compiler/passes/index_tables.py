@@ -15,6 +15,7 @@ from compiler.analysis.work import work
 from compiler.interpreter import evaluate_instruction
 from compiler.ir.literal import Literal
 from compiler.ir.module import Instruction, Module
+from compiler.ir.opdef import Value
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape, without_layout
 from compiler.ops import OPS, Trait, having
@@ -93,7 +94,7 @@ def _is_known(value: Instruction) -> bool:
 
 
 def _evaluated(indices: Instruction, cone: tuple[Instruction, ...]) -> Literal:
-    values = {}
+    values: dict[Instruction, Value] = {}
     for one in cone:
         values[one] = evaluate_instruction(one, [values[operand] for operand in one.operands])
     array = np.ascontiguousarray(values[indices]).reshape(indices.array.dims)
