@@ -35,6 +35,7 @@ from compiler.passes import (
     gpu_library_expander,
     grouped_dot_expander,
     in_place_updates,
+    index_tables,
     lapack_expander,
     lapack_loop_expander,
     layout_normalization,
@@ -96,6 +97,7 @@ PASSES: dict[str, Pass] = {
     "loop-invariant-code-motion": loop_invariant_code_motion.run,
     "loop-interchange": loop_interchange.run,
     "fusion": fusion.run,
+    "index-tables": index_tables.run,
     "in-place-updates": in_place_updates.run,
     "copy-insertion": copy_insertion.run,
     "schedule": schedule.run,
@@ -168,7 +170,7 @@ _ENTER = Stage("enter", (*_EARLY, *_EXPANDERS, *_LEAVE))
 _REST = (
     Stage("simplification", _SIMPLIFY, until_stable=True),
     Stage("dots", ("transpose-folding", "dce")),
-    Stage("fusion", ("loop-invariant-code-motion", "loop-interchange", "fusion", "dce")),
+    Stage("fusion", ("index-tables", "loop-invariant-code-motion", "loop-interchange", "fusion", "dce")),
 )
 
 _LOWER = Stage("lower", ("in-place-updates", "copy-insertion", "dce", "schedule"))

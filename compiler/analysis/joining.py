@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from compiler.analysis import prologues, views
 from compiler.analysis.aliasing import origin
 from compiler.analysis.decision import YES, Decision, no, unless
+from compiler.analysis.gathered_rows import stays_along_rows
 from compiler.analysis.groups import (
     FusionGroup,
     FusionGroupKind,
@@ -290,6 +291,8 @@ def _repeats_work(instruction: Instruction, group: FusionGroup) -> bool:
     if instruction.array.rank and all(_is_hoisted(instruction, member) for member in dependents):
         return False
     asking = between(instruction, group) | {group.root}
+    if instruction.opcode == "gather" and group.kind is FusionGroupKind.LOOP:
+        return not stays_along_rows(instruction, group.root, asking) and any(_visits(user) > size for user in asking)
     if group.kind is FusionGroupKind.LOOP and _is_small(group) and all(map(_keeps_pieces, asking)):
         return _asked(instruction, group) > size
     return any(_visits(user) > size for user in asking)

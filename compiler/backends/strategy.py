@@ -41,6 +41,7 @@ class Plan(Generic[Emitted]):
         workspace_bytes: scratch memory, for all threads together.
         parallel: whether the work is shared among threads.
         chunks_per_thread: into how many chunks each thread's share is cut where threads are kept from running.
+        chunk_bytes: what `workspace_bytes` hold of each chunk, where there may be more than one of a thread.
         details: sizes of tiles, numbers of chunks and the like, by names.
         inner: what was chosen in turn, where a strategy brings a kernel into another one's form.
         keeps: what must live as long as the code does.
@@ -51,6 +52,7 @@ class Plan(Generic[Emitted]):
     workspace_bytes: int = 0
     parallel: bool = True
     chunks_per_thread: int = 1
+    chunk_bytes: int = 0
     details: Mapping[str, Detail] = field(default_factory=dict)
     inner: Choice[Emitted] | None = None
     keeps: Any = None

@@ -38,11 +38,26 @@ def read(emission: Emission, pointer: Value, element_type: ElementType, index: I
         if lane and strided and 1 < strided[1] <= min(_SHORT_STRIDE, lane.width):
             first = builder.gep(storage, pointer, emission.value(strided[0]))
             return _loaded(builder, lane, element_type, _picked(emission, first, element_type, strided[1]))
-        address = builder.gep(storage, pointer, emission.value(index))
+        address = _address(emission, storage, pointer, index)
         if lanes_of(address.type):
             return element.loaded(builder, element_type, _gather(emission, address, storage, element_type.size_bytes))
         return element.load(builder, element_type, address, metadata)
     return read_neighbours(emission, builder.gep(storage, pointer, emission.value(start)), element_type, metadata)
+
+
+def _address(emission: Emission, storage: str, pointer: Value, index: Index) -> Value:
+    """The address of an element; what is looked up, as one index of several, is added last.
+
+    LLVM would add two of them in 32 bits.  The sum has no sign that it knows of, so that its vectors are widened to 64
+    bits, of which a gather takes half as many.
+    """
+    looked_up = [term for term in index.terms if term[0].variable.looked_up]
+    neighbours = [(digit, factor) for digit, factor in looked_up if factor == 1 and digit.is_whole]
+    if emission.narrow or len(looked_up) == 1 or len(neighbours) != 1:
+        return emission.builder.gep(storage, pointer, emission.value(index))
+    rest = Index(tuple(term for term in index.terms if term != neighbours[0]), index.constant)
+    first = emission.builder.gep(storage, pointer, emission.value(rest))
+    return emission.builder.gep(storage, first, emission.value(Index((neighbours[0],))))
 
 
 def read_neighbours(emission: Emission, address: Value, element_type: ElementType, metadata: str = "") -> Value:

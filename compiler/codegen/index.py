@@ -21,10 +21,11 @@ from compiler.codegen.period import Division
 
 @dataclass(slots=True, eq=False)
 class Variable:
-    """A run-time i64 known to lie in [0, size): a loop counter, or any value an index depends on."""
+    """A run-time i64 known to lie in [0, size): a loop counter, or what was `looked_up` or divided."""
 
     value: Value
     size: int
+    looked_up: bool = False
     number: int = field(default_factory=itertools.count().__next__)
     """Variables come in the order in which they were made wherever they are sorted: code is the same every time."""
 
@@ -77,10 +78,8 @@ class Index:
 
     def times(self, factor: int) -> Index:
         """The index multiplied by a constant."""
-        if factor == 0:
-            return ZERO
-        if factor == 1:
-            return self
+        if factor in (0, 1):
+            return self if factor else ZERO
         return Index(tuple((digit, factor * f) for digit, f in self.terms), factor * self.constant)
 
     def bounds(self) -> tuple[int, int]:
@@ -364,7 +363,7 @@ class Emission:
 
     def opaque(self, value: Value, size: int) -> Index:
         """An index from a run-time value known to lie in [0, size)."""
-        return ZERO if size <= 1 else whole(Variable(value, size))
+        return ZERO if size <= 1 else whole(Variable(value, size, looked_up=True))
 
 
 def _split(index: Index, divisor: int) -> tuple[Index, Index]:

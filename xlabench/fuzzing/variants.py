@@ -73,6 +73,7 @@ PASSES = (
     "loop-unrolling",
     "transpose-folding",
     "scatter-sorting",
+    "index-tables",
     "loop-invariant-code-motion",
     "loop-interchange",
     "fusion",

@@ -12,6 +12,7 @@ from functools import partial
 
 from compiler.analysis.buffers import Assignment, check_unique_callers, lay_out
 from compiler.analysis.trip_count import counted_trip_count
+from compiler.backends.cpu.fine_chunks import fitting
 from compiler.backends.cpu.kernels.strategy import Functions
 from compiler.backends.cpu.kernels.table import KINDS, decide
 from compiler.backends.cpu.machine import Machine
@@ -60,7 +61,7 @@ def plan(module: Module, machine: Machine, threads: int) -> ProgramPlan:
         kernel = kernels[instruction]
         in_place = tuple((number, kernel.inputs.index(operand)) for number, operand in pairs)
         kernels[instruction] = replace(kernel, in_place=in_place)
-    choices = _choices(kernels, machine, threads)
+    choices = fitting(_choices(kernels, machine, threads), assignment, threads)
     plans = {i: choice.plan for i, choice in choices.items()}
     by_one = alone(module.entry, plans, threads)
     shared = any(plan.parallel and i not in by_one for i, plan in plans.items())

@@ -104,16 +104,16 @@ def build(module: HloModule, machine: Machine, threads: int) -> Program:
 
 
 def _emitted(ir: Module, decided: ProgramPlan) -> dict[Instruction, EmittedKernel]:
-    """Write the kernels as they were decided: those that share a choice share its functions."""
+    """Write the kernels as they were decided: those that share a choice share its functions, however finely cut."""
     functions: dict[int, Functions] = {}
     emitted = {}
     for instruction, kernel in decided.kernels.items():
         chosen = decided.choices[instruction].plan
-        if id(chosen) not in functions:
-            functions[id(chosen)] = chosen.emit(ir)
+        if id(chosen.emit) not in functions:
+            functions[id(chosen.emit)] = chosen.emit(ir)
         emitted[instruction] = EmittedKernel(
             kernel=kernel,
-            functions=functions[id(chosen)],
+            functions=functions[id(chosen.emit)],
             workspace_bytes=chosen.workspace_bytes,
             parallel=decided.shares(instruction),
             cost_ns=chosen.cost_ns,

@@ -78,7 +78,12 @@ class Given:
         """
         per_thread = cost.chunks_per_thread(plan.cost_ns, self.threads) if plan.parallel else 1
         more_bytes = (per_thread - 1) * self.threads * thread_bytes
-        return replace(plan, workspace_bytes=plan.workspace_bytes + more_bytes, chunks_per_thread=per_thread)
+        return replace(
+            plan,
+            workspace_bytes=plan.workspace_bytes + more_bytes,
+            chunks_per_thread=per_thread,
+            chunk_bytes=thread_bytes,
+        )
 
 
 def nowhere(_: Kernel) -> Pairs:

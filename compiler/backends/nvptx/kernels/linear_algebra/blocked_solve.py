@@ -8,11 +8,13 @@ unknowns are multiplied with.
 
 Rows are counted along the substitution, from the last one where the matrix is an upper one.  A block has as many rows
 as it has lanes; of longer systems the products of what is known are taken out of all rows that follow by one launch,
-a warp for each row, before the next block of rows is solved.  What is left lies in the workspace, in f64.
+a warp for each row, or, of many sides, a block for a tile of rows and sides, before the next block of rows is solved.
+What is left lies in the workspace, in f64.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -28,10 +30,22 @@ from compiler.ir.types import F64
 
 _WARPS = 8
 """Warps of a block: of more, none has registers for two rows of squares."""
+_WARPS_BY_TURNS = 4
+"""The same where blocks take turns: half as many rows are half as much to do in them, and tiles take out more products
+in less time (by the model)."""
 _MOST_SIDES = 2
 """Right-hand sides that a block has: what it reads of the matrix serves all, and with more of them registers spill."""
 _MULTIPROCESSORS = 128
 """Blocks up to which each has a multiprocessor of its own."""
+_TILE, _DEPTH = 64, 16
+"""Rows, and sides, of a tile that a block takes products out of, and how many unknowns it has in shared memory."""
+_EDGE = 4
+"""Rows, and sides, of a tile that are one thread's: so many products are made of twice as many loads."""
+_ACROSS = _TILE // _EDGE
+"""Threads of a block that have other rows, and other sides."""
+_MANY_SIDES, _MANY_UNKNOWNS = 16, 200_000
+"""Right-hand sides of a matrix, and unknowns of all, from which on tiles take less time than a warp for each row: a
+tenth less of 1000 x 200, half of 1000 x 1000 (by the model)."""
 _TINY, _HUGE = 2.0**-1000, 2.0**1000
 """Pivots between these have reciprocals that are as good as they are."""
 
@@ -57,26 +71,32 @@ class _Square(NamedTuple):
 class _Solver:
     def __init__(self, module: Module, kernel: Kernel, form: Substitution) -> None:
         self.module, self.kernel, self.form = module, kernel, form
-        self.rows = WARP * min(_WARPS, -(-form.size // WARP))
         self.each = min(_MOST_SIDES, form.columns, -(-form.sides // _MULTIPROCESSORS))
         self.groups = -(-form.columns // self.each)
+        self.tiled = form.columns >= _MANY_SIDES and form.size * form.sides >= _MANY_UNKNOWNS
+        takes_turns = form.sides // form.columns * self.groups > _MULTIPROCESSORS
+        warps = _WARPS_BY_TURNS if self.tiled and takes_turns else _WARPS
+        self.rows = WARP * min(warps, -(-form.size // WARP))
         self.is_long = form.size > self.rows
 
     def launches(self) -> Iterator[Launch]:
         """Everything in order; functions are told which row is the first."""
         blocks = self.form.sides // self.form.columns * self.groups
         solve = self._solve()
-        update = self._update() if self.is_long else ""
+        update = (self._update_tiles() if self.tiled else self._update()) if self.is_long else ""
         for first in range(0, self.form.size, self.rows):
             yield Launch(solve, blocks, self.rows, (first,))
             below = self.form.size - first - self.rows
-            if below > 0:
+            if below > 0 and self.tiled:
+                tiles = -(-below // _TILE)
+                yield Launch(update, blocks // self.groups * self.side_tiles * tiles, _ACROSS**2, (first, tiles))
+            elif below > 0:
                 warps = grid.BLOCK // WARP
                 yield Launch(update, blocks * -(-below // warps), grid.BLOCK, (first, -(-below // warps)))
 
     def _solve(self) -> str:
         builder = grid.begin(self.module, self.kernel, self.rows, "_solve", numbers=["first"], talks=True)
-        sides, first = _Sides(self, builder, grid.block(builder)), Value(I64, "%first")
+        sides, first = self._sides(builder, grid.block(builder)), Value(I64, "%first")
         warp, lane = builder.udivrem(grid.thread(builder), integer(WARP))
         mine, count = builder.add(first, grid.thread(builder)), self.rows // WARP
         left = grid.shared_array(builder, f"left.{self.kernel.name}", F64, self.each * self.rows)
@@ -150,7 +170,7 @@ class _Solver:
         builder = grid.begin(self.module, self.kernel, grid.BLOCK, "_update", numbers=["first", "chunks"], talks=True)
         first, chunks = Value(I64, "%first"), Value(I64, "%chunks")
         group, chunk = builder.udivrem(grid.block(builder), chunks)
-        sides = _Sides(self, builder, group)
+        sides = self._sides(builder, group)
         warp, lane = builder.udivrem(grid.thread(builder), integer(WARP))
         behind = builder.add(first, integer(self.rows))
         row = builder.add(behind, builder.add(builder.mul(chunk, integer(grid.BLOCK // WARP)), warp))
@@ -172,17 +192,95 @@ class _Solver:
         builder.ret()
         return builder.function.name
 
+    def _sides(self, builder: Builder, group: Value) -> _Sides:
+        """The right-hand sides of a block."""
+        number, group = builder.udivrem(group, integer(self.groups))
+        begins = builder.mul(group, integer(self.each))
+        return _Sides(self, builder, number, [builder.add(begins, integer(side)) for side in range(self.each)])
+
+    @property
+    def side_tiles(self) -> int:
+        """Tiles along the sides of a matrix."""
+        return -(-self.form.columns // _TILE)
+
+    def _update_tiles(self) -> str:
+        """Take what is known out of the rows that follow, a block for a tile of rows and sides."""
+        builder = grid.begin(self.module, self.kernel, _ACROSS**2, "_update", numbers=["first", "tiles"], talks=True)
+        first, (above, tile) = Value(I64, "%first"), builder.udivrem(grid.block(builder), Value(I64, "%tiles"))
+        number, across = builder.udivrem(above, integer(self.side_tiles))
+        row = builder.add(builder.add(first, integer(self.rows)), builder.mul(tile, integer(_TILE)))
+        side = builder.mul(across, integer(_TILE))
+        high, low = builder.udivrem(grid.thread(builder), integer(_ACROSS))
+        ahead = [builder.add(high, integer(n * _ACROSS)) for n in range(_EDGE)]
+        mine = _Sides(self, builder, number, [builder.add(side, one) for one in ahead])
+        sums = self._tile_sums(mine, (first, row), (low, high))
+        for (n, column), total in zip(itertools.product(range(_EDGE), mine.columns), sums, strict=True):
+            target = builder.add(row, builder.add(low, integer(n * _ACROSS)))
+            self._take_out(_Sides(self, builder, number, [column]), target, first, total)
+        builder.ret()
+        return builder.function.name
+
+    def _take_out(self, side: _Sides, row: Value, first: Value, total: Value) -> None:
+        """Take a sum of products out of what is left of a row of a side, if there is such a one."""
+        builder = side.builder
+        inside = builder.compare("slt", row, integer(self.form.size))
+        with builder.when(builder.binary("and", inside, side.exist[0]), "inside"):
+            side.begin(row, first, lambda _, value: side.keep(0, row, builder.binary("fsub", value, total)))
+
+    def _tile_sums(self, sides: _Sides, begins: tuple[Value, Value], thread: tuple[Value, Value]) -> Sequence[Value]:
+        """The products of a thread's rows, every so many of the tile's, and its sides, added up.
+
+        Args:
+            sides: those that it loads for its block.
+            begins: the first unknown that is known, and the first row.
+            thread: the thread's numbers along rows, and along sides.
+        """
+        builder, (first, row), (low, high) = sides.builder, begins, thread
+        stride, whole = _TILE + 1, _DEPTH * (_TILE + 1)
+        shared = grid.shared_array(builder, f"tile.{self.kernel.name}", F64, 2 * whole)
+
+        def at(offset: int, column: Value, number: Value) -> Value:
+            element = builder.add(builder.mul(column, integer(stride)), number)
+            return builder.gep("double", shared, builder.add(element, integer(offset)))
+
+        def load(start: Value) -> list[Value]:
+            column = builder.add(first, builder.add(start, low))
+            rows = [builder.add(row, builder.add(high, integer(n * _ACROSS))) for n in range(_EDGE)]
+            return [sides.factor(one, column) for one in rows] + [sides.left(n, column) for n in range(_EDGE)]
+
+        zeros, count = [floating(0.0, "double")] * _EDGE**2, self.rows
+        carried = [*zeros, *load(integer(0))]
+        with builder.loop(integer(0), integer(count), step=_DEPTH, carried=carried, name="part", nonempty=True) as part:
+            sums, found = list(part.carried[: _EDGE**2]), part.carried[_EDGE**2 :]
+            grid.barrier(builder)
+            for n, value in enumerate(found):
+                number = builder.add(high, integer(n % _EDGE * _ACROSS))
+                builder.store(value, at(n // _EDGE * whole, low, number), align=8)
+            grid.barrier(builder)
+            following = load(builder.smin(builder.add(part.index, integer(_DEPTH)), integer(count - _DEPTH)))
+            for column in map(integer, range(_DEPTH)):
+                left, right = (
+                    [
+                        builder.load("double", at(offset, column, builder.add(one, integer(n * _ACROSS))), align=8)
+                        for n in range(_EDGE)
+                    ]
+                    for offset, one in ((0, low), (whole, high))
+                )
+                for n in range(_EDGE**2):
+                    product = builder.binary("fmul", left[n // _EDGE], right[n % _EDGE], SUM)
+                    sums[n] = builder.binary("fadd", sums[n], product, SUM)
+            part.carry(*sums, *following)
+        return part.results[: _EDGE**2]
+
 
 class _Sides:
-    """The right-hand sides of a block, with rows and columns counted along the substitution."""
+    """Right-hand sides of a matrix, with rows and columns counted along the substitution."""
 
-    def __init__(self, solver: _Solver, builder: Builder, group: Value) -> None:
+    def __init__(self, solver: _Solver, builder: Builder, number: Value, columns: Sequence[Value]) -> None:
         self.solver, self.form, self.builder = solver, solver.form, builder
-        number, group = builder.udivrem(group, integer(solver.groups))
         self.matrix, self.right, self.solution = self.form.matrices(builder, number)
-        begins = builder.mul(group, integer(solver.each))
         last = integer(self.form.columns - 1)
-        self.columns = [builder.add(begins, integer(side)) for side in range(solver.each)]
+        self.columns = columns
         self.exist = [builder.compare("sle", column, last) for column in self.columns]
         # Where there is no such side, the last one stands for it.
         self.read = [builder.smin(column, last) for column in self.columns]
@@ -223,7 +321,7 @@ class _Sides:
 
     def begin(self, row: Value, first: Value, use: Callable[[int, Value], None]) -> None:
         """Use what is left of a row of each side: what is given, before anything is known."""
-        builder, sides = self.builder, range(self.solver.each)
+        builder, sides = self.builder, range(len(self.columns))
 
         def given() -> None:
             for side, value in enumerate([self.right.load(self._along(row), self.read[side]) for side in sides]):

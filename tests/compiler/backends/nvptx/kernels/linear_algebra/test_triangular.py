@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 import compiler
+from compiler.backends.nvptx.kernels.linear_algebra import blocked_solve
+from compiler.backends.nvptx.target import newest_for
 from compiler.ir.types import TYPES
 
+GPU = compiler.CompileOptions(arch=newest_for(90))
 FORMS = list(itertools.product((True, False), (True, False), ("NO_TRANSPOSE", "TRANSPOSE")))
 
 
@@ -55,6 +58,26 @@ def test_systems_of_any_size_and_type_are_solved(type_: str, size: int, gpu: Any
 @pytest.mark.slow
 def test_a_block_has_some_of_many_sides(gpu: Any) -> None:
     check(solve_text("f32", 33, 150, (True, True, "NO_TRANSPOSE")), gpu, size=33, tolerance=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("type_", "size", "sides"), [("f32", 100, 17), ("f64", 40, 70), ("bf16", 33, 16)])
+def test_products_are_taken_out_of_many_sides_by_tiles(
+    type_: str, size: int, sides: int, form: tuple[bool, bool, str], gpu: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("_MANY_UNKNOWNS", 1), ("_WARPS", 1), ("_WARPS_BY_TURNS", 1)):
+        monkeypatch.setattr(blocked_solve, name, value)
+    tolerance = {"f64": 1e-14, "f32": 1e-6, "bf16": 2e-2}[type_]
+    check(solve_text(type_, size, sides, form), gpu, size=size, tolerance=tolerance)
+
+
+def test_many_sides_of_long_systems_get_tiles() -> None:
+    (few, many) = (
+        compiler.decide(solve_text("f32", 512, sides, FORMS[0]), "nvptx", GPU).kernels[0].details["grid"]
+        for sides in (32, 512)
+    )
+    assert len(many) > len(few)
 
 
 @pytest.mark.slow
