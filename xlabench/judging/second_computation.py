@@ -330,9 +330,9 @@ def _exact(number: complex) -> Any:
 def _is_within(other: complex, middle: complex, error: float) -> bool:
     """Whether numbers are no farther apart; more digits than a float has are asked only where these may tell."""
     off = abs(other - middle)
-    if off * _SLACK <= error:
+    if off * SLACK <= error:
         return True
-    return off <= error * _SLACK and bool(abs(_exact(other) - _exact(middle)) <= error)
+    return off <= error * SLACK and bool(abs(_exact(other) - _exact(middle)) <= error)
 
 
 def _ends(row: _Row, operand: Any, at: int) -> Iterator[Any]:
