@@ -181,8 +181,9 @@ def _transposed(word: str, rank: int) -> Callable[..., Tensor]:
             return _Last(bias, activation, activity_regularizer, trainable).of(made, x, filters, order)
 
     conv.__name__ = conv.__qualname__ = word
-    conv.__doc__ = f"A layer that is the gradient of a convolution along {rank} dimensions: `inputs`\n"
-        "spread out to larger ones."
+    conv.__doc__ = (
+        f"A layer that is the gradient of a convolution along {rank} dimensions: `inputs` spread out to larger ones."
+    )
     return conv
 
 
