@@ -2,8 +2,8 @@
 
 import pytest
 
-from compiler.tf import Node
 import xlabench.tensorflow as tf
+from compiler.tf import Node
 from xlabench.tensorflow import errors
 from xlabench.tensorflow.framework.device_names import LOCAL, DeviceName
 from xlabench.tensorflow.runtime.placement import assign_devices
