@@ -1,4 +1,4 @@
-"""Have TensorFlow evaluate the expressions of `session_api.py` and of the files `session_*.py` beside it, and keep what it says.
+"""Have TensorFlow evaluate the expressions of the files `session_*.py` beside this one, and keep what it says.
 
 python tests/record_session_api.py        in an environment with tensorflow-cpu 2.21
 """

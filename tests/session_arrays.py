@@ -73,7 +73,13 @@ POOLS = {
         tf.nn.depthwise_conv2d_backprop_input([2, 6, 5, 3], kernel(2, 2, 3, 1), _IMAGES, [1, 1, 1, 1], "SAME"),
         tf.nn.depthwise_conv2d_backprop_filter(_IMAGES, [2, 2, 3, 1], _IMAGES, [1, 1, 1, 1], "SAME"),
         tf.nn.batch_norm_with_global_normalization(
-            _IMAGES, np.ones(3, np.float32), np.full(3, 2, np.float32), kernel(3), kernel(3), 1e-3, True
+            _IMAGES,
+            np.ones(3, np.float32),
+            np.full(3, 2, np.float32),
+            kernel(3),
+            kernel(3),
+            1e-3,
+            scale_after_normalization=True,
         ),
     ],
 }

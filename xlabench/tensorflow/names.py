@@ -185,7 +185,8 @@ ops.initializers: initializers.glorot_uniform=glorot_uniform initializers.glorot
 ops.initializers: initializers.he_normal=he_normal initializers.he_uniform=he_uniform
 ops.initializers: initializers.lecun_normal=lecun_normal initializers.lecun_uniform=lecun_uniform
 ops.initializers: initializers.orthogonal=Orthogonal orthogonal_initializer=Orthogonal initializers.identity=Identity
-ops.initializers: initializers.uniform_unit_scaling=UniformUnitScaling uniform_unit_scaling_initializer=UniformUnitScaling
+ops.initializers: initializers.uniform_unit_scaling=UniformUnitScaling
+ops.initializers: uniform_unit_scaling_initializer=UniformUnitScaling
 ops.state: initializers.global_variables=global_variables_initializer initializers.variables=variables_initializer
 ops.state: initializers.local_variables=local_variables_initializer
 ops.control: initializers.tables_initializer=tables_initializer

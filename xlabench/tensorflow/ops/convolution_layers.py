@@ -30,12 +30,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from xlabench.tensorflow.framework.applying import apply, output_of
+from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.tensor import Tensor
 from xlabench.tensorflow.ops import arrays, convolutions, initializers, nn, pools
 from xlabench.tensorflow.ops.layers import finished, layer, size_of
 from xlabench.tensorflow.ops.variable_scopes import get_variable
 from xlabench.tensorflow.ops.volumes import convolution
-from xlabench.tensorflow.framework.graph import get_default_graph
 
 _ZEROS = initializers.Zeros()
 _LAST = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
@@ -43,7 +43,7 @@ _FIRST = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 
 def numbers(value: Any, rank: int, what: str) -> list[int]:
-    """A number for each of `rank` dimensions; `what` they are is for the message.
+    """A number for each of `rank` dimensions of a `value`; `what` they are is for the message.
 
     Raises:
         ValueError: there are neither one nor as many.
@@ -181,14 +181,17 @@ def _transposed(word: str, rank: int) -> Callable[..., Tensor]:
             return _Last(bias, activation, activity_regularizer, trainable).of(made, x, filters, order)
 
     conv.__name__ = conv.__qualname__ = word
-    conv.__doc__ = f"A layer that is the gradient of a convolution along {rank} dimensions: `inputs` spread out to {'images' if rank == 2 else 'volumes'}."
+    conv.__doc__ = (
+        f"A layer that is the gradient of a convolution along {rank} dimensions: `inputs` spread out to larger ones."
+    )
     return conv
 
 
 def _spread_out(x: Tensor, kernel: Any, by: tuple[list[int], list[int]], form: tuple[str, str]) -> Tensor:
     """The transposed convolution: by steps, and how much larger results are than a step for each element."""
     (steps, more), (padding, order) = by, form
-    known, found = x.shape.as_list(), arrays.shape(x)
+    known: list[Any] = x.shape.as_list()
+    found = arrays.shape(x)
     filters = int(kernel.shape[len(steps)])
     sizes: list[Any] = [found[0] if known[0] is None else known[0]]
     inner = [n for n, letter in enumerate(order) if letter not in "NC"]

@@ -110,8 +110,9 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
     if first.rank is None or second.rank is None:
         return TensorShape(None)
     rank = max(first.rank, second.rank)
-    sides = [[1] * (rank - len(one.as_list())) + one.as_list() for one in (first, second)]
-    return TensorShape([_spread(*pair, (first, second)) for pair in zip(*sides, strict=True)])
+    ones: list[int | None] = [1] * rank
+    left, right = ([*ones, *one.as_list()][-rank:] if rank else [] for one in (first, second))
+    return TensorShape([_spread(one, other, (first, second)) for one, other in zip(left, right, strict=True)])
 
 
 def _spread(one: int | None, other: int | None, shapes: tuple[TensorShape, TensorShape]) -> int | None:

@@ -65,7 +65,8 @@ def _bell(size: int, sigma: float) -> np.ndarray[Any, Any]:
     apart = np.arange(size, dtype=np.float32) - np.float32((size - 1) / 2.0)
     squares = apart * apart * np.float32(-0.5 / sigma**2)
     grown = np.exp(squares[None, :] + squares[:, None])
-    return (grown / grown.sum()).astype(np.float32).reshape(size, size, 1, 1)
+    weights: np.ndarray[Any, Any] = (grown / grown.sum()).astype(np.float32).reshape(size, size, 1, 1)
+    return weights
 
 
 def _blurred(value: Tensor, window: np.ndarray[Any, Any]) -> Tensor:
@@ -139,7 +140,8 @@ def ssim_multiscale(
 
 def _halved(value: Tensor) -> Tensor:
     """Images of half the height and width, of known sizes: means of squares of four pixels."""
-    height, width, channels = value.shape.as_list()[-_SIZES:]
+    sizes: list[Any] = value.shape.as_list()[-_SIZES:]
+    height, width, channels = sizes
     if None in (height, width, channels):
         raise ValueError(f"tf.image.ssim_multiscale takes images of known sizes here: {value}")
     odd = [[0, 0], [0, height % 2], [0, width % 2], [0, 0]]

@@ -197,6 +197,10 @@ def lecun_uniform(seed: int | None = None) -> VarianceScaling:
     return VarianceScaling(1.0, "fan_in", "uniform", seed)
 
 
+def _sizes(shape: Any) -> list[int]:
+    return [int(one) for one in TensorShape(shape)]
+
+
 class UniformUnitScaling(Initializer):
     """Uniform random numbers that keep the scale of what a layer is given."""
 
@@ -205,7 +209,7 @@ class UniformUnitScaling(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         """The value."""
-        inputs = math.prod(float(one) for one in TensorShape(shape).as_list()[:-1])
+        inputs = math.prod(_sizes(shape)[:-1])
         limit = math.sqrt(3 / max(inputs, 1.0)) * self._factor
         return random.random_uniform(shape, -limit, limit, dtype=dtype or self._dtype, seed=self._seed)
 
@@ -222,7 +226,7 @@ class Orthogonal(Initializer):
         Raises:
             ValueError: `shape` has less than two dimensions.
         """
-        sizes = [int(one) for one in TensorShape(shape).as_list()]
+        sizes = _sizes(shape)
         if len(sizes) < _MATRIX:
             raise ValueError(
                 "The tensor to initialize, specified by argument `shape` must be at least two-dimensional. Received "
@@ -249,13 +253,13 @@ class Identity(Initializer):
         Raises:
             ValueError: `shape` is not that of a matrix.
         """
-        sizes = [int(one) for one in TensorShape(shape).as_list()]
+        sizes = _sizes(shape)
         if len(sizes) != _MATRIX:
             raise ValueError(
                 "The tensor to initialize, specified by argument `shape` must be at least two-dimensional. Received "
                 f"shape={shape}"
             )
-        return self._gain * arrays.eye(*sizes, dtype=dtype or self._dtype)
+        return self._gain * arrays.eye(sizes[0], sizes[1], dtype=dtype or self._dtype)
 
 
 def first_value(initializer: Any, shape: TensorShape, dtype: Any) -> Any:

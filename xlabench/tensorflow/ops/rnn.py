@@ -129,7 +129,7 @@ def bidirectional_dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
 ) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """`dynamic_rnn` of one cell forwards in time, and of another backwards: pairs of what both give, and of last states.
+    """`dynamic_rnn` of one cell forwards in time, and of another backwards: pairs of what both give, and states.
 
     Args:
         cell_fw: the cell that goes forwards.

@@ -55,7 +55,7 @@ def matvec(
     """
     with get_default_graph().name_scope(name or "MatVec"):
         columns = output_of("ExpandDims", convert_to_tensor(b), -1)
-        sparse = {"a_is_sparse": a_is_sparse, "b_is_sparse": b_is_sparse}
+        sparse: dict[str, Any] = {"a_is_sparse": a_is_sparse, "b_is_sparse": b_is_sparse}
         made = matmul(a, columns, transpose_a=transpose_a, adjoint_a=adjoint_a, **sparse)
         return output_of("Squeeze", made, squeeze_dims=[-1])
 

@@ -20,7 +20,7 @@ from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import as_dtype
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.tensor import Tensor
-from xlabench.tensorflow.ops.arrays import concat, gather, pad, shape, zeros
+from xlabench.tensorflow.ops.arrays import concat, gather, pad, shape
 from xlabench.tensorflow.ops.math import cast
 
 
@@ -28,7 +28,7 @@ def _spectrum(word: str, *, is_inverse: bool, rank: int) -> Callable[..., Tensor
     def transform(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
         with get_default_graph().name_scope(name or word):
             value = convert_to_tensor(input_tensor, preferred_dtype="complex64" if is_inverse else "float32")
-            sizes = value.shape.as_list()[-rank:] if value.shape.rank is not None else [None]
+            sizes: list[Any] = value.shape.as_list()[-rank:] if value.shape.rank is not None else [None]
             if None in sizes:
                 raise ValueError(f"tf.signal.{word} takes tensors of known sizes here: {value}")
             if fft_length is None:
@@ -198,9 +198,9 @@ def dct(
         value = convert_to_tensor(input)
         size = int(value.shape[-1])
         angle = np.arange(size) * np.pi * 0.5 / size
-        turn = convert_to_tensor(2.0 * np.exp(-1j * angle))
+        rotation = convert_to_tensor(2.0 * np.exp(-1j * angle))
         found = rfft(value, [2 * size])[..., :size]
-        made = output_of("Real", found * cast(turn, found.dtype), Tout=value.dtype.base_dtype)
+        made = output_of("Real", found * cast(rotation, found.dtype), Tout=value.dtype.base_dtype)
         if norm == "ortho":
             scale = np.full(size, math.sqrt(0.5 / size))
             scale[0] = 0.5 * math.sqrt(1 / size)

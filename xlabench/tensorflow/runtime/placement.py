@@ -36,7 +36,10 @@ def assign_devices(nodes: Iterable[Node], devices: Mapping[str, Device], *, is_s
 
 
 def lines_of(nodes: Iterable[Node], devices: Mapping[str, Device], *, is_soft: bool) -> Iterator[str]:
-    """What TensorFlow prints of where nodes run, those that begin behind the others; the arguments are as above."""
+    """What TensorFlow prints of where `nodes` run, those that begin behind the others.
+
+    `devices` and `is_soft` are as of `assign_devices`.
+    """
     placed = [Node(one.name, one.op, one.inputs, one.device) for one in nodes]
     assign_devices(placed, devices, is_soft=is_soft)
     for one in sorted(placed, key=_begins):

@@ -166,7 +166,7 @@ def aligned(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Tensor, A
     """
     found = convert_to_tensor(predictions)
     wanted = None if labels is None else convert_to_tensor(labels)
-    if wanted is not None and None not in (wanted.shape.rank, found.shape.rank):
+    if wanted is not None and wanted.shape.rank is not None and found.shape.rank is not None:
         more = found.shape.rank - wanted.shape.rank
         if more == 1 and found.shape[-1].value in (1, None):
             found = _narrow(found)
@@ -174,9 +174,10 @@ def aligned(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Tensor, A
             wanted = _narrow(wanted)
     by = None if weights is None else convert_to_tensor(weights)
     if by is not None and by.shape.rank and found.shape.rank is not None:
-        if by.shape.rank - found.shape.rank == 1:
+        rank = found.shape.rank
+        if by.shape.rank - rank == 1:
             by = _narrow(by)
-        elif found.shape.rank - by.shape.rank == 1:
+        elif rank - by.shape.rank == 1:
             by = apply("ExpandDims", [by, -1], {}).outputs[0]
     return wanted, found, by
 

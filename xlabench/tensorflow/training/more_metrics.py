@@ -85,7 +85,7 @@ def mean_tensor(
     """The mean of each element of `values`, an array of a known shape, over batches."""
     with variable_scope(name, "mean"):
         each = cast(values, "float32")
-        sizes = [int(one) for one in each.shape.as_list()]
+        sizes = [int(one) for one in each.shape]
         total, count = counter("total_tensor", sizes), counter("count_tensor", sizes)
         _, each, by = aligned(None, each, weights)
         shares = arrays.ones_like(each)

@@ -41,7 +41,7 @@ def _named(word: str, k: int | None, class_id: int | None) -> str:
 def _sets(labels: Any, found: Any) -> tuple[Tensor, Tensor]:
     """Labels and what was found, numbers of one rank."""
     wanted, given = (cast(convert_to_tensor(one), "int64") for one in (labels, found))
-    if None in (wanted.shape.rank, given.shape.rank):
+    if wanted.shape.rank is None or given.shape.rank is None:
         raise ValueError(f"metrics of the first k take labels and predictions of known ranks here: {wanted}, {given}")
     if given.shape.rank == wanted.shape.rank + 1:
         wanted = output_of("ExpandDims", wanted, -1)

@@ -237,7 +237,7 @@ class Saver:
             NotHereError: a scope is to be written alone.
         """
         if export_scope is not None:
-            raise NotHereError("Saver.export_meta_graph of a scope is not there: leave export_scope out")
+            raise errors.NotHereError("Saver.export_meta_graph of a scope is not there: leave export_scope out")
         graph = self._nodes["file"].graph if self._nodes else get_default_graph()
         options = {"collection_list": collection_list, "as_text": as_text, "clear_devices": clear_devices}
         return written(self._message(graph), filename, options)

@@ -20,10 +20,10 @@ from typing import Any
 
 from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
-from xlabench.tensorflow.framework.tensor import Tensor
-from xlabench.tensorflow.ops.checks import assert_greater_equal, assert_less_equal
 from xlabench.tensorflow.framework.graph import get_default_graph
+from xlabench.tensorflow.framework.tensor import Tensor
 from xlabench.tensorflow.ops.arrays import gather, ones_like
+from xlabench.tensorflow.ops.checks import assert_greater_equal, assert_less_equal
 from xlabench.tensorflow.ops.math import REDUCTIONS, argmax, argmin, cast
 from xlabench.tensorflow.ops.variable_scopes import variable_scope
 from xlabench.tensorflow.training.metrics import Keys, Metric, aligned, counter, kept
@@ -256,5 +256,5 @@ def _interpolated(counts: Counts, name: str) -> Tensor:
     return _sum(_share(pieces, output_of("Maximum", right[1:] + missed[1:], 0.0)), name=name)
 
 
-def _share(part: Tensor, whole: Tensor) -> Tensor:
-    return apply("DivNoNan", [part, whole], {}).outputs[0]
+def _share(some: Tensor, whole: Tensor) -> Tensor:
+    return apply("DivNoNan", [some, whole], {}).outputs[0]

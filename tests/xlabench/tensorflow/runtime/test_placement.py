@@ -2,6 +2,7 @@
 
 import pytest
 
+import xlabench.tensorflow as tf
 from compiler.tf import Node
 from xlabench.tensorflow import errors
 from xlabench.tensorflow.framework.device_names import LOCAL, DeviceName
@@ -46,3 +47,15 @@ def test_soft_placement_falls_back_to_the_host_but_not_to_another_job():
     assert placed(device="/device:GPU:1", is_soft=True) == "CPU:0"
     with pytest.raises(errors.InvalidArgumentError):
         placed(device="/job:worker/device:CPU:0", is_soft=True)
+
+
+def test_the_lines_are_those_that_tensorflow_prints(capsys):
+    config = tf.ConfigProto(log_device_placement=True)
+    with tf.Graph().as_default(), tf.Session(config=config) as session:
+        total = tf.add(tf.constant(1.0, name="a"), tf.placeholder_with_default(2.0, [], name="b"), name="total")
+        session.run(total)
+        session.run(total)
+    host = "/job:localhost/replica:0/task:0/device:CPU:0"
+    found = capsys.readouterr().out.splitlines()
+    assert found[:2] == [f"b: (PlaceholderWithDefault): {host}", f"total: (AddV2): {host}"]
+    assert found[2:] == [f"{name}: (Const): {host}" for name in ("a", "b/input")]

@@ -1,5 +1,6 @@
 """Learning rates along cosines: their formulas, in numbers; TensorFlow's are in `tests/session_training.py`."""
 
+import itertools
 import math
 
 import numpy as np
@@ -25,7 +26,7 @@ def wave(share):
 @pytest.mark.parametrize("least", [0.0, 0.25])
 def test_a_rate_begins_again_and_falls_for_longer(longer, starts, least):
     rates = found(lambda step: tf.train.cosine_decay_restarts(1.0, step, 8, longer, 0.5, least), *range(starts[-1]))
-    for number, (start, end) in enumerate(zip(starts, starts[1:], strict=False)):
+    for number, (start, end) in enumerate(itertools.pairwise(starts)):
         falls = [(1 - least) * 0.5**number * wave(step / (end - start)) + least for step in range(end - start)]
         np.testing.assert_allclose(rates[start:end], falls, atol=2e-3)
 
