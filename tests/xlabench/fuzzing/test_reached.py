@@ -9,6 +9,11 @@ import numpy as np
 import pytest
 
 import compiler
+from compiler.backends import BACKENDS
+from compiler.backends.nvptx.kernels.grid import Gpu
+from compiler.backends.nvptx.kernels.table import KINDS
+from compiler.codegen.kernel import kernel_of, scheduled
+from compiler.pipeline import PIPELINES, run
 from xlabench.fuzzing.generate import PROFILES, draw_case
 from xlabench.fuzzing.reached import Corpus, Keeper, keys_of, names_in, seeds
 
@@ -54,6 +59,22 @@ def test_without_a_corpus_seeds_are_planted_and_any_process_draws_the_same():
     first, again = ([compiler.to_text(draw_case(PROFILES["ratchet"], 3, n).module) for n in range(12)] for _ in "ab")
     assert first == again
     assert len(seeds()) > 100
+
+
+WARP_GROUPS, WORKSPACE, PARTS = "warp groups", "rows in the workspace", "scan, a block for each part of a line"
+
+
+def test_seeds_come_to_what_gpus_have_for_large_arrays():
+    """What is drawn beside them hardly ever does in as many programs as campaigns of two minutes have."""
+    gpu, found = Gpu(90, 227 << 10, warp_groups=True, share_all=True), set()
+    for seed in seeds():
+        if seed.entry.root.opcode in ("dot", "subtract", "reduce-window") and len(seed.computations) < 3:
+            module = seed.clone()
+            run(module, PIPELINES[BACKENDS["nvptx"].pipeline], compiler.CompileOptions())
+            for kernel in filter(lambda kernel: kernel.outputs, map(kernel_of, scheduled(module.entry))):
+                choice = KINDS[kernel.kind].decide(kernel, gpu)
+                found |= {choice.strategy, WARP_GROUPS if choice.plan.details.get("warp_groups") else ""}
+    assert {WARP_GROUPS, WORKSPACE, PARTS} <= found
 
 
 @pytest.mark.slow
