@@ -159,7 +159,7 @@ def _check(windows: Sequence[int], steps: Sequence[int], holes: Sequence[int], p
 def _dilated(kind: str, value: Tensor, attributes: dict[str, Any], holes: Sequence[int]) -> Tensor:
     """A pool whose windows have holes: of the batches that elements a hole apart are."""
     first = 2 if _is_first(attributes["data_format"]) else 1
-    sizes = value.shape.as_list()[first : first + len(holes)] if value.shape.rank is not None else [None]
+    sizes: list[Any] = value.shape.as_list()[first : first + len(holes)] if value.shape.rank is not None else [None]
     if None in sizes:
         raise ValueError(f"tf.nn.pool with dilation_rate takes tensors of known sizes here: {value}")
     behind = [-size % hole for size, hole in zip(sizes, holes, strict=True)]

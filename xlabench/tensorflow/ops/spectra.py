@@ -38,7 +38,7 @@ def _spectrum(word: str, *, is_inverse: bool, rank: int) -> Callable[..., Tensor
             needed = [*wanted[:-1], wanted[-1] // 2 + 1 if is_inverse else wanted[-1]]
             behind = [[0, max(0, need - size)] for need, size in zip(needed, sizes, strict=True)]
             if any(more for _, more in behind):
-                value = pad(value, [*[[0, 0]] * (value.shape.rank - rank), *behind])
+                value = pad(value, [*[[0, 0]] * ((value.shape.rank or 0) - rank), *behind])
             op = f"{'I' if is_inverse else ''}RFFT{'' if rank == 1 else f'{rank}D'}"
             kind = _types(value, is_inverse=is_inverse)
             return apply(op, [value, convert_to_tensor(wanted, "int32")], kind).outputs[0]

@@ -174,10 +174,10 @@ def aligned(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Tensor, A
             wanted = _narrow(wanted)
     by = None if weights is None else convert_to_tensor(weights)
     if by is not None and by.shape.rank and found.shape.rank is not None:
-        rank = found.shape.rank
-        if by.shape.rank - rank == 1:
+        more = by.shape.rank - found.shape.rank
+        if more == 1:
             by = _narrow(by)
-        elif rank - by.shape.rank == 1:
+        elif more == -1:
             by = apply("ExpandDims", [by, -1], {}).outputs[0]
     return wanted, found, by
 
