@@ -18,8 +18,8 @@ from compiler.backends.cpu.kernels.strategy import Functions
 from compiler.backends.strategy import Choice, Plan
 from compiler.ir.module import Instruction
 
-_PART_OF_PARAMETERS = 10
-"""Such a part of what a program reads is little beside it."""
+_FRACTION_OF_PARAMETERS = 10
+"""One part in so many of what a program reads is little beside it."""
 
 
 def fitting(
@@ -69,7 +69,7 @@ class _Live:
         )
         self._moments = [moment for moment, _ in changes]
         self._bytes = list(accumulate((change for _, change in changes), initial=0))
-        given = _bytes_of(buffers, Storage.PARAMETER) // _PART_OF_PARAMETERS
+        given = _bytes_of(buffers, Storage.PARAMETER) // _FRACTION_OF_PARAMETERS
         self._allowed = max(self._bytes) + _bytes_of(buffers, Storage.RESULT) + given
 
     def room(self, moment: int) -> int:

@@ -250,14 +250,16 @@ class _Solver:
 
         zeros, count = [floating(0.0, "double")] * _EDGE**2, self.rows
         carried = [*zeros, *load(integer(0))]
-        with builder.loop(integer(0), integer(count), step=_DEPTH, carried=carried, name="part", nonempty=True) as part:
-            sums, found = list(part.carried[: _EDGE**2]), part.carried[_EDGE**2 :]
+        with builder.loop(
+            integer(0), integer(count), step=_DEPTH, carried=carried, name="piece", nonempty=True
+        ) as piece:
+            sums, found = list(piece.carried[: _EDGE**2]), piece.carried[_EDGE**2 :]
             grid.barrier(builder)
             for n, value in enumerate(found):
                 number = builder.add(high, integer(n % _EDGE * _ACROSS))
                 builder.store(value, at(n // _EDGE * whole, low, number), align=8)
             grid.barrier(builder)
-            following = load(builder.smin(builder.add(part.index, integer(_DEPTH)), integer(count - _DEPTH)))
+            following = load(builder.smin(builder.add(piece.index, integer(_DEPTH)), integer(count - _DEPTH)))
             for column in map(integer, range(_DEPTH)):
                 left, right = (
                     [
@@ -269,8 +271,8 @@ class _Solver:
                 for n in range(_EDGE**2):
                     product = builder.binary("fmul", left[n // _EDGE], right[n % _EDGE], SUM)
                     sums[n] = builder.binary("fadd", sums[n], product, SUM)
-            part.carry(*sums, *following)
-        return part.results[: _EDGE**2]
+            piece.carry(*sums, *following)
+        return piece.results[: _EDGE**2]
 
 
 class _Sides:
