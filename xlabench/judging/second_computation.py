@@ -12,12 +12,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import ml_dtypes
 import mpmath
 import numpy as np
+from mpmath import libmp
 
 import compiler
 from compiler.generate import PAIRS
@@ -151,24 +152,24 @@ def rows() -> Sequence[tuple[str, str]]:
     return [row for row in known if row in PAIRS]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Row:
     """An operation on a type."""
 
     opcode: str
     kind: str
 
-    @property
+    @cached_property
     def operation(self) -> Operation:
         """What it means."""
         return (COMPLEX if self.is_complex else REAL)[self.opcode]
 
-    @property
+    @cached_property
     def is_complex(self) -> bool:
         """Whether it is on complex numbers."""
         return self.kind.startswith("c")
 
-    @property
+    @cached_property
     def result(self) -> str:
         """The type of the result."""
         is_modulus = self.is_complex and self.opcode == "abs"
@@ -223,6 +224,7 @@ def _blurred(row: _Row, ends: tuple[float, float], rng: np.random.Generator) -> 
     yield (added * (1 + 1j)).astype(whole)
 
 
+@cache
 def _limits(kind: str) -> Any:
     """What is known of a float type by its name, or of the parts of a complex one."""
     return finfo(real_dtype(np.dtype(_KINDS[kind])))
@@ -293,17 +295,33 @@ def _is_complex(number: Any) -> bool:
 
 def _near(row: _Row, operand: Any, at: int) -> Iterator[Any]:
     """A value, and the farthest numbers of its type that its bound allows, along each axis."""
-    value, error, own = operand.value[at], abs(float(operand.bound[at])), _KINDS[row.kind]
-    many = mpmath.mpc if row.is_complex else mpmath.mpf
-    middle = many(value)
-    yield middle
-    for way in (1, -1, 1j, -1j) if row.is_complex and error else (1, -1) if error else ():
-        for share in (1.0, 1 - 2 * float(_limits(row.kind).eps) * float(abs(value)) / error):
-            number = np.asarray(value + way * error * share).astype(own)
-            other = many(complex(number) if row.is_complex else float(number))
-            if other != middle and abs(other - middle) <= error:
-                yield other
+    own, number_of = _KINDS[row.kind], complex if row.is_complex else float
+    middle, error = number_of(operand.value[at]), abs(float(operand.bound[at]))
+    yield _exact(middle)
+    if not error:
+        return
+    shares = 1.0, 1 - 2 * float(_limits(row.kind).eps) * abs(middle) / error
+    for way in (1, -1, 1j, -1j) if row.is_complex else (1, -1):
+        for share in shares:
+            other = number_of(np.asarray(middle + way * error * share).astype(own))
+            if other != middle and _is_within(other, middle, error):
+                yield _exact(other)
                 break
+
+
+def _exact(number: Any) -> Any:
+    """A number, with room for many digits behind its own; `mpmath`'s own way there also rounds, which takes long."""
+    if isinstance(number, complex):
+        return mpmath.mp.make_mpc((libmp.from_float(number.real), libmp.from_float(number.imag)))
+    return mpmath.mp.make_mpf(libmp.from_float(number))
+
+
+def _is_within(other: complex, middle: complex, error: float) -> bool:
+    """Whether numbers are no farther apart; more digits than a float has are asked only where these may tell."""
+    off = abs(other - middle)
+    if off * _SLACK <= error:
+        return True
+    return off <= error * _SLACK and bool(abs(_exact(other) - _exact(middle)) <= error)
 
 
 def _ends(row: _Row, operand: Any, at: int) -> Iterator[Any]:
