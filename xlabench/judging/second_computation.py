@@ -320,7 +320,7 @@ def _near(row: _Row, operand: Any, at: int) -> Iterator[Any]:
                 break
 
 
-def _exact(number: complex) -> Any:
+def _exact(number: Any) -> Any:
     """A number, with room for many digits behind its own; `mpmath`'s own way there also rounds, which takes long."""
     if isinstance(number, complex):
         return mpmath.mp.make_mpc((libmp.from_float(number.real), libmp.from_float(number.imag)))
