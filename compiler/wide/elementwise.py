@@ -136,6 +136,14 @@ def _monotone(roundings: float, instruction: Instruction, operands: Sequence[Wid
     return rounded(value, error, own, roundings=roundings)
 
 
+def _of_sines(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
+    """Functions of -1 to 1: an interval may hold all of that while its middle and both of its ends lie outside."""
+    result, [operand] = _monotone(_FUNCTION, instruction, operands, context), operands
+    if operand.value.dtype.kind == "c":
+        return result
+    return result.open_at(np.isnan(result.value) & (np.abs(operand.value) - operand.error <= 1))
+
+
 def _fewer_digits(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
     """Of a number of the own type: the digits of its denormals have fixed places, which those of f64 have not."""
     original = context.originals[instruction]
@@ -330,7 +338,8 @@ RULES: dict[str, Rule] = {
     "reduce-precision": _fewer_digits,
     **_functions(_FUNCTION, "exponential", "exponential-minus-one", "log", "log-plus-one", "logistic", "rsqrt"),
     "cbrt": _cube_root,
-    **_functions(_FUNCTION, "asin", "acos", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf"),
+    **dict.fromkeys(("asin", "acos", "atanh"), _of_sines),
+    **_functions(_FUNCTION, "sinh", "cosh", "tanh", "asinh", "acosh", "erf"),
     "sine": _wave,
     "cosine": _wave,
     "tan": _tangent,

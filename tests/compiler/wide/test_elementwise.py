@@ -12,9 +12,16 @@ from exact_functions import MPMATH
 from wide_results import wide
 
 import compiler
+from compiler.generate import PAIRS
 from compiler.ir.types import TYPES, Kind
+from compiler.ops import OPS, Trait, having
 
 FLOATS = [name for name, kind in TYPES.items() if kind.kind is Kind.FLOAT and kind.bits >= 8]
+REAL_FUNCTIONS = sorted(
+    opcode
+    for opcode in having(Trait.ELEMENTWISE) & {opcode for opcode, kind in PAIRS if kind == "f32"}
+    if OPS[opcode].operands == (1, 1) and not OPS[opcode].required and opcode not in ("convert", "is-finite")
+)
 FORMATS = [(5, 2), (4, 3), (2, 1), (8, 7), (3, 0), (11, 1)]
 
 
@@ -119,6 +126,24 @@ def test_an_extremum_of_what_may_be_nan_is_undecided() -> None:
     assert some.undecided.all()  # the NaN has either sign, and so either place
     assert np.isnan(every.value).all()
     assert not every.undecided.any()
+
+
+@pytest.mark.parametrize("opcode", REAL_FUNCTIONS)
+def test_what_an_interval_far_across_a_domain_may_hold_is_allowed(opcode: str) -> None:
+    """Results of all numbers within a bound are within the result's, where both ends and the middle make NaN, too."""
+    shift = 2.0**26
+    x = np.array([-40.3, -3.7, -1.5, -1.05, -0.3, 0.01, 0.6, 1.05, 2.2, 5.5, 77.7], np.float32)
+    dims = f"f32[{x.size}]"
+    lines = (f"x = {dims} parameter(0)", f"s = {dims} constant({{{', '.join([str(shift)] * x.size)}}})")
+    lines += (f"up = {dims} add(x, s)", f"y = {dims} subtract(up, s)", f"r = {dims} {opcode}(y)")
+    given, found = wide(*lines, f"ROOT t = ({dims}, {dims}) tuple(y, r)", inputs=(x,))
+    assert (given.bound > 2).all()
+    one = compiler.parse(f"ENTRY e {{ x = f64[41] parameter(0) ROOT r = f64[41] {opcode}(x) }}")
+    for at, (middle, error) in enumerate(zip(given.value, given.bound, strict=True)):
+        (results,) = compiler.interpret(one, middle + error * np.linspace(-1 + 1e-9, 1 - 1e-9, 41))
+        value, bound = found.value[at], found.bound[at]
+        same = (results == value) | (np.isnan(results) & np.isnan(value))
+        assert found.undecided[at] or (same | (np.abs(results - value) <= bound)).all(), (middle, error, value, bound)
 
 
 UNITS = {**dict.fromkeys(MPMATH, 8), "sqrt": 2, "power": 16, "add": 1, "subtract": 1, "multiply": 1, "divide": 1}
