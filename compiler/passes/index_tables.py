@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from compiler.analysis.opcodes import MOVES
 from compiler.analysis.work import work
 from compiler.interpreter import evaluate_instruction
 from compiler.ir.literal import Literal
@@ -28,18 +29,7 @@ _LARGEST_CONE = 64
 """Instructions that compute indices: JAX's scaling of an image has 12."""
 _MOST_WORK = float(1 << 21)
 """Elements that are evaluated for a table, which is about a hundredth of a second."""
-_COMPUTED = having(Trait.ELEMENTWISE) | {
-    "iota",
-    "constant",
-    "broadcast",
-    "reshape",
-    "slice",
-    "concatenate",
-    "transpose",
-}
-"""Opcodes of which indices are made."""
-_NUMBERS = frozenset({"iota", "constant", "broadcast", "reshape"})
-"""Opcodes that compute nothing: a kernel knows their elements as it is."""
+_COMPUTED = having(Trait.ELEMENTWISE | Trait.MOVES | Trait.SELECTS | Trait.GENERATES)
 
 
 def run(module: Module, fuel: Fuel) -> bool:
@@ -83,7 +73,7 @@ def _cone(indices: Instruction) -> tuple[Instruction, ...]:
         found[value] = None
         return True
 
-    known = goes(indices) and any(value.opcode not in _NUMBERS for value in found)
+    known = goes(indices) and any(value.opcode not in MOVES for value in found)
     return tuple(found) if known else ()
 
 

@@ -115,7 +115,8 @@ class _Tried:
         """Numbers of the type that lie as far away, or a little less; the values themselves where there are none."""
         inside = moved - np.sign(moved) * float(limits(self.kind).eps) * np.abs(operand.value)
         own = (operand.value + inside).astype(KINDS[self.kind]).astype(np.float64)
-        return np.where(np.abs(own - operand.value) <= np.abs(moved), own, operand.value)
+        nearer: Array = np.where(np.abs(own - operand.value) <= np.abs(moved), own, operand.value)
+        return nearer
 
     def _too_tight(self, given: Sequence[Numbers]) -> Iterator[str]:
         """What the bounds do not hold of what comes of some numbers."""

@@ -130,8 +130,8 @@ def _added(x: Numbers, updates: Numbers) -> Numbers:
 
 def _transformed(x: Numbers) -> Numbers:
     count = len(x)
-    turns = [mpmath.expjpi(mpmath.mpf(-2 * k) / count) for k in range(count)]
-    return np.array([sum(x[k] * turns[j * k % count] for k in range(count)) for j in range(count)], object)
+    roots = [mpmath.expjpi(mpmath.mpf(-2 * k) / count) for k in range(count)]
+    return np.array([sum(x[k] * roots[j * k % count] for k in range(count)) for j in range(count)], object)
 
 
 def _solved(matrix: Numbers, given: Numbers) -> Numbers:
@@ -235,7 +235,7 @@ MOVED: Mapping[str, Form] = {
 
 def _in_order(x: Numbers, *, count: int | None = None, turned: bool = False) -> tuple[Numbers, Numbers]:
     """Lines in order, and where each element was."""
-    order = [sorted(range(len(line)), key=lambda k, line=line: -line[k] if turned else line[k])[:count] for line in x]
+    order = [sorted(range(len(line)), key=(-line if turned else line).__getitem__)[:count] for line in x]
     return np.array([[line[k] for k in at] for line, at in zip(x, order, strict=True)], object), np.array(order, object)
 
 

@@ -63,6 +63,12 @@ class UnimplementedError(OpError):
     code = 12
 
 
+class InternalError(OpError):
+    """What ought not to happen did."""
+
+    code = 13
+
+
 class DataLossError(OpError):
     """What is kept cannot be read."""
 

@@ -206,4 +206,4 @@ REFUSALS: Mapping[str, Refusal] = {
     "SparseSoftmaxCrossEntropyWithLogits": _classes,
 }
 """What is looked at, by op (TensorFlow 2.21, core/kernels)."""
-_KINDS = dict.fromkeys(("TruncateDiv", "TruncateMod"), errors.InternalError)
+_KINDS: dict[str, type[errors.OpError]] = dict.fromkeys(("TruncateDiv", "TruncateMod"), errors.InternalError)

@@ -53,12 +53,16 @@ def test_shapes_are_spread_to_each_other(shapes, expected):
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (lambda: tf.broadcast_static_shape(tf.TensorShape([2]), tf.TensorShape([3])), ValueError),
-        (lambda: tf.repeat([1, 2], [[1, 2]]), ValueError),
-        (lambda: tf.gather_nd(VALUE, [0], batch_dims=1), ValueError),
-        (lambda: tf.batch_gather(VALUE, tf.placeholder(tf.int32)), ValueError),
-        (lambda: tf.parallel_stack([tf.placeholder(tf.float32, [None])]), ValueError),
-        (lambda: tf.sparse_segment_sum(VALUE, [0], [0], num_segments=3), NotImplementedError),
+        pytest.param(
+            lambda: tf.broadcast_static_shape(tf.TensorShape([2]), tf.TensorShape([3])), ValueError, id="other sizes"
+        ),
+        pytest.param(lambda: tf.repeat([1, 2], [[1, 2]]), ValueError, id="repeats of rank two"),
+        pytest.param(lambda: tf.gather_nd(VALUE, [0], batch_dims=1), ValueError, id="no batch"),
+        pytest.param(lambda: tf.batch_gather(VALUE, tf.placeholder(tf.int32)), ValueError, id="unknown rank"),
+        pytest.param(lambda: tf.parallel_stack([tf.placeholder(tf.float32, [None])]), ValueError, id="unknown size"),
+        pytest.param(
+            lambda: tf.sparse_segment_sum(VALUE, [0], [0], num_segments=3), NotImplementedError, id="number of segments"
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(call, error):

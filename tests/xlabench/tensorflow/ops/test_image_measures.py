@@ -45,6 +45,7 @@ def test_edges_are_differences():
         lambda: tf.image.image_gradients(IMAGES[0]),
         lambda: tf.image.ssim_multiscale(*[tf.placeholder(tf.float32, [1, None, 9, 1])] * 2, 1.0),
     ],
+    ids=["ssim", "psnr", "image_gradients", "ssim_multiscale"],
 )
 def test_other_shapes_are_refused(call):
     with pytest.raises(ValueError, match=r".+"):

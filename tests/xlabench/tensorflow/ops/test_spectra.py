@@ -56,6 +56,7 @@ def test_cosines_of_equal_length_keep_lengths():
         lambda x: tf.signal.overlap_and_add(x, 1),
         lambda x: tf.signal.dct(x, norm="other"),
     ],
+    ids=["frame", "rfft", "overlap_and_add", "dct"],
 )
 def test_what_cannot_be_known_is_refused(call):
     with pytest.raises(ValueError, match=r".+"):

@@ -76,6 +76,7 @@ def test_sensitivity_and_specificity_follow_from_each_other():
         lambda: tf.metrics.sensitivity_at_specificity([1], [0.5], 1.5),
         lambda: tf.metrics.specificity_at_sensitivity([1], [0.5], -0.5),
     ],
+    ids=["curve", "summation", "specificity", "sensitivity"],
 )
 def test_what_is_none_is_refused(call):
     with pytest.raises(ValueError, match=r"(?i)must be|invalid"):
