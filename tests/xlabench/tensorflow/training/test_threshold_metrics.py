@@ -57,7 +57,8 @@ def test_the_area_is_how_often_a_right_one_is_likelier():
 def test_the_rules_for_sums_lie_beside_each_other(curve):
     rules = ("minoring", "trapezoidal", "majoring")
     least, middle, most = (
-        counted(lambda *pair, rule=rule: tf.metrics.auc(*pair, curve=curve, summation_method=rule)) for rule in rules
+        counted(lambda *pair, rule=rule: tf.metrics.auc(*pair, num_thresholds=5, curve=curve, summation_method=rule))
+        for rule in rules
     )
     assert least < middle < most
 
@@ -83,9 +84,13 @@ def test_what_is_none_is_refused(call):
         call()
 
 
-def test_what_is_no_chance_is_an_error_of_the_run():
-    _, update = tf.metrics.auc([1, 0], [1.5, 0.2])
+def test_what_is_no_chance_is_an_error_where_it_is_known():
+    """Of constants that is when the graph is made, as in TensorFlow."""
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"predictions must be in \[0, 1\]"):
+        tf.metrics.auc([1, 0], [1.5, 0.2])
+    chances = tf.placeholder(tf.float32, [2])
+    _, update = tf.metrics.auc([1, 0], chances)
     with tf.Session() as session:
         session.run(tf.local_variables_initializer())
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"predictions must be in \[0, 1\]"):
-            session.run(update)
+            session.run(update, {chances: [1.5, 0.2]})
