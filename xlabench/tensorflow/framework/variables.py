@@ -12,8 +12,10 @@ from typing import Any
 
 from xlabench.tensorflow.errors import NotHereError
 from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.branches import one_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import DType, as_dtype
+from xlabench.tensorflow.framework.functions import Traced
 from xlabench.tensorflow.framework.graph import Graph, get_default_graph
 from xlabench.tensorflow.framework.keys import GraphKeys
 from xlabench.tensorflow.framework.operators import OPERATORS
@@ -150,8 +152,11 @@ class Variable(Overloaded):
         return self._is_initialized
 
     def initialized_value(self) -> Tensor:
-        """Its value, or its first one where it has none: here the first."""
-        return self._initial
+        """Its value, or its first one where it has none."""
+        graph = get_default_graph()
+        with graph.name_scope("cond") as scope:
+            branches = [Traced(one, [], graph) for one in (self.value, lambda: self._initial)]
+            return one_of(graph, self.is_initialized(), branches, scope)[0]
 
     # Reads.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from compiler.tf import FunctionReference
 from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.branches import one_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.functions import Traced, all_captures, free_name
 from xlabench.tensorflow.framework.graph import Graph, get_default_graph
@@ -54,7 +55,7 @@ def cond(
         sides = [_Side(one) for one in (then, otherwise)]
         branches = [Traced(one, [], graph) for one in sides]
         _check_same(*branches)
-        results = _if(graph, condition, branches, scope)
+        results = one_of(graph, condition, branches, scope)
         made = [apply("Identity", [one], {}).outputs[0] for one in results]
         if not made:
             return graph.get_operation_by_name(scope.rstrip("/"))
@@ -93,42 +94,6 @@ def _check_same(first: Traced, second: Traced) -> None:
         raise TypeError(
             f"true_fn and false_fn arguments to tf.cond must have the same types: {types[0]} and {types[1]}"
         )
-
-
-def _if(graph: Graph, condition: Tensor, branches: Sequence[Traced], scope: str) -> list[Tensor]:
-    captures = all_captures(*branches)
-    word = scope.rstrip("/").replace("/", "_")
-    references = []
-    for branch, kind in zip(branches, ("true", "false"), strict=True):
-        function = branch.function(free_name(graph, f"{word}_{kind}"), captures)
-        graph.builder.graph.functions.append(function)
-        references.append(FunctionReference(function.name))
-    types = [one.dtype.base_dtype for one in branches[0].results]
-    shapes = [_common(a.shape, b.shape) for a, b in zip(branches[0].results, branches[1].results, strict=True)]
-    attributes = {
-        "Tout": types,
-        "then_branch": references[0],
-        "else_branch": references[1],
-        "output_shapes": shapes,
-    }
-    op = "If" if any(branch.is_stateful for branch in branches) else "StatelessIf"
-    operation = apply(op, [condition, captures], attributes, scope)
-    return _shaped(operation, shapes)
-
-
-def _common(first: TensorShape, second: TensorShape) -> TensorShape:
-    """What is known of a shape that is one of two."""
-    if first.rank is None or first.rank != second.rank:
-        return TensorShape(None)
-    pairs = zip(first.as_list(), second.as_list(), strict=True)
-    return TensorShape([a if a == b else None for a, b in pairs])
-
-
-def _shaped(operation: Operation, shapes: Sequence[TensorShape]) -> list[Tensor]:
-    for output, shape in zip(operation.outputs, shapes, strict=True):
-        if output.shape.is_compatible_with(shape):
-            output.set_shape(shape)
-    return operation.outputs
 
 
 def case(

@@ -82,6 +82,9 @@ def test_one_variable_begins_as_another():
     with tf.Session() as session:
         session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
         assert session.run([w, tf.is_variable_initialized(w)]) == [4, True]
+        session.run(v.assign([5.0]))
+        session.run(w.initializer)
+        assert session.run(w) == [10]
 
 
 def test_variables_of_this_process_are_not_trained():
