@@ -25,6 +25,7 @@ def installed(monkeypatch):
 def test_a_module_is_ours_under_both_names():
     assert importlib.import_module("tensorflow") is ours
     assert importlib.import_module("tensorflow.python.client.timeline").__name__.startswith("xlabench.")
+    assert importlib.import_module("tensorflow.python.client.device_lib").list_local_devices()
     assert importlib.import_module("tensorflow.nn").relu is ours.nn.relu
     assert sum(isinstance(one, importing.Finder) for one in sys.meta_path) == 1
 
