@@ -27,6 +27,9 @@ _WRAPPING_PERCENT, _MEETING_PERCENT, _MEETING = 20, 60, (3, 5)
 """How often a counter goes beyond the end of its type; how often then until it meets that, by which steps it does."""
 _STEPS, _FARTHEST, _LEAST_BITS = (1, 2, 3, 5), 5, 8
 """What is added each time; how far from 0 a counter starts; and bits of its type at least."""
+_MOST_ITERATED = 1 << 21
+"""Elements that all iterations make of an array: complex powers of five times as many took the reference two seconds,
+and its bounds half a minute."""
 _RISING, _FALLING = ("LT", "LE", "NE"), ("GT", "GE", "NE")
 _MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE"}
 _CLOSED = ("LE", "GE")
@@ -74,8 +77,14 @@ class Counter:
         return build(scope.computation, "add", pair[::-1] if self.mirrored else pair)
 
 
-def counter(scope: Scope, trips: int = 0) -> Counter:
-    """A counter of so many iterations, or of a few; where it starts from 0 or 1 by an input there is one less."""
+def counter(scope: Scope, trips: int = 0, elements: int = 1) -> Counter:
+    """A counter of so many iterations, or of a few; where it starts from 0 or 1 by an input there is one less.
+
+    Args:
+        scope: where it starts.
+        trips: iterations; 0 for a few, or until two numbers meet.
+        elements: of an array that each iteration makes anew.
+    """
     is_known = not chance(scope.choices, _UNKNOWN_PERCENT)
     trips = trips or scope.choices.integer(0 if is_known else _LEAST_UNKNOWN, _MOST_TRIPS)
     if not chance(scope.choices, _USUAL_PERCENT):
@@ -83,10 +92,15 @@ def counter(scope: Scope, trips: int = 0) -> Counter:
         low, high = integer_bounds(kind)
         has_room = size * (trips + 1) + 2 * _FARTHEST <= high - low
         if has_room and chance(scope.choices, _WRAPPING_PERCENT):
-            return _wrapping(scope, kind, size)
+            return _wrapping(scope, kind, size, elements)
         if has_room:
             return _any_counter(scope, kind, size, trips, is_known=is_known)
     return Counter(_start(scope, S32, 0, is_known=is_known), 1, "LT", trips, mirrored=False, trips=trips)
+
+
+def may_iterate(trips: int, elements: int) -> bool:
+    """Whether an array of so many elements may be made anew so often."""
+    return trips * elements <= _MOST_ITERATED
 
 
 def _kinds(scope: Scope) -> list[ElementType]:
@@ -122,14 +136,14 @@ def _subtracts(scope: Scope, kind: ElementType, sign: int) -> bool:
     return is_usual != chance(scope.choices, _SUBTRACTED_PERCENT)
 
 
-def _wrapping(scope: Scope, kind: ElementType, size: int) -> Counter:
+def _wrapping(scope: Scope, kind: ElementType, size: int, elements: int) -> Counter:
     """A counter that goes beyond the end of its type, and on from the other end, where the loop ends sooner or later.
 
     Either it iterates as long as the counter has not come round, or until it meets the last number of all.
     """
     sign = 1 if chance(scope.choices, 60) else -1
     short = [] if scope.depth else [k for k in _kinds(scope) if k.bits == _LEAST_BITS]
-    if short and chance(scope.choices, _MEETING_PERCENT):
+    if short and chance(scope.choices, _MEETING_PERCENT) and may_iterate(1 << _LEAST_BITS, elements):
         return _meeting(scope, pick(scope.choices, short), sign * pick(scope.choices, _MEETING))
     low, high = integer_bounds(kind)
     end = high if sign > 0 else low

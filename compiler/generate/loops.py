@@ -13,7 +13,7 @@ from typing import NamedTuple
 from compiler.generate import bodies
 from compiler.generate.choices import chance, permutation, pick, subset
 from compiler.generate.combining import ORDERED, combiners, running
-from compiler.generate.counters import Counter, counter
+from compiler.generate.counters import Counter, counter, may_iterate
 from compiler.generate.elementwise import spread, takes
 from compiler.generate.recipe import NUMBERS
 from compiler.generate.scope import Scope
@@ -112,8 +112,9 @@ def loop(scope: Scope, opcode: str, element_type: ElementType) -> Instruction:
 
 def _around(scope: Scope, opcode: str, carried: list[Instruction], *, asks: bool, is_plain: bool) -> Instruction:
     """A loop over some values, and those of its state behind it."""
-    is_long = is_plain and chance(scope.choices, _MANY_PERCENT)
-    counted = counter(scope, _MANY_TRIPS if is_long else 0)
+    elements = max(one.array.size for one in carried)
+    is_long = is_plain and chance(scope.choices, _MANY_PERCENT) and may_iterate(_MANY_TRIPS, elements)
+    counted = counter(scope, _MANY_TRIPS if is_long else 0, elements)
     has_flag = not asks and chance(scope.choices, _FLAG_PERCENT)
     flags = [scope.constant(value=False, element_type=PRED)] if has_flag else []
     made = _Loop(counted, carried, _rows(scope, carried[0], counted), flags)

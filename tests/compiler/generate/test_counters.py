@@ -5,7 +5,7 @@ import pytest
 
 import compiler
 from compiler.generate.choices import RandomChoices
-from compiler.generate.counters import counter
+from compiler.generate.counters import counter, may_iterate
 from compiler.generate.scope import Program, Scope, Space
 from compiler.ir.module import Computation, Module
 from compiler.ir.numbers import integer_bounds
@@ -21,8 +21,8 @@ def opened(seed):
     return module, Scope(Program(RandomChoices(seed), space, module, lambda _: None), module.entry, depth=0)
 
 
-def drawn(seed):
-    return counter(opened(seed)[1])
+def drawn(seed, elements=1):
+    return counter(opened(seed)[1], elements=elements)
 
 
 def numbers(found, first):
@@ -82,3 +82,10 @@ def test_some_counters_go_beyond_the_end_of_their_type_and_some_of_these_until_t
     assert 10 < len(round_) < 200
     assert any(len(counts[seed]) > 40 for seed in round_)
     assert any(len(counts[seed]) < 6 and not drawn(seed).mirrored for seed in round_)
+
+
+def test_arrays_of_many_elements_are_made_anew_a_few_times():
+    """Else the reference takes seconds, and its bounds half a minute."""
+    found = [drawn(seed, elements=1 << 16) for seed in range(900)]
+    assert all(may_iterate(one.trips, 1 << 16) for one in found)
+    assert any(not may_iterate(drawn(seed).trips, 1 << 16) for seed in range(900))
