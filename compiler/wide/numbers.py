@@ -128,7 +128,8 @@ def tainted(value: Any, operands: Sequence[Wide]) -> Wide:
 
 def size(value: Array) -> Array:
     """The magnitude in f64; 0 for what is not finite, whose error is not a matter of magnitude."""
-    magnitude = np.abs(value).astype(np.float64)
+    # The least integer of a type has no magnitude in it.
+    magnitude = np.abs(value if value.dtype.kind == "c" else value.astype(np.float64))
     return np.where(np.isfinite(magnitude), magnitude, 0.0)
 
 

@@ -323,9 +323,11 @@ def test_integers_are_factors_of_infinities_and_never_lost() -> None:
 @pytest.mark.parametrize("element_type", ["s8", "s32", "u32", "s64", "u64"])
 @pytest.mark.parametrize("result", ["bf16", "f32", "f64"])
 @pytest.mark.parametrize("opcode", ["dot", "ragged-dot", "convolution"])
+@pytest.mark.parametrize("ends", [False, True], ids=["any", "ends among small ones"])
 def test_integers_that_are_summed_as_floats_count_by_their_magnitude(
-    opcode: str, element_type: str, result: str
+    opcode: str, element_type: str, result: str, *, ends: bool
 ) -> None:
+    """The least integer as well, whose magnitude its type does not hold."""
     given, rule = {
         "dot": ("x = T[4,9] parameter(0)  y = T[9,5] parameter(1)", "[4,5] dot(x, y), C={1}, rhs_contracting_dims={0}"),
         "ragged-dot": (
@@ -342,6 +344,9 @@ def test_integers_that_are_summed_as_floats_count_by_their_magnitude(
     dtype, rng = TYPES[element_type].dtype, np.random.default_rng(5)
     low, high = max(int(np.iinfo(dtype).min), -(2**60)), min(int(np.iinfo(dtype).max), 2**60)
     arrays = [rng.integers(low, high, p.array.dims, dtype, endpoint=True) for p in module.entry.parameters]
+    if ends:
+        least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+        arrays = [np.where(a % 7 == 0, least, np.where(a % 11 == 0, most, a % 5)).astype(dtype) for a in arrays]
     (found,), (expected,) = compiler.interpret(module, *arrays, wide=True), compiler.interpret(module, *arrays)
     exact = sum_of_products(opcode, *(array.astype(object) for array in arrays))
     for right in (expected, exact):
