@@ -34,6 +34,7 @@ _SMALL_INTEGERS_PERCENT, _SMALL, _SMALLEST = 70, 10, 3
 _SOME = (0.02, 0.2, 0.8)  # shares of the elements that are replaced
 _SPREAD = 0.5  # of the exponents of a type, around 1
 _ALL_PERCENT = 50
+_ONE_END_PERCENT = 30
 _SMALL_SHARE = 0.25  # of integers that are extreme in that they are next to 0
 _CLOSE_TO_FAR = 3  # of so many numbers in the place of another one is far from it
 _WIDENED = 4.0
@@ -182,14 +183,21 @@ def _denormal(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Ar
 
 
 def _extreme(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
-    """Numbers near the ends of a type; of integers also 1, 0 and -1, by which the ends are multiplied and divided."""
+    """Numbers near the ends of a type; of integers also 1, 0 and -1, by which the ends are multiplied and divided.
+
+    Of some arrays all are near the same end: what an extremum begins with shows where no number is nearer to 0.
+    """
     if dtype.kind == "b" or limit is not None:
         return tame(rng, dims, dtype, limit)
     if is_inexact(dtype):
         return _as(tame(rng, dims, np.dtype(np.float64)) * (float(finfo(real_dtype(dtype)).max) / _SMALL), dtype)
     low, high = _range(dtype)
     near = rng.integers(0, min(3, high), dims, endpoint=True).astype(_widest(dtype))
-    ends = np.where(rng.random(dims) < 0.5, _widest(dtype)(high) - near, near + low)
+    is_of_one_end = rng.integers(100) < _ONE_END_PERCENT
+    is_high = rng.random(() if is_of_one_end else dims) < 0.5
+    ends = np.where(is_high, _widest(dtype)(high) - near, near + low)
+    if is_of_one_end:
+        return ends.astype(dtype)
     small = rng.integers(max(low, -1), min(high, 1), dims, endpoint=True).astype(ends.dtype)
     return np.asarray(np.where(rng.random(dims) < _SMALL_SHARE, small, ends)).astype(dtype)
 

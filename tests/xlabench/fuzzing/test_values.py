@@ -102,6 +102,17 @@ def test_ties_lie_halfway_between_numbers_of_narrower_types(name):
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_some_arrays_of_extreme_integers_are_of_one_end(dtype):
+    """What a maximum begins with must not be larger than all of them."""
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    generators = [np.random.default_rng(seed) for seed in range(40)]
+    arrays = [KINDS["extreme"](rng, (20,), dtype, None).astype(object) for rng in generators]
+    assert any((values <= low + 3).all() for values in arrays)
+    assert any((values >= high - 3).all() for values in arrays)
+    assert any(0 < (values >= high - 3).sum() < values.size for values in arrays)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_kinds_of_integers_are_what_they_are_called(dtype):
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     assert {low, high} <= {int(value) for values in drawn("extreme", dtype) for value in values.flat}
