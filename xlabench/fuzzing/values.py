@@ -34,8 +34,7 @@ _SMALL_INTEGERS_PERCENT, _SMALL, _SMALLEST = 70, 10, 3
 _SOME = (0.02, 0.2, 0.8)  # shares of the elements that are replaced
 _SPREAD = 0.5  # of the exponents of a type, around 1
 _ALL_PERCENT = 50
-_ONE_END_PERCENT = 30
-_SMALL_SHARE = 0.25  # of integers that are extreme in that they are next to 0
+_SMALL_SHARE, _ONE_END_PERCENT = 0.25, 30  # of extreme integers those next to 0; arrays of one end, where none is
 _CLOSE_TO_FAR = 3  # of so many numbers in the place of another one is far from it
 _WIDENED = 4.0
 _BOTH_PERCENT = 75
@@ -183,10 +182,7 @@ def _denormal(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Ar
 
 
 def _extreme(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
-    """Numbers near the ends of a type; of integers also 1, 0 and -1, by which the ends are multiplied and divided.
-
-    Of some arrays all are near the same end: what an extremum begins with shows where no number is nearer to 0.
-    """
+    """Numbers near the ends of a type, or one end; of integers also 1, 0 and -1, by which ends are multiplied."""
     if dtype.kind == "b" or limit is not None:
         return tame(rng, dims, dtype, limit)
     if is_inexact(dtype):
@@ -194,12 +190,10 @@ def _extreme(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Arr
     low, high = _range(dtype)
     near = rng.integers(0, min(3, high), dims, endpoint=True).astype(_widest(dtype))
     is_of_one_end = rng.integers(100) < _ONE_END_PERCENT
-    is_high = rng.random(() if is_of_one_end else dims) < 0.5
-    ends = np.where(is_high, _widest(dtype)(high) - near, near + low)
-    if is_of_one_end:
-        return ends.astype(dtype)
+    ends = np.where(rng.random(() if is_of_one_end else dims) < 0.5, _widest(dtype)(high) - near, near + low)
     small = rng.integers(max(low, -1), min(high, 1), dims, endpoint=True).astype(ends.dtype)
-    return np.asarray(np.where(rng.random(dims) < _SMALL_SHARE, small, ends)).astype(dtype)
+    is_small = rng.random(dims) < (0 if is_of_one_end else _SMALL_SHARE)
+    return np.asarray(np.where(is_small, small, ends)).astype(dtype)
 
 
 def _boundary(rng: Generator, dims: Dims, dtype: DType, limit: int | None) -> Array:
@@ -277,9 +271,7 @@ def _ends_of(widths: Iterable[int]) -> list[int]:
 
 
 _INTEGER_ENDS, _WIDTH_ENDS = _ends_of(range(65)), _ends_of((7, 8, 15, 16, 31, 32, 63, 64))
-
 _WITH_PAYLOADS = frozenset({"bfloat16", "float16", "float32", "float64", "complex64", "complex128"})
-
 
 KINDS: Mapping[str, Draw] = {
     "tame": tame,
