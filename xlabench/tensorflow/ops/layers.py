@@ -24,7 +24,7 @@ Args:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -36,10 +36,11 @@ from xlabench.tensorflow.framework.tensor import Tensor
 from xlabench.tensorflow.framework.variables import Variable
 from xlabench.tensorflow.ops import arrays, initializers, nn, random, windows
 from xlabench.tensorflow.ops.control_flow import cond
+from xlabench.tensorflow.ops.layer_arguments import numbers, order_of
 from xlabench.tensorflow.ops.math import tensordot
 from xlabench.tensorflow.ops.variable_scopes import get_variable, variable_scope
 
-_FORMATS: Mapping[str, str] = {"channels_last": "NHWC", "channels_first": "NCHW"}
+_ORDERS = "NHWC", "NCHW"
 _ROWS = 2
 """Dimensions of a batch of rows."""
 _IMAGES = 4
@@ -121,25 +122,6 @@ def dense(
         return finished(made, activation, activity_regularizer)
 
 
-def _pair(value: Any, what: str) -> list[int]:
-    """A number for height and width.
-
-    Raises:
-        ValueError: it is neither a number nor two.
-    """
-    listed = [value] * 2 if isinstance(value, int) else list(value)
-    if len(listed) != 2 or not all(isinstance(one, int) for one in listed):
-        raise ValueError(f"The `{what}` argument must be a tuple of 2 integers. Received: {value}")
-    return listed
-
-
-def _format_of(data_format: str) -> str:
-    if data_format not in _FORMATS:
-        expected = ", ".join(f'"{one}"' for one in _FORMATS)
-        raise ValueError(f"The `data_format` argument must be one of {expected}. Received: {data_format}")
-    return _FORMATS[data_format]
-
-
 def conv2d(
     inputs: Any,
     filters: int,
@@ -169,12 +151,12 @@ def conv2d(
     Raises:
         ValueError: how many channels there are is not known, or a size makes no sense.
     """
-    form = _format_of(data_format)
+    form = order_of(data_format, 2)
     with layer("conv2d", name, reuse, inputs) as x:
         channels = size_of(x, form.index("C"), "conv2d")
         kernel = get_variable(
             "kernel",
-            [*_pair(kernel_size, "kernel_size"), channels, filters],
+            [*numbers(kernel_size, 2, "kernel_size"), channels, filters],
             x.dtype,
             kernel_initializer,
             kernel_regularizer,
@@ -189,10 +171,10 @@ def conv2d(
         made = windows.conv2d(
             x,
             kernel,
-            _pair(strides, "strides"),
+            numbers(strides, 2, "strides"),
             padding.upper(),
             data_format=form,
-            dilations=_pair(dilation_rate, "dilation_rate"),
+            dilations=numbers(dilation_rate, 2, "dilation_rate"),
         )
         if bias is not None:
             made = nn.bias_add(made, bias, form)
@@ -208,9 +190,9 @@ def _pooling(kind: str, function: Callable[..., Tensor]) -> Callable[..., Tensor
         data_format: str = "channels_last",
         name: str | None = None,
     ) -> Tensor:
-        windows, steps = _pair(pool_size, "pool_size"), _pair(strides, "strides")
+        windows, steps = numbers(pool_size, 2, "pool_size"), numbers(strides, 2, "strides")
         with get_default_graph().name_scope(name or kind):
-            return function(inputs, windows, steps, padding.upper(), data_format=_format_of(data_format))
+            return function(inputs, windows, steps, padding.upper(), data_format=order_of(data_format, 2))
 
     pooling.__name__ = pooling.__qualname__ = kind
     pooling.__doc__ = (
@@ -229,7 +211,7 @@ def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_l
     with get_default_graph().name_scope(name or "flatten"):
         x = convert_to_tensor(inputs)
         rank = x.shape.rank
-        if _format_of(data_format) == "NCHW" and rank is not None and rank > _ROWS:
+        if order_of(data_format, 2) == "NCHW" and rank is not None and rank > _ROWS:
             x = apply("Transpose", [x, [0, *range(2, rank), 1]], {}).outputs[0]
         sizes = x.shape.as_list()[1:] if rank else []
         if rank and None not in sizes:
@@ -302,7 +284,7 @@ def batch_normalization(
     with layer("batch_normalization", name, reuse, inputs) as x:
         rank = x.shape.rank or 0
         along = axis % rank if rank else axis
-        form = next((one for one in _FORMATS.values() if rank == _IMAGES and one.index("C") == along), "")
+        form = next((one for one in _ORDERS if rank == _IMAGES and one.index("C") == along), "")
         if fused and not form:
             raise ValueError("Batch normalization is fused for images of 4 dimensions, along their channels, only")
         sizes = [size_of(x, along, "batch_normalization")]

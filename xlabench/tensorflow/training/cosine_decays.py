@@ -20,8 +20,8 @@ from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.tensor import Tensor
 from xlabench.tensorflow.ops.control_flow import cond
-from xlabench.tensorflow.ops.math import cast
 from xlabench.tensorflow.ops.random import random_normal
+from xlabench.tensorflow.training.decays import like
 
 
 def cosine_decay_restarts(
@@ -40,9 +40,9 @@ def cosine_decay_restarts(
     """
     with get_default_graph().name_scope(name or "SGDRDecay") as scope:
         rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
-        longer, less, least = (_like(one, rate) for one in (t_mul, m_mul, alpha))
-        done = _like(global_step, rate) / _like(first_decay_steps, rate)
-        one = _like(1.0, rate)
+        longer, less, least = (like(one, rate) for one in (t_mul, m_mul, alpha))
+        done = like(global_step, rate) / like(first_decay_steps, rate)
+        one = like(1.0, rate)
 
         def even() -> list[Tensor]:
             begun = output_of("Floor", done)
@@ -54,7 +54,7 @@ def cosine_decay_restarts(
             return [begun, (done - before) / longer**begun]
 
         begun, share = cond(output_of("Equal", longer, one), even, longer_each_time)
-        wave = 0.5 * less**begun * (1.0 + output_of("Cos", _like(math.pi, rate) * share))
+        wave = 0.5 * less**begun * (1.0 + output_of("Cos", like(math.pi, rate) * share))
         return apply("Mul", [rate, (1.0 - least) * wave + least], {}, scope).outputs[0]
 
 
@@ -90,7 +90,7 @@ def noisy_linear_cosine_decay(
     """
     with get_default_graph().name_scope(name or "NoisyLinearCosineDecay") as scope:
         fall = _fall(learning_rate, global_step, decay_steps)
-        spread = _like(initial_variance, fall.rate) / (1.0 + fall.step) ** _like(variance_decay, fall.rate)
+        spread = like(initial_variance, fall.rate) / (1.0 + fall.step) ** like(variance_decay, fall.rate)
         noise = random_normal(fall.line.shape, stddev=output_of("Sqrt", spread), dtype=fall.rate.dtype)
         return _waved(fall, fall.line + noise, (num_periods, alpha, beta), scope)
 
@@ -106,18 +106,14 @@ class _Fall(NamedTuple):
 
 def _fall(learning_rate: Any, global_step: Any, decay_steps: Any) -> _Fall:
     rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
-    steps = _like(decay_steps, rate)
-    step = output_of("Minimum", _like(global_step, rate), steps)
+    steps = like(decay_steps, rate)
+    step = output_of("Minimum", like(global_step, rate), steps)
     return _Fall(rate, step, step / steps, (steps - step) / steps)
 
 
 def _waved(fall: _Fall, line: Tensor, numbers: tuple[Any, Any, Any], scope: str) -> Tensor:
     """The rate along a line times a cosine, by the number of its periods, alpha and beta."""
-    periods, alpha, beta = (_like(one, fall.rate) for one in numbers)
-    angle = _like(math.pi, fall.rate) * (2.0 * periods * fall.share)
+    periods, alpha, beta = (like(one, fall.rate) for one in numbers)
+    angle = like(math.pi, fall.rate) * (2.0 * periods * fall.share)
     wave = 0.5 * (1.0 + output_of("Cos", angle))
     return apply("Mul", [fall.rate, (alpha + line) * wave + beta], {}, scope).outputs[0]
-
-
-def _like(value: Any, rate: Tensor) -> Tensor:
-    return cast(convert_to_tensor(value), rate.dtype)

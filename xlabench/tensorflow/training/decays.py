@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.tensor import Tensor
@@ -24,12 +24,9 @@ from xlabench.tensorflow.ops import arrays
 from xlabench.tensorflow.ops.math import cast
 
 
-def _of(op: str, *operands: Any) -> Tensor:
-    return apply(op, list(operands), {}).outputs[0]
-
-
-def _steps(count: Any, rate: Tensor) -> Tensor:
-    return cast(convert_to_tensor(count), rate.dtype)
+def like(value: Any, rate: Tensor) -> Tensor:
+    """A value in the type of the rate."""
+    return cast(convert_to_tensor(value), rate.dtype)
 
 
 class _LastOp(NamedTuple):
@@ -55,9 +52,9 @@ def _decay(
     ) -> Tensor:
         with get_default_graph().name_scope(name or word) as scope:
             rate = convert_to_tensor(learning_rate, name="learning_rate")
-            done = cast(global_step, rate.dtype) / _steps(decay_steps, rate)
+            done = cast(global_step, rate.dtype) / like(decay_steps, rate)
             if staircase:
-                done = _of("Floor", done)
+                done = output_of("Floor", done)
             last = formula(rate, convert_to_tensor(decay_rate, rate.dtype), done)
             return apply(last.op, [last.left, last.right], {}, scope).outputs[0]
 
@@ -69,13 +66,13 @@ def _decay(
 exponential_decay = _decay(
     "exponential_decay",
     "ExponentialDecay",
-    lambda rate, factor, done: _LastOp("Mul", rate, _of("Pow", factor, done)),
+    lambda rate, factor, done: _LastOp("Mul", rate, output_of("Pow", factor, done)),
     "A learning rate that falls by the factor `decay_rate` in so many steps: rate * factor ^ (step / steps).",
 )
 natural_exp_decay = _decay(
     "natural_exp_decay",
     "NaturalExpDecay",
-    lambda rate, factor, done: _LastOp("Mul", rate, _of("Exp", _of("Neg", factor * done))),
+    lambda rate, factor, done: _LastOp("Mul", rate, output_of("Exp", output_of("Neg", factor * done))),
     "A learning rate that falls as e ^ (-decay_rate * step / steps).",
 )
 inverse_time_decay = _decay(
@@ -110,12 +107,12 @@ def polynomial_decay(
     with get_default_graph().name_scope(name or "PolynomialDecay") as scope:
         rate = convert_to_tensor(learning_rate, name="learning_rate")
         end = convert_to_tensor(end_learning_rate, rate.dtype)
-        step, steps = cast(global_step, rate.dtype), _steps(decay_steps, rate)
+        step, steps = cast(global_step, rate.dtype), like(decay_steps, rate)
         if cycle:
-            steps = steps * _of("Maximum", _of("Ceil", step / steps), _steps(1, rate))
+            steps = steps * output_of("Maximum", output_of("Ceil", step / steps), like(1, rate))
         else:
-            step = _of("Minimum", step, steps)
-        left = _of("Pow", 1 - step / steps, convert_to_tensor(power, rate.dtype))
+            step = output_of("Minimum", step, steps)
+        left = output_of("Pow", 1 - step / steps, convert_to_tensor(power, rate.dtype))
         return apply("AddV2", [(rate - end) * left, end], {}, scope).outputs[0]
 
 
@@ -125,9 +122,9 @@ def cosine_decay(
     """A learning rate that falls along half a wave of the cosine, to `alpha` times what it is at step 0."""
     with get_default_graph().name_scope(name or "CosineDecay") as scope:
         rate = convert_to_tensor(learning_rate, name="learning_rate")
-        steps = _steps(decay_steps, rate)
-        done = _of("Minimum", cast(global_step, rate.dtype), steps) / steps
-        wave = 0.5 * (1.0 + _of("Cos", math.pi * done))
+        steps = like(decay_steps, rate)
+        done = output_of("Minimum", cast(global_step, rate.dtype), steps) / steps
+        wave = 0.5 * (1.0 + output_of("Cos", math.pi * done))
         return apply("Mul", [rate, (1 - alpha) * wave + alpha], {}, scope).outputs[0]
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import xlabench.tensorflow as tf
-from xlabench.tensorflow.ops import convolution_layers
 
 pytestmark = pytest.mark.usefixtures("graph")
 RANDOM = np.random.RandomState(0)
@@ -86,4 +85,3 @@ def test_sizes_that_make_no_sense_are_refused():
         tf.layers.conv3d(inputs(3), 4, [2, 2])
     with pytest.raises(ValueError, match="`data_format` argument must be one of"):
         tf.layers.conv1d(inputs(1), 4, 2, data_format="NWC")
-    assert convolution_layers.order_of("channels_first", 3) == "NCDHW"
