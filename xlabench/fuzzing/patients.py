@@ -32,7 +32,7 @@ many about a routine of LAPACK, whose results are right by relations of their ow
 excuse."""
 SECOND_EVERY = 2
 """With one of how many cases a row of the second computation is held against bounds, with the others one of many
-elements: each takes 2 to 3 ms, and all of them, which is 188 and 86, have had their turn when half of the time that a
+elements: each takes 2 to 3 ms, and all of them, which is 188 and 90, have had their turn when half of the time that a
 minute of two cores is has passed."""
 USUAL_INSTRUCTIONS = 40
 """Of most programs of campaigns: beside one of so many times fewer, so many times less of each kind is tried."""

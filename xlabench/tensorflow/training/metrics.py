@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.keys import GraphKeys
@@ -178,7 +178,7 @@ def aligned(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Tensor, A
         if more == 1:
             by = _narrow(by)
         elif more == -1:
-            by = apply("ExpandDims", [by, -1], {}).outputs[0]
+            by = output_of("ExpandDims", by, -1)
     return wanted, found, by
 
 

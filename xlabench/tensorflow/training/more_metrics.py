@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlabench.tensorflow.framework.applying import apply, output_of
+from xlabench.tensorflow.framework.applying import output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.tensor import Tensor
 from xlabench.tensorflow.ops import arrays
@@ -163,4 +163,4 @@ def _scattered(variable: Any, indices: Tensor, values: Tensor) -> Tensor:
 
 def _row(value: Tensor) -> Tensor:
     """All elements of what is more than a vector."""
-    return apply("Reshape", [value, [-1]], {}).outputs[0] if value.shape.rank != 1 else value
+    return output_of("Reshape", value, [-1]) if value.shape.rank != 1 else value

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlabench.tensorflow.framework.applying import apply, output_of
+from xlabench.tensorflow.framework.applying import output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.tensor import Tensor
@@ -248,13 +248,11 @@ def _interpolated(counts: Counts, name: str) -> Tensor:
     right, missed, wrong = (counts[kind] for kind in ("tp", "fn", "fp"))
     found = right + wrong
     change = right[:-1] - right[1:]
-    slope = _share(change, output_of("Maximum", found[:-1] - found[1:], 0.0))
+    slope = output_of("DivNoNan", change, output_of("Maximum", found[:-1] - found[1:], 0.0))
     start = right[1:] - slope * found[1:]
     both = output_of("LogicalAnd", found[:-1] > 0.0, found[1:] > 0.0)
-    ratio = output_of("Select", both, _share(found[:-1], output_of("Maximum", found[1:], 0.0)), ones_like(found[1:]))
+    ratio = output_of(
+        "Select", both, output_of("DivNoNan", found[:-1], output_of("Maximum", found[1:], 0.0)), ones_like(found[1:])
+    )
     pieces = slope * (change + start * output_of("Log", ratio))
-    return _sum(_share(pieces, output_of("Maximum", right[1:] + missed[1:], 0.0)), name=name)
-
-
-def _share(some: Tensor, whole: Tensor) -> Tensor:
-    return apply("DivNoNan", [some, whole], {}).outputs[0]
+    return _sum(output_of("DivNoNan", pieces, output_of("Maximum", right[1:] + missed[1:], 0.0)), name=name)

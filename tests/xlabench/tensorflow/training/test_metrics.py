@@ -53,3 +53,12 @@ def test_variables_are_local_and_have_tensorflows_names():
     assert tf.get_collection(tf.GraphKeys.METRIC_VARIABLES) == tf.local_variables()
     assert [len(tf.get_collection(key)) for key in ("found", "counts")] == [1, 1]
     assert tf.trainable_variables() == tf.global_variables() == []
+
+
+@pytest.mark.parametrize("given", [[1.0, 0.0, 1.0], [[1.0], [0.0], [1.0]], [[[1.0]], [[0.0]], [[1.0]]]], ids=np.ndim)
+def test_weights_get_the_rank_of_what_they_weigh(given):
+    labels, found = tf.constant([[1.0], [2.0], [5.0]]), tf.constant([[1.0], [9.0], [2.0]])
+    _, update = tf.metrics.mean_absolute_error(labels, found, weights=tf.constant(given))
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        assert session.run(update) == 1.5
