@@ -27,6 +27,7 @@ from compiler.codegen.scanning import Direction, direction
 from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.codegen.windows import combiner_of
 from compiler.ir.attributes import WindowDimension
+from compiler.ir.module import Instruction
 from compiler.ir.windows import window_of
 
 _CHUNK = 1024
@@ -75,10 +76,15 @@ def _held(given: WindowGiven) -> Plan:
     return _rows(given, _Extent.of(given.kernel), _Rows.chunks)
 
 
+def _scratch_bytes(window: Instruction) -> int:
+    """The room for a thread's accumulators."""
+    return _CHUNK * element.value_bytes(combiner_of(window).types[0])
+
+
 def _rows(given: WindowGiven, rows: _Extent, form: _Form) -> Plan:
     (instruction,) = given.kernel.roots
     work = _STEP_NS * instruction.array.size * rows.points
-    scratch = given.threads * _CHUNK * combiner_of(instruction).types[0].size_bytes
+    scratch = given.threads * _scratch_bytes(instruction)
 
     def emit(module: Module) -> Functions:
         emitter = _Rows(module, given.kernel, rows)
@@ -171,7 +177,7 @@ class _Rows:
         self.row, self.outer, self.trailing = extent.row, extent.outer, extent.trailing
         self.combiner = combiner_of(instruction)
         self.type = element.value_type(self.combiner.types[0])
-        self.scratch_bytes = _CHUNK * self.combiner.types[0].size_bytes
+        self.scratch_bytes = _scratch_bytes(instruction)
         self.builder = Builder(begin(module, kernel))
 
     def emit(self, form: _Form) -> None:

@@ -79,7 +79,7 @@ class Extent:
         # A chunk of the columns for each thread, where there are not blocks enough.
         share = -(-inner // max(1, threads // max(1, outer)))
         columns = min(_COLUMNS, -(-share // _LEAST_COLUMNS) * _LEAST_COLUMNS)
-        scratch = 0 if inner == 1 else columns * combiner_of(instruction).types[0].size_bytes
+        scratch = 0 if inner == 1 else columns * element.value_bytes(combiner_of(instruction).types[0])
         return Extent(outer, dims[way.dim], inner, columns, scratch)
 
 

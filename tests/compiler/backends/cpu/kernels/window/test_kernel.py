@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 
 import compiler
+from compiler.ir.types import TYPES
 
 NUMPY = {"f32": np.float32, "f64": np.float64, "bf16": ml_dtypes.bfloat16, "s32": np.int32, "s8": np.int8}
 NUMPY |= {"c64": np.complex64, "pred": np.bool_}
-ONES = {"c64": "(1, 0)", "pred": "true"}
+ONES = {"c64": "(1, 0)", "pred": "true", "s1": "-1"}
 
 # Array, result, combiner and the window.
 WINDOWS = {
@@ -86,6 +87,30 @@ def test_columns_are_shared_without_changing_a_bit(columns):
 def test_a_window_combines_what_it_covers(name):
     source = window_text(WINDOWS[name])
     check(source, inputs(compiler.parse(source)))
+
+
+# What keeps a row of accumulators in scratch memory, with rows that fill all of it: the dimensions, and the window.
+HELD = {
+    "scan down": ("[9,600]", "size=9x1 pad=8_0x0_0"),
+    "padded": ("[2,1100]", "size=2x2 pad=0_1x0_1"),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", HELD)
+@pytest.mark.parametrize("element_type", [t for t in TYPES.values() if t.is_float or t.is_integer], ids=str)
+def test_accumulators_have_room_in_every_type(element_type, name, threads):
+    dims, window = HELD[name]
+    array = f"{element_type.name}{dims}"
+    source = window_text((array, array, "maximum", window))
+    module = compiler.parse(source)
+    least, end = (1, 5) if element_type.is_float else (0, min(2, element_type.bits))
+    drawn = np.random.default_rng(7).integers(least, end, module.entry.parameters[0].array.dims)
+    argument = drawn.astype(element_type.dtype)
+    expected = compiler.interpret(module, argument)[0]
+    options = compiler.CompileOptions(threads=threads, share_all=True, check_bounds=True)
+    (result,) = compiler.compile(source, "cpu", options)(argument)
+    assert np.asarray(result).tobytes() == expected.tobytes()
 
 
 def test_a_nan_spreads_to_every_maximum_behind_it():
