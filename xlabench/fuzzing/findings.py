@@ -36,7 +36,7 @@ from xlabench.errors import BenchError, RecordsLost
 from xlabench.fuzzing import causes, own_failures
 from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.own_failures import OwnFailure
-from xlabench.fuzzing.signature import ENDED, NUMERIC, signature_of
+from xlabench.fuzzing.signature import ENDED, NUMERIC, is_raised_by, signature_of
 from xlabench.jobs import ENGINES
 from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.known_bugs import Failure as Asked
@@ -311,7 +311,7 @@ class Findings:
             message=small.message,
             verdict=small.verdict,
             note="; ".join(filter(None, [unreduced.note, small.source and f"from {small.source}"])),
-            key=_key(unreduced, small.verdict),
+            key=_key(unreduced, small.verdict, small.message),
         )
         return _Triaged(reduced, small.cause, small.probes)
 
@@ -328,9 +328,9 @@ def _name_beside(known: Finding, number: int) -> str:
     return f"{name}-again" if Path(known.bundle).name == name else name
 
 
-def _key(unreduced: CaseFailure, verdict: str) -> str:
-    """The key of a case that is reduced, with the verdict that it has then."""
-    if unreduced.layout != ALIGNED:
+def _key(unreduced: CaseFailure, verdict: str, message: str) -> str:
+    """The key of a case that is reduced, with the verdict and message that it has then."""
+    if unreduced.layout != ALIGNED or is_raised_by(unreduced.key, message):
         return unreduced.key
     if verdict in NUMERIC:
         return ""

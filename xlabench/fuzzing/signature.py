@@ -8,6 +8,7 @@ one piece of code, whatever the program: that they lie so is all that is told th
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -56,6 +57,18 @@ def raised_by(signature: Sequence[str]) -> str:
         return ""
     name, _, rest = signature[0].partition(RAISED_IN)
     return rest.partition(": ")[0] if hasattr(builtins, name) else signature[0]
+
+
+def is_raised_by(key: str, message: str) -> bool:
+    """Whether a message with a traceback is that of the error that a key is of, whatever its verdict.
+
+    What an engine raises while it runs is a refusal to a campaign, and to who asks again in a process the end of a run.
+    """
+    name, _, rest = key.partition(RAISED_IN)
+    file, _, function = rest.partition(": ")[0].partition(":")
+    frame = rf'{re.escape(file)}", line \d+, in {re.escape(function)}$'
+    is_there = bool(function and re.search(frame, message, re.MULTILINE))
+    return is_there and bool(re.search(rf"^(\w+\.)*{re.escape(name)}\b", message, re.MULTILINE))
 
 
 def _opcodes_behind(result: Any) -> set[str]:

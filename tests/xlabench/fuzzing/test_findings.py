@@ -10,6 +10,7 @@ import compiler
 from xlabench.bundles import saving
 from xlabench.cases import inputs
 from xlabench.diagnosis import blame
+from xlabench.diagnosis.triage import Triaged
 from xlabench.fuzzing import findings as findings_module
 from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.findings import Findings
@@ -159,3 +160,20 @@ def test_a_reference_that_breaks_down_is_reduced_by_that(verdict, key, is_reduce
     findings.add(replace(_unreduced(0, _SMALL), engine="reference", verdict=verdict, key=key))
     assert asked == ["reference"] * is_reduced
     assert len(findings.all) == 1
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+def test_one_error_is_one_finding_where_it_ends_a_run_that_a_campaign_calls_a_refusal(
+    is_elsewhere, tmp_path, monkeypatch, saved
+):
+    function = "another" if is_elsewhere else "emit"
+    said = f"'name'\nTraceback:\n  File \"/there/pure.py\", line 7, in {function}\nKeyError: 'name'"
+
+    def small(_setup, text, given, **_):
+        return Triaged("cpu", "crash", text, given, given, given, said, f"kernel/{len(text)}", 1)
+
+    monkeypatch.setattr(findings_module, "triage", small)
+    findings = Findings(tmp_path / "findings", max_probes=9)
+    for number, text in enumerate((_LARGE, _SMALL)):
+        findings.add(replace(_unreduced(number, text), verdict="compile-error", key="KeyError in pure.py:emit: #"))
+    assert len(findings.all) == 1 + is_elsewhere
