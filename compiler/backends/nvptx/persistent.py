@@ -107,10 +107,15 @@ class _Persistent:
                 yield self._within(item)
 
     def _row(self, found: Sequence[Step | list[Step]], step: Step) -> list[Step] | None:
-        """The last row before a step that it can be part of: it needs nothing of what comes between."""
+        """The last row before a step that it can be part of: it needs nothing of what comes between.
+
+        What the host decides about stays between: memory is shared by what is alive at the same time there.
+        """
         for item in reversed(found):
             if isinstance(item, list) and self._fits([*item, step]):
                 return item
+            if isinstance(item, WhileStep | ConditionalStep):
+                return None
             if _meet(item if isinstance(item, list) else [item], [step]):
                 return None
         return None

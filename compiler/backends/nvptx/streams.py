@@ -6,7 +6,8 @@ What it needs from other streams it waits for by events.  Before and behind such
 where the host's transfers are.  All is decided when a module is compiled.
 
 `Order` tells the packing of the arena which buffers are used at the same time now, and `Hazards` watches a run: two
-steps that touch the same memory, one of them writing, must be ordered by a stream or by events.
+steps that touch the same memory, one of them writing, must be ordered by a stream or by events, and what a step reads
+must not have been written over by one that uses the same memory for something else.
 """
 
 from __future__ import annotations
@@ -15,7 +16,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from compiler.analysis.storage import Buffer
-from compiler.backends.nvptx.steps import ConditionalStep, CopyStep, RecordStep, Step, WaitStep, WhileStep, Work
+from compiler.backends.nvptx.steps import (
+    ConditionalStep,
+    CopyStep,
+    LaunchStep,
+    RecordStep,
+    Step,
+    WaitStep,
+    WhileStep,
+    Work,
+    walk,
+)
 
 MOST_STREAMS = 4
 """Streams beside each other: more add events and seldom find work."""
@@ -29,6 +40,10 @@ class StreamRace(RuntimeError):
     """Two steps on different streams touch the same memory and nothing orders them."""
 
 
+class WrittenOver(RuntimeError):
+    """A step reads a buffer in whose memory another buffer has been written since."""
+
+
 @dataclass(slots=True)
 class Order:
     """What comes before what: for each stretch and each buffer its steps, and the steps before all of them, as bits."""
@@ -36,13 +51,14 @@ class Order:
     stretches: list[dict[Buffer, tuple[int, int]]] = field(default_factory=list)
 
     def allows_sharing(self, one: Buffer, other: Buffer) -> bool:
-        """Whether all uses of one buffer come before all of the other, in every stretch that has both."""
-        for uses in self.stretches:
-            if one in uses and other in uses:
-                (first, before_first), (second, before_second) = uses[one], uses[other]
-                if first & ~before_second and second & ~before_first:
-                    return False
-        return True
+        """Whether all uses of the buffer whose life ends first come before all of the other's, in every stretch.
+
+        A stretch that has the two the other way round may begin what a later one reads.
+        """
+        earlier, later = sorted((one, other), key=lambda buffer: buffer.last)
+        return not any(
+            uses[earlier][0] & ~uses[later][1] for uses in self.stretches if earlier in uses and later in uses
+        )
 
 
 def spread(steps: Sequence[Step], most: int = MOST_STREAMS) -> tuple[tuple[Step, ...], Order]:
@@ -192,6 +208,7 @@ class Hazards:
         self._clocks: dict[int, dict[int, int]] = {}
         self._events: dict[int, dict[int, int]] = {}
         self._uses: dict[Buffer, list[_Use]] = {}
+        self._lost: dict[Buffer, Work] = {}
 
     def order(self, step: RecordStep | WaitStep) -> None:
         """An event now stands for what its stream has done, or a stream comes behind an event.
@@ -209,8 +226,14 @@ class Hazards:
             clock[stream] = max(clock.get(stream, 0), time)
 
     def work(self, step: Work) -> None:
-        """A step runs; raises StreamRace where it is not ordered with one that it must be ordered with."""
+        """A step runs.
+
+        Raises:
+            StreamRace: it is not ordered with a step that it must be ordered with.
+            WrittenOver: what it reads is not there any more.
+        """
         clock = self._clock(step.stream)
+        self._lose(step)
         self._check(step, step.writes, writes=True)
         self._check(step, step.reads, writes=False)
         clock[step.stream] = clock.get(step.stream, 0) + 1
@@ -222,6 +245,19 @@ class Hazards:
 
     def _clock(self, stream: int) -> dict[int, int]:
         return self._clocks.setdefault(stream, {})
+
+    def _lose(self, step: Work) -> None:
+        """Note what a step, or each that a launch does by itself, writes over, behind a look at what it reads."""
+        inner = step.within if isinstance(step, LaunchStep) else ()
+        for work in [other for other in walk(inner) if isinstance(other, Work)] or [step]:
+            written = dict.fromkeys(work.writes)
+            for buffer in work.reads:
+                if buffer in self._lost and buffer not in written:
+                    raise WrittenOver(f"'{work}' reads {buffer}, over which '{self._lost[buffer]}' has written")
+            known = [other for other in self._uses if other not in written]
+            self._lost |= {other: work for other in known if any(other.overlaps(buffer) for buffer in written)}
+            for buffer in written:
+                self._lost.pop(buffer, None)
 
     def _check(self, step: Work, buffers: Iterable[Buffer], *, writes: bool) -> None:
         clock = self._clock(step.stream)

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler import CompileOptions
+from compiler import CompileOptions, inputs
 from compiler.backends.nvptx import persistent
 from compiler.backends.nvptx.simulator import LaunchOptions, SimulationError
+from compiler.backends.nvptx.steps import WhileStep
 
 # A loop of unknown length around a branch; its reductions have barriers of their own, and fewer threads than the block.
 BRANCHES = """
@@ -39,6 +40,17 @@ body { s = (s32[], f32[SIZE]) parameter(0)  i = s32[] get-tuple-element(s), inde
   j = s32[] add(i, s32[] constant(1))  y = f32[SIZE] add(q, r)  ROOT t = (s32[], f32[SIZE]) tuple(j, y) }
 ENTRY e { i = s32[] constant(0)  x = f32[SIZE] parameter(0)  s = (s32[], f32[SIZE]) tuple(i, x)
   w = (s32[], f32[SIZE]) while(s), condition=cond, body=body  ROOT y = f32[SIZE] get-tuple-element(w), index=1 }"""
+
+# What is small and stands between two loops of the host could be done before the first, in whose memory it would lie.
+BETWEEN_LOOPS = COUNTED.replace("ITERATIONS", "4").replace(
+    "ROOT y = f32[SIZE] get-tuple-element(w), index=1",
+    """y = f32[SIZE] get-tuple-element(w), index=1
+  n = f32[SIZE] negate(x), control-predecessors={w}  k = s32[] constant(2)  t = (s32[], f32[SIZE]) tuple(k, n)
+  v = (s32[], f32[SIZE]) while(t), condition=cond.1, body=body.1
+  z = f32[SIZE] get-tuple-element(v), index=1  ROOT r = f32[SIZE] subtract(y, z)""",
+)
+_head, _entry = BETWEEN_LOOPS.split("ENTRY")
+BETWEEN_LOOPS = _head + _head.replace("cond {", "cond.1 {").replace("body {", "body.1 {") + "ENTRY" + _entry
 
 
 def steps_of(executable: Any) -> list[str]:
@@ -87,3 +99,15 @@ def test_a_missing_barrier_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     executable.device.options = LaunchOptions(check_global_races=True)
     with pytest.raises(SimulationError, match="race"):
         executable(np.zeros(300, np.float32))
+
+
+@pytest.mark.parametrize("size", [8, 300])
+def test_what_is_between_two_loops_stays_there(size: int, gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    worth_it = persistent._Persistent._is_worth_it
+    monkeypatch.setattr(
+        persistent._Persistent, "_is_worth_it", lambda self, s: not isinstance(s, WhileStep) and worth_it(self, s)
+    )
+    executable = gpu.compile(BETWEEN_LOOPS.replace("SIZE", str(size)))
+    (x,) = inputs.draw(executable.module, 0)
+    assert [line[0] for line in steps_of(executable) if "iterations" in line] == ["2", "1"]
+    np.testing.assert_array_equal(executable(x)[0], compiler.interpret(executable.module, x)[0])

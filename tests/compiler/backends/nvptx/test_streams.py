@@ -15,7 +15,7 @@ from compiler.analysis.storage import Buffer, Storage
 from compiler.backends.nvptx import program, streams
 from compiler.backends.nvptx.kernels.grid import Launch
 from compiler.backends.nvptx.steps import LaunchStep, RecordStep, Step, WaitStep
-from compiler.backends.nvptx.streams import Hazards, StreamRace, spread
+from compiler.backends.nvptx.streams import Hazards, Order, StreamRace, WrittenOver, spread
 
 BRANCHES = """ENTRY e { x = f32[24,40] parameter(0)  y = f32[40,24] parameter(1)
   a = f32[24,24] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
@@ -104,6 +104,32 @@ def test_every_order_that_is_needed_is_kept(seed: int) -> None:
         run(steps)
         for buffer in (one, other):
             buffer.storage = Storage.RESULT
+
+
+def lives(number: int, first: int, last: int) -> Buffer:
+    owner: Any = SimpleNamespace(name="owner")
+    return Buffer(Storage.ARENA, 64, owner, number, first=first, last=last)
+
+
+def test_memory_is_shared_where_steps_are_in_the_order_of_lives() -> None:
+    one, other = lives(0, 0, 1), lives(1, 2, 9)
+    for before, after in ((one, other), (other, one)):
+        # The step that uses `before` is the first of a stretch, that of `after` the second, behind it.
+        order = Order([{before: (1, 0), after: (2, 1)}])
+        assert order.allows_sharing(one, other) == order.allows_sharing(other, one) == (before is one)
+
+
+def test_what_is_read_must_not_have_been_written_over() -> None:
+    one, other, result = lives(0, 0, 9), lives(1, 2, 3), lives(2, 9, 9)
+    one.offset, other.offset, result.offset = 0, 32, 96
+    writes, covers, reads = (
+        LaunchStep(Launch(name, 1, 1), buffers, 1)
+        for name, buffers in (("writes", (one,)), ("covers", (other,)), ("reads", (one, result)))
+    )
+    run([writes, reads, covers, writes, reads])
+    for last in (reads, LaunchStep(Launch("persistent", 1, 1), (one, result), 1, within=(reads,))):
+        with pytest.raises(WrittenOver, match="reads arena offset 0, 64 bytes, over which 'launch covers"):
+            run([writes, covers, last])
 
 
 @pytest.mark.parametrize("seed", range(60))
