@@ -146,6 +146,22 @@ FORMS = {
            ENTRY main { x = f32[2] parameter(0) s = f32[2] sine(x) t = f32[2] tanh(x)
            ROOT r = f32[2] fusion(s, t, s), kind=kLoop, calls=less }""",
     ),
+    "batches in groups, which are converted in every type": (
+        "convolution_of_groups",
+        "wrong",
+        """ENTRY main { x = f32[2,1,1] parameter(0) k = f32[1,1,2] constant({{{inf, 1}}})
+           ROOT c = f32[1,1,2] convolution(x, k), dim_labels=b0f_0io->b0f, window={size=1}, batch_group_count=2 }""",
+    ),
+    "windows of what was sorted": (
+        "windows_of_a_size_known_at_run_time",
+        "wrong",
+        """less { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }
+           most { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] maximum(a, b) }
+           ENTRY main { x = s32[2] parameter(0) n = s32[] parameter(1)
+           d = s32[<=2] set-dimension-size(x, n), dimensions={0} s = s32[<=2] sort(d), dimensions={0}, to_apply=less
+           w = s32[<=2] reduce-window(s, n), to_apply=most, window={size=2 pad=0_1}
+           ROOT r = s32[] get-dimension-size(w), dimensions={0} }""",
+    ),
     **{
         f"random numbers of {name}": (
             "random_small_integers",
@@ -169,3 +185,33 @@ def test_a_bug_is_known_in_the_other_forms_that_campaigns_found(form):
     inputs = [np.ones(one.array.dims, one.array.element_type.dtype) for one in module.entry.parameters]
     message = "the process was killed by SIGABRT" if verdict == "crash" else "1 of 2 elements are wrong (special)"
     assert known_bug(Failure("xla:opt=0", verdict, message, text, inputs)) == name
+
+
+def test_a_maximum_that_loses_nan_may_look_like_another_element():
+    text = """most { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] maximum(a, b) }
+      ENTRY main { x = f32[2] parameter(0) i = f32[] parameter(1)
+      ROOT r = f32[] reduce(x, i), dimensions={0}, to_apply=most }"""
+    given = [np.full(2, np.nan, np.float32), np.float32(-np.inf)]
+    lost = Failure("xla", "wrong", "1 of 1 elements are wrong (index)", text, given)
+    assert known_bug(lost) == "maximum_of_large_rows"
+    assert not known_bug(replace(lost, inputs=[np.ones(2, np.float32), np.float32(0)]))
+
+
+@pytest.mark.parametrize("limit", [-2, 0, 1, 2, 5])
+@pytest.mark.parametrize("direction", ["LT", "LE"])
+def test_a_loop_that_steps_over_its_limit_is_known_by_the_limit_and_the_comparison(limit, direction):
+    text = bundle.load(FOLDER / "loop_that_steps_over_its_limit").module_text
+    text = text.replace("limit = s32[] constant(1)", f"limit = s32[] constant({limit})")
+    text = text.replace("zero = s32[] constant(0)", "zero = s32[] constant(-4)").replace(
+        "direction=LT", f"direction={direction}"
+    )
+    failure = Failure("xla", "wrong", "1 of 1 elements are wrong (value)", text, [np.int32(0)])
+    known = "loop_that_steps_over_its_limit" if direction == "LT" and limit < 2 else ""
+    assert known_bug(failure) == known
+
+
+def test_a_convolution_in_groups_of_features_that_is_not_converted_is_not_known():
+    text = FORMS["batches in groups, which are converted in every type"][2]
+    text = text.replace("f32[2,1,1] parameter", "f32[1,1,2] parameter").replace("batch_group", "feature_group")
+    said = "1 of 2 elements are wrong (special)"
+    assert not known_bug(Failure("xla", "wrong", said, text, [np.ones((1, 1, 2), np.float32)]))
