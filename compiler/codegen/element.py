@@ -45,11 +45,6 @@ def value_type(element_type: ElementType) -> str:
     return _float(element_type, _FLOAT_VALUE)
 
 
-def value_bytes(element_type: ElementType) -> int:
-    """The bytes from one element to the next where values lie in memory, in the form that they are computed in."""
-    return F32.size_bytes if value_type(element_type) == "float" else element_type.size_bytes
-
-
 def _float(element_type: ElementType, table: dict[str, str]) -> str:
     if element_type.name not in table:
         raise UnsupportedError(f"element type {element_type}", "code generation", "no native form of it yet")

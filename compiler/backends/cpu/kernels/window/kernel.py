@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
+from compiler.backends.cpu.ir_text import size_of
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
 from compiler.backends.cpu.kernels.strategy import Functions, Given, Kind, Plan, Strategy
 from compiler.backends.cpu.kernels.window import scan, scan_long
@@ -78,7 +79,7 @@ def _held(given: WindowGiven) -> Plan:
 
 def _scratch_bytes(window: Instruction) -> int:
     """The room for a thread's accumulators."""
-    return _CHUNK * element.value_bytes(combiner_of(window).types[0])
+    return _CHUNK * size_of(element.value_type(combiner_of(window).types[0]))
 
 
 def _rows(given: WindowGiven, rows: _Extent, form: _Form) -> Plan:

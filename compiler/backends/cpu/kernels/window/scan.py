@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from compiler.backends.cpu.ir_text import size_of
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, begin
 from compiler.backends.cpu.kernels.strategy import Functions, Given, Plan
 from compiler.codegen import complex_numbers, element, nest
@@ -79,7 +80,7 @@ class Extent:
         # A chunk of the columns for each thread, where there are not blocks enough.
         share = -(-inner // max(1, threads // max(1, outer)))
         columns = min(_COLUMNS, -(-share // _LEAST_COLUMNS) * _LEAST_COLUMNS)
-        scratch = 0 if inner == 1 else columns * element.value_bytes(combiner_of(instruction).types[0])
+        scratch = 0 if inner == 1 else columns * size_of(element.value_type(combiner_of(instruction).types[0]))
         return Extent(outer, dims[way.dim], inner, columns, scratch)
 
 
