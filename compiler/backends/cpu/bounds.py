@@ -5,7 +5,8 @@ to the left, or in the arena, where another array is the neighbour, it does not.
 byte and the end of what it points into, from a kernel's parameters, whose sizes are known, through address arithmetic,
 joins of control flow and calls of helpers, which get the bounds as further parameters.  Before each load, store, masked
 access, gather and copy stands a call of `runtime.bounds`, which also sees whether the address is aligned as promised.
-Where threads share work, what each chunk touches is put on record as well, so that none writes what another touches.
+Where threads share work, what each chunk touches is put on record as well, so that none writes what another touches;
+atomic accesses are meant for several at once, and are only compared with bounds.
 
 This works on the text of finished functions, so it holds for whatever emits kernels.  What it does not know it refuses.
 """
@@ -30,8 +31,10 @@ from compiler.ir.types import TOKEN
 _NAME = r"[%@][\w.$-]+"
 _OPERAND = rf"(?:{_NAME}|null)"
 _ADDRESS = re.compile(rf"\s*(%[\w.$-]+) = getelementptr (?:inbounds )?.*?, ptr ({_OPERAND}), ")
-_LOAD = re.compile(rf"(?P<head>.* = load )(?P<type>.+?)(?P<comma>, )ptr (?P<pointer>{_OPERAND})(?P<tail>.*)")
-_STORE = re.compile(rf"(?P<head>\s*store )(?P<type>.+)(?P<comma>, )ptr (?P<pointer>{_OPERAND})(?P<tail>.*)")
+_ATOMIC = "(?P<atomic>atomic )?"
+_TO = rf"(?P<comma>, )ptr (?P<pointer>{_OPERAND})(?P<tail>.*)"
+_LOAD = re.compile(rf"(?P<head>.* = load {_ATOMIC})(?P<type>.+?){_TO}")
+_STORE = re.compile(rf"(?P<head>\s*store {_ATOMIC})(?P<type>.+){_TO}")
 _PHI = re.compile(r"\s*(%[\w.$-]+) = phi ptr (.*)")
 _INCOMING = re.compile(rf"\[ ({_OPERAND}), (%[\w.$-]+) \]")
 _SELECT = re.compile(rf"\s*(%[\w.$-]+) = select i1 ([^,]+), ptr ({_OPERAND}), ptr ({_OPERAND})")
@@ -223,7 +226,7 @@ class _Checked:
         aligned = _ALIGNED.search(found["tail"])
         align = int(aligned[1]) if aligned else size_of(type_)
         safe = self._checked("check", found["pointer"], found.string, size_of(type_), align)
-        if self._touches:
+        if self._touches and not found["atomic"]:
             site = self._site(found.string, found["pointer"])
             if found.re is _STORE:
                 value = found["type"].removeprefix(type_).strip()

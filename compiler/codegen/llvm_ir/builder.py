@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from compiler.codegen.llvm_ir.module import Function, Module, keep_rolled
+from compiler.codegen.llvm_ir.module import Function, unrolling
 from compiler.codegen.llvm_ir.values import FLOAT_TYPES, I1, I32, Value, element_of, fold, integer, mangled, vector_type
 
 _MOST_LINES = 256
@@ -16,10 +15,8 @@ _MOST_LINES = 256
 _MOST_VECTOR_LINES = 1024
 """Instructions up to which all iterations of a loop are written out; scalar ones may still become vectors as a loop."""
 
-_DIVISION = re.compile(r" [su](?:div|rem) .*, %[^,]*$")  # of integers by what is not known
-
-_FEW_ITERATIONS = 16
-"""Loops of at most that many iterations, known beforehand, may be unrolled altogether."""
+_SHARED = "atomic ", " monotonic"
+"""What stands before the type and behind the address of an access that other threads may run into."""
 
 _EFFECT = "  call void "
 """How a line begins that calls something for its effects: no loop around it is made vectors."""
@@ -208,15 +205,15 @@ class Builder:
             return pointer
         return self.emit(pointer.type, f"getelementptr inbounds {element}, {pointer}, {index}")
 
-    def load(self, type_: str, pointer: Value, *, align: int = 0, metadata: str = "") -> Value:
-        """Load a `type_` from `pointer`, aligned to `align` bytes; `metadata` as in `, !invariant.load !0`."""
-        alignment = f", align {align}" if align else ""
-        return self.emit(type_, f"load {type_}, {pointer}{alignment}{metadata}")
+    def load(self, type_: str, pointer: Value, *, align: int = 0, metadata: str = "", shared: bool = False) -> Value:
+        """Load a `type_`, aligned to `align` bytes; `metadata` as in `, !invariant.load !0`; `shared` as in `store`."""
+        access, order = _SHARED if shared else ("", "")
+        return self.emit(type_, f"load {access}{type_}, {pointer}{order}{_aligned(align)}{metadata}")
 
-    def store(self, value: Value, pointer: Value, *, align: int = 0, metadata: str = "") -> None:
-        """Store a `value` at `pointer`, aligned to `align` bytes; `metadata` as in `load`."""
-        alignment = f", align {align}" if align else ""
-        self._lines.append(f"  store {value}, {pointer}{alignment}{metadata}")
+    def store(self, value: Value, pointer: Value, *, align: int = 0, metadata: str = "", shared: bool = False) -> None:
+        """Store a `value` as `load` loads; with `shared` other threads may load or store there, in any order."""
+        access, order = _SHARED if shared else ("", "")
+        self._lines.append(f"  store {access}{value}, {pointer}{order}{_aligned(align)}{metadata}")
 
     def prefetch(self, element: str, pointer: Value, index: Value) -> None:
         """Ask for an `element`, at an `index` from `pointer` on, to be brought near; it need not exist."""
@@ -312,7 +309,7 @@ class Builder:
         if self._loops > inner or scalar or vectors or acts:
             self.function.scalar_loops -= 1
         fits = trip_count * len(lines) <= (_MOST_VECTOR_LINES if vectors else _MOST_LINES)
-        self.branch_if(again, body, done, metadata or _unrolling(self.module, trip_count, lines, fits=fits))
+        self.branch_if(again, body, done, metadata or unrolling(self.module, trip_count, lines, fits=fits))
         self.begin(done)
         if nonempty:
             loop.results = list(carried_next)
@@ -384,17 +381,5 @@ def _trip_count(start: Value, stop: Value, step: int) -> int:
     return 0 if first is None or last is None else max(0, -(-(last - first) // step))
 
 
-def _unrolling(module: Module, trip_count: int, lines: Sequence[str], *, fits: bool) -> str:
-    """Metadata that keeps LLVM from unrolling a loop, unless its iterations are few and known, or asks for it.
-
-    Of few iterations LLVM would make masked vectors, and it ends the process where its two estimates of what a division
-    costs then differ; integers are divided one by one anyway.
-    """
-    if not 0 < trip_count <= _FEW_ITERATIONS:
-        return keep_rolled(module)
-    if not module.unrolls:
-        return ""
-    if not fits:
-        return keep_rolled(module, scalar=True) if any(map(_DIVISION.search, lines)) else ""
-    whole = module.metadata('!{!"llvm.loop.unroll.full"}')
-    return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {whole}}}')}"
+def _aligned(align: int) -> str:
+    return f", align {align}" if align else ""

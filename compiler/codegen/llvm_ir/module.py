@@ -6,6 +6,7 @@ module can ask for the same intrinsic or table without knowing of each other.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -13,6 +14,11 @@ from compiler.codegen.llvm_ir.values import PTR, Value
 
 PURE = "willreturn memory(none)"
 """Attributes of functions that do nothing but compute a value: of a loop that calls another, LLVM knows less."""
+
+_DIVISION = re.compile(r" [su](?:div|rem) .*, %[^,]*$")  # of integers by what is not known
+
+_FEW_ITERATIONS = 16
+"""Loops of at most that many iterations, known beforehand, may be unrolled altogether."""
 
 
 def keep_rolled(module: Module, *, scalar: bool = False, interleave: int = 0) -> str:
@@ -30,6 +36,28 @@ def keep_rolled(module: Module, *, scalar: bool = False, interleave: int = 0) ->
         properties.append('!{!"llvm.loop.vectorize.enable", i1 false}')
     nodes = ", ".join(map(module.metadata, properties))
     return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {nodes}}}')}"
+
+
+def unrolling(module: Module, trip_count: int, lines: Sequence[str], *, fits: bool) -> str:
+    """Metadata that keeps LLVM from unrolling a loop, unless its iterations are few and known, or asks for it.
+
+    Of few iterations LLVM would make masked vectors, and it ends the process where its two estimates of what a division
+    costs then differ; integers are divided one by one anyway.
+
+    Args:
+        module: where the metadata is defined.
+        trip_count: iterations, 0 where that is not known.
+        lines: of the loop's body.
+        fits: whether all iterations together are few enough lines.
+    """
+    if not 0 < trip_count <= _FEW_ITERATIONS:
+        return keep_rolled(module)
+    if not module.unrolls:
+        return ""
+    if not fits:
+        return keep_rolled(module, scalar=True) if any(map(_DIVISION.search, lines)) else ""
+    whole = module.metadata('!{!"llvm.loop.unroll.full"}')
+    return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {whole}}}')}"
 
 
 def unroll(module: Module, count: int) -> str:

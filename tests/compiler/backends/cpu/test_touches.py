@@ -6,6 +6,7 @@ import pytest
 from strategy_programs import CPU
 
 import compiler
+from compiler.backends.cpu import bounds
 from compiler.backends.cpu.ir_text import size_of
 from compiler.backends.cpu.runtime.bounds import ChunkRace
 from compiler.backends.cpu.touches import Touches
@@ -88,3 +89,18 @@ def test_of_a_masked_store_only_lanes_that_are_on_and_differ_count_as_changed(va
     assert lines[0] == before
     assert f"bitcast <4 x float> {value} to <4 x i32>" in lines
     assert lines[-1].startswith("  call void @bounds.touch_lanes(ptr %p, i64 %on, i64 4, i64 1, i64 %")
+
+
+FLAG = "%v = load {order}i8, ptr %flag{how}, align 1", "store {order}i8 1, ptr %flag{how}, align 1"
+"""What each thread asks, and says, of a byte of them all."""
+
+
+@pytest.mark.parametrize("line", FLAG, ids=("load", "store"))
+@pytest.mark.parametrize(("order", "how"), [("atomic ", " monotonic"), ("", "")], ids=("atomic", "plain"))
+def test_atomic_accesses_are_no_race_and_have_bounds(line, order, how):
+    module = Module()
+    function = module.function("f", "void", [("ptr", "flag")])
+    function.lines += ["entry:", f"  {line.format(order=order, how=how)}", "  ret void"]
+    bounds._Checked(module, function, {}, {}, shares=True).rewrite()
+    assert any("@bounds.check(" in each for each in function.lines)
+    assert any("@bounds.touch" in each for each in function.lines) == (not order)

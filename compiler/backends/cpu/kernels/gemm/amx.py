@@ -304,13 +304,16 @@ def _move(b: Builder, direction: str, tile: int, at: tuple[Value, int]) -> None:
 
 
 def _configure(b: Builder) -> None:
-    """Ask for permission if nobody has yet, and make all eight tile registers 16 rows of 64 bytes."""
+    """Ask for permission if nobody has yet, and make all eight tile registers 16 rows of 64 bytes.
+
+    Threads that ask at once only ask more than once.
+    """
     asked = b.module.define_global("gemm.tiles.asked", "internal global i8 0")
-    with b.when(b.compare("eq", b.load(I8, asked), zero(I8)), "ask"):
+    with b.when(b.compare("eq", b.load(I8, asked, align=1, shared=True), zero(I8)), "ask"):
         b.module.declare("syscall", "i64", [I64, "..."])
         numbers = [integer(number) for number in TILE_REQUEST]
         b.call("@syscall", "i64 (i64, ...)", numbers)
-        b.store(integer(1, I8), asked)
+        b.store(integer(1, I8), asked, align=1, shared=True)
     # Palette 1; then bytes per row as 16-bit numbers, and rows as bytes, for 8 of 16 registers.
     words = [1, 0, 0, 0, 0, 0, 0, 0] + [64] * 8 + [0] * 8 + [_TILE | _TILE << 8] * 4 + [0] * 4
     body = ", ".join(f"i16 {word}" for word in words)
