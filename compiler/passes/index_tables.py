@@ -36,10 +36,10 @@ def run(module: Module, fuel: Fuel) -> bool:
     """Run the pass; returns whether anything changed."""
     changed = False
     for computation in module.computations:
-        found = list(dict.fromkeys(_computed_indices(computation.instructions)))
-        for indices, cone in found:
+        found = dict(_computed_indices(computation.instructions))
+        literals = [_evaluated(*each) for each in found.items()]  # all first, as tables come to stand in cones
+        for indices, literal in zip(found, literals, strict=True):
             if fuel.spend("tabulate", indices):
-                literal = _evaluated(indices, cone)
                 table = Instruction("constant", indices.shape, (), {"literal": literal}, name=indices.name)
                 indices.replace_uses_with(computation.add(table))
                 changed = True

@@ -24,7 +24,7 @@ import compiler
 from compiler.generate import PAIRS
 from xlabench.judging.self_check import JudgeError
 from xlabench.judging.tightness import MOST, Most
-from xlabench.judging.tolerance import Array, finfo, real_dtype
+from xlabench.judging.tolerance import Array, distance, finfo, real_dtype
 from xlabench.survival import about
 
 _DIGITS = 160
@@ -281,7 +281,7 @@ def _allows(result: Any, at: int, number: Any) -> bool:
         return True
     if number.dtype.kind == "b":
         return False
-    off = abs(complex(number) - complex(result.value[at]))
+    off = distance(number, result.value[at])
     return bool(off <= abs(float(result.bound[at])) * SLACK)
 
 

@@ -24,7 +24,7 @@ from xlabench.judging.judge import Here, Standard, judged
 from xlabench.judging.perturb import leaves_specials_open, rounds
 from xlabench.judging.residuals import Residual, decided_by
 from xlabench.judging.tightness import HELD, largest, needlessly_open, too_wide
-from xlabench.judging.tolerance import Array, finfo, is_inexact, real_dtype
+from xlabench.judging.tolerance import Array, distance, finfo, is_inexact, real_dtype
 
 _UNKNOWN = ("not supported by wide mode", "wide mode takes")
 _FINE = frozenset({"bitwise", "within", "undecided"})
@@ -75,7 +75,7 @@ class Element:
         return other if is_inside and other != self.own else None
 
     def _distance(self, other: Any) -> float:
-        return float(abs(complex(other) - complex(self.value)))
+        return distance(other, self.value)
 
 
 def _not_a_number(element: Element) -> Any:
@@ -108,7 +108,7 @@ def _turned(element: Element) -> Any:
 def _just_beyond(element: Element) -> Any:
     if not element.is_float or not element.is_finite:
         return None
-    steps = 4 * float(finfo(real_dtype(element.own.dtype)).eps) * abs(complex(element.value))
+    steps = 4 * float(finfo(real_dtype(element.own.dtype)).eps) * distance(element.value, 0)
     return element.beyond(element.value + (2 * element.error + steps))
 
 

@@ -129,6 +129,12 @@ NO_DISTANCE = np.iinfo(np.uint64).max
 """The distance in ULP from a NaN to a number, beyond all others."""
 
 
+def distance(left: Any, right: Any) -> float:
+    """How far two numbers, real or complex, lie apart; infinite where that is too large for f64."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.abs(np.clongdouble(left) - np.clongdouble(right)))
+
+
 def ulp_distance(left: Array, right: Array) -> NDArray[np.uint64]:
     """How many representable values lie between two real float arrays of one type, element by element.
 

@@ -206,12 +206,20 @@ class Builder:
         return self.emit(pointer.type, f"getelementptr inbounds {element}, {pointer}, {index}")
 
     def load(self, type_: str, pointer: Value, *, align: int = 0, metadata: str = "", shared: bool = False) -> Value:
-        """Load a `type_`, aligned to `align` bytes; `metadata` as in `, !invariant.load !0`; `shared` as in `store`."""
+        """Load a `type_` from `pointer`, aligned to `align` bytes.
+
+        Args:
+            type_: LLVM's.
+            pointer: where from.
+            align: bytes, 0 for the type's own.
+            metadata: as in `, !invariant.load !0`.
+            shared: whether other threads may store there meanwhile; in no order with anything else.
+        """
         access, order = _SHARED if shared else ("", "")
         return self.emit(type_, f"load {access}{type_}, {pointer}{order}{_aligned(align)}{metadata}")
 
     def store(self, value: Value, pointer: Value, *, align: int = 0, metadata: str = "", shared: bool = False) -> None:
-        """Store a `value` as `load` loads; with `shared` other threads may load or store there, in any order."""
+        """Store a `value` at `pointer`, with `align`, `metadata` and `shared` as in `load`."""
         access, order = _SHARED if shared else ("", "")
         self._lines.append(f"  store {access}{value}, {pointer}{order}{_aligned(align)}{metadata}")
 

@@ -78,6 +78,17 @@ def test_every_change_is_made_of_some_operation(monkeypatch, change):
     assert any(made(element) is not None for element in elements)
 
 
+@pytest.mark.parametrize("kind", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("change", self_check.CHANGES)
+def test_the_largest_numbers_are_changed_too(change, kind):
+    """The absolute value of a complex number may exceed its type though its components do not."""
+    largest = np.finfo(kind).max
+    own = np.asarray(complex(largest, largest) if kind[0] == "c" else largest).astype(kind)[()]
+    with np.errstate(over="ignore"):
+        other = self_check.CHANGES[change].make(self_check.Element(own, own, float(largest), float(largest)))
+    assert other is None or other != own
+
+
 def test_a_number_within_its_bound_may_be_wrong_beside_the_others_of_its_routine():
     config = "{diag = 78 : ui8, side = 76 : ui8, trans_x = 84 : ui8, uplo = 76 : ui8}"
     module = compiler.parse(f"""ENTRY e {{ a = f64[2,2] constant({{ {{2, 0}}, {{1, 4}} }}) b = f64[2,3] parameter(0)
