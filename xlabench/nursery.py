@@ -22,7 +22,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import import_module
 from types import TracebackType
 from typing import IO, Any, Self
@@ -34,17 +34,34 @@ _LOADING_S = 60.0
 _LOOK_S = 0.005
 _MOST_BYTES = 4096
 _BEGIN = "from xlabench.nursery import main; main()"
+_FEWEST_CORES = 2
+"""Cores of each of several that are at work at once: on one, nothing of a program is shared out."""
+
+
+def share_of_cores(number: int, count: int) -> frozenset[int]:
+    """The cores of one of several processes that are at work at once.
+
+    A program runs on a thread for each core that its process has, and where every kernel is to be shared it waits for
+    all of them: those of 15 processes with 16 threads each hardly ever run at the same time.
+
+    Args:
+        number: of the one, from 0.
+        count: how many there are.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    first, end = (n * len(cores) // count for n in (number, number + 1))
+    return frozenset((cores * 2)[first : max(end, first + _FEWEST_CORES)])
 
 
 class Nursery:
     """Begins processes, for workers of one thread; a context manager, to be left when these are stopped.
 
     What is to be loaded are modules, and functions as `module:function` that are called.  What is not there is left to
-    whoever needs it.
+    whoever needs it.  The processes run on `cores` only, where these are given.
     """
 
-    def __init__(self, preload: Sequence[str]) -> None:
-        self._preload = preload
+    def __init__(self, preload: Sequence[str], cores: Collection[int] = ()) -> None:
+        self._preload, self._cores = preload, cores
         self._lock = threading.Lock()
         self._loaded: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
@@ -114,6 +131,9 @@ class Nursery:
             start_new_session=True,
             env=startup.without_helpers(os.environ),
         )
+        if self._cores:
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(self._loaded.pid, self._cores)
         theirs.close()
 
 

@@ -33,6 +33,7 @@ from searching.search import CPU_LIMIT_S, support_of
 from xlabench.commands.fuzz import ENGINES
 from xlabench.fuzzing.generate import PROFILES
 from xlabench.fuzzing.graphs import cases as graphs
+from xlabench.nursery import share_of_cores
 from xlabench.startup import without_helpers
 
 LONGER_S = 2400.0
@@ -93,18 +94,20 @@ def main():
 
 def _each(left, asked, work):
     """Do something about each mutant, and say what came of it."""
-    running = {}
+    running, free = {}, list(range(asked.jobs))
     while left or running:
-        if left and len(running) < asked.jobs:
-            site = left.pop(0)
+        if left and free:
+            site, job = left.pop(0), free.pop()
             child = os.fork()
             if not child:
+                os.sched_setaffinity(0, share_of_cores(job, asked.jobs))
                 work(site, asked)
                 os._exit(0)
-            running[child] = site
+            running[child] = site, job
             continue
         child, _ = os.wait()
-        site = running.pop(child)
+        site, job = running.pop(child)
+        free.append(job)
         is_known = _stored(site, asked).exists()
         said = table.line(_row(site, asked)) if is_known else f"failed  {site}: see {_log(site, asked)}"
         sys.stdout.write(f"{said}\n")

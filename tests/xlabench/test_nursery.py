@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from xlabench.nursery import Begun, Nursery
+from xlabench.nursery import Begun, Nursery, share_of_cores
 from xlabench.worker import ENGINES, Worker
 
 
@@ -83,3 +83,27 @@ def test_where_nothing_can_be_loaded_it_is_said_why(monkeypatch):
 def test_of_what_a_nursery_began_that_is_gone_it_is_known_that_it_was_killed():
     nursery = Nursery([])
     assert Begun(nursery, os.getpid(), None).poll() == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3, 4, 16, 61])
+@pytest.mark.parametrize("count", [1, 2, 3, 15, 40])
+def test_all_cores_are_shared_out_and_each_share_is_enough_for_two_threads(monkeypatch, cores, count):
+    mask = {3 * core + 1 for core in range(cores)}
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: mask)
+    shares = [share_of_cores(number, count) for number in range(count)]
+    assert all(share <= mask and len(share) >= min(2, cores) for share in shares)
+    assert all(len(share) <= max(2, -(-cores // count)) for share in shares)
+    uses = [sum(core in share for share in shares) for core in mask]
+    assert max(uses) <= -(-2 * count // cores) + 1
+    assert min(uses) >= 1
+    if count * 2 <= cores:
+        assert max(uses) == 1
+
+
+@pytest.mark.slow
+def test_what_a_nursery_begins_runs_on_the_cores_that_it_has(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    core = min(os.sched_getaffinity(0))
+    with Nursery(["fake_engines"], {core}) as nursery, Worker(begin=nursery.begin) as worker:
+        pid = ask(worker, "process").value["pid"]
+        assert os.sched_getaffinity(pid) == {core}

@@ -16,7 +16,7 @@ import queue
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -36,7 +36,7 @@ from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.fuzz_jobs import drawer_of
 from xlabench.fuzzing.own_failures import OwnFailure, attempt, bug_in, kept_in
 from xlabench.fuzzing.reached import names_in
-from xlabench.nursery import Nursery
+from xlabench.nursery import Nursery, share_of_cores
 from xlabench.survival import US
 from xlabench.worker import Outcome, Worker
 
@@ -148,7 +148,8 @@ class WorkerPool:
 
     def batches(self, pending: Iterator[tuple[int, list[int]]]) -> Iterator[Done]:
         """Run batches and yield each as it ends."""
-        self._threads = [threading.Thread(target=self._work, args=(pending,)) for _ in range(self._config.workers)]
+        shares = [share_of_cores(number, self._config.workers) for number in range(self._config.workers)]
+        self._threads = [threading.Thread(target=self._work, args=(pending, cores)) for cores in shares]
         for thread in self._threads:
             thread.start()
         running = len(self._threads)
@@ -161,10 +162,10 @@ class WorkerPool:
             else:
                 yield result
 
-    def _work(self, pending: Iterator[tuple[int, list[int]]]) -> None:
+    def _work(self, pending: Iterator[tuple[int, list[int]]], cores: Collection[int]) -> None:
         try:
             with ExitStack() as stack:
-                workers = [(self._worker(stack, engines), engines) for engines in apart(self._config.engines)]
+                workers = [(self._worker(stack, engines, cores), engines) for engines in apart(self._config.engines)]
                 while not self._stop.is_set():
                     with self._lock:
                         batch = next(pending, None)
@@ -176,9 +177,9 @@ class WorkerPool:
         except BaseException as error:  # noqa: BLE001 - it is raised again where the results are read
             self._results.put(error)
 
-    def _worker(self, stack: ExitStack, engines: Sequence[str]) -> Worker:
-        """A worker for engines; what these end again and again is each time begun at once."""
-        nursery = stack.enter_context(Nursery((*_LOADED, *files_of(engines))))
+    def _worker(self, stack: ExitStack, engines: Sequence[str], cores: Collection[int]) -> Worker:
+        """A worker for engines, on its cores; what these end again and again is each time begun at once."""
+        nursery = stack.enter_context(Nursery((*_LOADED, *files_of(engines)), cores))
         worker = stack.enter_context(Worker(memory_bytes=self._config.memory_bytes, begin=nursery.begin))
         self._workers.append(worker)
         return worker
