@@ -197,9 +197,9 @@ def singular(matrix: Expression, *, full: bool, by: Methods = LOOPS) -> Singular
     if by.eigen is not None:
         turned, rotations = _nearly_orthogonal(form, by.eigen)
     if turned.type is matrix.type:
-        even, matters = columns + columns % 2, _not_orthogonal if by.eigen is None else _at_an_angle
+        even = columns + columns % 2
         start = [padded(turned, even, rows), _bordered(rotations, even)]
-        turned, rotations = _swept(start, even, _rotate_rows, matters)
+        turned, rotations = _swept(start, even, _rotate_rows, _at_an_angle)
         turned, rotations = corner(turned, columns, rows), corner(rotations, columns, columns)
     values, order = _sorted(squares(turned).sum(2).apply("sqrt"), descending=True)
     least = float(np.finfo(matrix.type.dtype).eps) * (rows if turned.type is matrix.type else 0.5)
@@ -249,13 +249,12 @@ def _rotate_rows(state: list[Expression]) -> list[Expression]:
     return [_turned(array, 1, cosine, conjugate(sine)) for array in state]
 
 
-def _not_orthogonal(state: list[Expression]) -> Expression:
-    """For each matrix whether two rows are not orthogonal yet."""
-    return _off_diagonal([dot(state[0], conjugate(state[0]), 2, 2)])
-
-
 def _at_an_angle(state: list[Expression]) -> Expression:
-    """For each matrix whether two rows, however short they are if not next to nothing, are not orthogonal yet."""
+    """For each matrix whether two rows, however short they are if not next to nothing, are not orthogonal yet.
+
+    Beside the longest row the product of two short ones is nothing, but not beside their own lengths: taken for nothing
+    it would leave the small singular values off by the root of a rounding of the largest.
+    """
     gram = dot(state[0], conjugate(state[0]), 2, 2)
     unit = float(np.finfo(gram.type.dtype).eps) * state[0].dims[2]
     lengths = real(diagonal(gram)).apply("sqrt")
