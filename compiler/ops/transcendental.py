@@ -51,7 +51,9 @@ def _expm1_complex(value: Array) -> Array:
     half = np.sin(y / 2)
     result.real = np.where(y == 0, np.expm1(x), np.expm1(x) * np.cos(y) - 2 * half * half)
     result.imag = np.where(y == 0, y, np.exp(x) * np.sin(y))
-    return result
+    # Components may be numbers where e^x is none, and 1 is nothing beside them.
+    large = (y != 0) & (x > np.log(np.finfo(x.dtype).max) - 1)
+    return np.where(large, np.exp(value), result)
 
 
 def _log1p_complex(value: Array) -> Array:

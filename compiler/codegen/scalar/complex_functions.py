@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math as python_math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from compiler.codegen.complex_numbers import (
     Complex,
@@ -26,29 +27,21 @@ from compiler.codegen.complex_numbers import (
 )
 from compiler.codegen.llvm_ir import Builder, Value
 from compiler.codegen.math.term import Term
+from compiler.codegen.scalar.complex_exponentials import (
+    Taking,
+    by_steps,
+    cosh,
+    cosine,
+    expm1,
+    exponential,
+    product_with_zero,
+    sine,
+    sinh,
+    whole,
+)
 
 _FAR = 2.0**100
 """Beyond which 1 is nothing, with room for squares of squares."""
-
-
-def _exponential(z: Complex) -> Complex:
-    size = call("exponential", z.re)
-    real, imaginary = size * call("cosine", z.im), size * call("sine", z.im)
-    # A real argument has a real result, also where 0 * inf would make a NaN of it; e^-inf is 0 in any direction.
-    vanishes = z.re.equals(-python_math.inf) & is_nan(real)
-    real, imaginary = vanishes.where(size, real), vanishes.where(size, imaginary)
-    is_real = z.im.equals(0.0)
-    return Complex(is_real.where(size, real), is_real.where(z.im, imaginary))
-
-
-def _expm1(z: Complex) -> Complex:
-    """exp(x) cos(y) - 1 = expm1(x) cos(y) - 2 sin(y/2)^2 keeps the digits that a subtraction of 1 would lose."""
-    half = call("sine", z.im * 0.5)
-    small = call("exponential-minus-one", z.re)
-    real = small * call("cosine", z.im) - 2.0 * half * half
-    imaginary = call("exponential", z.re) * call("sine", z.im)
-    is_real = z.im.equals(0.0)
-    return Complex(is_real.where(small, real), is_real.where(z.im, imaginary))
 
 
 def _log(z: Complex) -> Complex:
@@ -127,40 +120,10 @@ def _tan(z: Complex) -> Complex:
     return _tanh(z.turned()).turned_back()
 
 
-def _sine(z: Complex) -> Complex:
-    return Complex(
-        _product_with_zero(call("sine", z.re), call("cosh", z.im)),
-        _product_with_zero(call("cosine", z.re), call("sinh", z.im)),
-    )
-
-
-def _cosine(z: Complex) -> Complex:
-    return Complex(
-        _product_with_zero(call("cosine", z.re), call("cosh", z.im)),
-        -_product_with_zero(call("sine", z.re), call("sinh", z.im)),
-    )
-
-
-def _sinh(z: Complex) -> Complex:
-    return _sine(z.turned()).turned_back()
-
-
-def _cosh(z: Complex) -> Complex:
-    return _cosine(z.turned())
-
-
-def _product_with_zero(left: Term, right: Term) -> Term:
-    """The product, in which an exact zero stays one beside an infinity: on the axes these functions are real."""
-    product = left * right
-    signs = left.literal(1.0).copysign(left) * left.literal(1.0).copysign(right)
-    zero = (left.equals(0.0) & is_infinite(right)) | (right.equals(0.0) & is_infinite(left))
-    return zero.where(left.literal(0.0).copysign(signs), product)
-
-
 def _logistic(z: Complex) -> Complex:
     """Only exponentials of what has no positive real part, which do not overflow."""
     left = z.re < 0.0
-    decay = _exponential(choose(left, z, -z))
+    decay = exponential(choose(left, z, -z), taken=whole)
     return choose(left, decay, z.real(1.0)) / (z.real(1.0) + decay)
 
 
@@ -171,8 +134,8 @@ def _sign(z: Complex) -> Complex:
     return choose(size.equals(0.0), z.real(0.0), Complex(z.re / safe, z.im / safe))
 
 
-def _power(base: Complex, exponent: Complex) -> Complex:
-    result = _exponential(exponent * _log(base))
+def _power(base: Complex, exponent: Complex, taken: Taking = by_steps) -> Complex:
+    result = exponential(exponent * _log(base), taken)
     undefined = base.re.literal(python_math.nan)
     of_zero = choose(exponent.re > 0.0, base.real(0.0), Complex(undefined, undefined))
     result = choose(base.is_zero(), of_zero, result)
@@ -185,7 +148,7 @@ def _cbrt(z: Complex) -> Complex:
     back = (factor > 1.0).where(factor.literal(2.0**-233), (factor < 1.0).where(factor.literal(2.0**233), 1.0))
     size = call("cbrt", magnitude(z.scaled(factor))) * back
     angle = call("atan2", z.im, z.re) / 3.0
-    result = Complex(size * call("cosine", angle), _product_with_zero(size, call("sine", angle)))
+    result = Complex(size * call("cosine", angle), product_with_zero(size, call("sine", angle)))
     return choose(z.is_zero(), z.real(0.0), result)
 
 
@@ -336,26 +299,31 @@ WIDE: dict[str, Formula] = {
     "atan2": _atan2,
     "atanh": _atanh,
     "cbrt": _cbrt,
-    "cosh": _cosh,
-    "cosine": _cosine,
+    "cosh": cosh,
+    "cosine": cosine,
     "divide": quotient,
-    "exponential": _exponential,
-    "exponential-minus-one": _expm1,
+    "exponential": exponential,
+    "exponential-minus-one": expm1,
     "log": _log,
     "log-plus-one": _log1p,
     "logistic": _logistic,
     "power": _power,
     "rsqrt": _rsqrt,
     "sign": _sign,
-    "sine": _sine,
-    "sinh": _sinh,
+    "sine": sine,
+    "sinh": sinh,
     "sqrt": _sqrt,
     "tan": _tan,
     "tanh": _tanh,
 }
 """Formulas by opcode that are evaluated in f64."""
 
-NARROW: dict[str, Formula] = {"divide": narrow_quotient}
+_GROWING = ("cosh", "cosine", "exponential", "exponential-minus-one", "power", "sine", "sinh")
+"""Opcodes whose formulas take e^x by steps where it is no number."""
+
+NARROW: dict[str, Formula] = {"divide": narrow_quotient} | {
+    opcode: partial(WIDE[opcode], taken=whole) for opcode in _GROWING
+}
 """Those that are cheaper where the numbers in f64 were f32."""
 
 
