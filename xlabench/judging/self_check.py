@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import compiler
+from compiler.ops import Trait, having
 from xlabench.judging.bounds import Basis, Bounds, basis_of
 from xlabench.judging.judge import Here, Standard, judged
 from xlabench.judging.perturb import leaves_specials_open, rounds
@@ -34,6 +35,8 @@ _MATRIX = 2  # dimensions
 _SYSTEMS = frozenset({"gtsv", "trsm"})
 _TRIALS_EVERY = 8  # some fifty runs of the reference
 _BY_TOLERANCE = Standard(wide=False)
+_OPEN = having(Trait.RANDOM) | {"sort"}
+"""Opcodes that leave open what integers they give."""
 
 
 class JudgeError(Exception):
@@ -221,9 +224,9 @@ def check_sizes(
 
 
 def _is_exact_or_open(module: Any, bound: Bounds) -> bool:
-    """Whether what has no floats is known exactly, or not at all: what goes along with equal keys of a sort is open."""
-    is_sorted = any(instruction.opcode == "sort" for instruction in module.instructions())
-    return bool(((bound.error == 0) | (is_sorted & np.isinf(bound.error))).all())
+    """Whether what has no floats is known exactly, or not at all, as what goes along with equal keys of a sort."""
+    is_open = any(instruction.opcode in _OPEN for instruction in module.instructions())
+    return bool(((bound.error == 0) | (is_open & np.isinf(bound.error))).all())
 
 
 def _has_floats(instruction: Any) -> bool:

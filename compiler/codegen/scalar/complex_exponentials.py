@@ -37,9 +37,11 @@ def whole(x: Term) -> Taken:
 
 def by_steps(x: Term) -> Taken:
     """In up to three steps: with the least sine there is, 5e-324, e^x is beyond all numbers from x = 1454 on."""
-    beyond, far_beyond = x > _LIMIT, x > _LIMIT + _STEP
-    steps = [is_there.where(x.literal(_OF_STEP), 1.0) for is_there in (beyond, far_beyond)]
-    rest = x - beyond.where(x.literal(_STEP), 0.0) - far_beyond.where(x.literal(_STEP), 0.0)
+    taken = [x > limit for limit in (_LIMIT, _LIMIT + _STEP)]
+    steps = [is_taken.where(x.literal(_OF_STEP), 1.0) for is_taken in taken]
+    rest = x
+    for is_taken in taken:
+        rest = rest - is_taken.where(x.literal(_STEP), 0.0)
     return Taken(rest, lambda factor: factor * steps[0] * steps[1])
 
 
@@ -61,8 +63,8 @@ def expm1(z: Complex, taken: Taking = by_steps) -> Complex:
     half, small = call("sine", z.im * 0.5), call("exponential-minus-one", z.re)
     rest, onto = taken(z.re)
     factor, cosine_ = call("exponential", rest), call("cosine", z.im)
-    near = small * cosine_ - 2.0 * half * half
-    real, imaginary = (z.re > _LIMIT).where(onto(cosine_) * factor, near), onto(call("sine", z.im)) * factor
+    real = (z.re > _LIMIT).where(onto(cosine_) * factor, small * cosine_ - 2.0 * half * half)
+    imaginary = onto(call("sine", z.im)) * factor
     is_real = z.im.equals(0.0)
     return Complex(is_real.where(small, real), is_real.where(z.im, imaginary))
 

@@ -291,7 +291,18 @@ EXACT: dict[str, Formula] = {
 }
 """Formulas by opcode that are evaluated in the parts' own type."""
 
-WIDE: dict[str, Formula] = {
+_GROWING: dict[str, Formula] = {
+    "cosh": cosh,
+    "cosine": cosine,
+    "exponential": exponential,
+    "exponential-minus-one": expm1,
+    "power": _power,
+    "sine": sine,
+    "sinh": sinh,
+}
+"""Formulas by opcode that take e^x by steps where it is no number."""
+
+WIDE: dict[str, Formula] = _GROWING | {
     "acos": _acos,
     "acosh": _acosh,
     "asin": _asin,
@@ -299,30 +310,20 @@ WIDE: dict[str, Formula] = {
     "atan2": _atan2,
     "atanh": _atanh,
     "cbrt": _cbrt,
-    "cosh": cosh,
-    "cosine": cosine,
     "divide": quotient,
-    "exponential": exponential,
-    "exponential-minus-one": expm1,
     "log": _log,
     "log-plus-one": _log1p,
     "logistic": _logistic,
-    "power": _power,
     "rsqrt": _rsqrt,
     "sign": _sign,
-    "sine": sine,
-    "sinh": sinh,
     "sqrt": _sqrt,
     "tan": _tan,
     "tanh": _tanh,
 }
 """Formulas by opcode that are evaluated in f64."""
 
-_GROWING = ("cosh", "cosine", "exponential", "exponential-minus-one", "power", "sine", "sinh")
-"""Opcodes whose formulas take e^x by steps where it is no number."""
-
 NARROW: dict[str, Formula] = {"divide": narrow_quotient} | {
-    opcode: partial(WIDE[opcode], taken=whole) for opcode in _GROWING
+    opcode: partial(formula, taken=whole) for opcode, formula in _GROWING.items()
 }
 """Those that are cheaper where the numbers in f64 were f32."""
 

@@ -34,11 +34,16 @@ VALUES = """ENTRY main {{
 @pytest.mark.parametrize("backend", ["cpu", "nvptx"])
 @pytest.mark.parametrize(("type_", "dtype", "routine"), [("f32", "f4", "sgesdd"), ("f64", "f8", "dgesdd")])
 @pytest.mark.parametrize("grades", GRADES, ids=str)
-def test_columns_of_unlike_lengths_that_are_not_orthogonal_are_rotated_too(grades, type_, dtype, routine, backend, gpu):
-    """The values are as exact as the largest is, however few columns stand out."""
+@pytest.mark.parametrize("is_alone", [True, False], ids=("alone", "among others"))
+def test_short_columns_at_an_angle_are_rotated(is_alone, grades, type_, dtype, routine, backend, gpu):
+    """The values are as exact as the largest is, also where the longest column is orthogonal to all others already."""
     rows, columns = len(grades) + 2, len(grades)
     lengths = 10.0 ** (np.array(grades) * (1.0 if type_ == "f64" else 0.4))
     given = (np.random.default_rng(columns).uniform(0.5, 1, (rows, columns)) * lengths).astype(dtype)
+    if is_alone:
+        longest = int(np.argmax(lengths))
+        given[0], given[1:, longest] = 0, 0
+        given[0, longest] = lengths[longest]
     text = VALUES.format(type=type_, rows=rows, columns=columns, routine=routine)
     (made,) = gpu(text, given) if backend == "nvptx" else compiler.compile(text, backend)(given)
     right = np.linalg.svd(given.astype(np.longdouble).astype(np.float64), compute_uv=False)

@@ -123,7 +123,16 @@ ENTRY e {{ k = s32[3] constant({{1, 0, 0}}) n = s32[3] iota(), iota_dimension=0 
 SORT = "(s32[3], s32[3]) sort(k, n), dimensions={0}, to_apply=less"
 
 
-def test_only_a_sort_may_leave_integers_open():
+@pytest.mark.parametrize(
+    "root", ["u32[64] rng(low, high), distribution=rng_uniform", "pred[] rng(no, yes), distribution=rng_uniform"]
+)
+def test_what_is_random_is_open(root):
+    text = f"""ENTRY e {{ low = u32[] constant(3) high = u32[] constant(9) no = pred[] constant(0) yes = pred[] constant(1)
+      ROOT r = {root} }}"""
+    check(compiler.parse(text), [], np.random.default_rng(0))
+
+
+def test_only_what_is_sorted_or_random_may_leave_integers_open():
     module = compiler.parse(TIES.format(root=SORT))
     check(module, [], np.random.default_rng(0))
     expected = compiler.interpret(module)
