@@ -127,8 +127,8 @@ SORT = "(s32[3], s32[3]) sort(k, n), dimensions={0}, to_apply=less"
     "root", ["u32[64] rng(low, high), distribution=rng_uniform", "pred[] rng(no, yes), distribution=rng_uniform"]
 )
 def test_what_is_random_is_open(root):
-    text = f"""ENTRY e {{ low = u32[] constant(3) high = u32[] constant(9) no = pred[] constant(0) yes = pred[] constant(1)
-      ROOT r = {root} }}"""
+    text = f"""ENTRY e {{ low = u32[] constant(3) high = u32[] constant(9)
+      no = pred[] constant(0) yes = pred[] constant(1)  ROOT r = {root} }}"""
     check(compiler.parse(text), [], np.random.default_rng(0))
 
 
