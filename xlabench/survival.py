@@ -59,8 +59,13 @@ class Bug:
         raised it.
         """
         name = f"{self.name} about {self.subject}" if self.subject else self.name
-        frames = _FRAME.findall(self.traceback)
+        frames = frames_in(self.traceback)
         return f"{name} in {Path(frames[-1][0]).name}:{frames[-1][1]}" if frames else name
+
+
+def frames_in(traceback_text: str) -> list[tuple[str, str]]:
+    """The files and functions of a traceback, innermost last."""
+    return _FRAME.findall(traceback_text)
 
 
 def about(subject: str, said: str) -> str:

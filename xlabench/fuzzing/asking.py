@@ -5,14 +5,12 @@ Of engines every exception is an answer; any other is of our own.
 
 from __future__ import annotations
 
-import re
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +22,7 @@ from xlabench.engines import Engine, Program, build, execute, is_complete, is_fo
 from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
 from xlabench.fuzzing.case import Call, Case
-from xlabench.fuzzing.signature import LAYOUT, RAISED_IN
+from xlabench.fuzzing.signature import LAYOUT, key_of, location_of
 from xlabench.fuzzing.values import BOUNDARY
 from xlabench.jobs import standard_of
 from xlabench.judging.bounds import Basis
@@ -38,8 +36,6 @@ from xlabench.worker import OnStage
 
 _LEAST = ("bitwise", "within", "undecided", "unsupported")
 FINE = frozenset(_LEAST)
-_COMPILER = Path(compiler.__file__).parent
-_LONGEST_KEY = 80
 _ON, _BLANK = "@", "_"
 _REPEATED_EVERY = 6
 _NUMBERS_IN_TURN = 3  # those that packs begin with have common factors with the count of calls
@@ -383,9 +379,5 @@ def _key(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
     codes = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
-    named = [code for code in codes if not code.co_name.startswith("<")]  # a comprehension is its function's
-    ours = [code for code in named if Path(code.co_filename).is_relative_to(_COMPILER)]
-    code = next(reversed(ours or named or codes), None)
-    location = f"{Path(code.co_filename).name}:{code.co_name}" if code else ""
-    words = re.sub(r"\S*[\d%\[{]\S*", "#", str(error).partition("\n")[0])
-    return f"{type(error).__name__}{RAISED_IN}{location}: {words[:_LONGEST_KEY]}"
+    location = location_of([(code.co_filename, code.co_name) for code in codes])
+    return key_of(type(error).__name__, location, str(error))

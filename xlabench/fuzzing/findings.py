@@ -42,7 +42,7 @@ from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.known_bugs import Failure as Asked
 from xlabench.judging.known_bugs import known_bug
 from xlabench.judging.tolerance import EXACTLY, TolerancePolicy
-from xlabench.survival import ERROR, US
+from xlabench.survival import ERROR, US, Bug
 
 _LINE = "\n"
 _ONCE = ", once"
@@ -119,64 +119,58 @@ class Findings:
         Raises:
             RecordsLost: the disk is full, or the list of findings cannot be written.
         """
-        if self._known(unreduced, self._signature(unreduced), "") is not None:
+        known = self._known(unreduced, self._signature(unreduced), "")
+        if known is not None and not self._is_own(known):
             return
         cause, probes, original, bug = "", 0, None, ""
-        unreduced, known = narrow(unreduced) if narrow else unreduced, None
+        unreduced = narrow(unreduced) if narrow else unreduced
         signature = self._signature(unreduced)
         if narrow and self._max_probes and not _contradicts_itself(unreduced):
             original = Original(unreduced.module_text, unreduced.inputs)
             unreduced, cause, probes = self._triaged(unreduced)
             bug, signature = _bug_of(unreduced), self._signature(unreduced, is_lost=not cause)
-            known = self._known_reduced(unreduced, signature, cause, bug)
+            reduced = self._known_reduced(unreduced, signature, cause, bug)
+            known = known if reduced is None else reduced
         instructions = instruction_count(compiler.parse(unreduced.module_text))
-        if known is not None and instructions >= self.all[known].instructions:
+        if known is not None and not self._is_own(known) and instructions >= self.all[known].instructions:
             return
-        name = (
-            f"{len(self.all):03d}-{unreduced.verdict}"
-            if known is None
-            else _name_beside(self.all[known], unreduced.number)
-        )
-        saved = self._saved(_failure(unreduced, cause, original), name)
-        shown: dict[str, Any] = {
-            "message": unreduced.message.partition(_LINE)[0],
-            "instructions": instructions,
-            "bundle": f"findings/{name}",
-            "verified": saved.verified,
-            "doubt": saved.message,
-            "note": unreduced.note,
-            "probes": probes,
-            "bug": bug,
-        }
+        name = f"{len(self.all):03d}-{unreduced.verdict}"
         if known is not None:
-            self._replace(known, shown)
-            return
-        self.all.append(
-            Finding(
-                name=name,
-                engines=(unreduced.engine,),
-                verdict=unreduced.verdict,
-                signature=signature,
-                cause=cause,
-                cases=(unreduced.number,),
-                **shown,
-            )
+            name = _name_beside(self.all[known], unreduced.number)
+        saved = self._saved(_failure(unreduced, cause, original), name)
+        finding = Finding(
+            name=name,
+            engines=(unreduced.engine,),
+            verdict=unreduced.verdict,
+            signature=signature,
+            cause=cause,
+            message=unreduced.message.partition(_LINE)[0],
+            instructions=instructions,
+            bundle=f"findings/{name}",
+            verified=saved.verified,
+            doubt=saved.message,
+            cases=(unreduced.number,),
+            note=unreduced.note,
+            probes=probes,
+            bug=bug,
         )
+        if known is not None:
+            self._replace(known, finding)
+            return
+        self.all.append(finding)
         self._write()
 
     def add_own(self, failure: OwnFailure, drawing: Mapping[str, Any]) -> None:
         """Count a case to what failed of our own in the same place, or keep it as a new finding.
 
-        `drawing` are the arguments that its program is drawn by.
+        An engine that raises the same shows the same bug, and with a program.  `drawing` are the arguments that its
+        program is drawn by.
 
         Raises:
             RecordsLost: it cannot be written.
         """
-        kind, cause = (failure.bug.kind,), failure.cause
-        shown = causes.Shown((US,), ERROR, kind, cause)
         for index, known in enumerate(self.all):
-            is_alike = known.verdict == ERROR and known.signature == kind
-            if is_alike or (cause and causes.are_one(_shown_by(known), shown)):
+            if _shows(known, failure):
                 self.all[index] = replace(known, cases=tuple(dict.fromkeys((*known.cases, failure.number))))
                 self._write()
                 return
@@ -186,8 +180,8 @@ class Findings:
             name=name,
             engines=(US,),
             verdict=ERROR,
-            signature=kind,
-            cause=cause,
+            signature=(failure.bug.kind,),
+            cause=failure.cause,
             message=failure.bug.said,
             instructions=0,
             bundle=f"findings/{name}",
@@ -209,12 +203,18 @@ class Findings:
                 raise RecordsLost(f"the campaign cannot go on: {error}; make room, and run it again") from error
             raise
 
-    def _replace(self, known: int, shown: dict[str, Any]) -> None:
+    def _is_own(self, known: int) -> bool:
+        """Whether a finding is of what failed of our own, and has no program."""
+        return self.all[known].verdict == ERROR
+
+    def _replace(self, known: int, finding: Finding) -> None:
         """Let a finding show another case; the bundle of the one before goes when the list is written."""
-        before = self._folder / Path(self.all[known].bundle).name
-        self.all[known] = replace(self.all[known], **shown)
+        before = self.all[known]
+        if not self._is_own(known):
+            finding = replace(finding, verdict=before.verdict, signature=before.signature, cause=before.cause)
+        self.all[known] = replace(finding, name=before.name, engines=before.engines, cases=before.cases)
         self._write()
-        shutil.rmtree(before, ignore_errors=True)
+        shutil.rmtree(self._folder / Path(before.bundle).name, ignore_errors=True)
 
     def _signature(self, unreduced: CaseFailure, *, is_lost: bool = False) -> tuple[str, ...]:
         """That of the case; of programs that are not reduced, the opcodes would tell every crash from every other.
@@ -356,7 +356,18 @@ def _failure(unreduced: CaseFailure, cause: str, original: Original | None) -> F
 
 
 def _shown_by(known: Finding) -> causes.Shown:
-    return causes.Shown(known.engines, known.verdict, known.signature, known.cause)
+    is_own = known.verdict == ERROR
+    signature = (own_failures.key_of_bug(Bug(known.message, known.traceback)),) if is_own else known.signature
+    return causes.Shown(known.engines, known.verdict, signature, known.cause)
+
+
+def _shows(known: Finding, failure: OwnFailure) -> bool:
+    """Whether a known finding is of what failed of our own: it is of the same kind, or an engine raises the same."""
+    shown = causes.Shown((US,), ERROR, (failure.key,), failure.cause)
+    if known.verdict == ERROR:
+        is_alike = known.signature == (failure.bug.kind,)
+        return is_alike or bool(failure.cause and causes.are_one(_shown_by(known), shown))
+    return causes.are_one(_shown_by(known), shown)
 
 
 def _contradicts_itself(unreduced: CaseFailure) -> bool:

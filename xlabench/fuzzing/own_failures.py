@@ -23,12 +23,14 @@ from xlabench import atomic, environment
 from xlabench.cases import programs
 from xlabench.errors import BenchError, RecordsLost
 from xlabench.fuzzing.causes import JUDGE
+from xlabench.fuzzing.signature import key_of, location_of
 from xlabench.judging.self_check import JudgeError
-from xlabench.survival import ERROR, US, Bug, caught
+from xlabench.survival import ERROR, US, Bug, caught, frames_in
 from xlabench.worker import Outcome
 
 Result = TypeVar("Result")
 
+_CAUSED = "\nThe above exception was the direct cause of the following exception:\n"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _ENVIRONMENT = ("system", "machine", "python", "versions")
 
@@ -52,9 +54,21 @@ class OwnFailure:
         return f"{JUDGE}/{self.bug.subject}" if is_told else ""
 
     @property
+    def key(self) -> str:
+        """That of an engine that raises the same."""
+        return key_of_bug(self.bug)
+
+    @property
     def verdict(self) -> list[str]:
         """What the record of the case says of us: verdict, message and key, as of an engine."""
         return [ERROR, self.bug.said, self.bug.kind]
+
+
+def key_of_bug(bug: Bug) -> str:
+    """The key that the same error has where an engine raises it: that of what it was raised from, if anything."""
+    first = bug.traceback.partition(_CAUSED)[0].rstrip()
+    name, _, said = (first.rpartition("\n")[2] if first else bug.said).partition(": ")
+    return key_of(name.rpartition(".")[2], location_of(frames_in(first)), said)
 
 
 def attempt(work: Callable[[], Result], number: int, step: str, module_text: str = "") -> Result | OwnFailure:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import compiler
@@ -20,6 +21,9 @@ ENDED = frozenset({"compile", "run", "judge"})
 """The phases in which a process may end."""
 RAISED_IN = " in "
 """Stands in the key of an error between its type and the function that raised it."""
+_COMPILER = Path(compiler.__file__).parent
+_LONGEST_KEY = 80
+"""Characters of an error's text that tell it from others."""
 LAYOUT = "layout"
 """The key of what comes of how the inputs lie in memory."""
 
@@ -45,6 +49,29 @@ def signature_of(module_text: str, verdict: str, key: str) -> tuple[str, ...]:
     wrong = [owners[int(number) % len(owners)] for number in key.split(",") if number.isdigit()] or list(results)
     slices: list[set[str]] = sorted((_opcodes_behind(result) for result in wrong), key=len)
     return tuple(sorted(slices[0]))
+
+
+def location_of(frames: Sequence[tuple[str, str]]) -> str:
+    """The file and the function of the compiler that raised an error, by the frames of its traceback, innermost last.
+
+    An error that the compiler has no frame in is told by the innermost of all; a comprehension is its function's.
+    """
+    named = [(file, function) for file, function in frames if not function.startswith("<")]
+    ours = [(file, function) for file, function in named if Path(file).is_relative_to(_COMPILER)]
+    file, function = [("", ""), *frames[-1:], *named[-1:], *ours[-1:]][-1]
+    return f"{Path(file).name}:{function}" if file else ""
+
+
+def key_of(name: str, location: str, said: str) -> str:
+    """The key of an error: what of it stays the same from case to case.
+
+    Args:
+        name: its type.
+        location: the file and the function that raised it.
+        said: its text.
+    """
+    words = re.sub(r"\S*[\d%\[{]\S*", "#", said.partition("\n")[0])
+    return f"{name}{RAISED_IN}{location}: {words[:_LONGEST_KEY]}"
 
 
 def raised_by(signature: Sequence[str]) -> str:

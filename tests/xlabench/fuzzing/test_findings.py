@@ -11,10 +11,13 @@ from xlabench.bundles import saving
 from xlabench.cases import inputs
 from xlabench.diagnosis import blame
 from xlabench.diagnosis.triage import Triaged
+from xlabench.fuzzing import asking
 from xlabench.fuzzing import findings as findings_module
 from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.findings import Findings
+from xlabench.fuzzing.own_failures import OwnFailure
 from xlabench.fuzzing.signature import ENDED
+from xlabench.survival import caught
 
 _LARGE = """ENTRY main { x = f32[12,10] parameter(0) y = f32[12,10] parameter(1) s = f32[12,10] add(x, y)
   t = f32[12,10] tanh(s) u = f32[12,10] multiply(t, y) m = f32[12,10] negate(u) z = f32[12,10] negate(m)
@@ -177,3 +180,43 @@ def test_one_error_is_one_finding_where_it_ends_a_run_that_a_campaign_calls_a_re
     for number, text in enumerate((_LARGE, _SMALL)):
         findings.add(replace(_unreduced(number, text), verdict="compile-error", key="KeyError in pure.py:emit: #"))
     assert len(findings.all) == 1 + is_elsewhere
+
+
+RAISING = {
+    "chosen words": lambda: compiler.ir.shape_rules.require(0, "3 operands are too few"),
+    "other words": lambda: compiler.ir.shape_rules.require(0, "no such dimension"),
+    "Python's own": lambda: compiler.parse(None),
+}
+"""What raises, in a function of the compiler."""
+
+
+def own_and_engines(name):
+    """The same error as one of our own, and as that of an engine."""
+    try:
+        RAISING[name]()
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        bug, answer = caught(RAISING[name]), asking.raised(error)
+    return OwnFailure(3, "generate", bug), replace(_unreduced(4, _SMALL), verdict="compile-error", key=answer.key)
+
+
+@pytest.mark.parametrize("is_own_first", [True, False])
+@pytest.mark.parametrize("other", RAISING)
+@pytest.mark.parametrize("name", RAISING)
+def test_an_error_of_our_own_that_an_engine_raises_too_is_one_finding_with_a_program(
+    name, other, is_own_first, tmp_path, saved
+):
+    findings, (own, _), (_, engines) = Findings(tmp_path), own_and_engines(name), own_and_engines(other)
+    for add in (lambda: findings.add_own(own, {}), lambda: findings.add(engines))[:: 1 if is_own_first else -1]:
+        add()
+    assert len(findings.all) == 1 + (name != other)
+    if name == other:
+        (one,) = findings.all
+        assert (one.verdict, set(one.cases)) == ("compile-error", {3, 4})
+        assert one.instructions == 2
+        assert not one.traceback
+        findings.add_own(own, {})
+        findings.add(engines)
+        assert len(findings.all) == 1
+    assert {folder.name for folder in tmp_path.iterdir() if folder.is_dir()} == {
+        Path(one.bundle).name for one in findings.all
+    }
