@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _LONGEST_EXCERPT = 160
 """Characters of a source line that a message shows around the place."""
@@ -83,12 +83,13 @@ class ParseError(CompilerError):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One violation of one verifier rule."""
+    """One violation of one verifier rule; `cause` is what was raised about it, if anything."""
 
     rule: str
     where: str
     message: str
     span: Span | None = None
+    cause: Exception | None = field(default=None, compare=False, repr=False)
 
     def render(self) -> str:
         """`where: message [rule]`, preceded by the source line when it is known."""

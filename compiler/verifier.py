@@ -48,7 +48,7 @@ def verify(module: Module, context: str = "") -> None:
     """Raise a VerifyError with all violations if there are any; `context` says after what this was asked."""
     found = findings(module)
     if found:
-        raise VerifyError(found, context)
+        raise VerifyError(found, context) from found[0].cause
 
 
 def findings(module: Module) -> list[Finding]:
@@ -187,7 +187,7 @@ def _check_shape(instruction: Instruction, op: Op) -> Iterator[Finding]:
     try:
         inferred = infer(instruction)
     except CompilerError as error:
-        yield Finding("V10", path_of(instruction), str(error))
+        yield Finding("V10", path_of(instruction), str(error), cause=error)
         return
     if not agree(inferred, instruction.shape):
         yield Finding("V10", path_of(instruction), f"states {instruction.shape}, but {op.opcode} gives {inferred}")

@@ -45,7 +45,7 @@ from xlabench.judging.tolerance import EXACTLY, TolerancePolicy
 from xlabench.survival import ERROR, US, Bug
 
 _LINE = "\n"
-_ONCE = ", once"
+_ONCE, _REFERENCE = ", once", "reference/"
 _FEW = 4
 """Instructions of a case that a reader takes in at a glance."""
 _SHORTEST_S, _LONGER = 60.0, 2
@@ -237,10 +237,11 @@ class Findings:
         """
         shown = causes.Shown((unreduced.engine,), unreduced.verdict, signature, cause)
         for index, known in enumerate(self.all):
-            if bug is None and known.bug and _is_power_of_two(len(known.cases)):
+            if bug is None and known.bug and len(known.cases).bit_count() == 1:
                 continue
             is_by_name = bug or (bug is not None and known.bug)
-            if known.bug == bug if is_by_name else causes.are_one(_shown_by(known), shown):
+            is_own = self._is_own(index) and cause == f"{_REFERENCE}{_kind(known)}"
+            if is_own or (known.bug == bug if is_by_name else causes.are_one(_shown_by(known), shown)):
                 return self._count(index, unreduced)
         return None
 
@@ -364,19 +365,20 @@ def _shown_by(known: Finding) -> causes.Shown:
 def _shows(known: Finding, failure: OwnFailure) -> bool:
     """Whether a known finding is of what failed of our own: it is of the same kind, or an engine raises the same."""
     shown = causes.Shown((US,), ERROR, (failure.key,), failure.cause)
-    if known.verdict == ERROR:
-        is_alike = known.signature == (failure.bug.kind,)
-        return is_alike or bool(failure.cause and causes.are_one(_shown_by(known), shown))
-    return causes.are_one(_shown_by(known), shown)
+    if failure.bug.kind == _kind(known):
+        return True
+    return (known.verdict != ERROR or bool(failure.cause)) and causes.are_one(_shown_by(known), shown)
+
+
+def _kind(known: Finding) -> str:
+    """The kind of what failed of our own, or of what the reference broke down with; "" of anything else."""
+    kind = known.cause.removeprefix(_REFERENCE)
+    return known.signature[0] if known.verdict == ERROR else kind if kind != known.cause else ""
 
 
 def _contradicts_itself(unreduced: CaseFailure) -> bool:
     """Whether the reference gives two results, so that there is none to reduce by; what it breaks down with is one."""
     return unreduced.is_about_reference and unreduced.key not in ENDED
-
-
-def _is_power_of_two(number: int) -> bool:
-    return number & (number - 1) == 0
 
 
 def _bug_of(reduced: CaseFailure) -> str:

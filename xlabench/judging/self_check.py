@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 import compiler
 from compiler.ops import Trait, having
+from xlabench.judging import orders
 from xlabench.judging.bounds import Basis, Bounds, basis_of
 from xlabench.judging.judge import Here, Standard, judged
 from xlabench.judging.perturb import leaves_specials_open, rounds
@@ -29,7 +30,7 @@ from xlabench.judging.tolerance import Array, distance, finfo, is_inexact, real_
 
 _UNKNOWN = ("not supported by wide mode", "wide mode takes")
 _FINE = frozenset({"bitwise", "within", "undecided"})
-_WRONG = frozenset({"wrong"})
+_UNDECIDED, _WRONG = frozenset({"undecided"}), frozenset({"wrong"})
 _FAR, _BEYOND, _WITHIN, _SURELY = 1e3, 1.01, 0.5, 0.75
 _MATRIX = 2  # dimensions
 _SYSTEMS = frozenset({"gtsv", "trsm"})
@@ -322,7 +323,9 @@ class _Patient:
         with np.errstate(all="ignore"):
             other = change.make(element)
         if other is not None:
-            self.ask(name, {position: other}, change.verdicts, standard)
+            # By another order it may be a right one, which the judge tries.
+            open_ = _UNDECIDED if any(map(orders.is_open, self.module.instructions())) else frozenset()
+            self.ask(name, {position: other}, change.verdicts | open_, standard)
 
     def ask(
         self,

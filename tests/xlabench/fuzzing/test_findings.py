@@ -220,3 +220,31 @@ def test_an_error_of_our_own_that_an_engine_raises_too_is_one_finding_with_a_pro
     assert {folder.name for folder in tmp_path.iterdir() if folder.is_dir()} == {
         Path(one.bundle).name for one in findings.all
     }
+
+
+@pytest.mark.parametrize("is_own_first", [True, False])
+def test_what_the_reference_breaks_down_with_is_what_fails_of_our_own(is_own_first, tmp_path, monkeypatch, saved):
+    bug = caught(RAISING["Python's own"])
+    own = OwnFailure(3, "generate", bug)
+    broken = replace(_unreduced(4, _SMALL), engine="reference", verdict="crash", key="run")
+
+    def small(_setup, text, given, **_):
+        return Triaged("reference", "compile-error", text, given, given, given, bug.said, f"reference/{bug.kind}", 1)
+
+    monkeypatch.setattr(findings_module, "triage", small)
+    findings = Findings(tmp_path, max_probes=9)
+    for add in (lambda: findings.add_own(own, {}), lambda: findings.add(broken))[:: 1 if is_own_first else -1]:
+        add()
+    (one,) = findings.all
+    assert (one.cause, set(one.cases)) == (f"reference/{bug.kind}", {3, 4})
+
+
+def test_a_rule_that_a_module_breaks_is_told_by_what_the_rule_raises():
+    text = "ENTRY e { x = f32[2] parameter(0) ROOT y = f32[3] add(x, x) }"
+    keys = set()
+    for broken in (text, text.replace("f32[3]", "f32[2]").replace("add(x, x)", "concatenate(x, x), dimensions={7}")):
+        try:
+            compiler.compile(broken)
+        except compiler.CompilerError as error:
+            keys.add(asking.raised(error).key.partition(":")[0])
+    assert len(keys) == 2

@@ -132,6 +132,16 @@ def test_what_is_random_is_open(root):
     check(compiler.parse(text), [], np.random.default_rng(0))
 
 
+def test_what_another_order_may_give_is_undecided():
+    """The initial value may be taken in again, behind the number too: the square of a square is infinite."""
+    text = """square { unused = f32[] parameter(0) r = f32[] parameter(1) ROOT s = f32[] multiply(r, r) }
+    ENTRY e { x = f32[2] parameter(0) zero = f32[] constant(1e30)
+      ROOT r = f32[] reduce(x, zero), dimensions={0}, to_apply=square }"""
+    given = np.array([3e12, 2e12], np.float32)
+    for seed in range(20):
+        check(compiler.parse(text), [given], np.random.default_rng(seed))
+
+
 def test_only_what_is_sorted_or_random_may_leave_integers_open():
     module = compiler.parse(TIES.format(root=SORT))
     check(module, [], np.random.default_rng(0))
