@@ -27,6 +27,7 @@ from compiler.edit.dataflow import (
 from compiler.edit.draft import Edited, InstructionId, id_of
 from compiler.edit.loops import drop_state, go_on, write_out
 from compiler.edit.names import named_for_xla
+from compiler.edit.routines import routines_for_xla
 from compiler.edit.shapes import resize, retype
 from compiler.edit.together import together
 from compiler.edit.twin import integer_twin
@@ -63,6 +64,7 @@ __all__ = [
     "resize",
     "retype",
     "routine_of",
+    "routines_for_xla",
     "separate_constants",
     "share",
     "simplify_attributes",

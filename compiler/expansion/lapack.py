@@ -58,6 +58,7 @@ from compiler.expansion.reflections import (
 )
 from compiler.expansion.rotations import LOOPS, Methods, eigen, singular
 from compiler.expansion.schur import Schur, schur
+from compiler.ir.matrix_layouts import is_by_columns
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape, TupleShape, without_layout
 from compiler.ir.types import C64, C128, F32, F64, S32
@@ -147,7 +148,7 @@ def call_of(instruction: Instruction) -> Call | None:
     except (KeyError, ValueError):
         return None
     stated = instruction.shape.elements if isinstance(instruction.shape, TupleShape) else (instruction.shape,)
-    if [without_layout(shape) for shape in stated] != expected:
+    if [without_layout(shape) for shape in stated] != expected or not is_by_columns(instruction):
         return None
     if any(0 in operand.array.dims for operand in instruction.operands) and not has_no_elements(instruction):
         return None

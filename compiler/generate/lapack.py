@@ -21,8 +21,9 @@ from compiler.generate.matrices import batches, diagonal, positive_definite
 from compiler.generate.recipe import Recipe
 from compiler.generate.scope import Scope
 from compiler.ir.literal import array_literal
+from compiler.ir.matrix_layouts import by_columns
 from compiler.ir.module import Instruction
-from compiler.ir.shape import ArrayShape, Layout, TupleShape
+from compiler.ir.shape import ArrayShape, TupleShape
 from compiler.ir.types import C64, C128, F32, F64, PRED, S32, ElementType
 from compiler.ops.arithmetic import real_part_type
 from compiler.ops.build import build, constant
@@ -288,24 +289,15 @@ _NAMES = [name for name in ROUTINES for _ in range(1 if name in _ITERATED else 3
 other programs, so each comes a third as often."""
 
 
-def _by_columns(shape: ArrayShape, rank: int) -> ArrayShape:
-    """The shape with a layout in which each matrix is stored by columns, of so many dimensions with its batch."""
-    if shape.rank < rank:
-        return shape
-    outer = range(shape.rank - 3, -1, -1)
-    layout = Layout((shape.rank - 2, shape.rank - 1, *outer))
-    return ArrayShape(shape.element_type, shape.dims, layout=layout)
-
-
 def _called(scope: Scope, kind: ElementType, name: str, made: Made) -> Arrays:
     """The results of a routine, copied out of where it leaves them; nobody is offered them yet."""
     operands, shapes, options, is_open = made
     name = _HERMITIAN.get(name, name) if kind.is_complex else name
     rank = max(operand.array.rank for operand in operands)
-    stored = [_by_columns(shape, rank) for shape in shapes]
+    stored = [by_columns(shape, rank) for shape in shapes]
     attributes: dict[str, Any] = {
         "custom_call_target": f"lapack_{_TYPES[kind]}{name}_ffi",
-        "operand_layout_constraints": tuple(_by_columns(operand.array, rank) for operand in operands),
+        "operand_layout_constraints": tuple(by_columns(operand.array, rank) for operand in operands),
         "api_version": "API_VERSION_TYPED_FFI",
         "backend_config": f"{{{', '.join(f'{key} = {value}' for key, value in sorted(options.items()))}}}",
     }

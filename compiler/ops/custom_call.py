@@ -19,6 +19,7 @@ from compiler.ir import csr, meanings
 from compiler.ir.factorizations import cholesky, householder, householder_product, lu, solve_triangular
 from compiler.ir.lapack import ROUTINES, batched
 from compiler.ir.manual import CROSSINGS, target_of
+from compiler.ir.matrix_layouts import is_by_columns
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array, narrow, ranking, widen
 from compiler.ir.opdef import Evaluator, Op, Value
@@ -187,6 +188,11 @@ def _read(matrix: Array, uplo: str) -> Array:
 
 TARGET = re.compile(r"lapack_[sdcz](\w+)_ffi")
 """The names that JAX calls LAPACK's routines by."""
+NOT_BY_COLUMNS = (
+    "LAPACK's routines take and give matrices by columns, and the call states other layouts: state those that "
+    "JAX does, as f32[2,3]{0,1}, or none"
+)
+"""What to say of a call that states how its matrices lie in memory, and not as its routine has them."""
 _OPTION = re.compile(r"(\w+) = (?:(\d+) : (ui8|i32)|(true|false))")
 
 
@@ -216,6 +222,8 @@ def has_no_elements(instruction: Instruction) -> bool:
 
 
 def _lapack(instruction: Instruction, name: str, values: Sequence[Array]) -> Value:
+    if not is_by_columns(instruction):
+        raise instruction.unsupported(NOT_BY_COLUMNS, by="the interpreter")
     options = options_of(instruction)
     types = [operand.array.element_type for operand in instruction.operands]
     if name not in ROUTINES:
@@ -270,16 +278,19 @@ def has_meaning(target: str) -> bool:
 def unknown(call: Instruction, by: str) -> UnsupportedError:
     """The error to raise where a custom call means nothing."""
     target: str = call.attributes["custom_call_target"]
-    return UnsupportedError(f"custom-call to {target!r} ({call.name})", by, _remedy(target))
+    return UnsupportedError(f"custom-call to {target!r} ({call.name})", by, _remedy(call))
 
 
-def _remedy(target: str) -> str:
-    """What to do about a target that has no meaning, or one by another name."""
+def _remedy(call: Instruction) -> str:
+    """What to do about a call that has no meaning, or whose target has one by another name."""
+    target: str = call.attributes["custom_call_target"]
     if not target.endswith("_ffi") and TARGET.fullmatch(f"{target}_ffi"):
         return (
             "under this name old versions of jaxlib passed sizes and flags as operands; "
             f"lower the program with a later one, which calls {target}_ffi"
         )
+    if has_meaning(target) and TARGET.fullmatch(target) and not is_by_columns(call):
+        return NOT_BY_COLUMNS
     if has_meaning(target):
         return "its operands or results are not those of this target"
     return (

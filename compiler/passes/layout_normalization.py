@@ -1,7 +1,8 @@
 """Forget the layouts of everything inside the program: every array is row-major.
 
 A layout never changes what a value is, so dropping it is sound everywhere but at a `bitcast`, which reinterprets
-memory: that becomes the reshape, or the transposes around a reshape and a bitcast-convert, that it stands for.
+memory: that becomes the reshape, or the transposes around a reshape and a bitcast-convert, that it stands for.  A call
+of LAPACK's that states memory by rows is refused for it later, so it stays.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from collections.abc import Sequence
 
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.control import stand_in
+from compiler.ir.matrix_layouts import is_by_columns
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import ArrayShape, default_layout, without_layout
 from compiler.ir.types import ElementType
 from compiler.ops.build import build
+from compiler.ops.custom_call import routine_of
 from compiler.ops.data_movement import check_bits
 
 
@@ -29,6 +32,8 @@ def run(module: Module, fuel: Fuel) -> bool:
         computation.sort()
         for instruction in computation.instructions:
             bare = without_layout(instruction.shape)
+            if routine_of(instruction) and not is_by_columns(instruction):
+                continue
             if bare != instruction.shape and fuel.spend("drop layout", instruction, required=True):
                 instruction.shape = bare
                 changed = True

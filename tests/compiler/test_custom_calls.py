@@ -151,6 +151,19 @@ def test_without_a_meaning_the_remedy_is_named() -> None:
             work()
 
 
+def test_a_routine_on_memory_by_rows_is_refused_everywhere() -> None:
+    text = """ENTRY e { a = f32[2,3] parameter(0)
+      ROOT r = (f32[2,3]{1,0}, f32[2]) custom-call(a), custom_call_target="lapack_sgeqrf_ffi" }"""
+    simulator = compiler.CompileOptions(device="sim")
+    for work in (
+        lambda: compiler.interpret(text, np.ones((2, 3), np.float32)),
+        lambda: compiler.compile(text),
+        lambda: compiler.compile(text, "nvptx", simulator),
+    ):
+        with pytest.raises(UnsupportedError, match="by columns"):
+            work()
+
+
 def test_a_cache_does_not_keep_what_calls_python(tmp_path: Path) -> None:
     options = compiler.CompileOptions(cache=str(tmp_path / "cache"))
     for factor in (2, 3):

@@ -156,7 +156,7 @@ def contents(failure: Failure) -> tuple[dict[str, bytes], str]:
     """The files by name, and why there are no literals, if there are none."""
     bounds = failure.bounds or tuple(tolerated(array, failure.policy) for array in failure.expected)
     granted = [0 if failure.bounds else _granted(failure, array) for array in failure.expected]
-    module, names = edit.named_for_xla(compiler.parse(failure.module_text))
+    module, names = edit.named_for_xla(edit.routines_for_xla(compiler.parse(failure.module_text)))
     results = edit.leaves(module.entry.root.shape)
     script = _SCRIPT.format(
         recorded=failure.verdict,

@@ -21,7 +21,7 @@ from jax.errors import JaxRuntimeError
 from jaxlib import _hlo, _jax, cpu_sparse, lapack, xla_client
 
 import compiler
-from compiler.edit import named_for_xla
+from compiler.edit import named_for_xla, routines_for_xla
 from xlabench.engines.spec import LEVEL, SWITCH, Array, Option, Program, arrays_of
 from xlabench.errors import CompileFailure, RunFailure, Undecidable
 
@@ -109,6 +109,7 @@ class XlaEngine:
         self._check_devices(text)
         if "lapack_" in text:
             _load_lapack()
+            text = compiler.to_text(routines_for_xla(compiler.parse(text)))
         if "_csr_sparse_dense_ffi" in text:
             _load_sparse()
         device = _CLIENTS[self.device]().local_devices()[0]
