@@ -15,6 +15,8 @@ COMPLEX = 32.0
 """Units for anything on complex numbers, by modulus."""
 
 _SAMPLES = (1, -1, 1j, -1j)
+_CRITICAL = (0, *_SAMPLES)
+"""Branch points and zeros of these functions, about which a logarithm of them changes more than it does farther away."""
 _NEAR = 2.0
 """A singularity so many times as far as the argument's error may be nearer to it than twice what samples tell."""
 
@@ -37,6 +39,8 @@ _TO_SINGULARITY: Mapping[str, Callable[[Array], Array]] = {
 def complex_function(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:
     """Complex functions are smooth but for branch cuts: sampled at the rim of the errors, with a factor of two.
 
+    They are sampled at branch points within the errors as well, which no rim shows: log z at one as far as 1e12 is 28.
+
     Nothing is known of one that is singular about as near as the error reaches: samples around a pole say little of
     what is nearer.
 
@@ -55,6 +59,12 @@ def complex_function(instruction: Instruction, operands: Sequence[Wide], context
         for direction in _SAMPLES:
             moved = [*values[:number], values[number] + step * direction, *values[number + 1 :]]
             error = np.maximum(error, 2 * distance(value, np.asarray(context.evaluate(instruction, moved))))
+        for point in _CRITICAL:
+            reached = np.abs(operand.value - point) <= step
+            if reached.any():
+                moved = [*values[:number], np.where(reached, point, values[number]), *values[number + 1 :]]
+                there = 2 * distance(value, np.asarray(context.evaluate(instruction, moved)))
+                error = np.where(reached, np.maximum(error, there), error)
         # What may be taken for zero has another logarithm, or none.
         modulus = size(operand.value)
         is_tiny = (modulus > 0) & (modulus < limits(context.own(instruction)).least)

@@ -131,3 +131,19 @@ def test_the_bound_of_a_complex_function_is_no_more_than_its_roundings_and_what_
     allowed = unit * (32 * np.abs(result.value) + 2.1 * np.array(moved, np.float64)) + 1e-30
     assert all(off <= bound / 4 for off, bound in zip(away, result.bound, strict=True))
     assert (result.bound <= allowed * (1 + 1e-3)).all()
+
+
+@pytest.mark.parametrize("point", [0, 1, -1, 1j, -1j])
+@pytest.mark.parametrize("opcode", ["acos", "acosh", "asin", "asinh", "atanh", "log", "log-plus-one", "sqrt", "cbrt"])
+def test_a_branch_point_that_rounding_may_reach_is_within_the_bound(opcode: str, point: complex) -> None:
+    lines = tuple(f"{name} = c64[] parameter({n})" for n, name in enumerate("xyz"))
+    lines += ("s = c64[] add(x, y)", "t = c64[] add(s, z)", f"ROOT r = c64[] {opcode}(t)")
+    large, small = np.array(1.8446744e19, np.complex64), np.array(4.2949673e9, np.complex64)
+    (result,) = wide(*lines, inputs=(-large, small, large))
+    with np.errstate(all="ignore"):
+        there = complex(MPMATH[opcode](mpmath.mpc(point))) if _is_defined(opcode, point) else None
+    assert result.undecided.all() or there is None or result.allows(np.asarray(there)).all()
+
+
+def _is_defined(opcode: str, point: complex) -> bool:
+    return (opcode, point) not in {("log", 0), ("log-plus-one", -1), ("atanh", 1), ("atanh", -1)}
