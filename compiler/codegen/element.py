@@ -9,7 +9,7 @@ memory, of which the low bits count, and are wrapped to their width after every 
 from __future__ import annotations
 
 from compiler.codegen import complex_numbers, minifloat
-from compiler.codegen.llvm_ir import FLOAT_TYPES, I1, I8, Builder, Value, element_of, floating, integer
+from compiler.codegen.llvm_ir import FLOAT_TYPES, I1, I8, SM_80, Builder, Value, element_of, floating, integer
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.types import BF16, C64, F8E8M0, F16, F32, F64, PRED, ElementType, Kind
 
@@ -193,10 +193,16 @@ def round_to(builder: Builder, element_type: ElementType, value: Value, *, arith
 def _round_to_bf16(builder: Builder, value: Value, *, arithmetic: bool) -> Value:
     """A float with 8 significant bits, by integer arithmetic, because x86's own instruction flushes denormals.
 
+    A GPU's does not; it has one NaN.
+
     What is added before the lower half is cut off is half a unit to numbers whose last bit is set, and a little less to
     others, so that ties go to even.  x86 makes NaN of a sum by passing one on, whose lower half is empty in bf16, or by
     a certain one: adding does no harm.  Other NaN might become infinite or change sign.
     """
+    if SM_80 in builder.module.features:
+        narrow = builder.cast("bitcast", builder.cast("fptrunc", value, "bfloat"), "i16")
+        wide = builder.binary("shl", builder.cast("zext", narrow, "i32"), integer(16, "i32"))
+        return builder.cast("bitcast", wide, "float")
     bits, has_masks = builder.cast("bitcast", value, "i32"), "avx512f" in builder.module.features
     below = builder.binary("add", bits, integer(0x7FFF, "i32"))
     if has_masks:

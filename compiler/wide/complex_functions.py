@@ -16,7 +16,7 @@ COMPLEX = 32.0
 
 _SAMPLES = (1, -1, 1j, -1j)
 _CRITICAL = (0, *_SAMPLES)
-"""Branch points and zeros of these functions, about which a logarithm of them changes more than it does farther away."""
+"""Branch points and zeros of these functions, about which a logarithm changes more than it does farther away."""
 _NEAR = 2.0
 """A singularity so many times as far as the argument's error may be nearer to it than twice what samples tell."""
 

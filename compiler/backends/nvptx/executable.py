@@ -163,10 +163,11 @@ class NvptxExecutable:
     @property
     def launch_models(self) -> tuple[LaunchModel, ...]:
         """What a GPU is expected to take for each launch, by some of its blocks in the simulator."""
-        ir, target = LlvmModule(), target_of(self.arch)
+        gpu, target = _gpu(self.arch, self.options), target_of(self.arch)
+        ir = LlvmModule(gpu.features)
         # The program's own functions may be parts of launches by now.
         again = {i: replace(kernel, launches=kernel.emit(ir)) for i, kernel in self._program.emitted.items()}
-        found = estimates(again, ir, _gpu(self.arch, self.options), target, self.options.opt)
+        found = estimates(again, ir, gpu, target, self.options.opt)
         return tuple(model for i, estimate in found.items() for model in estimate.models(path_of(i)))
 
     def _connect(self, device: Device) -> None:

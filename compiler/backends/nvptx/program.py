@@ -76,7 +76,7 @@ def emit(module: HloModule, gpu: Gpu) -> Kernels:
     check_unique_callers(module)
     kernels = {i: kernel_of(i) for i in scheduled(module.entry)}
     choices = {i: _choice(kernel, gpu) for i, kernel in kernels.items()}
-    ir = Module()
+    ir = Module(gpu.features)
     return Kernels(ir, {i: _emit(ir, kernel, choices[i]) for i, kernel in kernels.items()}, choices)
 
 

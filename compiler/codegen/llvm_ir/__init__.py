@@ -9,7 +9,7 @@ was written.
 """
 
 from compiler.codegen.llvm_ir.builder import Builder, Loop
-from compiler.codegen.llvm_ir.module import PURE, Function, Module, keep_rolled, unroll, unroll_vectors
+from compiler.codegen.llvm_ir.module import PURE, SM_80, Function, Module, keep_rolled, unroll, unroll_vectors
 from compiler.codegen.llvm_ir.short_division import short_quotient, shortened
 from compiler.codegen.llvm_ir.values import (
     FLOAT_TYPES,
@@ -42,6 +42,7 @@ __all__ = [
     "I64",
     "PTR",
     "PURE",
+    "SM_80",
     "Builder",
     "Function",
     "Loop",

@@ -15,6 +15,9 @@ from compiler.codegen.llvm_ir.values import PTR, Value
 PURE = "willreturn memory(none)"
 """Attributes of functions that do nothing but compute a value: of a loop that calls another, LLVM knows less."""
 
+SM_80 = "sm_80"
+"""The feature of GPUs that convert to bf16, and have minima that pass NaN on; later ones have it too."""
+
 _DIVISION = re.compile(r" [su](?:div|rem) .*, %[^,]*$")  # of integers by what is not known
 
 _FEW_ITERATIONS = 16

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.codegen.llvm_ir import Builder, Value, element_of, floating, integer
+from compiler.codegen.llvm_ir import SM_80, Builder, Value, element_of, floating, integer
 from compiler.diagnostics import UnsupportedError
 
 _SUFFIX = {"float": "f32", "double": "f64"}
@@ -207,11 +207,19 @@ class Term:
 
     def at_most(self, bound: float) -> Term:
         """The smaller one of term and bound; NaN stays NaN."""
+        if self._has_extrema(bound):
+            return self.intrinsic("minimum", self.literal(bound))
         return (self > bound).where(self.literal(bound), self)
 
     def at_least(self, bound: float) -> Term:
         """The larger one of term and bound; NaN stays NaN."""
+        if self._has_extrema(bound):
+            return self.intrinsic("maximum", self.literal(bound))
         return (self < bound).where(self.literal(bound), self)
+
+    def _has_extrema(self, bound: float) -> bool:
+        """Whether there is an instruction for what is asked; of zeros it would take the sign into account."""
+        return bound != 0 and element_of(self.type) == "float" and SM_80 in self.builder.module.features
 
     def cast(self, opcode: str, element: str) -> Term:
         """Convert the lanes to `element` by an LLVM cast."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields
 from compiler.codegen import complex_numbers, element, signature
 from compiler.codegen.index import Emission
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import I32, I64, Builder, Module, Value, element_of, integer
+from compiler.codegen.llvm_ir import I32, I64, SM_80, Builder, Module, Value, element_of, integer
 from compiler.ir.types import ElementType
 
 BLOCK = 256
@@ -46,6 +46,11 @@ class Gpu:
     atomics: bool = False
     warp_groups: bool = False
     share_all: bool = False
+
+    @property
+    def features(self) -> frozenset[str]:
+        """Those for which something else is written: `SM_80` stands for it and all later ones."""
+        return frozenset({SM_80} if self.capability >= 80 else ())
 
 
 @dataclass(frozen=True, slots=True)

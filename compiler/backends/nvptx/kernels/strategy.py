@@ -35,7 +35,7 @@ class Given:
     @cached_property
     def scratch(self) -> Module:
         """A module for code that is looked at and thrown away."""
-        return Module()
+        return Module(self.gpu.features)
 
 
 def planned(emit: Emit, *, workspace_bytes: int = 0, details: Mapping[str, Detail] = _SILENT) -> Plan:

@@ -51,7 +51,7 @@ class LineKey:
             elements: one of each operand.
         """
         found = [key.bits(builder, key.value(Emission(builder), elements)) for key, _ in self.pieces]
-        if len(found) == 1:
+        if len(found) == 1 and found[0].type == f"i{self.bits}":
             return found[0]
         type_ = I32 if self.bits <= int(I32[1:]) else I64
         total = integer(0, type_)

@@ -83,3 +83,13 @@ def test_keys_that_order_by_several_values_come_without_merges_of_pairs() -> Non
     text = text_of(("bf16", "s32"), (1, 13080), ("GT", "LT"), numbered=True)
     (kernel,) = compiler.decide(text, "nvptx", compiler.CompileOptions(arch="sm_90")).to_json()["kernels"]
     assert (kernel["strategy"], len(kernel["details"]["grid"])) == ("ranks in several runs", 2)
+
+
+@pytest.mark.parametrize("largest", ["true", "false"])
+@pytest.mark.parametrize(("length", "kept"), [(2, 1), (7, 3), (40, 40), (100, 7)])
+@pytest.mark.parametrize("type_", ["u64", "s64", "u32", "s32", "u16", "s16", "u8", "s8"])
+def test_numbers_of_elements_take_the_bits_of_the_length_whatever_their_type(type_, length, kept, largest, gpu):
+    text = f"""ENTRY e {{ i = {type_}[{length}] iota(), iota_dimension=0
+      ROOT t = ({type_}[{kept}], s32[{kept}]) topk(i), k={kept}, largest={largest} }}"""
+    for made, right in zip(gpu(text), compiler.interpret(compiler.parse(text)), strict=True):
+        np.testing.assert_array_equal(made, right)
