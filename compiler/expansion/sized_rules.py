@@ -277,14 +277,14 @@ def _greatest(index: ElementType) -> int:
     return min(integer_bounds(index)[1], integer_bounds(S32)[1])
 
 
-def _starts(operand: Sized, starts: Sequence[Sized], cut: Sequence[int]) -> list[Expression]:
-    """Start indices, kept where the whole slice lies within the sizes."""
+def _starts(operand: Sized, starts: Sequence[Sized], cut: Sequence[int | Expression]) -> list[Expression]:
+    """Start indices, kept where the whole slice, of so many elements in each dimension, lies within the sizes."""
     if len(starts) == 1 and starts[0].rank == 1:
         vector = starts[0].whole
         given = [vector.slice((d, d + 1)).reshape() for d in range(operand.rank)]
     else:
         given = [start.whole for start in starts]
-    for d in operand.sizes:
+    for d in (d for d, count in enumerate(cut) if d in operand.sizes or isinstance(count, Expression)):
         # The last place may be more than the type of the index has.
         most = _not_negative(operand.size(d) - cut[d]).apply("minimum", _greatest(given[d].type))
         given[d] = given[d].apply("minimum", most.to(given[d].type))
@@ -298,12 +298,20 @@ def _dynamic_slice(instruction: Instruction, operands: Sequence[Sized]) -> Resul
 
 
 def _dynamic_update_slice(instruction: Instruction, operands: Sequence[Sized]) -> Result:
+    """Behind an update whose size is known at run time only there is what was there before."""
     operand, update, *starts = operands
-    if update.sizes:
-        raise instruction.unsupported("the update's size is known at run time only")
-    return Sized(
-        same_opcode(instruction, [operand, update, *_starts(operand, starts, update.whole.dims)]), operand.sizes
-    )
+    bounds = update.whole.dims
+    kept = _starts(operand, starts, [update.sizes.get(d, bound) for d, bound in enumerate(bounds)])
+    if not update.sizes:
+        return Sized(same_opcode(instruction, [operand, update, *kept]), operand.sizes)
+    at, computation = [start.instruction for start in kept], operand.instruction.computation
+    # Its bound may reach beyond the operand's where the update itself does not.
+    padding = tuple(PaddingDimension(0, bound if d in update.sizes else 0) for d, bound in enumerate(bounds))
+    longer = build(computation, "pad", [operand.instruction, operand.whole.literal(0).instruction], padding=padding)
+    before = Expression(build(computation, "dynamic-slice", [longer, *at], dynamic_slice_sizes=bounds))
+    new = update.filled(before, list(update.sizes))
+    changed = Expression(build(computation, "dynamic-update-slice", [longer, new.instruction, *at]))
+    return Sized(changed.slice(*((0, bound) for bound in operand.whole.dims)).instruction, operand.sizes)
 
 
 def _gather(instruction: Instruction, operands: Sequence[Sized]) -> Result:

@@ -310,3 +310,30 @@ ENTRY e {{
     expected = compiler.interpret(compiler.parse(text), *inputs)
     results = compiler.compile(text)(*inputs)
     assert [r.tobytes() for r in results] == [e.tobytes() for e in expected]
+
+
+UPDATED = {
+    "array": ("f32[8,3]", "w = f32[8,3] iota(), iota_dimension=0"),
+    "sized array": (
+        "f32[<=8,3]",
+        "v = f32[8,3] iota(), iota_dimension=0  w = f32[<=8,3] set-dimension-size(v, m), dimensions={0}",
+    ),
+}
+"""What an update of a size known at run time only goes into, with its shape."""
+
+
+@pytest.mark.parametrize("backend", ["cpu", "nvptx"])
+@pytest.mark.parametrize("kind", UPDATED)
+def test_an_update_of_a_size_known_at_run_time_leaves_what_lies_behind_it(kind: str, backend: str) -> None:
+    shape, into = UPDATED[kind]
+    text = f"""ENTRY e {{ u = f32[6,3] parameter(0) n = s32[] parameter(1) m = s32[] parameter(2) i = s32[] parameter(3)
+      x = f32[<=6,3] set-dimension-size(u, n), dimensions={{0}} z = s32[] constant(0) {into}
+      ROOT r = {shape} dynamic-update-slice(w, x, i, z) }}"""
+    module = compiler.parse(text)
+    compiler.verify(module)
+    options = compiler.CompileOptions(verify_each=True, device="sim" if backend == "nvptx" else "")
+    executable, update = compiler.compile(module, backend, options), given(6) + 10
+    for size, of, start in ((6, 8, 0), (6, 8, 5), (2, 8, 6), (2, 7, 9), (2, 3, 1), (2, 2, -4), (0, 4, 3), (1, 1, 100)):
+        inputs = [update, *(np.array(number, np.int32) for number in (size, of, start))]
+        (wanted,), (result,) = compiler.interpret(module, *inputs), executable(*inputs)
+        np.testing.assert_array_equal(result, wanted, err_msg=f"{size} into {of} at {start}")
