@@ -45,7 +45,6 @@ NOT_DRAWN: dict[str, str] = {
     "parameter": "made where a value is needed",
     "constant": "made where a value is needed",
     "domain": "needs the shardings of several devices",
-    "dynamic-reshape": "shapes known at run time only",
 }
 """The opcodes that can be evaluated and yet are not drawn, with the reason."""
 
