@@ -25,6 +25,8 @@ _GIVEN = having(Trait.STRUCTURAL | Trait.GENERATES) - {"tuple"}
 _MIXED = narrowing(Trait.ELEMENTWISE, "convert select clamp complex stochastic-convert")
 """What has operands of several types, or a result of another: a body of one type has none."""
 _PLAIN = [op for op in OPS.values() if op.elementwise and op.evaluate and not op.required and op.opcode not in _MIXED]
+UNARY = [op.opcode for op in _PLAIN if op.operands == (1, 1)]
+"""Elementwise opcodes of one operand."""
 
 
 def inner_of(scope: Scope, name: str, *, everyone: bool = False) -> Scope:

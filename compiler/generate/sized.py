@@ -17,7 +17,8 @@ from compiler.generate.elementwise import spread, takes
 from compiler.generate.movement import dims_broadcast, smaller_dims
 from compiler.generate.recipe import COMPLEX, NUMBERS, Recipe
 from compiler.generate.scope import Scope
-from compiler.ir.attributes import PaddingDimension, SliceDimension, WindowDimension
+from compiler.generate.sized_slices import cut_dimensions, longer_by, sliced
+from compiler.ir.attributes import PaddingDimension, WindowDimension
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import PRED, S32, ElementType
@@ -34,8 +35,8 @@ _SLICES = 3
 """Of how many steps' weight slices are: only they make some sizes known beside others that are not."""
 _OTHER_PERCENT = 50
 """How often it is joined with another array, or multiplied with itself."""
-_KNOWN_PERCENT, _LEAST_PERCENT = 50, 40
-"""How often a slice within a size has a size that is known; how often a size is cut to 1 at least."""
+_LEAST_PERCENT = 40
+"""How often a size is cut to 1 at least."""
 _MERGED_PERCENT, _ONE_MORE_PERCENT, _STATED_PERCENT = 30, 25, 15
 """How often two dimensions become one; how often there is one more, of size 1; how often a size that is known is said
 to be no more than a bound."""
@@ -58,49 +59,6 @@ def _transposed(scope: Scope, value: Instruction) -> Instruction:
 
 def _reversed(scope: Scope, value: Instruction) -> Instruction:
     return scope.build("reverse", [value], dimensions=tuple(subset(scope.choices, range(value.array.rank), 60)))
-
-
-def _least(value: Instruction, dimension: int) -> int:
-    """What the size of a dimension is at least, whatever the inputs are, as far as its instruction tells."""
-    if not (value.array.dynamic and value.array.dynamic[dimension]):
-        return value.array.dims[dimension]
-    if value.opcode == "pad":
-        return padded_size(_least(value.operands[0], dimension), value.attributes["padding"][dimension])
-    if value.opcode != "set-dimension-size":
-        return 0
-    array, size = value.operands
-    if dimension not in value.attributes["dimensions"]:
-        return _least(array, dimension)
-    least = size.operands[0].literal if size.opcode == "clamp" else None
-    return int(least.array) if least is not None and least.array is not None else 0
-
-
-def _sliced(scope: Scope, value: Instruction) -> Instruction | None:
-    """A slice; where it lies within the size whatever that is, the size of the result may be stated to be known."""
-    cut = _cut_dimensions(value)
-    known = subset(scope.choices, cut, _KNOWN_PERCENT) if len(cut) > 1 or chance(scope.choices, _KNOWN_PERCENT) else []
-    room = [scope.choices.integer(1, 3) if d in known and not _least(value, d) else 0 for d in range(value.array.rank)]
-    longer = _longer(scope, value, room) if any(room) else value
-    if longer is None:
-        return None
-    ranges = []
-    for dimension, size in enumerate(longer.array.dims):
-        most = _least(longer, dimension) if dimension in known else size
-        start = scope.choices.integer(0, min(2, most - 1))
-        limit = most - scope.choices.integer(0, min(2, most - 1 - start))
-        ranges.append(SliceDimension(start, limit, pick(scope.choices, (1, 2, 3))))
-    dims = tuple(-(-(kept.limit - kept.start) // kept.stride) for kept in ranges)
-    flags = tuple(is_cut and d not in known for d, is_cut in enumerate(longer.array.dynamic))
-    shape = ArrayShape(longer.array.element_type, dims, flags if any(flags) else ())
-    return scope.build("slice", [longer], shape=shape, slice=tuple(ranges))
-
-
-def _longer(scope: Scope, value: Instruction, room: Sequence[int]) -> Instruction | None:
-    """The value with so much behind it in each dimension."""
-    padding = tuple(PaddingDimension(0, more) for more in room)
-    if not scope.fits([padded_size(size, more) for size, more in zip(value.array.dims, padding, strict=True)]):
-        return None
-    return scope.build("pad", [value, scope.small_constant(value.array.element_type)], padding=padding)
 
 
 def _padded(scope: Scope, value: Instruction) -> Instruction | None:
@@ -240,7 +198,7 @@ def _looked_up(scope: Scope, value: Instruction) -> Instruction | None:
 def _with_room(scope: Scope, value: Instruction) -> tuple[Instruction, tuple[int, ...]] | None:
     """The value made longer where its sizes are not known, and dimensions that fit whatever they are."""
     room = [scope.choices.integer(1, 3) if is_cut else 0 for is_cut in value.array.dynamic]
-    longer = _longer(scope, value, room)
+    longer = longer_by(scope, value, room)
     if longer is None:
         return None
     return longer, smaller_dims(scope, tuple(more or size for more, size in zip(room, value.array.dims, strict=True)))
@@ -272,7 +230,7 @@ def _updated(scope: Scope, value: Instruction) -> Instruction | None:
 
 def _shortened(scope: Scope, value: Instruction) -> Instruction:
     """The value with a size that is no greater than the one that it has."""
-    dimension = pick(scope.choices, _cut_dimensions(value))
+    dimension = pick(scope.choices, cut_dimensions(value))
     size = scope.build("get-dimension-size", [value], dimensions=(dimension,))
     kept = scope.build("clamp", [scope.constant(0, S32), scope.unknown(ArrayShape(S32, ())), size])
     return scope.build("set-dimension-size", [value, kept], shape=value.array, dimensions=(dimension,))
@@ -319,7 +277,7 @@ def _product_of_sizes(scope: Scope, value: Instruction, group: Sequence[int]) ->
 
 
 STEPS: Mapping[str, Step] = {
-    "slice": _sliced,
+    "slice": sliced,
     "transpose": _transposed,
     "reverse": _reversed,
     "pad": _padded,
@@ -373,14 +331,9 @@ def _cut(scope: Scope, value: Instruction, dimension: int) -> Instruction:
     return scope.build("set-dimension-size", [value, kept], dimensions=(dimension,))
 
 
-def _cut_dimensions(value: Instruction) -> list[int]:
-    """Those whose sizes are known at run time only."""
-    return [dimension for dimension, is_cut in enumerate(value.array.dynamic) if is_cut]
-
-
 def at_its_bounds(scope: Scope, value: Instruction) -> Instruction:
     """A value at its bounds, with zeros beyond its sizes, which are known at run time only."""
-    found = _cut_dimensions(value)
+    found = cut_dimensions(value)
     cut = [found[number] for number in permutation(scope.choices, len(found))]
     sizes = [build(scope.computation, "get-dimension-size", [value], dimensions=(d,)) for d in cut]
     scope.give(sizes, are_kept=True)
