@@ -10,7 +10,7 @@ from compiler.generate.elementwise import takes
 from compiler.generate.scope import Scope
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
-from compiler.ir.types import ElementType
+from compiler.ir.types import PRED, ElementType
 from compiler.ops import OPS, Trait, having, narrowing
 
 MOST_ARGUMENTS = 3
@@ -79,6 +79,24 @@ def outcome(scope: Scope, shape: Shape) -> Instruction:
         return alike[0]
     made = derived(scope, drawn[0], shape) if drawn and chance(scope.choices, _DERIVED_PERCENT) else None
     return made or newest(scope, shape)
+
+
+def with_the_rest(scope: Scope, results: Sequence[Instruction]) -> list[Instruction]:
+    """Results, the last of them with all that was drawn here and nothing uses, so that no instruction is dead.
+
+    Floats are not made integers: which they come to, rounding would decide.
+    """
+    value = results[-1]
+    kind = value.array.element_type
+    opcode = "add" if kind.is_float or kind.is_complex else "xor"
+    rest = [v for v in scope.values if v.opcode not in _GIVEN and not v.users and v not in results]
+    if (opcode, kind.name) in scope.program.space.banned or kind not in takes(opcode):
+        return list(results)
+    for other in rest:
+        is_exact = other.array.element_type.is_integer or other.array.element_type is PRED
+        made = derived(scope, other, value.array) if is_exact or opcode == "add" else None
+        value = scope.build(opcode, [value, made]) if made is not None else value
+    return [*results[:-1], value]
 
 
 def newest(scope: Scope, shape: Shape) -> Instruction:

@@ -194,6 +194,8 @@ def _own(scope: Scope, numbers: list[int]) -> Instruction:
 
 def _own_line(scope: Scope, lines: list[list[int]]) -> Instruction:
     """Of lines of numbers for all devices a device's own."""
+    if scope.program.devices == 1:
+        return _table(scope, lines[0])
     device = scope.build("convert", [scope.build("replica-id")], shape=ArrayShape(S32, ()))
     length = len(lines[0])
     starts = [_table(scope, [number for line in lines for number in line]), scope.build(

@@ -35,8 +35,8 @@ _SLICES = 3
 """Of how many steps' weight slices are: only they make some sizes known beside others that are not."""
 _OTHER_PERCENT = 50
 """How often it is joined with another array, or multiplied with itself."""
-_LEAST_PERCENT = 40
-"""How often a size is cut to 1 at least."""
+_LEAST_PERCENT, _POSITIVE = 60, (1 << 31) - 1
+"""How often a size is 1 or more whatever it is made of; the bits of a number without its sign."""
 _MERGED_PERCENT, _ONE_MORE_PERCENT, _STATED_PERCENT = 30, 25, 15
 """How often two dimensions become one; how often there is one more, of size 1; how often a size that is known is said
 to be no more than a bound."""
@@ -325,9 +325,11 @@ def _draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction |
 def _cut(scope: Scope, value: Instruction, dimension: int) -> Instruction:
     """The value with a size in one dimension that nobody knows beforehand, and that there is."""
     size = value.array.dims[dimension]
-    wanted = scope.unknown(ArrayShape(S32, ()))
     least = scope.choices.integer(1, size) if chance(scope.choices, _LEAST_PERCENT) else 0
-    kept = scope.build("clamp", [scope.constant(least, S32), wanted, scope.constant(size, S32)])
+    # Each is as likely as another: of a size that is mostly 0, or all, little shows.
+    wanted = scope.build("and", [scope.unknown(ArrayShape(S32, ())), scope.constant(_POSITIVE, S32)])
+    more = scope.build("remainder", [wanted, scope.constant(size - least + 1, S32)])
+    kept = scope.build("add", [more, scope.constant(least, S32)])
     return scope.build("set-dimension-size", [value, kept], dimensions=(dimension,))
 
 

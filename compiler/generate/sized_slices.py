@@ -36,7 +36,7 @@ def _least(value: Instruction, dimension: int) -> int:
     array, size = value.operands
     if dimension not in value.attributes["dimensions"]:
         return _least(array, dimension)
-    least = size.operands[0].literal if size.opcode == "clamp" else None
+    least = size.operands[1].literal if size.opcode == "add" else None
     return int(least.array) if least is not None and least.array is not None else 0
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import compiler
 from compiler.generate import RandomChoices, Space, program, sized
+from xlabench.fuzzing.values import make_inputs
 
 SPACE = Space(
     frozenset({"set-dimension-size", "dynamic-reshape"}),
@@ -85,3 +86,26 @@ def test_elements_take_other_sizes_some_of_which_are_known_and_sizes_become_know
                 forms["set back, others behind"] += any(flags_of(i)[at:])
     assert forms["some known"] >= forms["reshaped"] / 4
     assert min(forms.values()) >= 5
+
+
+@pytest.mark.slow
+def test_sizes_are_seldom_none_or_all():
+    """Of an array without elements, or with all, little shows: neither is more than half of all sizes that are cut."""
+    found = Counter()
+    for seed in range(100):
+        module = program(RandomChoices(seed), SPACE)
+        given = make_inputs(module, np.random.default_rng(seed), "tame")
+
+        def seen(instruction, value):
+            if instruction.opcode != "set-dimension-size" or instruction.operands[1].opcode != "add":
+                return
+            (along,) = instruction.attributes["dimensions"]
+            bound, size = instruction.array.dims[along], np.shape(value)[along]
+            found.update(
+                ["of several"] if bound > 2 else [], none=bound > 2 and not size, all=bound > 2 and size == bound
+            )
+
+        compiler.interpret(module, *given, trace=seen)
+    assert found["of several"] > 50
+    assert found["none"] < found["of several"] / 4
+    assert found["all"] < found["of several"] / 2
