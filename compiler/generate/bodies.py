@@ -10,7 +10,7 @@ from compiler.generate.elementwise import takes
 from compiler.generate.scope import Scope
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
-from compiler.ir.types import ElementType
+from compiler.ir.types import PRED, ElementType
 from compiler.ops import OPS, Trait, having, narrowing
 
 MOST_ARGUMENTS = 3
@@ -25,6 +25,8 @@ _GIVEN = having(Trait.STRUCTURAL | Trait.GENERATES) - {"tuple"}
 _MIXED = narrowing(Trait.ELEMENTWISE, "convert select clamp complex stochastic-convert")
 """What has operands of several types, or a result of another: a body of one type has none."""
 _PLAIN = [op for op in OPS.values() if op.elementwise and op.evaluate and not op.required and op.opcode not in _MIXED]
+UNARY = [op.opcode for op in _PLAIN if op.operands == (1, 1)]
+"""Elementwise opcodes of one operand."""
 
 
 def inner_of(scope: Scope, name: str, *, everyone: bool = False) -> Scope:
@@ -77,6 +79,24 @@ def outcome(scope: Scope, shape: Shape) -> Instruction:
         return alike[0]
     made = derived(scope, drawn[0], shape) if drawn and chance(scope.choices, _DERIVED_PERCENT) else None
     return made or newest(scope, shape)
+
+
+def with_the_rest(scope: Scope, results: Sequence[Instruction]) -> list[Instruction]:
+    """Results, the last of them with all that was drawn here and nothing uses, so that no instruction is dead.
+
+    Floats are not made integers: which they come to, rounding would decide.
+    """
+    value = results[-1]
+    kind = value.array.element_type
+    opcode = "add" if kind.is_float or kind.is_complex else "xor"
+    rest = [v for v in scope.values if v.opcode not in _GIVEN and not v.users and v not in results]
+    if (opcode, kind.name) in scope.program.space.banned or kind not in takes(opcode):
+        return list(results)
+    for other in rest:
+        is_exact = other.array.element_type.is_integer or other.array.element_type is PRED
+        made = derived(scope, other, value.array) if is_exact or opcode == "add" else None
+        value = scope.build(opcode, [value, made]) if made is not None else value
+    return [*results[:-1], value]
 
 
 def newest(scope: Scope, shape: Shape) -> Instruction:

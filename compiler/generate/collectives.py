@@ -6,13 +6,15 @@ some might never come to them, and the others would wait for ever.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from compiler.generate import bodies
 from compiler.generate.choices import chance, permutation, pick
 from compiler.generate.combining import ORDERED, combiner, combiners
-from compiler.generate.elementwise import spread
+from compiler.generate.elementwise import takes
 from compiler.generate.movement import smaller_dims
 from compiler.generate.recipe import NUMBERS, Recipe
 from compiler.generate.scope import Scope
@@ -20,8 +22,10 @@ from compiler.ir.devices import ReplicaGroups
 from compiler.ir.literal import array_literal
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape, TupleShape
+from compiler.ir.shape_rules import tuple_or_single
 from compiler.ir.types import S32, U32, ElementType
-from compiler.ops.build import constant
+from compiler.ops import Trait, having
+from compiler.ops.build import build, constant
 
 _GROUPED_PERCENT = 70
 """How often a collective is among groups of devices; of such percentages see `generate/scope.py`."""
@@ -29,14 +33,19 @@ _SENT_PERCENT = 75
 """How often a device sends to its target: receivers without a sender get zeros."""
 _SEVERAL_PERCENT = 25
 """How often two arrays are exchanged at once."""
-_MOST_ROWS = 4
-"""Rows that a device sends another in a ragged exchange."""
+_MOST_ROWS, _MOST_PIECES = 4, 2
+"""Rows of a piece that a device sends another in a ragged exchange, and pieces that it sends each."""
+_MOST_AT_ONCE, _MOST_GOING, _MORE_PERCENT, _READ_PERCENT = 3, 3, 40, 60
+"""Arrays that an exchange in two halves carries; exchanges that are begun before one ends; how often there is
+another of either; how often an operand is read meanwhile, or something else computed."""
+_BEGUN = sorted(op for op in having(Trait.ASYNC) & having(Trait.COLLECTIVE) if op.endswith("-start"))
 
 
 def _groups(scope: Scope, devices: int) -> tuple[tuple[int, ...], ...]:
     """Groups of equal sizes, each in any order."""
     order = permutation(scope.choices, devices)
-    size = pick(scope.choices, [n for n in range(devices, 0, -1) if devices % n == 0])
+    sizes = [n for n in range(devices, 0, -1) if devices % n == 0]
+    size = pick(scope.choices, [*sizes, *sizes[1:-1]])  # groups of several twice as often
     return tuple(tuple(order[first : first + size]) for first in range(0, devices, size))
 
 
@@ -58,17 +67,54 @@ def _perhaps_of_two(scope: Scope, opcode: str, element_type: ElementType) -> Ins
 
 
 def _in_halves(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
-    """What begins an exchange, and what ends it."""
-    whole = opcode.rpartition("-")[0]
+    """What begins exchanges, what is computed meanwhile, and what ends them, in any order."""
+    first = _begun(scope, opcode.rpartition("-")[0], element_type)
+    if first is None:
+        return None
+    going = [first]
+    while scope.choices.more(len(going), _MOST_GOING) and chance(scope.choices, _MORE_PERCENT):
+        allowed = [
+            s
+            for s in _BEGUN
+            if element_type in RECIPES[s].element_types and scope.program.space.allows(s, element_type)
+        ]
+        other = _begun(scope, pick(scope.choices, allowed).removesuffix("-start"), element_type) if allowed else None
+        going += [other] if other is not None else []
+    _meanwhile(scope, [operand for start in going for operand in start.operands])
+    ended = [going[number] for number in permutation(scope.choices, len(going))]
+    return [bodies.elements(scope, scope.build(s.opcode.replace("-start", "-done"), [s])) for s in ended][-1][-1]
+
+
+def _begun(scope: Scope, whole: str, element_type: ElementType) -> Instruction | None:
+    """What begins an exchange of an array, or of several at once."""
     drawn = _drawn(scope, whole, element_type)
     if drawn is None:
         return None
-    value, shape, attributes = drawn
+    values, shapes = [drawn.value], [drawn.shape]
+    while chance(scope.choices, _MORE_PERCENT) and len(values) < _MOST_AT_ONCE:
+        is_alike = whole == "all-gather" or chance(scope.choices, 50)
+        other = scope.like(drawn.value.array, beside=drawn.value) if is_alike else scope.array(element_type)
+        values.append(other)
+        shapes.append(drawn.shape if is_alike else ArrayShape(element_type, other.array.dims))
+    given, made = (tuple_or_single(found) for found in ([value.array for value in values], shapes))
     number = ArrayShape(U32, ())
-    begun = {"all-reduce": shape, "all-gather": TupleShape((value.array, shape))}
-    carried = begun.get(whole, TupleShape((value.array, shape, number, number)))
-    start = scope.build(f"{whole}-start", [value], shape=carried, **attributes)
-    return scope.build(f"{whole}-done", [start])
+    begun = {"all-reduce": made, "all-gather": TupleShape((given, made))}
+    carried = begun.get(whole, TupleShape((given, made, number, number)))
+    # Not offered, even where it is an array: nothing may read it before it is ended.
+    return build(scope.computation, f"{whole}-start", values, shape=carried, **drawn.attributes)
+
+
+def _meanwhile(scope: Scope, operands: list[Instruction]) -> None:
+    """What reads operands while they are exchanged, and what has nothing to do with them."""
+    for value in operands:
+        kind = value.array.element_type
+        allowed = [
+            opcode for opcode in bodies.UNARY if scope.program.space.allows(opcode, kind) and kind in takes(opcode)
+        ]
+        if allowed and chance(scope.choices, _READ_PERCENT):
+            scope.build(pick(scope.choices, allowed), [value])
+    if chance(scope.choices, _READ_PERCENT):
+        bodies.fill_elementwise(scope)
 
 
 class _Exchange(NamedTuple):
@@ -107,24 +153,28 @@ def _drawn(scope: Scope, opcode: str, element_type: ElementType) -> _Exchange | 
 
 
 def _ragged(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
-    """Each device sends as many rows as the receiver wants, from anywhere, to a place of its own at the receiver."""
-    devices = scope.program.devices
+    """Each device sends others of its group rows from anywhere, to places of its own at each receiver."""
+    devices, choices = scope.program.devices, scope.choices
     if (devices > 1 and not scope.everyone) or not _has_own(scope):
         return None
     value = scope.array(element_type, least_rank=1, most_rank=3)
-    rows, rest = value.array.dims[0], value.array.dims[1:]
-    sizes = [scope.choices.integer(0, min(rows, _MOST_ROWS)) for _ in range(devices)]
-    starts = [scope.choices.integer(0, rows - size) for size in sizes]
-    room = max(sizes) * devices + scope.choices.integer(0, 2)
+    rows, rest, groups = value.array.dims[0], value.array.dims[1:], _groups(scope, devices)
+    size, pieces = len(groups[0]), choices.integer(1, _MOST_PIECES)
+    sizes = [[choices.integer(0, min(rows, _MOST_ROWS)) for _ in range(size * pieces)] for _ in range(devices)]
+    starts = [[choices.integer(0, rows - length) for length in line] for line in sizes]
+    longest = max(map(max, sizes))
+    room = longest * size * pieces + choices.integer(0, 2)
     if not scope.fits([room, *rest]):
         return None
+    offsets, received = ([[0] * (size * pieces) for _ in range(devices)] for _ in range(2))
+    for group in groups:
+        for sender, receiver, piece in product(range(size), range(size), range(pieces)):
+            at = receiver * pieces + piece
+            offsets[group[sender]][at] = longest * (sender * pieces + piece)
+            received[group[receiver]][sender * pieces + piece] = sizes[group[sender]][at]
     target = scope.like(ArrayShape(element_type, (room, *rest)))
-    order = permutation(scope.choices, devices)
-    offset = _own(scope, [max(sizes) * device for device in range(devices)])
-    wanted = _own(scope, [sizes[order.index(device)] for device in range(devices)])
-    offsets, received = (spread(scope, scalar, ArrayShape(S32, (devices,))) for scalar in (offset, wanted))
-    operands = [value, target, _table(scope, starts), _table(scope, sizes), offsets, received]
-    return scope.build(opcode, operands, replica_groups=ReplicaGroups((tuple(order),)))
+    tables = [_own_line(scope, lines) for lines in (starts, sizes, offsets, received)]
+    return scope.build(opcode, [value, target, *tables], replica_groups=ReplicaGroups(groups))
 
 
 def _table(scope: Scope, numbers: list[int]) -> Instruction:
@@ -138,9 +188,19 @@ def _has_own(scope: Scope) -> bool:
 
 def _own(scope: Scope, numbers: list[int]) -> Instruction:
     """Of numbers for all devices a device's own."""
-    device = scope.build("convert", [scope.build("replica-id")], shape=ArrayShape(S32, ()))
-    own = scope.build("dynamic-slice", [_table(scope, numbers), device], dynamic_slice_sizes=(1,))
+    own = _own_line(scope, [[number] for number in numbers])
     return scope.build("reshape", [own], shape=ArrayShape(S32, ()))
+
+
+def _own_line(scope: Scope, lines: list[list[int]]) -> Instruction:
+    """Of lines of numbers for all devices a device's own."""
+    if scope.program.devices == 1:
+        return _table(scope, lines[0])
+    device = scope.build("convert", [scope.build("replica-id")], shape=ArrayShape(S32, ()))
+    length = len(lines[0])
+    starts = [_table(scope, [number for line in lines for number in line]), scope.build(
+        "multiply", [device, scope.constant(length, S32)])]  # fmt: skip
+    return scope.build("dynamic-slice", starts, dynamic_slice_sizes=(length,))
 
 
 def _permuted(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:

@@ -163,17 +163,16 @@ def _branch(scope: Scope, given: Shape, result: Shape, *, everyone: bool) -> Com
     """A computation of a value that yields one of a shape; a tuple is taken apart, and at times handed on as well."""
     inner = bodies.inner_of(scope, "branch", everyone=everyone)
     kind = bodies.unpacked(inner, given)[0].array.element_type
-    whole = inner.computation.parameters[0]
+    whole, is_handed_on = inner.computation.parameters[0], isinstance(given, TupleShape)
+    is_handed_on = is_handed_on and chance(scope.choices, _HANDED_ON_PERCENT)
+    if is_handed_on and given == result:
+        inner.computation.root = whole  # nothing else is drawn: none of it would show
+        return inner.computation
     bodies.fill(inner)
-    if isinstance(given, TupleShape) and chance(scope.choices, _HANDED_ON_PERCENT):
-        if given == result:
-            inner.computation.root = whole
-            return inner.computation
-        if inner.depth <= scope.program.space.depth and scope.program.space.allows("conditional", kind):
-            _of_branches(inner, "conditional", kind, whole)
-    inner.computation.root = bodies.packed(
-        inner, result, iter([bodies.outcome(inner, leaf) for leaf in leaves(result)])
-    )
+    if is_handed_on and inner.depth <= scope.program.space.depth and scope.program.space.allows("conditional", kind):
+        _of_branches(inner, "conditional", kind, whole)
+    yielded = [bodies.outcome(inner, leaf) for leaf in leaves(result)]
+    inner.computation.root = bodies.packed(inner, result, iter(bodies.with_the_rest(inner, yielded)))
     return inner.computation
 
 

@@ -25,7 +25,7 @@ from compiler.generate.recipe import Recipe
 from compiler.generate.regimes import Regime, sizes
 from compiler.generate.scope import Scope
 from compiler.generate.sorting import RECIPES as SORTING
-from compiler.generate.sorting import sort
+from compiler.generate.sorting import how_many, sort
 from compiler.ir import csr
 from compiler.ir.attributes import SliceDimension
 from compiler.ir.module import Instruction
@@ -256,7 +256,7 @@ def _running(scope: Scope, element_type: ElementType) -> Instruction:
 def _chosen(scope: Scope, element_type: ElementType) -> Instruction:
     """A few of the greatest numbers of each line, or of the least, and where they are."""
     value = read(scope, element_type, sizes(scope.choices, regimes.CHOSEN))
-    count = scope.choices.integer(1, pick(scope.choices, _MOST_CHOSEN))
+    count = how_many(scope.choices, value.array.dims[-1], pick(scope.choices, _MOST_CHOSEN))
     done = scope.build("topk", [value], k=count, largest=chance(scope.choices, 50))
     return [scope.build("get-tuple-element", [done], index=k) for k in (1, 0)][-1]
 

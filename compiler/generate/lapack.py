@@ -283,10 +283,6 @@ ROUTINES: dict[str, Draw] = {
     "gtsv": _gtsv,
 }
 """By LAPACK's name for real matrices, without the letter of the type."""
-_ITERATED = frozenset(("gesdd", "gesvd", "syevd", "gehrd", "gees", "geev"))
-_NAMES = [name for name in ROUTINES for _ in range(1 if name in _ITERATED else 3)]
-"""Those that reduce a matrix step by step or iterate are hundreds of kernels, which take as long to compile as thirty
-other programs, so each comes a third as often."""
 
 
 def _called(scope: Scope, kind: ElementType, name: str, made: Made) -> Arrays:
@@ -325,7 +321,7 @@ def _draw(scope: Scope, name: str, element_type: ElementType) -> Instruction | N
 
 
 def _any(scope: Scope, _: str, element_type: ElementType) -> Instruction | None:
-    return _draw(scope, pick(scope.choices, _NAMES), element_type)
+    return _draw(scope, pick(scope.choices, tuple(ROUTINES)), element_type)
 
 
 def _only(name: str) -> Recipe:

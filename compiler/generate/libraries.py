@@ -9,10 +9,11 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from compiler.generate import sized_convolutions
+from compiler.generate import regimes, sized_convolutions
 from compiler.generate.choices import chance, permutation, pick
-from compiler.generate.matrices import diagonal
+from compiler.generate.matrices import batches, diagonal
 from compiler.generate.recipe import Recipe
+from compiler.generate.regimes import sizes
 from compiler.generate.scope import Scope
 from compiler.ir.attributes import ConvolutionDimensions, WindowDimension
 from compiler.ir.module import Instruction
@@ -43,6 +44,8 @@ _EPILOGUES = (
 _ACTIVATIONS = ("kNone", "kSigmoid", "kRelu", "kRelu6", "kTanh", "kElu", "kLeakyRelu", "2")
 _FUSED_PERCENT, _LARGEST_PERCENT = 60, 30
 """How often a product has an epilogue; how often one of floats of 8 bits says its largest element."""
+_SMALL_SYSTEMS_PERCENT = 40
+"""How often triangular systems are small ones."""
 _SIDE, _GRADIENTS = (0, 1, 2), ("Forward", "BackwardInput", "BackwardFilter")
 _FLOATS = tuple(TYPES[name] for name in ("f32", "f64", "bf16", "f16"))
 _NARROW = tuple(TYPES[name] for name in ("f8e4m3fn", "f8e5m2"))
@@ -222,11 +225,19 @@ def _piece(scope: Scope) -> WindowDimension:
 
 
 def _solution(scope: Scope, _: str, element_type: ElementType) -> Instruction:
+    """Triangular systems, few and many, alone and in batches of several dimensions, from either side."""
     choices = scope.choices
-    rows, sides = choices.integer(1, 9), choices.integer(1, 4)
-    square, is_left = ArrayShape(element_type, (rows, rows)), chance(choices, 50)
-    matrix = scope.build("add", [scope.parameter(square), diagonal(scope, element_type, rows)])
-    result = ArrayShape(element_type, (rows, sides) if is_left else (sides, rows))
+    if chance(choices, _SMALL_SYSTEMS_PERCENT):
+        outer, rows, sides = batches(scope), choices.integer(1, 9), choices.integer(1, 4)
+    else:
+        batch, rows, sides = sizes(choices, regimes.SOLVED)
+        outer = pick(choices, ((), (batch,), (1, batch))) if batch == 1 else pick(choices, ((batch,), (1, batch)))
+    square, is_left = ArrayShape(element_type, (*outer, rows, rows)), chance(choices, 50)
+    # Divided by what is added to the diagonal, rows weigh less than it, even where that is taken to be 1.
+    share = scope.build("broadcast", [scope.constant(1 / (8 * rows), element_type)], shape=square, dimensions=())
+    small = scope.build("multiply", [scope.parameter(square), share])
+    matrix = scope.build("add", [small, diagonal(scope, element_type, rows, outer)])
+    result = ArrayShape(element_type, (*outer, *((rows, sides) if is_left else (sides, rows))))
     config = {
         "left_side": is_left,
         "lower": chance(choices, 50),

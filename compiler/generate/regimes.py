@@ -134,8 +134,13 @@ SQUARES: Sequence[Regime] = (((2, 9),), ((17, 40),), ((33, 70),))
 """How long the sides of squares are that several kernels go over, one after the other."""
 FACTORISED: Sequence[Regime] = (((1, 3), (9, 40), (1, 40)), ((1, 1), (33, 100), (1, 9)), ((3, 7), (2, 9), (1, 5)))
 """Batches of matrices that are factorised or solved, their rows, and right-hand sides: in panels, and whole."""
-SOLVED: Sequence[Regime] = (*FACTORISED, *FACTORISED, ((1, 1), (257, 264), (1, 2)))
-"""The same where they are solved only: more rows than a block of a GPU has threads for seldom: it takes a second."""
+SOLVED: Sequence[Regime] = (
+    *FACTORISED, *FACTORISED, ((1, 3), (7, 9), (1, 4)), ((1, 3), (31, 34), (1, 18)), ((1, 2), (63, 66), (15, 18)),
+    ((126, 130), (7, 10), (1, 2)), ((1, 1), (257, 264), (1, 2)),
+)  # fmt: skip
+"""The same where they are solved only: on both sides of what a thread, a warp and two of them have, of what is solved
+in tiles, and of how many matrices are each a thread's; more rows than a block has threads for seldom: of a GPU that
+takes a second."""
 FEATURES: Sequence[Regime] = (
     ((16, 70), (16, 70), (1, 1), (5, 12)), ((1, 5), (2, 20), (1, 1), (20, 50)), ((1, 1), (1, 2), (16, 40), (6, 14)),
     ((3, 9), (3, 40), (2, 4), (6, 12)), ((260, 300), (100, 130), (1, 1), (5, 6)),

@@ -7,7 +7,8 @@ if they do not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from compiler.generate.choices import chance, permutation, pick, subset
@@ -16,7 +17,8 @@ from compiler.generate.elementwise import spread, takes
 from compiler.generate.movement import dims_broadcast, smaller_dims
 from compiler.generate.recipe import COMPLEX, NUMBERS, Recipe
 from compiler.generate.scope import Scope
-from compiler.ir.attributes import PaddingDimension, SliceDimension, WindowDimension
+from compiler.generate.sized_slices import cut_dimensions, longer_by, sliced
+from compiler.ir.attributes import PaddingDimension, WindowDimension
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
 from compiler.ir.types import PRED, S32, ElementType
@@ -25,10 +27,19 @@ from compiler.ops.build import build, parameter
 
 _MOST_STEPS = 4
 """Instructions on arrays of sizes known at run time, one behind the other."""
-_SECOND_PERCENT = 30
-"""How often two dimensions of an array are so."""
+_SECOND_PERCENT = 50
+"""How often another dimension of an array is so."""
+_RANKS = (1, 2, 2, 3)
+"""Dimensions at least: where several have sizes that are not known, one may be taken for another."""
+_SLICES = 3
+"""Of how many steps' weight slices are: only they make some sizes known beside others that are not."""
 _OTHER_PERCENT = 50
 """How often it is joined with another array, or multiplied with itself."""
+_LEAST_PERCENT, _POSITIVE = 60, (1 << 31) - 1
+"""How often a size is 1 or more whatever it is made of; the bits of a number without its sign."""
+_MERGED_PERCENT, _ONE_MORE_PERCENT, _STATED_PERCENT = 30, 25, 15
+"""How often two dimensions become one; how often there is one more, of size 1; how often a size that is known is said
+to be no more than a bound."""
 _LEAST_BITS = 8  # of what is multiplied
 _COUNTED = 9
 """Numbers by which elements are added up: some are none of these."""
@@ -48,15 +59,6 @@ def _transposed(scope: Scope, value: Instruction) -> Instruction:
 
 def _reversed(scope: Scope, value: Instruction) -> Instruction:
     return scope.build("reverse", [value], dimensions=tuple(subset(scope.choices, range(value.array.rank), 60)))
-
-
-def _sliced(scope: Scope, value: Instruction) -> Instruction:
-    ranges = []
-    for size in value.array.dims:
-        start = scope.choices.integer(0, min(2, size - 1))
-        limit = size - scope.choices.integer(0, min(2, size - 1 - start))
-        ranges.append(SliceDimension(start, limit, pick(scope.choices, (1, 2, 3))))
-    return scope.build("slice", [value], slice=tuple(ranges))
 
 
 def _padded(scope: Scope, value: Instruction) -> Instruction | None:
@@ -196,10 +198,9 @@ def _looked_up(scope: Scope, value: Instruction) -> Instruction | None:
 def _with_room(scope: Scope, value: Instruction) -> tuple[Instruction, tuple[int, ...]] | None:
     """The value made longer where its sizes are not known, and dimensions that fit whatever they are."""
     room = [scope.choices.integer(1, 3) if is_cut else 0 for is_cut in value.array.dynamic]
-    padding = tuple(PaddingDimension(0, more) for more in room)
-    if not scope.fits([padded_size(size, more) for size, more in zip(value.array.dims, padding, strict=True)]):
+    longer = longer_by(scope, value, room)
+    if longer is None:
         return None
-    longer = scope.build("pad", [value, scope.small_constant(value.array.element_type)], padding=padding)
     return longer, smaller_dims(scope, tuple(more or size for more, size in zip(room, value.array.dims, strict=True)))
 
 
@@ -229,7 +230,7 @@ def _updated(scope: Scope, value: Instruction) -> Instruction | None:
 
 def _shortened(scope: Scope, value: Instruction) -> Instruction:
     """The value with a size that is no greater than the one that it has."""
-    dimension = pick(scope.choices, _cut_dimensions(value))
+    dimension = pick(scope.choices, cut_dimensions(value))
     size = scope.build("get-dimension-size", [value], dimensions=(dimension,))
     kept = scope.build("clamp", [scope.constant(0, S32), scope.unknown(ArrayShape(S32, ())), size])
     return scope.build("set-dimension-size", [value, kept], shape=value.array, dimensions=(dimension,))
@@ -247,8 +248,36 @@ def _reshaped(scope: Scope, value: Instruction) -> Instruction | None:
     return scope.build("reshape", [value], shape=ArrayShape(shape.element_type, dims, flags))
 
 
+def _rearranged(scope: Scope, value: Instruction) -> Instruction | None:
+    """The same elements under the products of sizes in any order, of which those of known sizes alone may be known."""
+    shape, choices = value.array, scope.choices
+    groups = [[dimension] for dimension in permutation(choices, shape.rank)]
+    while len(groups) > 1 and chance(choices, _MERGED_PERCENT):
+        groups.append([*groups.pop(), *groups.pop()])
+    if chance(choices, _ONE_MORE_PERCENT):
+        groups.insert(choices.integer(0, len(groups)), [])
+    dims = tuple(math.prod(shape.dims[d] for d in group) for group in groups)
+    if max(dims) > _MOST_SIDE:
+        return None
+    flags = tuple(
+        any(shape.dynamic[d] for d in group) or (bool(group) and chance(choices, _STATED_PERCENT)) for group in groups
+    )
+    sizes = [_product_of_sizes(scope, value, group) for group in groups]
+    target = ArrayShape(shape.element_type, dims, flags)
+    return scope.build("dynamic-reshape", [value, *sizes], shape=target)
+
+
+def _product_of_sizes(scope: Scope, value: Instruction, group: Sequence[int]) -> Instruction:
+    """What some dimensions have together, as a number."""
+    made = scope.constant(1, S32)
+    for dimension in group:
+        size = scope.build("get-dimension-size", [value], dimensions=(dimension,))
+        made = size if made.opcode == "constant" else scope.build("multiply", [made, size])
+    return made
+
+
 STEPS: Mapping[str, Step] = {
-    "slice": _sliced,
+    "slice": sliced,
     "transpose": _transposed,
     "reverse": _reversed,
     "pad": _padded,
@@ -260,6 +289,7 @@ STEPS: Mapping[str, Step] = {
     "reduce-window": _windowed,
     "dot": _multiplied,
     "reshape": _reshaped,
+    "dynamic-reshape": _rearranged,
     "scatter": _scattered,
     "gather": _looked_up,
     "dynamic-slice": _cut_out,
@@ -270,41 +300,43 @@ STEPS: Mapping[str, Step] = {
 
 
 def _draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
-    value = scope.array(element_type, least_rank=1, most_rank=3, size=_SMALL)
+    value = scope.array(element_type, least_rank=pick(scope.choices, _RANKS), most_rank=max(_RANKS), size=_SMALL)
     if 0 in value.array.dims or max(value.array.dims) > _MOST_SIDE:
         return None
     along = permutation(scope.choices, value.array.rank)
-    several = 2 if value.array.rank > 1 and chance(scope.choices, _SECOND_PERCENT) else 1
-    for dimension in along[:several]:
-        value = _cut(scope, opcode, value, dimension)
+    several = 1
+    while several < value.array.rank and chance(scope.choices, _SECOND_PERCENT):
+        several += 1
     banned, kind, drawn = scope.program.space.banned, element_type.name, 0
-    steps = [step for name, step in STEPS.items() if (name, kind) not in banned]
+    if ("set-dimension-size", kind) in banned:
+        return None
+    for dimension in along[:several]:
+        value = _cut(scope, value, dimension)
+    if opcode == "dynamic-reshape":
+        value = STEPS[opcode](scope, value) or value
+    weights = {"slice": _SLICES}
+    steps = [step for name, step in STEPS.items() if (name, kind) not in banned for _ in range(weights.get(name, 1))]
     while scope.choices.more(drawn, _MOST_STEPS) and value.array.is_dynamic:
         drawn += 1
         value = pick(scope.choices, steps)(scope, value) or value
-    return _whole(scope, opcode, value)
+    return at_its_bounds(scope, value)
 
 
-def _cut(scope: Scope, opcode: str, value: Instruction, dimension: int) -> Instruction:
+def _cut(scope: Scope, value: Instruction, dimension: int) -> Instruction:
     """The value with a size in one dimension that nobody knows beforehand, and that there is."""
     size = value.array.dims[dimension]
-    wanted = scope.unknown(ArrayShape(S32, ()))
-    kept = scope.build("clamp", [scope.constant(0, S32), wanted, scope.constant(size, S32)])
-    return scope.build(opcode, [value, kept], dimensions=(dimension,))
-
-
-def _cut_dimensions(value: Instruction) -> list[int]:
-    """Those whose sizes are known at run time only."""
-    return [dimension for dimension, is_cut in enumerate(value.array.dynamic) if is_cut]
+    least = scope.choices.integer(1, size) if chance(scope.choices, _LEAST_PERCENT) else 0
+    # Each is as likely as another: of a size that is mostly 0, or all, little shows.
+    wanted = scope.build("and", [scope.unknown(ArrayShape(S32, ())), scope.constant(_POSITIVE, S32)])
+    more = scope.build("remainder", [wanted, scope.constant(size - least + 1, S32)])
+    kept = scope.build("add", [more, scope.constant(least, S32)])
+    return scope.build("set-dimension-size", [value, kept], dimensions=(dimension,))
 
 
 def at_its_bounds(scope: Scope, value: Instruction) -> Instruction:
     """A value at its bounds, with zeros beyond its sizes, which are known at run time only."""
-    return _whole(scope, "set-dimension-size", value)
-
-
-def _whole(scope: Scope, opcode: str, value: Instruction) -> Instruction:
-    cut = _cut_dimensions(value)
+    found = cut_dimensions(value)
+    cut = [found[number] for number in permutation(scope.choices, len(found))]
     sizes = [build(scope.computation, "get-dimension-size", [value], dimensions=(d,)) for d in cut]
     scope.give(sizes, are_kept=True)
     for number, dimension in enumerate(cut):
@@ -312,7 +344,7 @@ def _whole(scope: Scope, opcode: str, value: Instruction) -> Instruction:
         bounds = ArrayShape(value.array.element_type, value.array.dims, flags if any(flags) else ())
         size = scope.constant(bounds.dims[dimension], S32)
         # Not offered: what lies beyond the sizes is open.
-        value = build(scope.computation, opcode, [value, size], shape=bounds, dimensions=(dimension,))
+        value = build(scope.computation, "set-dimension-size", [value, size], shape=bounds, dimensions=(dimension,))
     for size, dimension in zip(sizes, cut, strict=True):
         value = _masked(scope, value, size, dimension)
     return value
@@ -326,4 +358,8 @@ def _masked(scope: Scope, value: Instruction, size: Instruction, dimension: int)
     return scope.build("select", [inside, value, spread(scope, scope.constant(0, shape.element_type), shape)])
 
 
-RECIPES: dict[str, Recipe] = {"set-dimension-size": Recipe(tuple(t for t in NUMBERS if t is not PRED), _draw)}
+RECIPES: dict[str, Recipe] = {
+    opcode: Recipe(tuple(t for t in NUMBERS if t is not PRED), _draw)
+    for opcode in ("set-dimension-size", "dynamic-reshape")
+}
+"""What sets sizes, and what gives the elements within them others: the first step of what it is drawn for."""

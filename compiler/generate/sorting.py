@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compiler.generate.choices import chance, pick
+from compiler.generate.choices import Choices, chance, pick
 from compiler.generate.combining import ORDERED, elements
 from compiler.generate.flow import branch, may_flow, selected
 from compiler.generate.recipe import COMPLEX, Recipe
@@ -23,6 +23,8 @@ from compiler.ops.build import build, constant, parameter
 
 _SECOND_PERCENT, _LEAST_PERCENT = 50, 40
 """How often a second key decides between equal ones; how often the least of a row are chosen."""
+_END_PERCENT = 45
+"""How often one of a line is chosen, or all, or all but one."""
 _MADE_PERCENT, _LEAST_BITS = 35, 8
 """How often a key is made of an element, and of how many bits integers are then at least."""
 _FLOWING_PERCENT = 10
@@ -123,9 +125,22 @@ def _sort(scope: Scope, _: str, element_type: ElementType) -> Instruction:
     return sort(scope, operands, scope.choices.integer(0, key.array.rank - 1))[-1]
 
 
+def how_many(choices: Choices, length: int, most: int) -> int:
+    """How many of a line are chosen: one, all but one or all of them, or any number up to the most.
+
+    Args:
+        choices: the source of chance.
+        length: of the line.
+        most: how many are chosen at most, where it is not one of these.
+    """
+    if chance(choices, _END_PERCENT):
+        return max(min(1, length), pick(choices, (length, length - 1, 1)))
+    return choices.integer(min(1, length), min(most, length))
+
+
 def _topk(scope: Scope, _: str, element_type: ElementType) -> Instruction:
     value = scope.array(element_type, least_rank=1, size=scope.at_most(_SMALL))
-    count = scope.choices.integer(min(1, value.array.dims[-1]), value.array.dims[-1])
+    count = how_many(scope.choices, value.array.dims[-1], value.array.dims[-1])
     least = {"largest": False} if chance(scope.choices, _LEAST_PERCENT) else {}
     return elements(scope, scope.build("topk", [value], k=count, **least))
 

@@ -45,7 +45,6 @@ NOT_DRAWN: dict[str, str] = {
     "parameter": "made where a value is needed",
     "constant": "made where a value is needed",
     "domain": "needs the shardings of several devices",
-    "dynamic-reshape": "shapes known at run time only",
 }
 """The opcodes that can be evaluated and yet are not drawn, with the reason."""
 
@@ -63,8 +62,8 @@ PAIRS: frozenset[tuple[str, str]] = frozenset(
 
 _TRIES = 4
 """Opcodes that are drawn before an instruction is given up: recipes may find no operands."""
-_MOST_RESULTS = 10
-"""Results of a program."""
+_MOST_RESULTS = 40
+"""Results of a program: what is not given, nor used, is dead, and of programs with loops of several values many are."""
 ORDERED_PERCENT = 8
 """How often instructions of a program wait for others that no value ties them to."""
 _REPEATED_PERCENT = 15

@@ -80,7 +80,6 @@ _EXPANSIONS: dict[str, Expand] = {
             "all-gather",
             "all-reduce",
             "all-reduce-start",
-            "all-reduce-done",
             "reduce-scatter",
             "all-to-all",
             "collective-broadcast",
@@ -90,6 +89,7 @@ _EXPANSIONS: dict[str, Expand] = {
     **dict.fromkeys(("all-gather-start", "collective-permute-start"), _start),
     **dict.fromkeys(("all-gather-done", "collective-permute-done"), _done),
     **dict.fromkeys(("partition-id", "replica-id"), _number),
+    "all-reduce-done": lambda done: done.operands[0],
     "collective-permute": _permute,
     "ragged-all-to-all": _ragged,
 }

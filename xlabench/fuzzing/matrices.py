@@ -24,6 +24,11 @@ Draw = Callable[[Generator, tuple[int, ...], DType, int | None], Array]
 _RANK = 2
 _SMALL, _PHASES = 3, np.asarray([1, -1, 1j, -1j])
 
+_KINDS, _HIDDEN = 5, 4
+"""Kinds of blocks with given eigenvalues, and of what hides them."""
+_LONGEST, _ADDED = 4, 6
+"""Rows of a block at most; how often a row is added to another at most: numbers stay small, and eigenvalues exact."""
+
 
 def _ring(rng: Generator, rows: int, columns: int) -> Array:
     """Each row one further, the last one first, perhaps in two rings."""
@@ -84,6 +89,68 @@ def _beside(rng: Generator, rows: int, columns: int) -> Array:
     return np.asarray(sum(number * np.eye(rows, columns, at) for number, at in diagonals))
 
 
+def _with_zeros(rng: Generator, rows: int, columns: int) -> Array:
+    """Rows and columns of zeros anywhere among others."""
+    made = rng.standard_normal((rows, columns))
+    made[rng.integers(_SMALL, size=rows) == 0] = 0
+    made[:, rng.integers(_SMALL, size=columns) == 0] = 0
+    return made
+
+
+def _of_less_rank(rng: Generator, rows: int, columns: int) -> Array:
+    """Of any rank, to the bit."""
+    rank = int(rng.integers(min(rows, columns) + 1))
+    down, across = (rng.integers(-_SMALL, _SMALL, size, endpoint=True) for size in ((rows, rank), (rank, columns)))
+    return np.asarray(down @ across, float)
+
+
+def _block(rng: Generator, size: int) -> Array:
+    """A block with eigenvalues of one kind: a pair of complex ones, one again and again, defective or close ones."""
+    kind, on = int(rng.integers(_KINDS)), float(rng.integers(-_SMALL, _SMALL, endpoint=True))
+    off, scale = float(rng.integers(1, _SMALL, endpoint=True)), 2.0 ** rng.integers(-1, 1, endpoint=True)
+    if kind == 0 and size > 1:
+        return np.asarray([[on, -off * scale], [off / scale, on]])
+    if kind == 1 and size > 1:
+        return np.kron(np.eye(size // 2), [[on, -off], [off, on]]) + np.eye(size // 2 * 2, k=2) * rng.integers(2)
+    if kind == 2:
+        return on * np.eye(size) + np.eye(size, k=1)
+    if kind == 3:
+        return np.diag(on + 2.0 ** -rng.integers(8, 24) * np.arange(size)) + np.eye(size, k=1) * rng.integers(2)
+    return on * scale * np.eye(size)
+
+
+def _of_eigenvalues(rng: Generator, rows: int, columns: int) -> Array:
+    """Blocks with given eigenvalues, beside each other or one above another, as they are or hidden by a similarity."""
+    made, both, at = np.zeros((rows, columns)), min(rows, columns), 0
+    while at < both:
+        block = _block(rng, int(rng.integers(1, min(_LONGEST, both - at), endpoint=True)))
+        made[at : at + len(block), at : at + len(block)] = block
+        if rng.integers(2):
+            made[:at, at : at + len(block)] = rng.integers(-1, 1, (at, len(block)), endpoint=True)
+        at += len(block)
+    made[:both, :both] = _hidden(rng, made[:both, :both])
+    return made
+
+
+def _hidden(rng: Generator, square: Array) -> Array:
+    """What has the same eigenvalues: another order, rows added and columns taken off, a rotation, or itself."""
+    size, kind = len(square), int(rng.integers(_HIDDEN))
+    if kind == 0:
+        order = rng.permutation(size)
+        return np.asarray(square[np.ix_(order, order)])
+    if kind == 1:
+        made = np.array(square)
+        for _ in range(min(size - 1, _ADDED)):
+            one, other = (int(n) for n in rng.permutation(size)[:2])
+            made[one] += made[other]
+            made[:, other] -= made[:, one]
+        return made
+    if kind == 2:
+        rotation, _ = np.linalg.qr(rng.standard_normal((size, size)))
+        return np.asarray(rotation @ square @ rotation.T)
+    return square
+
+
 FORMS: Mapping[str, Form] = {
     "ring": _ring,
     "above": _above,
@@ -94,8 +161,13 @@ FORMS: Mapping[str, Form] = {
     "graded": _graded,
     "turning": _turning,
     "beside": _beside,
+    "with zeros": _with_zeros,
+    "of less rank": _of_less_rank,
+    "of eigenvalues": _of_eigenvalues,
 }
 """The forms by name."""
+_WEIGHTS = {"of eigenvalues": 4}
+"""How many times as often forms are drawn as others: those of which there are many kinds."""
 
 
 def or_else(draw: Draw) -> Draw:
@@ -119,7 +191,7 @@ def batch(rng: Generator, dims: tuple[int, ...], *, is_complex: bool) -> Array:
         is_complex: whether they may have imaginary parts.
     """
     made = np.zeros(dims, np.complex128 if is_complex else np.float64)
-    forms = list(FORMS.values())
+    forms = [form for name, form in FORMS.items() for _ in range(_WEIGHTS.get(name, 1))]
     for at in np.ndindex(*dims[:-2]):
         matrix = forms[int(rng.integers(len(forms)))](rng, *dims[-2:])
         made[at] = matrix * rng.choice(_PHASES) if is_complex else matrix

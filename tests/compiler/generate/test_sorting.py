@@ -1,9 +1,12 @@
 """Sorts are by keys as they are or made of elements, from either side, and say which of equal ones comes first."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 import compiler
+from compiler.generate import Space, program
 from compiler.generate.choices import RandomChoices
 from compiler.generate.exhaustive import Packing, space_of
 from compiler.generate.sorting import RECIPES
@@ -66,3 +69,14 @@ def test_compiled_sorts_are_the_interpreters_to_the_bit(opcode, kind):
         executable = compiler.compile(module, backend="cpu")
         for one, other in zip(executable(*given), compiler.interpret(module, *given), strict=True):
             assert one.tobytes() == np.asarray(other).tobytes()
+
+
+def test_one_all_but_one_and_all_of_a_line_are_chosen_in_more_than_a_third():
+    space, counts = Space(frozenset({"topk"}), frozenset({"f32"}), most_instructions=4, most_elements=256), Counter()
+    for seed in range(300):
+        for i in program(RandomChoices(seed), space).instructions():
+            if i.opcode == "topk" and i.operands[0].array.dims[-1] > 3:
+                length, k = i.operands[0].array.dims[-1], i.attributes["k"]
+                counts[{1: "one", length - 1: "all but one", length: "all"}.get(k, "some")] += 1
+    assert counts["some"] < 2 * counts.total() / 3
+    assert min(counts.values()) > counts.total() / 10

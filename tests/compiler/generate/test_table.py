@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 import compiler
-from compiler.generate import RandomChoices, Space
+from compiler.generate import RandomChoices, Space, lapack, program
 from compiler.generate.kernels import KERNELS
 from compiler.generate.scope import Program, Scope
 from compiler.generate.table import RECIPES, step
-from compiler.ir.module import Computation, Module
+from compiler.ir.module import Computation, Module, computed_from
 from compiler.ir.shape import TupleShape
 from compiler.ir.types import F32
+from compiler.ops.custom_call import routine_of
 
 SPACE = Space(
     frozenset({"add", "multiply", "maximum", "minimum"}),
@@ -132,3 +135,29 @@ def test_forms_that_rules_ask_for_are_drawn(form: str):
     opcode, is_one = FORMS[form]
     kernel = OF_KERNELS.get(form, "")
     assert any(is_one(one) for seed in range(MOST_TRIES) for one in drawn(opcode, seed, kernel))
+
+
+@pytest.mark.slow
+def test_each_routine_of_lapack_has_its_share():
+    """Those that iterate too, however long they take to compile: half of their code is for what few matrices need."""
+    space = Space(frozenset({"custom-call"}), frozenset({"f32"}), most_instructions=2, most_elements=256)
+    drawn = Counter(
+        routine_of(i)
+        for seed in range(400)
+        for i in program(RandomChoices(seed), space).instructions()
+        if routine_of(i)
+    )
+    fair = sum(drawn.values()) / len(lapack.ROUTINES)
+    assert all(drawn[name] > fair / 2 for name in lapack.ROUTINES), drawn
+
+
+@pytest.mark.slow
+def test_what_is_drawn_reaches_a_result_however_much_it_is():
+    """Loops of several values leave many that nothing uses: each is a result, or all that it was made of is dead."""
+    space = replace(SPACE, opcodes=frozenset({"while", "call", "add", "sort"}), most_instructions=30)
+    drawn = dead = 0
+    for seed in range(60):
+        entry = program(RandomChoices(seed), space).entry
+        work = {one for one in entry.instructions if one.opcode not in ("parameter", "constant", "get-tuple-element")}
+        drawn, dead = drawn + len(work), dead + len(work - computed_from([entry.root]))
+    assert dead < drawn / 10, (dead, drawn)

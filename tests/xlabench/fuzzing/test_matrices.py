@@ -1,6 +1,7 @@
 """Matrices of a form are of that form, of any size and type, and routines that iterate agree about all of them."""
 
 import tracemalloc
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -47,6 +48,40 @@ def test_they_are_what_numbers_drawn_one_by_one_never_are():
     assert all(np.linalg.matrix_rank(m) <= 1 for m in drawn("of rank one", 9, 9))
     assert any(not np.linalg.matrix_power(m, 9).any() for m in drawn("above", 9, 9))
     assert all(np.array_equal(m, -m.T) for m in drawn("turning", 9, 9))
+
+
+def test_eigenvalues_are_pairs_repeated_close_and_defective_and_mostly_hidden():
+    """A share of the matrices each, most of which are neither triangular nor fall apart as they stand."""
+    forms, matrices = Counter(), [FORMS["of eigenvalues"](np.random.default_rng(seed), 6, 6) for seed in range(200)]
+    for matrix in matrices:
+        values, size = np.linalg.eigvals(matrix), max(1.0, np.linalg.norm(matrix))
+        apart = np.abs(values[:, None] - values)[np.triu_indices(6, 1)]
+        forms["pairs"] += bool((np.abs(values.imag) > 0.1).any())
+        forms["repeated"] += bool((apart < 1e-12 * size).any())
+        forms["close"] += bool(((apart > 1e-8 * size) & (apart < 0.02)).any())
+        ranks = [np.linalg.matrix_rank(np.linalg.matrix_power(matrix - v * np.eye(6), k), tol=1e-4) for v in (-1, 1, 2)
+                 for k in (1, 2)]  # fmt: skip
+        forms["defective"] += any(one > other for one, other in zip(ranks[::2], ranks[1::2], strict=True))
+        forms["below the blocks"] += bool(np.tril(matrix, -2).any())
+    assert all(forms[form] >= 20 for form in ("pairs", "repeated", "close", "defective", "below the blocks")), forms
+
+
+def test_ranks_are_any_and_zeros_stand_in_rows_and_columns():
+    ranks = {int(np.linalg.matrix_rank(matrix)) for matrix in (
+        FORMS["of less rank"](np.random.default_rng(seed), 5, 7) for seed in range(60))}  # fmt: skip
+    assert ranks == set(range(6))
+    made = [FORMS["with zeros"](np.random.default_rng(seed), 5, 7) for seed in range(60)]
+    assert sum(not matrix.any(axis=1).all() for matrix in made) > 20
+    assert sum(not matrix.any(axis=0).all() for matrix in made) > 20
+
+
+def test_a_good_share_of_a_batch_has_given_eigenvalues(monkeypatch):
+    drawn = Counter()
+    for name, form in FORMS.items():
+        monkeypatch.setitem(FORMS, name, lambda *given, form=form, name=name: drawn.update([name]) or form(*given))
+    batch(np.random.default_rng(0), (1000, 3, 3), is_complex=False)
+    assert drawn["of eigenvalues"] > 150
+    assert min(drawn.values()) > 30
 
 
 def test_each_of_a_batch_has_its_own_form_and_complex_ones_are_turned():
