@@ -1,4 +1,4 @@
-"""Looking for excuses is bounded: trials run what is wrong, with liberties that touch it, up to so many instructions."""
+"""Looking for excuses is bounded: trials run what is wrong, with liberties that touch it, and few instructions."""
 
 from __future__ import annotations
 
