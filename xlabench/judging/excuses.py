@@ -16,12 +16,15 @@ gives the reference's own element it says nothing, and neither does what happens
 | rounding (`perturb`)                                     | all, of results without bounds |
 
 Error bounds need no trial: they follow from the program, element by element.
+
+Trials run the program of the results that are wrong, with liberties that have to do with it, and so many instructions
+in all: what is excused by none until then stays wrong, and it is said that not all were tried.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice
 from typing import Any
 
@@ -33,12 +36,15 @@ from xlabench.judging import liberties, orders
 from xlabench.judging.bounds import Bounds
 from xlabench.judging.differ import bitwise_equal, elements_beyond
 from xlabench.judging.perturb import leaves_specials_open, perturbed
+from xlabench.judging.some_results import some_of
 from xlabench.judging.tolerance import Array, TolerancePolicy, is_inexact
 
 Mask = NDArray[np.bool_]
 
 _FEW, _MANY = 6, 48
 """Runs with liberties: at first, and where all that is left to explain departs in some of them."""
+_MOST_WORK = 100_000
+"""Instructions that runs with liberties evaluate at most: 25 to 50 microseconds each, so some five seconds."""
 _RUNS = 16
 _SAFETY = 8
 """How many times as far as rounding errors in a trial may those of an engine be."""
@@ -81,7 +87,8 @@ class Answer:
 
 
 def answer(question: Question) -> Answer:
-    """Look for excuses until every element has one."""
+    """Look for excuses until every element has one, or trials have taken what they may."""
+    question = _of_what_is_wrong(question)
     left, found = question.wrong(), []
     try:
         own = compiler.interpret(question.module, *question.inputs) if question.own is None else question.own
@@ -97,7 +104,24 @@ def answer(question: Question) -> Answer:
                 return Answer(" and ".join(found))
     except compiler.UnsupportedError as error:
         return Answer(trouble=str(error))
+    except liberties.SpentError:
+        return Answer(trouble=f"trials of it come to more than {_MOST_WORK:,} instructions")
     return Answer()
+
+
+def _of_what_is_wrong(question: Question) -> Question:
+    """The question about the results that have wrong elements, of the program of these: no trial runs the rest."""
+    numbers = [number for number, mask in enumerate(question.wrong()) if mask.any()]
+    some = some_of(question.module, question.inputs, len(question.expected), numbers)
+    if some is None or len(set(some.indices.values())) < len(numbers):
+        return question
+    order = sorted(numbers, key=some.indices.__getitem__)
+    kept: dict[str, Any] = {
+        name: [given[number] for number in order]
+        for name in ("expected", "actual", "bounds", "own")
+        if (given := getattr(question, name)) is not None
+    }
+    return replace(question, module=some.module, inputs=some.inputs, **kept)
 
 
 def _strays(question: Question, wrong: Sequence[Mask]) -> bool:
@@ -120,9 +144,11 @@ def _strays(question: Question, wrong: Sequence[Mask]) -> bool:
 def _excuses(question: Question, wrong: Sequence[Mask]) -> Iterator[tuple[str, list[Mask]]]:
     """Each excuse in words, with the elements that it explains."""
     is_open = any(map(orders.is_open, question.module.instructions()))
-    taken = [name for name in _WORDS if name in question.liberties or (is_open and name in liberties.OF_ALL)]
+    own = [name for name in question.liberties if liberties.touches(name, question.module)]
+    taken = [name for name in _WORDS if name in own or (is_open and name in liberties.OF_ALL)]
+    allowance = liberties.Allowance(_MOST_WORK)
     for names in chain.from_iterable(combinations(taken, count) for count in range(1, len(taken) + 1)):
-        yield " and ".join(_WORDS[name] for name in names), _by_liberties(question, names, wrong)
+        yield " and ".join(_WORDS[name] for name in names), _by_liberties(question, names, wrong, allowance)
     if question.rounding:
         yield "rounding", _by_rounding(question, wrong)
 
@@ -137,11 +163,13 @@ _WORDS = {
 """The liberties in words."""
 
 
-def _by_liberties(question: Question, names: Sequence[str], wrong: Sequence[Mask]) -> list[Mask]:
+def _by_liberties(
+    question: Question, names: Sequence[str], wrong: Sequence[Mask], allowance: liberties.Allowance
+) -> list[Mask]:
     """What runs with liberties explain: some, and more where all that is left departs in one of these."""
     explained = [np.zeros_like(mask) for mask in wrong]
     departing = [np.zeros_like(mask) for mask in wrong]
-    runs = liberties.runs(question.module, question.inputs, names, _MANY)
+    runs = liberties.runs(question.module, question.inputs, names, _MANY, allowance)
     for batch in (islice(runs, _FEW), runs):
         for trial in batch:
             for number, mask in enumerate(wrong):

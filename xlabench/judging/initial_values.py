@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,12 @@ from xlabench.judging.tolerance import Array, is_inexact
 
 Instruction = Any  # the compiler's; the harness sees its data by attribute only
 Evaluate = Callable[[Sequence[Any]], Any]
+Again = Callable[..., Array]
+"""Makes of a result and its initial value what it is with that so many times more."""
 Counts = NDArray[np.int64]
+
+_ARRAY_AND_INITIAL = 2
+"""Operands of a reduction of one array: XLA reduces several side by side at once, whatever their size."""
 
 _WINDOW, _ROW = 32, 16
 """Elements of a dimension that are reduced at once, and such of a running reduction."""
@@ -40,17 +46,27 @@ def for_identities(instruction: Instruction, evaluate: Evaluate, _: np.random.Ge
     if instruction.opcode == "reduce" and instruction.operands[0].shape.is_dynamic:
         return lambda operands: evaluate(_filled(instruction, operands))
     again = _again(instruction)
-    more = None if again is None else _more(instruction)
-    if again is None or more is None:
+    more = _more(instruction) if any(again) else None
+    if more is None:
         return evaluate
 
     def with_more(operands: Sequence[Any]) -> Any:
-        value, initial = np.asarray(evaluate(operands)), np.asarray(operands[1])
-        with np.errstate(all="ignore"):
-            times = more.astype(value.dtype) if is_inexact(value.dtype) else more
-            return again(value, initial, times).astype(value.dtype)
+        found = evaluate(operands)
+        arrays = found if isinstance(found, tuple) else (found,)
+        results = tuple(map(partial(_with_initial, more), again, arrays, operands[len(again) :]))
+        return results if isinstance(found, tuple) else results[0]
 
     return with_more
+
+
+def _with_initial(more: Counts, again: Again | None, value: Any, initial: Any) -> Array:
+    """A result with its initial value so many times more."""
+    array = np.asarray(value)
+    if again is None:
+        return array
+    with np.errstate(all="ignore"):
+        times = more.astype(array.dtype) if is_inexact(array.dtype) else more
+        return again(array, np.asarray(initial), times).astype(array.dtype)
 
 
 def _is_of_one(instruction: Instruction) -> bool:
@@ -78,16 +94,31 @@ def _filled(instruction: Instruction, operands: Sequence[Any]) -> list[Any]:
     return [*filled, *operands[half:]]
 
 
-def _again(instruction: Instruction) -> Callable[..., Array] | None:
-    """What one more initial value makes of a result, so many times; None where it is not known, or nothing."""
-    if instruction.opcode not in ("reduce", "reduce-window") or hasattr(instruction.shape, "elements"):
-        return None
-    root = instruction.attributes["to_apply"].root
-    is_plain = all(operand.opcode == "parameter" for operand in root.operands) and len(set(root.operands)) == 2
-    return _AGAIN.get(root.opcode) if is_plain else None
+def _again(instruction: Instruction) -> list[Again | None]:
+    """What one more initial value makes of each result, so many times; None where it is not known, or nothing."""
+    if instruction.opcode not in ("reduce", "reduce-window"):
+        return []
+    if instruction.opcode == "reduce" and len(instruction.operands) > _ARRAY_AND_INITIAL:
+        return []
+    roots = _roots(instruction.attributes["to_apply"])
+    return [_AGAIN.get(root.opcode) if _is_plain(root, n, len(roots)) else None for n, root in enumerate(roots)]
 
 
-_AGAIN: Mapping[str, Callable[..., Array]] = {
+def _roots(reducer: Any) -> Sequence[Instruction]:
+    """What a reducer computes of each array, however it hands it on."""
+    root = reducer.root
+    while root.opcode == "get-tuple-element" and root.operands[0].opcode == "tuple":
+        root = root.operands[0].operands[root.attributes["index"]]
+    return root.operands if root.opcode == "tuple" else [root]
+
+
+def _is_plain(root: Instruction, number: int, count: int) -> bool:
+    """Whether a result is made of the two values of its own array, and of nothing else."""
+    numbers = [operand.parameter_number for operand in root.operands if operand.opcode == "parameter"]
+    return len(numbers) == len(root.operands) and sorted(numbers) == [number, count + number]
+
+
+_AGAIN: Mapping[str, Again] = {
     "add": lambda value, initial, times: value + initial * times,
     "multiply": lambda value, initial, times: value * initial**times,
 }

@@ -160,7 +160,7 @@ def judged(expected: Sequence[Array], actual: Sequence[Array], standard: Standar
         said = "" if message.endswith(" may explain") else f", as {found.excuse} may explain"
         return Judgement("undecided", message + said, comparison)
     if found.trouble:
-        return Judgement(verdict, f"{message}; no excuse was looked for: {found.trouble}", comparison, wrong)
+        return Judgement(verdict, f"{message}; not every excuse was looked for: {found.trouble}", comparison, wrong)
     if not wrong:
         return Judgement("wrong", f"{message}, and no trial shows that it does", comparison, _granted(comparison))
     return Judgement("wrong", message, comparison, wrong)

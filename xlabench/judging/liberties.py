@@ -16,6 +16,7 @@ that are drawn at random.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,38 @@ Evaluate = Callable[[Sequence[Any]], Any]
 _AFFECTED = frozenset({"bfloat16", "float32", "float64", "complex64", "complex128"})
 """Narrower types are computed on in f32, where their denormal numbers are none."""
 _SHARE = 0.5
+_ELEMENTS_AT_ONCE = 1 << 12
+"""Elements of a result that take about as long as what NumPy does for an instruction, however few there are."""
 
 
-def runs(module: Any, inputs: Sequence[Array], liberties: Collection[str], count: int) -> Iterator[list[Array]]:
+class SpentError(Exception):
+    """Runs evaluate more instructions than they may."""
+
+
+@dataclass(slots=True)
+class Allowance:
+    """How many instructions may be evaluated; one with a large result counts as several."""
+
+    left: int
+
+    def take(self, instruction: Instruction) -> None:
+        """Count an instruction that is about to be evaluated.
+
+        Raises:
+            SpentError: it is one too many.
+        """
+        self.left -= 1 + max(getattr(instruction.shape, "size", 0), 0) // _ELEMENTS_AT_ONCE
+        if self.left < 0:
+            raise SpentError
+
+
+def runs(
+    module: Any,
+    inputs: Sequence[Array],
+    liberties: Collection[str],
+    count: int,
+    allowance: Allowance | None = None,
+) -> Iterator[list[Array]]:
     """The results of so many runs of the reference, in each of which other instructions are taken liberties with.
 
     Args:
@@ -42,28 +72,57 @@ def runs(module: Any, inputs: Sequence[Array], liberties: Collection[str], count
         inputs: of the call.
         liberties: names of what is taken.
         count: runs.
+        allowance: what runs may evaluate, if there is a limit.
+
+    Raises:
+        SpentError: they have evaluated it.
     """
     interpret = compiler.prepare(module)
     for run in range(count):
-        around = _Liberal(liberties, np.random.default_rng(run), 1.0 if run == 0 else _SHARE)
+        around = _Liberal(liberties, np.random.default_rng(run), 1.0 if run == 0 else _SHARE, allowance)
         yield interpret(*inputs, around=around)
+
+
+def touches(name: str, module: Any) -> bool:
+    """Whether a liberty has to do with anything that a program computes."""
+    rng = np.random.default_rng(0)
+    return any(_ALL[name](one, _untouched, rng) is not _untouched for one in module.instructions())
+
+
+def _untouched(operands: Sequence[Any]) -> Any:
+    """Stands for the meaning of an instruction, which is not asked."""
+    raise NotImplementedError(operands)
 
 
 class _Liberal:
     """Stands in for the meanings of instructions."""
 
-    def __init__(self, liberties: Collection[str], rng: np.random.Generator, share: float) -> None:
+    def __init__(
+        self, liberties: Collection[str], rng: np.random.Generator, share: float, allowance: Allowance | None
+    ) -> None:
         self._taken = [_ALL[name] for name in sorted(liberties)]
-        self._rng, self._share = rng, share
+        self._rng, self._share, self._allowance = rng, share, allowance
 
     def __call__(self, instruction: Instruction, operands: Sequence[Any], evaluate: Evaluate) -> Any:
+        if self._allowance is not None:
+            self._allowance.take(instruction)
         for take in self._taken:
             if self._rng.random() < self._share:
                 evaluate = take(instruction, evaluate, self._rng)
         return evaluate(operands)
 
 
+def _has(instruction: Instruction, is_meant: Callable[[np.dtype[Any]], bool]) -> bool:
+    """Whether an operand or the result of an instruction has elements of a type that is meant."""
+    shapes = [instruction.shape, *(operand.shape for operand in instruction.operands)]
+    leaves = [leaf.element_type for shape in shapes for leaf in compiler.edit.leaves(shape)]
+    return any(kind.bits > 0 and is_meant(kind.dtype) for kind in leaves)
+
+
 def _without_denormals(instruction: Instruction, evaluate: Evaluate, rng: np.random.Generator) -> Evaluate:
+    if not _has(instruction, lambda dtype: dtype.name in _AFFECTED):
+        return evaluate
+
     def flushed(operands: Sequence[Any]) -> Any:
         value = without_denormals(evaluate([without_denormals(operand) for operand in operands]))
         return _spread(value, rng) if instruction.opcode in SPREADING else value
@@ -108,7 +167,9 @@ def _without_added_zeros(instruction: Instruction, evaluate: Evaluate, rng: np.r
     return kept
 
 
-def _without_payloads(_: Instruction, evaluate: Evaluate, __: np.random.Generator) -> Evaluate:
+def _without_payloads(instruction: Instruction, evaluate: Evaluate, _: np.random.Generator) -> Evaluate:
+    if not _has(instruction, is_inexact):
+        return evaluate
     return lambda operands: evaluate([without_payloads(operand) for operand in operands])
 
 

@@ -1,7 +1,7 @@
 """The bounds of some results of a program: of those that an engine gave otherwise than the reference.
 
-A dozen small programs side by side are one program with as many results, of which an engine gives one or two otherwise.
-Wide mode computes what these are made of, and nothing besides; an element's bounds are those that it has in the whole.
+Wide mode computes what these are made of, and nothing besides (`xlabench.judging.some_results`); an element's bounds
+are those that it has in the whole.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import compiler
 from xlabench.judging.bounds import Basis, basis_of
 from xlabench.judging.judge import Here
+from xlabench.judging.some_results import some_of
 from xlabench.judging.tolerance import Array
 
 
@@ -41,22 +41,14 @@ def basis_of_some(
         expected: the reference's results, all of them.
         numbers: of the results that bounds are needed of.
     """
-    root, wanted = module.entry.root, sorted(numbers)
-    if not 0 < len(wanted) < len(expected) or root.opcode != "tuple" or len(root.operands) != len(expected):
-        return None
-    if not all(hasattr(operand.shape, "dims") for operand in root.operands) or compiler.device_count(module) > 1:
-        return None
     if any(instruction.opcode == "custom-call" for instruction in module.instructions()):
         return None
-    results = {compiler.edit.id_of(root.operands[number]): number for number in wanted}
-    edited = compiler.edit.keep_results(module, list(results))
-    given = [inputs[source] for source in edited.sources if isinstance(source, int)]
-    basis = basis_of(edited.module, given, [expected[number] for number in results.values()])
+    some = some_of(module, inputs, len(expected), numbers)
+    if some is None:
+        return None
+    stands_for = {index: number for number, index in some.indices.items()}
+    basis = basis_of(some.module, some.inputs, [expected[stands_for[index]] for index in sorted(stands_for)])
     if basis.bounds is None or basis.flaws:
         return None
-    known = dict(zip(results, basis.bounds, strict=True))
-    bounds = [
-        known[compiler.edit.id_of(operand)] if number in numbers else None
-        for number, operand in enumerate(root.operands)
-    ]
+    bounds = [basis.bounds[some.indices[n]] if n in some.indices else None for n in range(len(expected))]
     return Basis(tuple(bounds), rounds=basis.rounds)

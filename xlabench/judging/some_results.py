@@ -1,0 +1,51 @@
+"""The program of some results: what they are made of, and nothing besides.
+
+A dozen small programs side by side are one program with as many results, of which an engine gives one or two otherwise.
+Whoever asks about these alone need not run the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import compiler
+from compiler.ops import Trait, having
+from xlabench.judging.tolerance import Array
+
+_RANDOM = having(Trait.RANDOM)
+"""Opcodes whose numbers follow from how many were drawn before."""
+
+
+class Some(NamedTuple):
+    """A program with its inputs; `indices` are those of its results, by the numbers that they have in the whole."""
+
+    module: Any
+    inputs: list[Array]
+    indices: Mapping[int, int]
+
+
+def some_of(module: Any, inputs: Sequence[Array], count: int, numbers: Collection[int]) -> Some | None:
+    """The program of some results of another; None where the whole is needed, or is no more than they.
+
+    It is needed where devices exchange, where results are random, as numbers may depend on what is drawn before, and
+    where they are not told apart by the root of the entry.
+
+    Args:
+        module: the program.
+        inputs: of the call.
+        count: how many results it has.
+        numbers: of the results that are kept.
+    """
+    root, wanted = module.entry.root, sorted(numbers)
+    if not 0 < len(wanted) < count or root.opcode != "tuple" or len(root.operands) != count:
+        return None
+    if not all(hasattr(operand.shape, "dims") for operand in root.operands) or compiler.device_count(module) > 1:
+        return None
+    ids = [compiler.edit.id_of(root.operands[number]) for number in wanted]
+    kept = list(dict.fromkeys(ids))
+    edited = compiler.edit.keep_results(module, kept)
+    if any(instruction.opcode in _RANDOM for instruction in edited.module.instructions()):
+        return None
+    given = [inputs[source] for source in edited.sources if isinstance(source, int)]
+    return Some(edited.module, given, {number: kept.index(one) for number, one in zip(wanted, ids, strict=True)})
