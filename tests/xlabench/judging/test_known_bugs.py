@@ -215,3 +215,24 @@ def test_a_convolution_in_groups_of_features_that_is_not_converted_is_not_known(
     text = text.replace("f32[2,1,1] parameter", "f32[1,1,2] parameter").replace("batch_group", "feature_group")
     said = "1 of 2 elements are wrong (special)"
     assert not known_bug(Failure("xla", "wrong", said, text, [np.ones((1, 1, 2), np.float32)]))
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "into"),
+    [
+        ("ties_of_a_topk", "is_stable=true, ", ""),
+        ("fusion_of_several_results", "(f32[4], f32[4])", "(f32[4])"),
+        ("windows_larger_than_a_size", "size=3", "size=3 pad=1_1"),
+        ("less_the_maximum_of_bytes", "u8[", "s8["),
+    ],
+)
+def test_what_lacks_what_a_bug_is_told_by_is_not_that_bug(name, changed, into):
+    failure = failure_in(name)
+    other = replace(failure, module_text=failure.module_text.replace(changed, into))
+    if name == "fusion_of_several_results":
+        other = replace(other, module_text=other.module_text.replace("tuple(sine, cosine)", "tuple(sine)"))
+    if name == "windows_larger_than_a_size":
+        other = replace(other, module_text=other.module_text.replace("f32[<=3]", "f32[<=5]"))
+    if name == "less_the_maximum_of_bytes":
+        other = replace(other, inputs=[array.view(np.int8) for array in other.inputs])
+    assert known_bug(other) != name

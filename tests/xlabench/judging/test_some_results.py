@@ -1,4 +1,4 @@
-"""Looking for excuses is bounded: trials run what is wrong, with liberties that touch it, and few instructions."""
+"""Some results are theirs in the whole, and trials of excuses run what is wrong, within the work that they may do."""
 
 from __future__ import annotations
 
