@@ -353,6 +353,7 @@ def _failure(unreduced: CaseFailure, cause: str, original: Original | None) -> F
         original=original if original and original.module_text != unreduced.module_text else None,
         layout=unreduced.layout,
         takes_all=is_complete(unreduced.engine),
+        is_unanswered=not unreduced.expected,
     )
 
 

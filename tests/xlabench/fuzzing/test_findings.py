@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import compiler
-from xlabench.bundles import saving
+from xlabench.bundles import bundle, saving
 from xlabench.cases import inputs
 from xlabench.diagnosis import blame
+from xlabench.diagnosis.probe import Judgement
 from xlabench.diagnosis.triage import Triaged
 from xlabench.fuzzing import asking
 from xlabench.fuzzing import findings as findings_module
@@ -83,6 +84,31 @@ def test_engines_that_fail_on_the_same_case_leave_a_bundle(tmp_path, monkeypatch
             instruction_id for instruction_id in (tmp_path / "findings").iterdir() if instruction_id.is_dir()
         ]
     assert (Path(found.bundle).name, found.instructions) == ("000-wrong-by-2-again", 2)
+
+
+def test_another_engine_is_asked_about_a_bundle_that_nobody_had_an_answer_for(tmp_path, monkeypatch):
+    class Crashing:
+        def __init__(self, setup):
+            self.judge = lambda _: Judgement("crash", "")
+
+        __enter__, __exit__ = (lambda self: self), (lambda *_: None)
+
+    monkeypatch.setattr(findings_module, "Prober", Crashing)
+    monkeypatch.setattr(saving, "_verify", lambda *_: "")
+    findings = OfNoAnswer(tmp_path / "findings", max_probes=1)
+    for number, engine in ((1, "cpu"), (2, "nvptx:sim")):
+        case = replace(_unreduced(number, _SMALL), engine=engine, verdict="crash", key="run", expected=[])
+        findings.add(case)
+    (found,) = findings.all
+    assert (found.engines, found.cases) == (("cpu", "nvptx:sim"), (1, 2))
+    assert bundle.load(tmp_path / found.bundle).is_unanswered
+
+
+class OfNoAnswer(Findings):
+    """Findings of kernels that are small already."""
+
+    def _triaged(self, failure):
+        return failure, "kernel/negate", 1
 
 
 _ANGLE = "ENTRY main { x = f32[4] parameter(0) y = f32[4] parameter(1) ROOT z = f32[4] atan2(x, y) }"
