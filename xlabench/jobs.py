@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from xlabench.judging.judge import Here, Standard
 from xlabench.judging.tolerance import TolerancePolicy
 from xlabench.repeats import by_layout, same_bytes, unsteadiness
 from xlabench.timing import measure
-from xlabench.worker import OnStage, Outcome, Worker
+from xlabench.worker import OnStage, Outcome
 
 Array = NDArray[Any]
 
@@ -98,8 +98,24 @@ def evaluate(arguments: dict[str, Any], on_stage: OnStage) -> dict[str, Any]:
     }
 
 
+class Asked(Protocol):
+    """Who does jobs in a process that is watched."""
+
+    def run(self, job: str, arguments: Mapping[str, Any], *, timeout_s: float) -> Outcome:
+        """Do one to its end, whatever that is.
+
+        Args:
+            job: the function, as `module:name`.
+            arguments: its arguments, which JSON can hold.
+            timeout_s: seconds after which it is ended.
+        """
+
+    def stop(self) -> None:
+        """End the process and all it started."""
+
+
 def evaluated(
-    worker: Worker, arguments: Mapping[str, Any], *, timeout_s: float, job: str = _EVALUATE
+    worker: Asked, arguments: Mapping[str, Any], *, timeout_s: float, job: str = _EVALUATE
 ) -> tuple[Outcome, list[Array] | None]:
     """Ask a worker for an evaluation; returns how it ended, and the results where it has left some to compare.
 
@@ -211,7 +227,7 @@ class Watched:
     `program` and `inputs` are files, beside which it leaves its own; each question takes `timeout_s` at most.
     """
 
-    worker: Worker
+    worker: Asked
     program: Path
     inputs: Path
     folder: Path

@@ -320,9 +320,9 @@ class _Night:
             verdict=verdict.verdict,
             message=verdict.message,
             policy=subject.policy,
+            is_unanswered=not results.expected,
         )
-        name = re.sub(r"[^\w.-]+", "-", f"{subject.variant.path.stem}.{of}")
-        path = f"bundles/run-{self.run_id}/{name}"
+        path = f"bundles/run-{self.run_id}/" + re.sub(r"[^\w.-]+", "-", f"{subject.variant.path.stem}.{of}")
         saved = saving.save(failure, self.folder / path, timeout_s=self.config.timeout_s + _REPLAY_START_S)
         self.records.add(case_id, Bundle(of, path, saved.verified, saved.message))
 

@@ -299,6 +299,7 @@ def save(request: Request, case: Case, judgement: Judgement, specs: tuple[str, s
         message=judgement.message,
         policy=case.policy,
         layout=case.layout,
+        is_unanswered=not judgement.expected,
     )
     return saving.save(failure, request.bundle, timeout_s=request.timeout)
 

@@ -100,6 +100,7 @@ def load(folder: Path, *, max_bytes: int = MAX_BYTES) -> Failure:
             custom_calls=tuple(map(str, manifest.get("custom_calls", ()))),
             layout=manifest.get("layout", ALIGNED),
             takes_all=manifest.get("takes_all", False),
+            is_unanswered=manifest.get("is_unanswered", False),
         )
     except OSError as error:
         location = error.filename or folder
@@ -134,7 +135,7 @@ def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
     say("replay")
     try:
         now = lowered_now(failure.engine, failure.reference, failure.module_text, failure.inputs)
-        failure = replace(failure, **now)
+        failure = replace(failure, **now, is_unanswered=failure.is_unanswered and not now)
         module = compiler.parse(failure.module_text, filename="module.hlo")
         subject = engine(failure.engine)
         program = build(subject, failure.module_text)  # as it is spelled, which an engine may misread
@@ -155,13 +156,27 @@ def replay_job(arguments: dict[str, Any], say: Any) -> dict[str, Any]:
         if verdict is None:
             raise
         return {"verdict": verdict, "message": str(error)}
+    verdict, message = _judged(failure, module, called.results)
+    verdict, message = jobs.of_calls(called.changed, flaky, verdict, message, otherwise=otherwise)
+    return {"verdict": verdict, "message": message}
+
+
+def _judged(failure: Failure, module: compiler.Module, results: Sequence[Array]) -> tuple[str, str]:
+    """The verdict on an engine's results, and what there is to say of it, by what a bundle brings.
+
+    Args:
+        failure: the bundle's.
+        module: its program.
+        results: those of the engine.
+    """
+    if failure.is_unanswered:
+        return "undecided", "it gives results, and nobody had an answer to hold them against"
     standard = jobs.standard_of(failure.engine, failure.reference, failure.policy)
     basis = None
     if failure.bounds is not None:
         basis = with_residuals(Basis(failure.bounds), module, failure.inputs, failure.expected)
-    judged = judge(module, failure.inputs, failure.expected, called.results, standard, basis=basis)
-    verdict, message = jobs.of_calls(called.changed, flaky, judged.verdict, judged.message, otherwise=otherwise)
-    return {"verdict": verdict, "message": message}
+    judged = judge(module, failure.inputs, failure.expected, results, standard, basis=basis)
+    return judged.verdict, judged.message
 
 
 def graph_text(module_text: str) -> str:

@@ -30,6 +30,8 @@ class Failure:
     `bounds` are found when the bundle is written, where nothing else is given to judge by; `custom_calls` are the
     meanings that the program's calls had then, for people to read: nothing is loaded because of them.  `layout` names
     how the inputs lay in memory (`xlabench.cases.layouts`), and an engine that `takes_all` may not refuse the program.
+    Of one that `is_unanswered` nobody who is believed had an answer: there are no results, and only how the engine ends
+    can be asked again.
     """
 
     module_text: str
@@ -47,6 +49,7 @@ class Failure:
     custom_calls: tuple[str, ...] = ()
     layout: str = ALIGNED
     takes_all: bool = False
+    is_unanswered: bool = False
 
 
 def check(failure: Failure, folder: Path) -> None:
@@ -62,6 +65,9 @@ def check(failure: Failure, folder: Path) -> None:
         expected = list(failure.expected)
         results = [leaf for leaf in edit.leaves(module.entry.root.shape) if leaf.element_type.name in inputs.DTYPES]
         results *= compiler.times_given(module)
+        if failure.is_unanswered and results:
+            _require_an_end(failure)
+            return
         if len(expected) != len(results):
             raise BenchError(f"expected.npz: {len(expected)} results, but {module.name} gives {len(results)}")
         for number, (array, shape) in enumerate(zip(expected, results, strict=True)):
@@ -71,6 +77,14 @@ def check(failure: Failure, folder: Path) -> None:
     except (BenchError, compiler.ParseError, compiler.VerifyError) as error:
         said = str(error).encode("utf-8", "backslashreplace").decode()  # it may quote names in another encoding
         raise BenchError(f"{folder}: {said}") from error
+
+
+def _require_an_end(failure: Failure) -> None:
+    """Refuse results that nobody had an answer to hold them against."""
+    if failure.expected or failure.bounds:
+        raise BenchError("expected.npz: there are results, but the manifest says that nobody had an answer")
+    if failure.verdict == "wrong":
+        raise BenchError("expected.npz: nobody had an answer, so that no result can be wrong")
 
 
 def _may_be(dims: tuple[int, ...], shape: edit.ArrayShape) -> bool:

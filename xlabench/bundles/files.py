@@ -89,8 +89,9 @@ def _read_manifest(source: _Source) -> Mapping[str, Any]:
         raise ValueError(f"arrays of {', '.join(manifest['arrays'])}")
     if manifest.get("layout", ALIGNED) not in LAYOUTS:
         raise ValueError(f"unknown layout {manifest['layout']!r}")
-    if not isinstance(manifest.get("takes_all", False), bool):
-        raise ValueError(f"takes_all cannot be {manifest['takes_all']!r}")
+    for key in ("takes_all", "is_unanswered"):
+        if not isinstance(manifest.get(key, False), bool):
+            raise ValueError(f"{key} cannot be {manifest[key]!r}")
     if manifest["verdict"] not in VERDICT_EXIT_CODES:
         raise ValueError(f"unknown verdict {manifest['verdict']!r}")
     return manifest

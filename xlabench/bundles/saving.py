@@ -134,6 +134,8 @@ def _contents(failure: Failure) -> dict[str, bytes]:
         "arrays": {name: [np.asarray(value).dtype.name for value in values] for name, values in arrays.items()},
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
     }
+    if failure.is_unanswered:
+        manifest["is_unanswered"] = True
     if meanings := custom_calls.recorded(failure.module_text):
         manifest["custom_calls"] = meanings
     files["manifest.json"] = (json.dumps(manifest, indent=1, sort_keys=True) + "\n").encode()

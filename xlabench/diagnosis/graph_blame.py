@@ -259,7 +259,7 @@ class _Search(Search):
     def _handed(self, alone: Case, inner: str) -> Found:
         """Who is to blame for what a part shows, as a program."""
         program = Case(aot.without_graph(alone.module), alone.inputs)
-        with Prober(replace(self.prober.setup, engine=inner)) as prober:
+        with Prober(replace(self.prober.setup, engine=inner), self.prober.budget) as prober:
             found = blame.find(prober, program, in_detail=self.in_detail, report=self.report)
         return Found(found, program, inner)
 

@@ -20,6 +20,7 @@ import compiler
 from xlabench import jobs
 from xlabench.cases.layouts import ALIGNED
 from xlabench.diagnosis import pass_dumps
+from xlabench.diagnosis.budget import Bounded, Budget
 from xlabench.diagnosis.case import Case, Recorded
 from xlabench.engines import files_of
 from xlabench.engines.spec import split_spec
@@ -123,18 +124,18 @@ def with_options(spec: str, options: Mapping[str, object]) -> str:
 
 
 class Prober:
-    """Keeps the two processes; a context manager."""
+    """Keeps the two processes, which are asked within a budget; a context manager."""
 
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
+    def __init__(self, setup: Setup, budget: Budget | None = None) -> None:
+        self.setup, self.budget = setup, budget or Budget()
         self._folder = tempfile.TemporaryDirectory(prefix="xlabench-probe-")
         self._scratch = Path(self._folder.name)
         self._nursery = Nursery((*ENGINES, *files_of([setup.engine])))
         self._reference, self._subject = self._worker(), self._worker()
         self._llvm_listing = ""
 
-    def _worker(self) -> Worker:
-        return Worker(memory_bytes=self.setup.memory_bytes, begin=self._nursery.begin)
+    def _worker(self) -> Bounded:
+        return Bounded(Worker(memory_bytes=self.setup.memory_bytes, begin=self._nursery.begin), self.budget)
 
     def __enter__(self) -> Self:
         return self

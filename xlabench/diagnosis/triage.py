@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -11,15 +11,13 @@ import compiler
 from compiler import aot
 from xlabench.diagnosis import blame, graph_blame, graph_reduce, witness
 from xlabench.diagnosis.blame import Blame
-from xlabench.diagnosis.case import Case
+from xlabench.diagnosis.budget import Budget, OutOfTime
+from xlabench.diagnosis.case import Case, Recorded
 from xlabench.diagnosis.checks import confirm
 from xlabench.diagnosis.probe import Judgement, Prober, Setup
 from xlabench.diagnosis.reduce import NOBODY, Reduction, Watcher, reduce
+from xlabench.graphs.case import GraphCase
 from xlabench.judging.tolerance import Array
-
-_REDUCING_S = 180.0
-"""Seconds after which a case stays as small as it has become: of hundreds of kernels the simulator takes a minute a
-question, and a campaign goes on only behind the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +25,7 @@ class Triaged:
     """A reduced case with what its engine, maybe with its checks on, made of it.
 
     `cause` is the blame's signature, `source` the lines of the user's files that it comes from, "" where none is known.
+    What is `unfinished` is as small as it became before its time was up.
     """
 
     engine: str
@@ -39,6 +38,7 @@ class Triaged:
     cause: str
     probes: int
     source: str = ""
+    unfinished: bool = False
 
 
 def triage(
@@ -48,6 +48,7 @@ def triage(
     *,
     max_probes: int,
     is_known: Callable[[Blame], bool] = lambda _: False,
+    budget: Budget | None = None,
 ) -> Triaged | None:
     """Reduce a case for as long as it fails alike for the same reason; None where it does not fail here.
 
@@ -59,12 +60,17 @@ def triage(
         inputs: its inputs.
         max_probes: questions at most.
         is_known: whether who is to blame has been seen in a case that is as small as they get; this one stays as it is.
+        budget: how long engines are asked; that of one finding unless it is given.
+
+    Raises:
+        OutOfTime: its time was up before anybody was to blame for it.
     """
+    budget = budget or Budget.of_a_finding(setup.timeout_s)
     case = Case(compiler.parse(module_text), tuple(inputs))
     if graph_blame.is_of_graphs(setup.engine):
-        return _of_graph(setup, case, max_probes, is_known)
+        return _of_graph(Prober(setup, budget), case, max_probes, is_known)
     case = Case(aot.without_graph(case.module), case.inputs)
-    with Prober(setup) as prober:
+    with Prober(setup, budget) as prober:
         judgement = confirm([prober], case)
         if not judgement.is_failure:
             return _of_reference(prober, case, max_probes)
@@ -72,10 +78,12 @@ def triage(
         small = (
             _as_it_is(case, judgement, found)
             if is_known(found)
-            else shrink([prober], case, judgement, found, max_probes=max_probes, watcher=_for_a_while())
+            else shrink([prober], case, judgement, found, max_probes=max_probes, watcher=_in_time(budget))
         )
         assert small.found
-        done, final = small.reduction, small.final
+        done, final, cause = small.reduction, small.final, small.found.signature
+        with suppress(OutOfTime):
+            cause = witness.cause(prober, done.case, final, small.found, prober.setup.engine)
         return Triaged(
             prober.setup.engine,
             judgement.verdict,
@@ -84,15 +92,52 @@ def triage(
             final.expected,
             final.actual,
             final.message,
-            witness.cause(prober, done.case, final, small.found, prober.setup.engine),
+            cause,
             done.probes,
             small.found.source,
+            budget.is_spent,
         )
 
 
-def _for_a_while() -> Watcher:
-    end = time.monotonic() + _REDUCING_S
-    return Watcher(wants_an_end=lambda: time.monotonic() > end)
+def _in_time(budget: Budget) -> Watcher:
+    return Watcher(wants_an_end=lambda: budget.is_spent)
+
+
+def _if_in_time(is_bad: Callable[[Case], bool], case: Case) -> bool:
+    """What a predicate says of a smaller case; the one at hand is kept where there is no time left to tell."""
+    try:
+        return is_bad(case)
+    except OutOfTime:
+        return False
+
+
+def _recorded_in_time(prober: Prober, case: Case) -> Recorded:
+    try:
+        return prober.record(case)
+    except OutOfTime as error:
+        return Recorded({}, {}, str(error))
+
+
+def _values_in_time(prober: Prober, graph: GraphCase) -> Mapping[str, Array]:
+    try:
+        return graph_blame.values_in(prober, graph)
+    except OutOfTime:
+        return {}
+
+
+def _final(prober: Prober, case: Case, done: Reduction, judgement: Judgement) -> Judgement:
+    """What a reduction's result shows, however late it is; what the case did where nothing became smaller.
+
+    Args:
+        prober: asks the engine.
+        case: what was to be reduced.
+        done: the reduction.
+        judgement: on the case.
+    """
+    if done.case is case and done.interrupted:
+        return judgement
+    with prober.budget.for_the_last():
+        return prober.judge(done.case)
 
 
 def _of_reference(prober: Prober, case: Case, max_probes: int) -> Triaged | None:
@@ -100,10 +145,13 @@ def _of_reference(prober: Prober, case: Case, max_probes: int) -> Triaged | None
     bug = prober.bug_of_reference(case)
     if not bug:
         return None
-    predicate = partial(_has_bug, prober, bug)
+    budget, predicate = prober.budget, partial(_if_in_time, partial(_has_bug, prober, bug))
     questions = max_probes if _is_verified(case) else 0
-    done = reduce(case, predicate, prober.record, max_probes=questions, watcher=_for_a_while())
-    judgement = prober.judge(done.case)
+    with budget.for_smaller("compile-error"):
+        values = partial(_recorded_in_time, prober)
+        done = reduce(case, predicate, values, max_probes=questions, watcher=_in_time(budget))
+    with budget.for_the_last():
+        judgement = prober.judge(done.case)
     return Triaged(
         prober.setup.engine,
         "compile-error",
@@ -114,6 +162,7 @@ def _of_reference(prober: Prober, case: Case, max_probes: int) -> Triaged | None
         f"the reference ends with {bug}",
         f"reference/{bug}",
         done.probes,
+        unfinished=done.interrupted,
     )
 
 
@@ -130,9 +179,10 @@ def _is_verified(case: Case) -> bool:
     return True
 
 
-def _of_graph(setup: Setup, case: Case, max_probes: int, is_known: Callable[[Blame], bool]) -> Triaged | None:
+def _of_graph(asked: Prober, case: Case, max_probes: int, is_known: Callable[[Blame], bool]) -> Triaged | None:
     """Of what a graph shows op by op or in clusters: the graph where it is to blame, else what of it fails alone."""
-    with Prober(setup) as prober:
+    with asked as prober:
+        setup, budget = prober.setup, prober.budget
         judgement = prober.judge(case)
         if not judgement.is_failure:
             return None
@@ -141,7 +191,7 @@ def _of_graph(setup: Setup, case: Case, max_probes: int, is_known: Callable[[Bla
             small = (
                 _as_it_is(case, judgement, found.blame)
                 if is_known(found.blame)
-                else shrink_graph(prober, case, judgement, found.blame, max_probes=max_probes, watcher=_for_a_while())
+                else shrink_graph(prober, case, judgement, found.blame, max_probes=max_probes, watcher=_in_time(budget))
             )
             done, final = small.reduction, small.final
             return Triaged(
@@ -154,9 +204,10 @@ def _of_graph(setup: Setup, case: Case, max_probes: int, is_known: Callable[[Bla
                 final.message,
                 found.blame.signature,
                 done.probes,
+                unfinished=budget.is_spent,
             )
     inner = replace(setup, engine=found.engine)
-    return triage(inner, found.case.text(), found.case.inputs, max_probes=max_probes, is_known=is_known)
+    return triage(inner, found.case.text(), found.case.inputs, max_probes=max_probes, is_known=is_known, budget=budget)
 
 
 def shrink_graph(
@@ -178,10 +229,10 @@ def shrink_graph(
             return prober.judge(candidate).verdict == judgement.verdict
         return graph_blame.same_cause(prober, candidate, found)
 
-    done = graph_reduce.reduce(
-        case, is_bad, partial(graph_blame.values_in, prober), max_probes=max_probes, watcher=watcher
-    )
-    return Shrunk(done, prober.judge(done.case), found)
+    predicate, values = partial(_if_in_time, is_bad), partial(_values_in_time, prober)
+    with prober.budget.for_smaller(judgement.verdict):
+        done = graph_reduce.reduce(case, predicate, values, max_probes=max_probes, watcher=watcher)
+    return Shrunk(done, _final(prober, case, done, judgement), found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,11 +275,14 @@ def shrink(
         return blame.same_cause(prober, candidate, found)
 
     focus = [found.instruction_id] if found else []
-    predicates = [partial(is_bad, prober) for prober in probers]
-    done = reduce(case, predicates, prober.record, max_probes=max_probes, focus=focus, watcher=watcher)
-    final = prober.judge(done.case)
+    predicates = [partial(_if_in_time, partial(is_bad, prober)) for prober in probers]
+    values = partial(_recorded_in_time, prober)
+    with prober.budget.for_smaller(judgement.verdict):
+        done = reduce(case, predicates, values, max_probes=max_probes, focus=focus, watcher=watcher)
+    final = _final(prober, case, done, judgement)
     if found and final.is_failure and found.stage in blame.DETAILED:
         # Of a kernel less is left than was blamed at first.
-        again = blame.find(prober, done.case, final)
-        return Shrunk(done, final, replace(again, sources=again.sources or found.sources))  # notes go with a reduction
+        with suppress(OutOfTime):
+            again = blame.find(prober, done.case, final)
+            found = replace(again, sources=again.sources or found.sources)  # notes go with a reduction
     return Shrunk(done, final, found)

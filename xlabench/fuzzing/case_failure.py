@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from xlabench.cases.layouts import ALIGNED
+from xlabench.fuzzing.signature import NUMERIC, is_raised_by
 from xlabench.jobs import read_arrays
 from xlabench.judging.tolerance import Array
 
@@ -38,6 +39,18 @@ class CaseFailure:
     def is_about_reference(self) -> bool:
         """Whether the reference contradicts itself, so that there is none to reduce by."""
         return self.engine.partition(":")[0] == "reference"
+
+    def noted(self, *notes: str) -> CaseFailure:
+        """The same with more said of it."""
+        return replace(self, note="; ".join(filter(None, [self.note, *notes])))
+
+    def key_reduced(self, verdict: str, message: str) -> str:
+        """The key that it has with the verdict and message of its reduced program."""
+        if self.layout != ALIGNED or is_raised_by(self.key, message):
+            return self.key
+        if verdict in NUMERIC:
+            return ""
+        return self.key if verdict == self.verdict else "run"
 
 
 def left_in(folder: Path) -> Iterator[CaseFailure]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,8 +26,8 @@ import compiler
 from xlabench import atomic
 from xlabench.bundles import bundle, saving
 from xlabench.bundles.failure import Failure, Original
-from xlabench.cases.layouts import ALIGNED
 from xlabench.diagnosis.blame import Blame
+from xlabench.diagnosis.budget import Budget, OutOfTime
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.moves import instruction_count
 from xlabench.diagnosis.probe import Prober, Setup
@@ -36,7 +37,7 @@ from xlabench.errors import BenchError, RecordsLost
 from xlabench.fuzzing import causes, own_failures
 from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.own_failures import OwnFailure
-from xlabench.fuzzing.signature import ENDED, NUMERIC, is_raised_by, signature_of
+from xlabench.fuzzing.signature import ENDED, signature_of
 from xlabench.jobs import ENGINES
 from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.known_bugs import Failure as Asked
@@ -46,6 +47,7 @@ from xlabench.survival import ERROR, US, Bug
 
 _LINE = "\n"
 _ONCE, _REFERENCE = ", once", "reference/"
+_LATE = "the time for looking into it was up"
 _FEW = 4
 """Instructions of a case that a reader takes in at a glance."""
 _SHORTEST_S, _LONGER = 60.0, 2
@@ -264,13 +266,14 @@ class Findings:
     def _shared(self, unreduced: CaseFailure, cause: str) -> int | None:
         """Count a case to what is known of another engine and shows on this one alike; returns its number."""
         shown = causes.Shown((unreduced.engine,), unreduced.verdict, (), cause)
+        budget = Budget.of_a_finding(self._timeout_s)
         for index, known in enumerate(self.all):
-            if not known.bug and causes.may_be_shared(_shown_by(known), shown):
-                smallest = bundle.load(self._folder / Path(known.bundle).name)
-                case = Case(compiler.parse(smallest.module_text), tuple(smallest.inputs))
-                with Prober(self._setup(unreduced.engine, smallest.layout)) as prober:
-                    verdict = prober.judge(case).verdict
-                if causes.is_alike(_shown_by(known), verdict):
+            if known.bug or not causes.may_be_shared(_shown_by(known), shown):
+                continue
+            smallest = bundle.load(self._folder / Path(known.bundle).name)
+            case = Case(compiler.parse(smallest.module_text), tuple(smallest.inputs))
+            with Prober(self._setup(unreduced.engine, smallest.layout), budget) as prober, suppress(OutOfTime):
+                if causes.is_alike(_shown_by(known), prober.judge(case).verdict):
                     return self._count(index, unreduced)
         return None
 
@@ -293,13 +296,16 @@ class Findings:
 
     def _triaged(self, unreduced: CaseFailure) -> _Triaged:
         """The case reduced and blamed; the case itself where it fails no second time."""
-        small = triage(
-            self._setup(unreduced.engine, unreduced.layout),
-            unreduced.module_text,
-            unreduced.inputs,
-            max_probes=self._max_probes,
-            is_known=partial(self._is_small, unreduced.engine),
-        )
+        try:
+            small = triage(
+                self._setup(unreduced.engine, unreduced.layout),
+                unreduced.module_text,
+                unreduced.inputs,
+                max_probes=self._max_probes,
+                is_known=partial(self._is_small, unreduced.engine),
+            )
+        except OutOfTime:
+            return _Triaged(unreduced.noted(_LATE), f"engine/{unreduced.engine}", 0)
         if small is None:
             return _Triaged(unreduced, "", 0)
         reduced = replace(
@@ -311,9 +317,9 @@ class Findings:
             actual=small.actual,
             message=small.message,
             verdict=small.verdict,
-            note="; ".join(filter(None, [unreduced.note, small.source and f"from {small.source}"])),
-            key=_key(unreduced, small.verdict, small.message),
+            key=unreduced.key_reduced(small.verdict, small.message),
         )
+        reduced = reduced.noted(small.source and f"from {small.source}", _LATE if small.unfinished else "")
         return _Triaged(reduced, small.cause, small.probes)
 
     def _write(self) -> None:
@@ -327,15 +333,6 @@ def _name_beside(known: Finding, number: int) -> str:
     """A name for another bundle of a finding, whose own goes only then; engines may fail on one case in turn."""
     name = f"{known.name}-by-{number}"
     return f"{name}-again" if Path(known.bundle).name == name else name
-
-
-def _key(unreduced: CaseFailure, verdict: str, message: str) -> str:
-    """The key of a case that is reduced, with the verdict and message that it has then."""
-    if unreduced.layout != ALIGNED or is_raised_by(unreduced.key, message):
-        return unreduced.key
-    if verdict in NUMERIC:
-        return ""
-    return unreduced.key if verdict == unreduced.verdict else "run"
 
 
 def _failure(unreduced: CaseFailure, cause: str, original: Original | None) -> Failure:
@@ -353,6 +350,7 @@ def _failure(unreduced: CaseFailure, cause: str, original: Original | None) -> F
         original=original if original and original.module_text != unreduced.module_text else None,
         layout=unreduced.layout,
         takes_all=is_complete(unreduced.engine),
+        is_unanswered=not unreduced.expected,
     )
 
 

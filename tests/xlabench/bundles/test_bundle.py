@@ -14,7 +14,7 @@ from xlabench.bundles import bundle, packing
 from xlabench.bundles.failure import Original
 from xlabench.cases.inputs import DTYPES
 from xlabench.cases.layouts import LAYOUTS
-from xlabench.errors import BenchError, ExitCode
+from xlabench.errors import BenchError, CompileFailure, ExitCode, RunFailure
 from xlabench.judging.bounds import Bounds
 from xlabench.judging.tolerance import TolerancePolicy
 
@@ -185,8 +185,37 @@ def test_what_an_engine_refuses_that_takes_all_shows_its_bug(tmp_path, takes_all
     assert (replay.verdict, replay.exit_code) == (verdict, ExitCode.WRONG if takes_all else ExitCode.UNDECIDABLE)
 
 
-@pytest.mark.parametrize(("key", "value"), [("layout", "in a heap"), ("layout", 3), ("takes_all", "yes")])
+@pytest.mark.parametrize(
+    ("key", "value"), [("layout", "in a heap"), ("layout", 3), ("takes_all", "yes"), ("is_unanswered", 1)]
+)
 def test_a_layout_that_nobody_knows_is_refused(draft, key, value):
     _edit(draft, **{key: value})
     with pytest.raises(BenchError, match=key):
         bundle.load(draft)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "ends", "verdict", "answer"),
+    [
+        ("crash", RunFailure("it fails"), "crash", "shows"),
+        ("compile-error", CompileFailure("it fails"), "compile-error", "shows"),
+        ("crash", None, "undecided", "gone"),
+        ("timeout", None, "undecided", "gone"),
+        ("flaky", None, "undecided", "gone"),
+        ("compile-error", RunFailure("it fails"), "crash", "fails otherwise"),
+    ],
+)
+def test_where_nobody_had_an_answer_a_replay_asks_how_the_engine_ends(
+    tmp_path, monkeypatch, recorded, ends, verdict, answer
+):
+    def compiled(_):
+        if ends is not None:
+            raise ends
+        return lambda x: [x + x]
+
+    monkeypatch.setattr(bundle, "engine", lambda _: SimpleNamespace(spec="cpu", compile=compiled))
+    folder = made_bundles.draft(tmp_path / "b", expected=[], actual=[], verdict=recorded, is_unanswered=True)
+    assert (bundle.load(folder).is_unanswered, bundle.load(folder).expected) == (True, [])
+    told = bundle.replay_job({"folder": str(folder)}, lambda _: None)
+    assert told["verdict"] == verdict
+    assert bundle.Replay(told["verdict"], told["message"], recorded).answer == answer

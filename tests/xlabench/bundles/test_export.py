@@ -97,3 +97,9 @@ def test_what_literals_cannot_say_is_left_out_and_why_is_said():
     files, left_out = contents(failure(text, [given], [given]))
     assert "literals.textproto" not in files
     assert "f6e2m3fn" in left_out
+
+
+@pytest.mark.parametrize(("expected", "said"), [((), "True"), ((2 * X,), "False")])
+def test_the_script_knows_whether_anybody_had_an_answer(expected, said):
+    files, _ = contents(failure(expected=expected, verdict="crash", is_unanswered=not expected))
+    assert constants(files["run_in_jax.py"].decode())["IS_UNANSWERED"] == said

@@ -50,6 +50,25 @@ def test_what_did_not_end_is_verified_by_not_ending(tmp_path, program, verified)
     assert saved.message == ("" if verified else "the replay ended: wrong")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("program", "verified"), [(ENDLESS, True), (PROGRAM, False)], ids=["endless", "ends"])
+@pytest.mark.parametrize("name", ["bundle", "bundle.zip"])
+def test_what_nobody_had_an_answer_for_is_verified_as_well(tmp_path, name, program, verified):
+    given = [np.float32(1)] if program is ENDLESS else [X]
+    fields = {"module_text": program, "inputs": given, "expected": [], "actual": [], "verdict": "timeout"}
+    failure = made_bundles.failure(**fields, is_unanswered=True)
+    saved = saving.save(failure, tmp_path / name, timeout_s=2)
+    assert bundle.load(saved.path).is_unanswered
+    assert (saved.verified, saved.message) == (verified, "" if verified else "the replay ended: undecided")
+
+
+@pytest.mark.slow
+def test_a_script_replays_what_nobody_had_an_answer_for(tmp_path):
+    failure = made_bundles.failure(expected=[], actual=[], verdict="crash", is_unanswered=True)
+    saved = saving.save(failure, tmp_path / "bundle")
+    assert (saved.verified, "the replay ended with 0: gone: undecided" in saved.message) == (False, True)
+
+
 def test_the_same_failure_gives_the_same_bytes(tmp_path):
     one, two = (made_bundles.draft(tmp_path / name) for name in "ab")
     for path in one.iterdir():

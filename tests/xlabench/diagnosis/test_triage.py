@@ -1,13 +1,17 @@
 """What the reference itself breaks down with is its own bug, reduced as one, and nobody's else."""
 
+import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from in_process import Telling
 
 import compiler
 from xlabench.cases import inputs
+from xlabench.diagnosis import budget as budget_module
 from xlabench.diagnosis import probe, triage
+from xlabench.diagnosis.budget import Budget, OutOfTime
 from xlabench.diagnosis.case import Case, recorded
 from xlabench.diagnosis.probe import Judgement, Setup
 
@@ -22,6 +26,9 @@ class Broken:
     setup = Setup("cpu")
     record = staticmethod(recorded)
 
+    def __init__(self, seconds=math.inf):
+        self.budget = Budget(seconds)
+
     def bug_of_reference(self, case):
         return BUG if any(i.opcode == "negate" for i in case.module.instructions()) else ""
 
@@ -29,9 +36,9 @@ class Broken:
         return Judgement("undecided", "no reference")
 
 
-def broken(text):
+def broken(text, **given):
     module = compiler.parse(text)
-    return triage._of_reference(Broken(), Case(module, tuple(inputs.generate(module, 1))), 100)
+    return triage._of_reference(Broken(**given), Case(module, tuple(inputs.generate(module, 1))), 100)
 
 
 def test_what_the_reference_breaks_down_with_is_reduced_and_named_by_where_it_does():
@@ -40,11 +47,11 @@ def test_what_the_reference_breaks_down_with_is_reduced_and_named_by_where_it_do
     assert (found.cause, found.engine, found.verdict) == (f"reference/{BUG}", "cpu", "compile-error")
 
 
-def test_a_reduction_ends_when_its_time_is_over(monkeypatch):
-    monkeypatch.setattr(triage, "_REDUCING_S", -1.0)
-    found = broken(TEXT)
+def test_a_reduction_ends_when_its_time_is_over():
+    found = broken(TEXT, seconds=-1.0)
     assert "sine" in found.module_text
-    assert (found.cause, found.probes) == (f"reference/{BUG}", 0)
+    assert (found.cause, found.probes, found.unfinished) == (f"reference/{BUG}", 0, True)
+    assert not broken(TEXT).unfinished
 
 
 def test_what_it_evaluates_is_no_bug_of_its():
@@ -75,3 +82,38 @@ def test_what_comes_of_how_inputs_lie_is_reduced_as_they_lie_and_put_down_to_tha
     assert (found.verdict, found.cause) == ("wrong", "program/input layout")
     assert len(list(compiler.parse(found.module_text).instructions())) <= 2
     assert triage.triage(replace(setup, layout="aligned"), TEXT, given, max_probes=60) is None
+
+
+class Slow(Telling):
+    """Does jobs until its time is over; each takes a second of a clock."""
+
+    now = 0.0
+
+    def run(self, job, arguments, **times):
+        """Take a second."""
+        Slow.now += 1.0
+        return super().run(job, arguments, **times)
+
+
+@pytest.fixture
+def slow(monkeypatch, mutants):
+    """A clock that goes on by a second with each question."""
+    assert mutants, "the fixture has this folder searched for engines"
+    monkeypatch.setattr(Slow, "now", 0.0)
+    monkeypatch.setattr(probe, "Worker", Slow)
+    monkeypatch.setattr(budget_module.time, "monotonic", lambda: Slow.now)
+    return Setup("takes-views-for-zeros", factory="broken_engines:engine", layout="strided")
+
+
+@pytest.mark.parametrize("seconds", range(1, 60))
+def test_however_early_its_time_is_up_what_was_found_is_kept(seconds, slow):
+    given = inputs.generate(compiler.parse(TEXT), 1)
+    try:
+        found = triage.triage(slow, TEXT, given, max_probes=400, budget=Budget(seconds))
+    except OutOfTime:
+        assert seconds < 8, "it is confirmed and blamed by then"
+        return
+    assert (found.verdict, found.cause) == ("wrong", "program/input layout")
+    assert found.unfinished == (Slow.now >= seconds)
+    assert Slow.now < seconds + 5, "only what is kept is judged later"
+    assert not np.array_equal(found.expected[0], found.actual[0])

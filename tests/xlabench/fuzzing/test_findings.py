@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 import compiler
-from xlabench.bundles import saving
+from xlabench.bundles import bundle, saving
 from xlabench.cases import inputs
 from xlabench.diagnosis import blame
+from xlabench.diagnosis.budget import OutOfTime
+from xlabench.diagnosis.probe import Judgement
 from xlabench.diagnosis.triage import Triaged
 from xlabench.fuzzing import asking
 from xlabench.fuzzing import findings as findings_module
@@ -83,6 +85,79 @@ def test_engines_that_fail_on_the_same_case_leave_a_bundle(tmp_path, monkeypatch
             instruction_id for instruction_id in (tmp_path / "findings").iterdir() if instruction_id.is_dir()
         ]
     assert (Path(found.bundle).name, found.instructions) == ("000-wrong-by-2-again", 2)
+
+
+def test_another_engine_is_asked_about_a_bundle_that_nobody_had_an_answer_for(tmp_path, monkeypatch):
+    class Crashing:
+        def __init__(self, *_):
+            self.judge = lambda _: Judgement("crash", "")
+
+        __enter__, __exit__ = (lambda self: self), (lambda *_: None)
+
+    monkeypatch.setattr(findings_module, "Prober", Crashing)
+    monkeypatch.setattr(saving, "_verify", lambda *_: "")
+    findings = OfNoAnswer(tmp_path / "findings", max_probes=1)
+    for number, engine in ((1, "cpu"), (2, "nvptx:sim")):
+        case = replace(_unreduced(number, _SMALL), engine=engine, verdict="crash", key="run", expected=[])
+        findings.add(case)
+    (found,) = findings.all
+    assert (found.engines, found.cases) == (("cpu", "nvptx:sim"), (1, 2))
+    assert bundle.load(tmp_path / found.bundle).is_unanswered
+
+
+class OfNoAnswer(Findings):
+    """Findings of kernels that are small already."""
+
+    def _triaged(self, failure):
+        return failure, "kernel/negate", 1
+
+
+@pytest.mark.parametrize("verdict", ["wrong", "timeout", "crash", "compile-error"])
+def test_a_case_whose_time_is_up_before_anybody_is_to_blame_is_kept_and_says_so(verdict, tmp_path, monkeypatch):
+    monkeypatch.setattr(saving, "_verify", lambda *_: "")
+    monkeypatch.setattr(findings_module, "triage", _out_of_time)
+    findings = Findings(tmp_path / "findings", max_probes=9)
+    texts = [_SMALL, _SMALL.replace("negate", "tanh")]
+    for number, text in enumerate(texts):
+        key = {"wrong": "0", "compile-error": f"error {number}"}.get(verdict, "run")
+        findings.add(replace(_unreduced(number, text), verdict=verdict, key=key))
+    assert [found.cases for found in findings.all] == [(0,), (1,)]
+    for found, text in zip(findings.all, texts, strict=True):
+        kept = bundle.load(tmp_path / found.bundle)
+        assert (kept.module_text, kept.verdict) == (text, verdict)
+        assert "the time for looking into it was up" in kept.message
+
+
+def test_a_case_that_became_smaller_before_its_time_was_up_is_kept_as_small_and_says_so(tmp_path, monkeypatch):
+    case = _unreduced(1, _SMALL)
+    small = Triaged(
+        case.engine, "wrong", _SMALL, case.inputs, case.expected, case.expected, "", "pass/p", 3, unfinished=True
+    )
+    monkeypatch.setattr(saving, "_verify", lambda *_: "")
+    monkeypatch.setattr(findings_module, "triage", lambda *_, **__: small)
+    findings = Findings(tmp_path / "findings", max_probes=9)
+    findings.add(_unreduced(1, _LARGE))
+    kept = bundle.load(tmp_path / findings.all[0].bundle)
+    assert (kept.module_text, kept.message) == (_SMALL, "pass/p; the time for looking into it was up")
+
+
+def test_what_another_engine_is_not_asked_in_time_is_a_finding_of_its_own(tmp_path, monkeypatch):
+    class Late:
+        def __init__(self, *_):
+            self.judge = _out_of_time
+
+        __enter__, __exit__ = (lambda self: self), (lambda *_: None)
+
+    monkeypatch.setattr(findings_module, "Prober", Late)
+    monkeypatch.setattr(saving, "_verify", lambda *_: "")
+    findings = OfNoAnswer(tmp_path / "findings", max_probes=1)
+    for number, engine in ((1, "cpu"), (2, "nvptx:sim")):
+        findings.add(replace(_unreduced(number, _SMALL), engine=engine, verdict="crash", key="run"))
+    assert [found.engines for found in findings.all] == [("cpu",), ("nvptx:sim",)]
+
+
+def _out_of_time(*_, **__):
+    raise OutOfTime("it is up")
 
 
 _ANGLE = "ENTRY main { x = f32[4] parameter(0) y = f32[4] parameter(1) ROOT z = f32[4] atan2(x, y) }"
