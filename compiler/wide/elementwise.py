@@ -241,7 +241,10 @@ def _power(instruction: Instruction, operands: Sequence[Wide], context: Context)
         return result
     open_ = (exponent.error > 0) & (base.value - base.error <= 0) & ((base.error > 0) | (base.value < 0))
     pole = (base.error >= np.abs(base.value)) & (base.error > 0) & (exponent.value - exponent.error < 0)
-    return result.open_at(open_ | pole)
+    # 1 to the power of NaN is 1, and so is NaN to the power of 0.
+    may_be_one = (base.error > 0) & (np.abs(base.value - 1) <= base.error) & np.isnan(exponent.value)
+    may_be_zero = (exponent.error > 0) & exponent.may_be_zero & np.isnan(base.value)
+    return result.open_at(open_ | pole | may_be_one | may_be_zero)
 
 
 def _angle(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Wide:

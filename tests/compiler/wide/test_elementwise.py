@@ -193,3 +193,20 @@ def test_the_bound_of_complex_arithmetic_holds_what_its_steps_round_to(opcode: s
             abs(exact - mpmath.mpmathify(complex(v))) <= b for exact, v, b in zip(truth, found, bound, strict=True)
         )
     assert (bound <= COMPLEX_UNITS[opcode] * unit * np.abs(value) * (1 + 1e-9) + 1e-30).all()
+
+
+@pytest.mark.parametrize("element_type", ["f8e4m3fn", "bf16", "f16", "f32"])
+def test_what_may_be_one_or_zero_makes_one_of_a_power_of_nan(element_type: str) -> None:
+    """The cosine of a small number is 1 when it is rounded, and 1 to the power of NaN is 1."""
+    t = f"{element_type}[3]"
+    small = np.array([0.0078125, 1.0, 0.0]).astype(TYPES[element_type].dtype)
+    lines = (
+        f"x = {t} parameter(0)",
+        f"n = {t} negate(x)",
+        f"c = {t} cosine(x)",
+        f"r = {t} log(n)",
+        f"ROOT p = {t} power(c, r)",
+    )
+    (result,) = wide(*lines, inputs=(small,))
+    assert not result.undecided[1]
+    assert result.undecided[0] or element_type == "f32"
