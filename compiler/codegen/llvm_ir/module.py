@@ -23,6 +23,9 @@ _DIVISION = re.compile(r" [su](?:div|rem) .*, %[^,]*$")  # of integers by what i
 _FEW_ITERATIONS = 16
 """Loops of at most that many iterations, known beforehand, may be unrolled altogether."""
 
+_ROLLED, _WHOLE = '!{!"llvm.loop.unroll.disable"}', '!{!"llvm.loop.unroll.full"}'
+"""Properties of loops: not unrolled, and unrolled altogether."""
+
 
 def keep_rolled(module: Module, *, scalar: bool = False, interleave: int = 0) -> str:
     """Loop metadata that forbids unrolling (and vectorising), where it would cost compile time and gain nothing.
@@ -32,13 +35,12 @@ def keep_rolled(module: Module, *, scalar: bool = False, interleave: int = 0) ->
         scalar: whether it is not vectorised either.
         interleave: vectors that a vectorised loop computes at once, 0 for as many as LLVM likes.
     """
-    properties = ['!{!"llvm.loop.unroll.disable"}']
+    properties = [_ROLLED]
     if interleave:
         properties.append(f'!{{!"llvm.loop.interleave.count", i32 {interleave}}}')
     if scalar:
         properties.append('!{!"llvm.loop.vectorize.enable", i1 false}')
-    nodes = ", ".join(map(module.metadata, properties))
-    return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {nodes}}}')}"
+    return _of_loop(module, *properties)
 
 
 def unrolling(module: Module, trip_count: int, lines: Sequence[str], *, fits: bool) -> str:
@@ -59,22 +61,24 @@ def unrolling(module: Module, trip_count: int, lines: Sequence[str], *, fits: bo
         return ""
     if not fits:
         return keep_rolled(module, scalar=True) if any(map(_DIVISION.search, lines)) else ""
-    whole = module.metadata('!{!"llvm.loop.unroll.full"}')
-    return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {whole}}}')}"
+    return _of_loop(module, _WHOLE)
 
 
 def unroll(module: Module, count: int) -> str:
     """Metadata of a loop of which so many iterations become one."""
-    said = module.metadata(f'!{{!"llvm.loop.unroll.count", i32 {count}}}')
-    return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {said}}}')}"
+    return _of_loop(module, f'!{{!"llvm.loop.unroll.count", i32 {count}}}')
 
 
 def unroll_vectors(module: Module) -> str:
     """Metadata of a short loop of known length that is unrolled, wholly, only after it has become vectors."""
-    whole = module.metadata('!{!"llvm.loop.unroll.full"}')
-    after = module.metadata(f'!{{!"llvm.loop.vectorize.followup_vectorized", {whole}}}')
-    now = module.metadata('!{!"llvm.loop.unroll.disable"}')
-    return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {now}, {after}}}')}"
+    whole = module.metadata(_WHOLE)
+    return _of_loop(module, _ROLLED, f'!{{!"llvm.loop.vectorize.followup_vectorized", {whole}}}')
+
+
+def _of_loop(module: Module, *properties: str) -> str:
+    """Metadata of one loop, told from others that have the same properties."""
+    nodes = ", ".join(map(module.metadata, properties))
+    return f", !llvm.loop {module.metadata(f'distinct !{{{{self}}, {nodes}}}')}"
 
 
 @dataclass(slots=True)
