@@ -30,6 +30,9 @@ not before so many seconds, in which a process begins and compiles on a busy mac
 class OutOfTime(BenchError):
     """The time for looking into a finding is up."""
 
+    def __init__(self) -> None:
+        super().__init__("the time for looking into it is up")
+
 
 class Budget:
     """The time that is left for a finding, which probers share; without `seconds` there is no end to it."""
@@ -83,10 +86,10 @@ class Budget:
         wanted = min(timeout_s, max(_LEAST_S, _LONGER * self._slowest_s)) if self._is_for_smaller else timeout_s
         limit = wanted if self._is_last else min(wanted, self._end - begin)
         if limit <= 0:
-            raise OutOfTime("the time for looking into it is up")
+            raise OutOfTime
         outcome = worker.run(job, arguments, timeout_s=limit)
         if outcome.ending == "timeout" and limit < wanted:
-            raise OutOfTime("the time for looking into it is up")
+            raise OutOfTime
         if outcome.ending != "timeout" and not self._is_for_smaller:
             self._slowest_s = max(self._slowest_s, time.monotonic() - begin)
         return outcome

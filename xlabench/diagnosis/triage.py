@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 import compiler
 from compiler import aot
@@ -18,6 +19,9 @@ from xlabench.diagnosis.probe import Judgement, Prober, Setup
 from xlabench.diagnosis.reduce import NOBODY, Reduction, Watcher, reduce
 from xlabench.graphs.case import GraphCase
 from xlabench.judging.tolerance import Array
+
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,26 +107,27 @@ def _in_time(budget: Budget) -> Watcher:
     return Watcher(wants_an_end=lambda: budget.is_spent)
 
 
-def _if_in_time(is_bad: Callable[[Case], bool], case: Case) -> bool:
-    """What a predicate says of a smaller case; the one at hand is kept where there is no time left to tell."""
-    try:
-        return is_bad(case)
-    except OutOfTime:
-        return False
+def _if_in_time(ask: Callable[[Asked], Answer], otherwise: Answer) -> Callable[[Asked], Answer]:
+    """A question about a smaller case with what counts as its answer where there is no time left to ask.
+
+    Of a predicate that is no: the case at hand is kept.
+
+    Args:
+        ask: the question.
+        otherwise: that answer.
+    """
+
+    def asked(case: Asked) -> Answer:
+        try:
+            return ask(case)
+        except OutOfTime:
+            return otherwise
+
+    return asked
 
 
-def _recorded_in_time(prober: Prober, case: Case) -> Recorded:
-    try:
-        return prober.record(case)
-    except OutOfTime as error:
-        return Recorded({}, {}, str(error))
-
-
-def _values_in_time(prober: Prober, graph: GraphCase) -> Mapping[str, Array]:
-    try:
-        return graph_blame.values_in(prober, graph)
-    except OutOfTime:
-        return {}
+def _recorded_in_time(prober: Prober) -> Callable[[Case], Recorded]:
+    return _if_in_time(prober.record, Recorded({}, {}, str(OutOfTime())))
 
 
 def _final(prober: Prober, case: Case, done: Reduction, judgement: Judgement) -> Judgement:
@@ -145,11 +150,10 @@ def _of_reference(prober: Prober, case: Case, max_probes: int) -> Triaged | None
     bug = prober.bug_of_reference(case)
     if not bug:
         return None
-    budget, predicate = prober.budget, partial(_if_in_time, partial(_has_bug, prober, bug))
+    budget, predicate = prober.budget, _if_in_time(partial(_has_bug, prober, bug), otherwise=False)
     questions = max_probes if _is_verified(case) else 0
     with budget.for_smaller("compile-error"):
-        values = partial(_recorded_in_time, prober)
-        done = reduce(case, predicate, values, max_probes=questions, watcher=_in_time(budget))
+        done = reduce(case, predicate, _recorded_in_time(prober), max_probes=questions, watcher=_in_time(budget))
     with budget.for_the_last():
         judgement = prober.judge(done.case)
     return Triaged(
@@ -229,9 +233,11 @@ def shrink_graph(
             return prober.judge(candidate).verdict == judgement.verdict
         return graph_blame.same_cause(prober, candidate, found)
 
-    predicate, values = partial(_if_in_time, is_bad), partial(_values_in_time, prober)
+    values: Callable[[GraphCase], Mapping[str, Array]] = _if_in_time(partial(graph_blame.values_in, prober), {})
     with prober.budget.for_smaller(judgement.verdict):
-        done = graph_reduce.reduce(case, predicate, values, max_probes=max_probes, watcher=watcher)
+        done = graph_reduce.reduce(
+            case, _if_in_time(is_bad, otherwise=False), values, max_probes=max_probes, watcher=watcher
+        )
     return Shrunk(done, _final(prober, case, done, judgement), found)
 
 
@@ -275,8 +281,8 @@ def shrink(
         return blame.same_cause(prober, candidate, found)
 
     focus = [found.instruction_id] if found else []
-    predicates = [partial(_if_in_time, partial(is_bad, prober)) for prober in probers]
-    values = partial(_recorded_in_time, prober)
+    predicates = [_if_in_time(partial(is_bad, prober), otherwise=False) for prober in probers]
+    values = _recorded_in_time(prober)
     with prober.budget.for_smaller(judgement.verdict):
         done = reduce(case, predicates, values, max_probes=max_probes, focus=focus, watcher=watcher)
     final = _final(prober, case, done, judgement)
