@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from xlabench.judging.orders import roots_of
 from xlabench.judging.tolerance import Array, is_inexact
 
 Instruction = Any  # the compiler's; the harness sees its data by attribute only
@@ -100,16 +101,8 @@ def _again(instruction: Instruction) -> list[Again | None]:
         return []
     if instruction.opcode == "reduce" and len(instruction.operands) > _ARRAY_AND_INITIAL:
         return []
-    roots = _roots(instruction.attributes["to_apply"])
+    roots = roots_of(instruction.attributes["to_apply"])
     return [_AGAIN.get(root.opcode) if _is_plain(root, n, len(roots)) else None for n, root in enumerate(roots)]
-
-
-def _roots(reducer: Any) -> Sequence[Instruction]:
-    """What a reducer computes of each array, however it hands it on."""
-    root = reducer.root
-    while root.opcode == "get-tuple-element" and root.operands[0].opcode == "tuple":
-        root = root.operands[0].operands[root.attributes["index"]]
-    return root.operands if root.opcode == "tuple" else [root]
 
 
 def _is_plain(root: Instruction, number: int, count: int) -> bool:

@@ -39,13 +39,20 @@ def is_open(instruction: Instruction) -> bool:
     """Whether a right result of an instruction may depend on the tree, so that only the reference's is known."""
     if instruction.opcode != "reduce":
         return False
-    root = instruction.attributes["to_apply"].root
-    if root.opcode == "get-tuple-element" and root.operands[0].opcode == "tuple":
-        root = root.operands[0].operands[root.attributes["index"]]
-    elif root.opcode == "tuple" and len(root.operands) == 1:
-        (root,) = root.operands
+    roots = roots_of(instruction.attributes["to_apply"])
+    if len(roots) != 1:
+        return True
+    (root,) = roots
     is_plain = root.opcode in _FREE and all(one.opcode == "parameter" for one in root.operands)
     return not (is_plain and len(instruction.operands) == 2 and root.operands[0] is not root.operands[1])
+
+
+def roots_of(reducer: Any) -> Sequence[Instruction]:
+    """What a reducer computes of each array, however it hands it on."""
+    root = reducer.root
+    while root.opcode == "get-tuple-element" and root.operands[0].opcode == "tuple":
+        root = root.operands[0].operands[root.attributes["index"]]
+    return root.operands if root.opcode == "tuple" else [root]
 
 
 def in_another_order(instruction: Instruction, evaluate: Evaluate, rng: np.random.Generator) -> Evaluate:

@@ -178,7 +178,8 @@ def check(module: Any, inputs: Sequence[Array], rng: np.random.Generator, *, is_
         raise JudgeError(basis.reason)
     if not any(array.size for array in expected):
         return
-    patient = _Patient(module, inputs, expected, basis, rng)
+    besides = _UNDECIDED if any(map(orders.is_open, module.instructions())) else frozenset()
+    patient = _Patient(module, inputs, expected, basis, rng, besides)
     patient.ask("nothing", {}, _FINE, Standard())
     patient.ask_about_changes()
     patient.ask_about_relations(is_tame=is_tame)
@@ -252,13 +253,17 @@ def _is_on_diagonal(array: Array) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class _Patient:
-    """A program with its results, one element of which is changed."""
+    """A program with its results, one element of which is changed.
+
+    By another order of its reductions it may be a right one, which the judge tries: `besides` are verdicts for that.
+    """
 
     module: Any
     inputs: Sequence[Array]
     expected: Sequence[Array]
     basis: Basis
     rng: np.random.Generator
+    besides: frozenset[str]
 
     def ask_about_changes(self) -> None:
         """What is said of each change, by the bounds where they say anything of the element, and by tolerance."""
@@ -323,9 +328,7 @@ class _Patient:
         with np.errstate(all="ignore"):
             other = change.make(element)
         if other is not None:
-            # By another order it may be a right one, which the judge tries.
-            open_ = _UNDECIDED if any(map(orders.is_open, self.module.instructions())) else frozenset()
-            self.ask(name, {position: other}, change.verdicts | open_, standard)
+            self.ask(name, {position: other}, change.verdicts | self.besides, standard)
 
     def ask(
         self,
