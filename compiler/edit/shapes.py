@@ -15,6 +15,7 @@ from compiler.ir.literal import Literal, array_literal
 from compiler.ir.module import Instruction, Module
 from compiler.ir.opdef import Array
 from compiler.ir.shape import ArrayShape, BufferShape, Shape, TupleShape
+from compiler.ir.shape_rules import agree
 from compiler.ir.types import TYPES, ElementType
 from compiler.ops import OPS
 
@@ -108,10 +109,16 @@ def map_leaves(shape: Shape, change: Callable[[ArrayShape], ArrayShape]) -> Shap
 
 
 def infer_all(module: Module) -> bool:
-    """Infer every shape from what it depends on; whether that succeeded."""
+    """Infer every shape from what it depends on; whether that succeeded.
+
+    A shape that was stated remains where it says no more than which sizes are known beforehand: no rule says that of a
+    slice which lies within the size of its operand, whatever that is.
+    """
     try:
         for instruction in module.instructions():
-            instruction.shape = OPS[instruction.opcode].infer(instruction)
+            inferred = OPS[instruction.opcode].infer(instruction)
+            if not agree(inferred, instruction.shape):
+                instruction.shape = inferred
     except (CompilerError, IndexError, ValueError, KeyError):
         return False
     return True

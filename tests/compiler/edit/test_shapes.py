@@ -28,3 +28,21 @@ def test_sizes_known_at_run_time_stay_so() -> None:
         assert str(edited.module.entry.root.shape) == result
         compiler.compile(edited.module)
     assert str(edit.integer_twin(module).entry.root.shape) == "s32[2,<=6,3]"
+
+
+def test_sizes_stated_to_be_known_stay_so() -> None:
+    """A slice that lies within whatever the size is, and what counts on that: setting the one size that is left."""
+    text = """ENTRY e { x = f32[8,6] parameter(0) n = s32[] parameter(1) m = s32[] parameter(2)
+      a = f32[<=8,6] set-dimension-size(x, n), dimensions={0} y = f32[<=8,<=6] set-dimension-size(a, m), dimensions={1}
+      s = f32[<=8,2] slice(y), slice={[0:8], [0:2]} full = s32[] constant(8)
+      ROOT r = f32[8,2] set-dimension-size(s, full), dimensions={0} }"""
+    module = compiler.parse(text)
+    edits = [
+        edit.resize(module, {6: 4}),
+        edit.retype(module, "f32", "f64"),
+        edit.with_attribute(module, edit.id_of(module.entry.root), "dimensions", (0,)),
+    ]
+    for edited in [*(one.module for one in edits if one is not None), edit.integer_twin(module)]:
+        assert str(edited.entry.root.operands[0].shape).endswith("[<=8,2]")
+        compiler.compile(edited)
+    assert None not in edits
