@@ -6,9 +6,10 @@ import pytest
 import compiler
 from compiler.generate import PAIRS
 from compiler.ops import OPS, Trait, having
+from xlabench.cases.inputs import DTYPES
 from xlabench.fuzzing.values import make_inputs
 from xlabench.judging.bounds import Bounds, basis_of
-from xlabench.judging.tightness import needlessly_open, too_wide
+from xlabench.judging.tightness import HELD, needlessly_open, too_wide
 
 ADD = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }"
 SUMS = {
@@ -32,6 +33,7 @@ OTHERS = {
     "tanh": "ENTRY e { x = f32[8] parameter(0) ROOT r = f32[8] tanh(x) }",
     "complex sine": "ENTRY e { x = c64[16] parameter(0) ROOT r = c64[16] sine(x) }",
 }
+HELD_TYPES = {name for name, dtype in DTYPES.items() if dtype.name in HELD}
 TIMES = dict.fromkeys(SUMS, 30) | dict.fromkeys(OTHERS, 100)
 
 
@@ -50,6 +52,27 @@ def test_bounds_that_are_too_wide_are_told_and_others_left_in_peace(kind):
     text = (SUMS | OTHERS)[kind]
     assert not said(text, 1)
     assert any("roundings wide" in words for words in said(text, TIMES[kind]))
+
+
+ONE_TERM = {
+    "dot": "x = T[4,1] parameter(0) y = T[1,3] parameter(1) ROOT r = T[4,3] dot(x, y), lhs_contracting_dims={1},"
+    " rhs_contracting_dims={0}",
+    "convolution": "x = T[4,5,1] parameter(0) y = T[1,1,2] parameter(1) ROOT r = T[4,5,2] convolution(x, y),"
+    " window={size=1}, dim_labels=b0f_0io->b0f",
+    "convolution of holes": "x = T[3,1,1,1] parameter(0) y = T[1,1,1,2] parameter(1) ROOT r = T[3,1,1,2]"
+    " convolution(x, y), window={size=1x1 stride=2x1 lhs_dilate=2x1 rhs_reversal=0x1}, dim_labels=b01f_01io->b01f",
+    "ragged-dot": "x = T[4,1] parameter(0) y = T[2,1,3] parameter(1) g = s32[2] constant({1, 3}) ROOT r = T[4,3]"
+    " ragged-dot(x, y, g), lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0},"
+    " rhs_group_dims={0}",
+}
+
+
+@pytest.mark.parametrize("kind", sorted(HELD_TYPES))
+@pytest.mark.parametrize("product", ONE_TERM)
+def test_products_of_one_term_are_within_what_rounding_does(product, kind):
+    text = f"ENTRY e {{ {ONE_TERM[product].replace('T[', f'{kind}[')} }}"
+    assert not said(text, 1)
+    assert said(text, 4)
 
 
 FUNCTIONS = sorted(having(Trait.ELEMENTWISE) & having(Trait.APPROXIMATE) - having(Trait.AMPLIFIES))
@@ -74,6 +97,7 @@ def test_the_bounds_of_every_function_are_held_to_its_own_results(opcode, kind):
     [
         "ENTRY e { c = c128[] constant((2, 0)) ROOT r = c128[] acos(c) }",  # on a branch cut
         "ENTRY e { c = c128[4] constant({(0,1), (0,1), (0,1), (0,1)}) ROOT r = c128[4] asinh(c) }",  # a branch point
+        "ENTRY e { i = c64[2,4] iota(), iota_dimension=0 ROOT r = c64[2,4] asin(i) }",  # half of it is one
         ZEROS,
     ],
 )
