@@ -20,7 +20,7 @@ from typing import Any
 
 from compiler.tf import encoded, framed, message_class, require_protobuf, to_binary
 from xlabench.tensorflow.config import RunMetadata
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import Graph, get_default_graph
 from xlabench.tensorflow.framework.imported import definition_of
@@ -94,7 +94,7 @@ def merge(inputs: Sequence[Any], collections: Sequence[str] | None = None, name:
     """Several of them, `inputs`, as one, which is added to the collections of these keys; of none by default."""
     graph = get_default_graph()
     with graph.name_scope(name or "Merge"):
-        made = apply("MergeSummary", [list(inputs)], {}, "MergeSummary").outputs[0]
+        made = output_of("MergeSummary", list(inputs), name="MergeSummary")
     graph.add_to_collections(collections or [], made)
     return made
 

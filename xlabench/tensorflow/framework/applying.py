@@ -48,9 +48,9 @@ def apply(op: str, inputs: Sequence[Any], attributes: Mapping[str, Any], name: s
         return create(graph, op, given, stated, scope)
 
 
-def output_of(op: str, *inputs: Any, **attributes: Any) -> Tensor:
-    """The first output of a node of an `op`, added as by `apply`, with its name, on `inputs`, with `attributes`."""
-    return apply(op, inputs, attributes).outputs[0]
+def output_of(op: str, *inputs: Any, name: str | None = None, **attributes: Any) -> Tensor:
+    """The first output of a node of an `op`, added as by `apply`, on `inputs`, with `attributes` and a `name`."""
+    return apply(op, inputs, attributes, name).outputs[0]
 
 
 def create(graph: Graph, op: str, inputs: Sequence[Any], attributes: Mapping[str, Any], scope: str) -> Operation:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from compiler.tf import message_class
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import of_data_type
 from xlabench.tensorflow.framework.graph import Graph
@@ -54,11 +54,11 @@ class ImportedVariable(Variable):
     def is_initialized(self, name: str | None = None) -> Tensor:
         """Whether it has a value."""
         op = "IsVariableInitialized" if self.is_reference else "VarIsInitializedOp"
-        return apply(op, [self.handle], {}, name).outputs[0]
+        return output_of(op, self.handle, name=name)
 
     def _read(self, name: str | None = None) -> Tensor:
         if self.is_reference:
-            return apply("Identity", [self.handle], {}, name).outputs[0]
+            return output_of("Identity", self.handle, name=name)
         return super()._read(name)
 
     def writer(self, op: str) -> str:
@@ -84,7 +84,7 @@ def _reference(graph: Graph, value: Any, name: str) -> ImportedVariable:
         stated = {"dtype": first.dtype.data_type, "shape": first.shape.partial}
         handle = graph.create("VariableV2", [], stated, scope).outputs[0]
         assign = apply("Assign", [handle, first], {}, f"{scope}Assign/")
-        read = apply("Identity", [handle], {}, f"{scope}read/").outputs[0]
+        read = output_of("Identity", handle, name=f"{scope}read/")
     names = {"variable_name": handle.name, "initializer_name": assign.name, "snapshot_name": read.name}
     said = message_class("VariableDef")(**names, initial_value_name=first.name)
     made = ImportedVariable(graph, said.SerializeToString(), "")

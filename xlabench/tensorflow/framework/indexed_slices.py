@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import output_of
 from xlabench.tensorflow.framework.tensor import Tensor
 
 
@@ -59,7 +59,7 @@ class IndexedSlices:
         if self.dense_shape is None:
             raise ValueError("Tensor conversion requested for IndexedSlices without dense_shape")
         rows = self.dense_shape[0]
-        return apply("UnsortedSegmentSum", [self.values, self.indices, rows], {}, name or None).outputs[0]
+        return output_of("UnsortedSegmentSum", self.values, self.indices, rows, name=name or None)
 
 
 def with_values(of: Any, change: Callable[[Any], Any]) -> Any:

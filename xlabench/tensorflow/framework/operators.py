@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import as_dtype
 from xlabench.tensorflow.framework.graph import get_default_graph, graph_of
@@ -42,12 +42,12 @@ def binary(op: str, x: Any, y: Any, name: str) -> Tensor:
     if op == "RealDiv":
         return quotient(x, y, name)
     if op == "MatMul" and x.shape.rank is not None and x.shape.rank > 2:
-        return apply("BatchMatMulV2", [x, y], {}, name).outputs[0]
+        return output_of("BatchMatMulV2", x, y, name=name)
     if not x.dtype.is_bool and op in _ON_INTEGERS:
-        return apply(_ON_INTEGERS[op], [x, y], {}).outputs[0]
+        return output_of(_ON_INTEGERS[op], x, y)
     if op == "LogicalXor":
         return exclusive(x, y, name)
-    return apply(op, [x, y], {}, name).outputs[0]
+    return output_of(op, x, y, name=name)
 
 
 def quotient(x: Tensor, y: Tensor, name: str) -> Tensor:
@@ -60,16 +60,16 @@ def quotient(x: Tensor, y: Tensor, name: str) -> Tensor:
         raise TypeError(f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}.")
     target = _QUOTIENTS.get(x.dtype.base_dtype.name)
     if target is not None:
-        x, y = (apply("Cast", [one], {"DstT": target}, "Cast").outputs[0] for one in (x, y))
-    return apply("RealDiv", [x, y], {}, name).outputs[0]
+        x, y = (output_of("Cast", one, DstT=target, name="Cast") for one in (x, y))
+    return output_of("RealDiv", x, y, name=name)
 
 
 def exclusive(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Whether exactly one of the booleans `x` and `y` is true, in a scope called `name` (None: `LogicalXor`)."""
     with get_default_graph().name_scope(name or "LogicalXor") as scope:
-        either = apply("LogicalOr", [x, y], {}).outputs[0]
-        both = apply("LogicalAnd", [x, y], {}).outputs[0]
-        return apply("LogicalAnd", [either, apply("LogicalNot", [both], {}).outputs[0]], {}, scope).outputs[0]
+        either = output_of("LogicalOr", x, y)
+        both = output_of("LogicalAnd", x, y)
+        return output_of("LogicalAnd", either, output_of("LogicalNot", both), name=scope)
 
 
 def _left(op: str, name: str, *, has_reversed: bool, method: str) -> Callable[[Any, Any], Any]:
@@ -105,7 +105,7 @@ def _only(op: str) -> Callable[[Any], Any]:
         if op == "Abs":
             return absolute(x)
         chosen = op if op != "LogicalNot" or x.dtype.is_bool else _ON_INTEGERS[op]
-        return apply(chosen, [x], {}).outputs[0]
+        return output_of(chosen, x)
 
     return operator
 
@@ -114,9 +114,9 @@ def absolute(x: Any, name: str | None = None) -> Tensor:
     """How far numbers are from 0."""
     value = convert_to_tensor(x, name="x")
     if not value.dtype.is_complex:
-        return apply("Abs", [value], {}, name or "Abs").outputs[0]
+        return output_of("Abs", value, name=name or "Abs")
     kind = "float64" if value.dtype.base_dtype == as_dtype("complex128") else "float32"
-    return apply("ComplexAbs", [value], {"Tout": as_dtype(kind)}, name or "Abs").outputs[0]
+    return output_of("ComplexAbs", value, Tout=as_dtype(kind), name=name or "Abs")
 
 
 def sliced(self: Any, key: Any) -> Tensor:

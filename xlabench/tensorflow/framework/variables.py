@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlabench.tensorflow.errors import NotHereError
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.branches import one_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import DType, as_dtype
@@ -76,7 +76,7 @@ class Variable(Overloaded):
             }
             self.handle = graph.create("VarHandleOp", [], attributes, scope).outputs[0]
             with graph.name_scope("IsInitialized"):
-                self._is_initialized = apply("VarIsInitializedOp", [self.handle], {}).outputs[0]
+                self._is_initialized = output_of("VarIsInitializedOp", self.handle)
             self._initializer = apply("AssignVariableOp", [self.handle, self._initial], {}, f"{scope}Assign/")
             with graph.name_scope(f"{scope}Read/"):
                 self._snapshot = self._read()
@@ -86,7 +86,7 @@ class Variable(Overloaded):
         graph.add_to_collections(names, self)
 
     def _read(self, name: str | None = None) -> Tensor:
-        found = apply("ReadVariableOp", [self.handle], {"dtype": self._dtype}, name).outputs[0]
+        found = output_of("ReadVariableOp", self.handle, dtype=self._dtype, name=name)
         if found.shape.rank is None:
             found.set_shape(self._shape)
         return found
@@ -168,7 +168,7 @@ class Variable(Overloaded):
         """A node that reads it, and one that others may be made to wait for."""
         with self._graph.name_scope("Read"):
             found = self._read()
-        return apply("Identity", [found], {}).outputs[0]
+        return output_of("Identity", found)
 
     def dense_tensor(self, dtype: Any = None, name: str = "") -> Tensor:
         """What it holds, where a tensor is taken.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import as_dtype
 from xlabench.tensorflow.framework.graph import get_default_graph
@@ -18,32 +18,32 @@ _LEAST_EPSILON = 1.001e-5
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """log(1 / (1 + exp(-`x`)))."""
     with get_default_graph().name_scope(name or "LogSigmoid") as scope:
-        softened = apply("Softplus", [apply("Neg", [x], {}).outputs[0]], {}).outputs[0]
-        return apply("Neg", [softened], {}, scope).outputs[0]
+        softened = output_of("Softplus", output_of("Neg", x))
+        return output_of("Neg", softened, name=scope)
 
 
 def swish(features: Any, beta: Any = 1.0) -> Tensor:
     """`features` times the sigmoid of `beta` times themselves."""
     with get_default_graph().name_scope("swish"):
         x = convert_to_tensor(features, name="features")
-        return x * apply("Sigmoid", [convert_to_tensor(beta, x.dtype, "beta") * x], {}).outputs[0]
+        return x * output_of("Sigmoid", convert_to_tensor(beta, x.dtype, "beta") * x)
 
 
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
     """What is positive of `features`, and behind it along `axis` what is negative of them."""
     with get_default_graph().name_scope(name or "CRelu") as scope:
         x = convert_to_tensor(features, name="features")
-        both = apply("ConcatV2", [[x, apply("Neg", [x], {}).outputs[0]], axis], {}, scope).outputs[0]
-        return apply("Relu", [both], {}).outputs[0]
+        both = output_of("ConcatV2", [x, output_of("Neg", x)], axis, name=scope)
+        return output_of("Relu", both)
 
 
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     """Which share of the elements of `value` is 0."""
     with get_default_graph().name_scope(name or "zero_fraction"):
         x = convert_to_tensor(value, name="value")
-        is_zero = apply("Equal", [x, convert_to_tensor(0, x.dtype)], {}).outputs[0]
+        is_zero = output_of("Equal", x, convert_to_tensor(0, x.dtype))
         total = REDUCTIONS["reduce_sum"](cast(is_zero, "float32"))
-        return apply("RealDiv", [total, cast(apply("Size", [x], {}).outputs[0], "float32")], {}, "fraction").outputs[0]
+        return output_of("RealDiv", total, cast(output_of("Size", x), "float32"), name="fraction")
 
 
 def fused_batch_norm(
@@ -113,13 +113,13 @@ def weighted_moments(
         value = convert_to_tensor(x, name="x")
         exact = cast(value, "float32") if value.dtype == as_dtype("float16") else value
         weights = cast(convert_to_tensor(frequency_weights, name="frequency_weights"), exact.dtype)
-        weights = weights + apply("ZerosLike", [exact], {}).outputs[0]
+        weights = weights + output_of("ZerosLike", exact)
         total = REDUCTIONS["reduce_sum"](weights, axes, keepdims=True)
         mean = REDUCTIONS["reduce_sum"](weights * exact, axes, keepdims=True) / total
-        apart = apply("SquaredDifference", [exact, mean], {}).outputs[0]
+        apart = output_of("SquaredDifference", exact, mean)
         variance = REDUCTIONS["reduce_sum"](weights * apart, axes, keepdims=True) / total
         if not is_kept:
-            mean, variance = (apply("Squeeze", [one], {"squeeze_dims": _listed(axes)}).outputs[0]
+            mean, variance = (output_of("Squeeze", one, squeeze_dims=_listed(axes))
                               for one in (mean, variance))  # fmt: skip
         return cast(mean, value.dtype), cast(variance, value.dtype)
 
@@ -140,10 +140,10 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
         if mean.dtype.is_integer:
             raise TypeError(f"Input must be either real or complex. Received integer type {mean.dtype!r}.")
         apart = value - mean
-        return REDUCTIONS["reduce_mean"](apply("Square", [apart], {}).outputs[0], axis, keepdims)
+        return REDUCTIONS["reduce_mean"](output_of("Square", apart), axis, keepdims)
 
 
 def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """The root of the variance of `input_tensor` over `axis`, which `keepdims` leaves with size 1."""
     with get_default_graph().name_scope(name or "reduce_std"):
-        return apply("Sqrt", [reduce_variance(input_tensor, axis, keepdims)], {}).outputs[0]
+        return output_of("Sqrt", reduce_variance(input_tensor, axis, keepdims))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlabench.tensorflow.errors import NotHereError
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import constant, convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import as_dtype
 from xlabench.tensorflow.framework.graph import get_default_graph, graph_of
@@ -28,7 +28,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """A tensor that is `input` unless it is fed; sizes of `shape` that are None are open."""
-    return apply("PlaceholderWithDefault", [input], {"shape": TensorShape(shape)}, name).outputs[0]
+    return output_of("PlaceholderWithDefault", input, shape=TensorShape(shape), name=name)
 
 
 def _full(value: int, word: str) -> Callable[..., Tensor]:
@@ -45,7 +45,7 @@ def _full(value: int, word: str) -> Callable[..., Tensor]:
                 shape = convert_to_tensor(dims.as_list(), "int32", "shape_as_tensor")
             else:
                 shape = convert_to_tensor(shape, "int32" if not hasattr(shape, "dtype") else None, "shape_as_tensor")
-            return apply("Fill", [shape, constant(element, wanted)], {}, scope).outputs[0]
+            return output_of("Fill", shape, constant(element, wanted), name=scope)
 
     make.__name__ = make.__qualname__ = word
     make.__doc__ = f"An array of {word} of type `dtype`; `shape` is a list of sizes, or a vector of integers."
@@ -91,8 +91,8 @@ def _like(tensor: Any, dtype: Any, name: str | None, optimize: Any, kind: _Like)
         if optimize and x.shape.is_fully_defined():
             return kind.full(x.shape, wanted, scope)
         if wanted == x.dtype.base_dtype:
-            return apply(kind.op, [x], {}, scope).outputs[0]
-        return kind.full(apply("Shape", [x], {}).outputs[0], wanted, scope)
+            return output_of(kind.op, x, name=scope)
+        return kind.full(output_of("Shape", x), wanted, scope)
 
 
 def eye(
@@ -145,13 +145,13 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     """The arrays `values` behind each other along an `axis` that all have; their other sizes are equal."""
     listed = list(values) if isinstance(values, list | tuple) else [values]
     if len(listed) == 1:
-        return apply("Identity", [listed[0]], {}, name).outputs[0]
-    return apply("ConcatV2", [listed, axis], {}, name).outputs[0]
+        return output_of("Identity", listed[0], name=name)
+    return output_of("ConcatV2", listed, axis, name=name)
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     """The arrays `values`, which are of one shape, along a new dimension, which is dimension `axis` of the result."""
-    return apply("Pack", [list(values)], {"axis": axis}, name).outputs[0]
+    return output_of("Pack", list(values), axis=axis, name=name)
 
 
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
@@ -199,7 +199,7 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
             if dimensions is None:
                 raise ValueError("tf.transpose of a tensor of unknown rank: give perm")
             perm = np.arange(dimensions, dtype=np.int32)[::-1]
-        return apply(op, [x, perm], {}, scope).outputs[0]
+        return output_of(op, x, perm, name=scope)
 
 
 def one_hot(
@@ -237,8 +237,8 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     if x is None or y is None:
         if x is not None or y is not None:
             raise ValueError("x and y must both be non-None or both be None.")
-        return apply("Where", [condition], {}, name).outputs[0]
-    return apply("Select", [condition, x, y], {}, name).outputs[0]
+        return output_of("Where", condition, name=name)
+    return output_of("Select", condition, x, y, name=name)
 
 
 def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any = None) -> Tensor:
@@ -268,21 +268,21 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
             first = first % value.shape.rank if first < 0 else first
             TensorShape(value.shape.as_list()[first : first + rank]).assert_is_compatible_with(chosen.shape)
         sizes = shape(value)
-        rows = apply("Prod", [sizes[first : first + rank], [0]], {}).outputs[0]
-        joined = concat([sizes[:first], apply("Reshape", [rows, [1]], {}).outputs[0], sizes[first + rank :]], 0)
-        flat = apply("Reshape", [value, joined], {}).outputs[0]
+        rows = output_of("Prod", sizes[first : first + rank], [0])
+        joined = concat([sizes[:first], output_of("Reshape", rows, [1]), sizes[first + rank :]], 0)
+        flat = output_of("Reshape", value, joined)
         if value.shape.rank is not None:
             known = value.shape.as_list()
             flat.set_shape([*known[:first], None, *known[first + rank :]])
-        indices = where(apply("Reshape", [chosen, [-1]], {}).outputs[0])
-        return gather(flat, apply("Squeeze", [indices], {"squeeze_dims": [1]}).outputs[0], axis=first)
+        indices = where(output_of("Reshape", chosen, [-1]))
+        return gather(flat, output_of("Squeeze", indices, squeeze_dims=[1]), axis=first)
 
 
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Elements of `x` where `condition` is true, and of `y` elsewhere, all broadcast to one shape; else as `where`."""
     if x is None or y is None:
         return where(condition, x, y, name)
-    return apply("SelectV2", [condition, x, y], {}, name).outputs[0]
+    return output_of("SelectV2", condition, x, y, name=name)
 
 
 def gather(
@@ -318,14 +318,14 @@ def pad(
     """
     word = mode.upper()
     if word in ("REFLECT", "SYMMETRIC"):
-        return apply("MirrorPad", [tensor, paddings], {"mode": word}, name).outputs[0]
+        return output_of("MirrorPad", tensor, paddings, mode=word, name=name)
     if word != "CONSTANT":
         raise ValueError(
             f"Value of argument `mode` expected to be one of CONSTANT, REFLECT, SYMMETRIC. Received `mode` = {mode}"
         )
     if not hasattr(constant_values, "dense_tensor") and constant_values == 0:
-        return apply("Pad", [tensor, paddings], {}, name).outputs[0]
-    return apply("PadV2", [tensor, paddings, constant_values], {}, name).outputs[0]
+        return output_of("Pad", tensor, paddings, name=name)
+    return output_of("PadV2", tensor, paddings, constant_values, name=name)
 
 
 def strided_slice(
@@ -354,7 +354,7 @@ def strided_slice(
     if var is not None:
         raise NotHereError("tf.strided_slice with var is not there: assign to a piece of the variable, v[...].assign")
     start = convert_to_tensor(begin)
-    steps = apply("OnesLike", [start], {}).outputs[0] if strides is None else strides
+    steps = output_of("OnesLike", start) if strides is None else strides
     masks = {
         "begin_mask": begin_mask,
         "end_mask": end_mask,
@@ -385,8 +385,8 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[T
         for number, axis in enumerate(axes):
             dims = [1] * len(axes)
             dims[order.index(number)] = sizes[number]
-            row = apply("Reshape", [axis, dims], {}).outputs[0]
-            found.append(apply("BroadcastTo", [row, grid], {}).outputs[0])
+            row = output_of("Reshape", axis, dims)
+            found.append(output_of("BroadcastTo", row, grid))
         return found
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from xlabench.tensorflow.errors import InvalidArgumentError
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import as_dtype
 from xlabench.tensorflow.framework.graph import get_default_graph
@@ -160,8 +160,8 @@ def assert_near(
             f"x and y not equal to tolerance rtol = {relative}, atol = {absolute}",
             *(f"x ({left.name}) = ", left, f"y ({right.name}) = ", right),
         ]
-        apart = apply("Abs", [left - right], {}).outputs[0]
-        allowed = absolute + relative * apply("Abs", [right], {}).outputs[0]
+        apart = output_of("Abs", left - right)
+        allowed = absolute + relative * output_of("Abs", right)
         return _checked("Less", [apart, allowed], said if data is None else list(data), summarize)
 
 
@@ -180,8 +180,8 @@ def _ranked(word: str, op: str, holds: Callable[[Any, Any], bool]) -> Callable[.
                     return apply("NoOp", [], {}, "static_checks_determined_all_ok")
                 has = f"Received rank {value.shape.rank}, shape {value.shape}"
                 raise ValueError(f"{prefix}Tensor {value.name} {words} {known}.  {has}")
-            found = apply(op, [apply("Rank", [value], {}).outputs[0], wanted], {}).outputs[0]
-            shape = apply("Shape", [value], {}).outputs[0]
+            found = output_of(op, output_of("Rank", value), wanted)
+            shape = output_of("Shape", value)
             said = [prefix, f"Tensor {value.name} {words}", wanted, "Received shape: ", shape]
             return assert_(found, said if data is None else list(data), summarize)
 
@@ -223,8 +223,8 @@ def assert_rank_in(
                 return apply("NoOp", [], {}, "static_checks_determined_all_ok")
             words = f"must have rank in {tuple(ranks)}.  Received rank {has}, shape {value.shape}"
             raise ValueError(f"{prefix}Tensor {value.name} {words}")
-        found = apply("Equal", [apply("Rank", [value], {}).outputs[0], list(ranks)], {}).outputs[0]
-        shape = apply("Shape", [value], {}).outputs[0]
+        found = output_of("Equal", output_of("Rank", value), list(ranks))
+        shape = output_of("Shape", value)
         said = [prefix, f"Tensor {value.name} must have rank in", *ranks, "Received shape: ", shape]
         return assert_(REDUCTIONS["reduce_any"](found), said if data is None else list(data), summarize)
 
@@ -320,4 +320,4 @@ def verify_tensor_all_finite(
     with get_default_graph().name_scope(name or "VerifyFinite"):
         value = convert_to_tensor(x if t is None else t, name="t")
         with get_default_graph().control_dependencies([check_numerics(value, str(message if msg is None else msg))]):
-            return apply("Identity", [value], {}, "control_dependency").outputs[0]
+            return output_of("Identity", value, name="control_dependency")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.structures import flattened
 from xlabench.tensorflow.framework.tensor import Operation, Tensor
@@ -41,7 +41,7 @@ def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Any 
         with graph.control_dependencies([gate]):
             return [
                 None if one is None else one if isinstance(one, Operation)
-                else apply("Identity", [one], {}, "control_dependency").outputs[0]
+                else output_of("Identity", one, name="control_dependency")
                 for one in tensors
             ]  # fmt: skip
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from compiler.tf import FunctionReference
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.branches import one_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.functions import Traced, all_captures, free_name
@@ -56,7 +56,7 @@ def cond(
         branches = [Traced(one, [], graph) for one in sides]
         _check_same(*branches)
         results = one_of(graph, condition, branches, scope)
-        made = [apply("Identity", [one], {}).outputs[0] for one in results]
+        made = [output_of("Identity", one) for one in results]
         if not made:
             return graph.get_operation_by_name(scope.rstrip("/"))
     found = sides[0].given(branches[0].packed(made))
@@ -131,10 +131,10 @@ def case(
 def _at_most_one(pairs: Sequence[tuple[Any, Any]]) -> Operation:
     """What checks that at most one condition holds."""
     conditions, every = _conditions(pairs)
-    count = apply("Sum", [apply("Cast", [every], {"DstT": "int32"}, "num_true_conds").outputs[0], 0], {}).outputs[0]
+    count = output_of("Sum", output_of("Cast", every, DstT="int32", name="num_true_conds"), 0)
     names = ", ".join(one.name for one in conditions)
     said = f"More than one condition evaluated as True but exclusive=True.  Conditions: ({names}), Values:"
-    return _asserted(apply("Less", [count, 2], {}, "at_most_1_true_condition").outputs[0], said, every)
+    return _asserted(output_of("Less", count, 2, name="at_most_1_true_condition"), said, every)
 
 
 def _last(pairs: Sequence[tuple[Any, Any]]) -> Callable[[], Any]:
@@ -151,7 +151,7 @@ def _last(pairs: Sequence[tuple[Any, Any]]) -> Callable[[], Any]:
 
 def _conditions(pairs: Sequence[tuple[Any, Any]]) -> tuple[list[Tensor], Tensor]:
     conditions = [convert_to_tensor(one, name="pred") for one, _ in pairs]
-    return conditions, apply("Pack", [conditions], {}, "preds_c").outputs[0]
+    return conditions, output_of("Pack", conditions, name="preds_c")
 
 
 def _asserted(holds: Tensor, said: str, shown: Tensor) -> Operation:
@@ -203,7 +203,7 @@ def while_loop(
         loop = _Loop(cond, body, loop_vars, maximum_iterations)
         loop.widen(shape_invariants)
         results = loop.run(graph, scope, parallel_iterations)
-        made = [apply("Identity", [one], {}).outputs[0] for one in results]
+        made = [output_of("Identity", one) for one in results]
     found = packed(loop_vars, [like(leaf, one) for leaf, one in zip(flattened(loop_vars), made, strict=True)])
     is_single = isinstance(found, list | tuple) and not hasattr(found, "_fields") and len(found) == 1
     return found[0] if is_single and not return_same_structure else found
@@ -244,7 +244,7 @@ class _Loop:
         if self._limit is None:
             return self._call(self._cond, variables)
         holds = convert_to_tensor(self._call(self._cond, variables[1:]))
-        return apply("LogicalAnd", [variables[0] < self._limit, holds], {}).outputs[0]
+        return output_of("LogicalAnd", variables[0] < self._limit, holds)
 
     def _step(self, *variables: Tensor) -> Any:
         if self._limit is None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.tensor import Tensor
@@ -84,11 +84,11 @@ def conv1d(
     form = _FORMATS.get(data_format, data_format)
     axis = 2 if form == "NCHW" else 1
     with get_default_graph().name_scope(name or "conv1d") as scope:
-        rows = apply("ExpandDims", [_first(value, input), axis], {}).outputs[0]
-        kernel = apply("ExpandDims", [filters, 0], {}).outputs[0]
+        rows = output_of("ExpandDims", _first(value, input), axis)
+        kernel = output_of("ExpandDims", filters, 0)
         steps, holes = ([1, int(one)] for one in (_only(stride), _only(dilations)))
         made = conv2d(rows, kernel, steps, padding, data_format=form or "NHWC", dilations=holes)
-        return apply("Squeeze", [made], {"squeeze_dims": [axis]}, scope).outputs[0]
+        return output_of("Squeeze", made, squeeze_dims=[axis], name=scope)
 
 
 def _only(value: Any) -> Any:

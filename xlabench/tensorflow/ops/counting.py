@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import as_dtype
 from xlabench.tensorflow.framework.graph import get_default_graph
@@ -26,7 +26,7 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: s
         each = convert_to_tensor(lengths)
         count = REDUCTIONS["reduce_max"](each) if maxlen is None else convert_to_tensor(maxlen)
         numbers = range_(convert_to_tensor(0, count.dtype), count, convert_to_tensor(1, count.dtype))
-        ends = cast(apply("ExpandDims", [each, -1], {}).outputs[0], count.dtype)
+        ends = cast(output_of("ExpandDims", each, -1), count.dtype)
         return cast(numbers < ends, as_dtype(dtype))
 
 
@@ -56,7 +56,7 @@ def count_nonzero(
     is_kept = bool(one_of(keepdims, keep_dims, ("keepdims", "keep_dims")) or False)
     with get_default_graph().name_scope(name or "count_nonzero"):
         value = convert_to_tensor(input if input_tensor is None else input_tensor, name="input")
-        differs = apply("NotEqual", [value, apply("ZerosLike", [value], {}).outputs[0]], {}).outputs[0]
+        differs = output_of("NotEqual", value, output_of("ZerosLike", value))
         return cast(REDUCTIONS["reduce_sum"](cast(differs, "int64"), axis, is_kept), dtype)
 
 
@@ -84,11 +84,11 @@ def confusion_matrix(
             greatest = apply("Maximum", [REDUCTIONS["reduce_max"](one) for one in (said, right)], {}).outputs[0]
             num_classes = greatest + convert_to_tensor(1, "int64")
         count = cast(num_classes, "int64")
-        sizes = cast(apply("Pack", [[count, count]], {}).outputs[0], "int64")
-        pairs = apply("Pack", [[right, said]], {"axis": 1}).outputs[0]
-        ones = apply("OnesLike", [said], {}).outputs[0]
+        sizes = cast(output_of("Pack", [count, count]), "int64")
+        pairs = output_of("Pack", [right, said], axis=1)
+        ones = output_of("OnesLike", said)
         given = cast(ones if weights is None else weights, dtype)
-        return apply("ScatterNd", [pairs, given, sizes], {}).outputs[0]
+        return output_of("ScatterNd", pairs, given, sizes)
 
 
 def bincount(
@@ -105,20 +105,20 @@ def bincount(
     """
     with get_default_graph().name_scope("bincount"):
         value = cast(convert_to_tensor(arr, name="arr"), "int32")
-        flat = apply("Reshape", [value, [-1]], {}).outputs[0]
-        least = apply("ConcatV2", [[flat, convert_to_tensor([-1], "int32")], 0], {}).outputs[0]
+        flat = output_of("Reshape", value, [-1])
+        least = output_of("ConcatV2", [flat, convert_to_tensor([-1], "int32")], 0)
         size = REDUCTIONS["reduce_max"](least) + 1
         if minlength is not None:
-            size = apply("Maximum", [cast(minlength, "int32"), size], {}).outputs[0]
+            size = output_of("Maximum", cast(minlength, "int32"), size)
         if maxlength is not None:
-            size = apply("Minimum", [cast(maxlength, "int32"), size], {}).outputs[0]
+            size = output_of("Minimum", cast(maxlength, "int32"), size)
         if weights is None:
-            given = apply("OnesLike", [cast(flat, dtype)], {}).outputs[0]
+            given = output_of("OnesLike", cast(flat, dtype))
         else:
-            given = apply("Reshape", [convert_to_tensor(weights, name="weights"), [-1]], {}).outputs[0]
+            given = output_of("Reshape", convert_to_tensor(weights, name="weights"), [-1])
         is_counted = cast(flat < size, given.dtype)
-        within = apply("Minimum", [flat, apply("Maximum", [size - 1, 0], {}).outputs[0]], {}).outputs[0]
-        return apply("UnsortedSegmentSum", [given * is_counted, within, size], {}).outputs[0]
+        within = output_of("Minimum", flat, output_of("Maximum", size - 1, 0))
+        return output_of("UnsortedSegmentSum", given * is_counted, within, size)
 
 
 def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
@@ -176,10 +176,10 @@ def _ordered(values: Any, axis: int, direction: str) -> tuple[Tensor, Tensor]:
 def _reversed(value: Tensor) -> Tensor:
     """Numbers in the opposite order: negated, or where that overflows or is not there counted from the other end."""
     if value.dtype.is_integer:
-        return apply("Sub", [convert_to_tensor(-1, value.dtype), value], {}).outputs[0] if _is_signed(value) else (
-            apply("Sub", [convert_to_tensor(value.dtype.max, value.dtype), value], {}).outputs[0]
+        return output_of("Sub", convert_to_tensor(-1, value.dtype), value) if _is_signed(value) else (
+            output_of("Sub", convert_to_tensor(value.dtype.max, value.dtype), value)
         )  # fmt: skip
-    return apply("Neg", [value], {}).outputs[0]
+    return output_of("Neg", value)
 
 
 def _is_signed(value: Tensor) -> bool:
@@ -218,12 +218,12 @@ def _by_count(data: Any, segment_ids: Any, num_segments: Any) -> tuple[Tensor, T
     rows, numbers = convert_to_tensor(data), convert_to_tensor(segment_ids)
     if rows.shape.rank is None or numbers.shape.rank is None:
         raise ValueError(f"rows of known ranks are averaged here: {rows}")
-    ones = apply("OnesLike", [cast(numbers, rows.dtype)], {}).outputs[0]
-    count = apply("UnsortedSegmentSum", [ones, numbers, num_segments], {}).outputs[0]
+    ones = output_of("OnesLike", cast(numbers, rows.dtype))
+    count = output_of("UnsortedSegmentSum", ones, numbers, num_segments)
     for _ in range(rows.shape.rank - numbers.shape.rank):
-        count = apply("ExpandDims", [count, -1], {}).outputs[0]
-    total = apply("UnsortedSegmentSum", [rows, numbers, num_segments], {}).outputs[0]
-    return total, apply("Maximum", [count, convert_to_tensor(1, rows.dtype)], {}).outputs[0]
+        count = output_of("ExpandDims", count, -1)
+    total = output_of("UnsortedSegmentSum", rows, numbers, num_segments)
+    return total, output_of("Maximum", count, convert_to_tensor(1, rows.dtype))
 
 
 def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
@@ -240,16 +240,16 @@ def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name
     """
     with get_default_graph().name_scope(name or "UnsortedSegmentSqrtN"):
         total, count = _by_count(data, segment_ids, num_segments)
-        return total / apply("Sqrt", [count], {}).outputs[0]
+        return total / output_of("Sqrt", count)
 
 
 def unique_with_counts(x: Any, out_idx: Any = "int32", name: str | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """The elements of `x` that differ, which of them each is, in the type `out_idx`, and how often each is there."""
     with get_default_graph().name_scope(name or "UniqueWithCounts"):
         found, numbers = apply("Unique", [x], {"out_idx": out_idx}).outputs
-        ones = apply("OnesLike", [numbers], {}).outputs[0]
-        count = apply("Size", [found], {}).outputs[0]
-        return found, numbers, apply("UnsortedSegmentSum", [ones, numbers, count], {}).outputs[0]
+        ones = output_of("OnesLike", numbers)
+        count = output_of("Size", found)
+        return found, numbers, output_of("UnsortedSegmentSum", ones, numbers, count)
 
 
 def searchsorted(
@@ -271,8 +271,8 @@ def searchsorted(
         raise ValueError(f"Argument `side` must be either 'right' or 'left'. Received: `side` = '{side}'.")
     rows, wanted = convert_to_tensor(sorted_sequence, name="sequence"), convert_to_tensor(values, name="values")
     lengths = [shape(one)[-1] for one in (rows, wanted)]
-    flat = [apply("Reshape", [one, [-1, size]], {}).outputs[0]
+    flat = [output_of("Reshape", one, [-1, size])
             for one, size in zip((rows, wanted), lengths, strict=True)]  # fmt: skip
     op = "UpperBound" if side == "right" else "LowerBound"
     found = apply(op, flat, {"out_type": out_type}, name).outputs[0]
-    return apply("Reshape", [found, shape(wanted)], {}).outputs[0]
+    return output_of("Reshape", found, shape(wanted))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.tensor import Tensor
@@ -49,7 +49,7 @@ def softmax_cross_entropy_with_logits(
     """
     _named(_sentinel, labels, logits, "softmax_cross_entropy_with_logits")
     with get_default_graph().name_scope(name or "softmax_cross_entropy_with_logits_sg") as scope:
-        stopped = apply("StopGradient", [labels], {}, "labels_stop_gradient").outputs[0]
+        stopped = output_of("StopGradient", labels, name="labels_stop_gradient")
         return _cross_entropy(stopped, logits, dim if axis is None else axis, scope)
 
 
@@ -63,17 +63,17 @@ def _cross_entropy(labels: Any, logits: Any, axis: int, name: str) -> Tensor:
         rank = scores.shape.rank
         if rank is not None and axis not in (-1, rank - 1):
             order = [*(n for n in range(rank) if n != axis % rank), axis % rank]
-            scores, wanted = (apply("Transpose", [one, order], {}).outputs[0] for one in (scores, wanted))
+            scores, wanted = (output_of("Transpose", one, order) for one in (scores, wanted))
         if rank in (None, _MATRIX):  # of a rank that is not known the kernel says what is wrong
-            return apply("SoftmaxCrossEntropyWithLogits", [scores, wanted], {}, scope).outputs[0]
-        outer = apply("Shape", [scores], {}).outputs[0][:-1]
+            return output_of("SoftmaxCrossEntropyWithLogits", scores, wanted, name=scope)
+        outer = output_of("Shape", scores)[:-1]
         classes = scores.shape[rank - 1].value
         rows = [-1, classes] if classes is not None else None
         if rows is None:
             raise ValueError(f"{scope.rstrip('/')}: the number of classes must be known")
-        flat = [apply("Reshape", [one, rows], {}).outputs[0] for one in (scores, wanted)]
+        flat = [output_of("Reshape", one, rows) for one in (scores, wanted)]
         cost = apply("SoftmaxCrossEntropyWithLogits", flat, {}).outputs[0]
-        return apply("Reshape", [cost, outer], {}, scope).outputs[0]
+        return output_of("Reshape", cost, outer, name=scope)
 
 
 def sparse_softmax_cross_entropy_with_logits(
@@ -100,10 +100,10 @@ def sparse_softmax_cross_entropy_with_logits(
                 f"rank {numbers.shape.rank} and logits.shape={scores.shape} of rank {scores.shape.rank}"
             )
         if scores.shape.rank == _MATRIX or scores.shape.rank is None:
-            return apply(op, [scores, numbers], {}, op).outputs[0]
-        flat = apply("Reshape", [scores, [-1, int(scores.shape[-1])]], {}).outputs[0]
-        cost = apply(op, [flat, apply("Reshape", [numbers, [-1]], {}).outputs[0]], {}, op).outputs[0]
-        return apply("Reshape", [cost, apply("Shape", [numbers], {}).outputs[0]], {}).outputs[0]
+            return output_of(op, scores, numbers, name=op)
+        flat = output_of("Reshape", scores, [-1, int(scores.shape[-1])])
+        cost = output_of(op, flat, output_of("Reshape", numbers, [-1]), name=op)
+        return output_of("Reshape", cost, output_of("Shape", numbers))
 
 
 def sigmoid_cross_entropy_with_logits(
@@ -116,12 +116,12 @@ def sigmoid_cross_entropy_with_logits(
     _named(_sentinel, labels, logits, "sigmoid_cross_entropy_with_logits")
     with get_default_graph().name_scope(name or "logistic_loss") as scope:
         x, z = convert_to_tensor(logits, name="logits"), convert_to_tensor(labels, name="labels")
-        zeros = apply("ZerosLike", [x], {}).outputs[0]
-        is_positive = apply("GreaterEqual", [x, zeros], {}).outputs[0]
-        positive = apply("Select", [is_positive, x, zeros], {}).outputs[0]
-        shrunk = apply("Select", [is_positive, -x, x], {}).outputs[0]
-        tail = apply("Log1p", [apply("Exp", [shrunk], {}).outputs[0]], {}).outputs[0]
-        return apply("AddV2", [positive - x * z, tail], {}, scope).outputs[0]
+        zeros = output_of("ZerosLike", x)
+        is_positive = output_of("GreaterEqual", x, zeros)
+        positive = output_of("Select", is_positive, x, zeros)
+        shrunk = output_of("Select", is_positive, -x, x)
+        tail = output_of("Log1p", output_of("Exp", shrunk))
+        return output_of("AddV2", positive - x * z, tail, name=scope)
 
 
 def weighted_cross_entropy_with_logits(
@@ -146,7 +146,7 @@ def weighted_cross_entropy_with_logits(
             raise ValueError(f"logits and targets must have the same shape ({x.shape} vs {z.shape})")
         weight = 1.0 + (pos_weight - 1.0) * z
         tail = _of("Log1p", _of("Exp", _of("Neg", _of("Abs", x)))) + _of("Relu", _of("Neg", x))
-        return apply("AddV2", [(1.0 - z) * x, weight * tail], {}, scope).outputs[0]
+        return output_of("AddV2", (1.0 - z) * x, weight * tail, name=scope)
 
 
 def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None) -> Tensor:

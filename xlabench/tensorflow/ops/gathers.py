@@ -52,7 +52,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
         ValueError: with batches, the rank of the indices is not known.
     """
     if not batch_dims:
-        return apply("GatherNd", [params, indices], {}, name).outputs[0]
+        return output_of("GatherNd", params, indices, name=name)
     with get_default_graph().name_scope(name or "GatherNd"):
         which = convert_to_tensor(indices, name="indices")
         rank = which.shape.rank
@@ -158,7 +158,7 @@ def _sparse_segment(op: str) -> Any:
     ) -> Tensor:
         if num_segments is not None:
             raise NotHereError(f"{op} with num_segments is not there: use tf.math.unsorted_segment_sum of tf.gather")
-        return apply(op, [data, indices, segment_ids], {"sparse_gradient": sparse_gradient or None}, name).outputs[0]
+        return output_of(op, data, indices, segment_ids, sparse_gradient=sparse_gradient or None, name=name)
 
     segment.__doc__ = (
         f"{op}: the rows of `data` at `indices`, joined where `segment_ids` are equal; `num_segments` must be\n"

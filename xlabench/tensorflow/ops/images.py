@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from xlabench.tensorflow.framework.applying import apply, output_of
+from xlabench.tensorflow.framework.applying import output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import DType, as_dtype
 from xlabench.tensorflow.framework.graph import get_default_graph
@@ -244,7 +244,7 @@ def per_image_standardization(image: Any) -> Tensor:
         apart = value - mean
         deviation = output_of("Sqrt", REDUCTIONS["reduce_mean"](output_of("Square", apart), axes, keepdims=True))
         least = output_of("Rsqrt", cast(count, "float32"))
-        return apply("RealDiv", [apart, output_of("Maximum", deviation, least)], {}, scope).outputs[0]
+        return output_of("RealDiv", apart, output_of("Maximum", deviation, least), name=scope)
 
 
 def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
@@ -258,7 +258,7 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
     """
     value, wanted = convert_to_tensor(image, name="image"), as_dtype(dtype)
     if value.dtype == wanted:
-        return apply("Identity", [value], {}, name or "convert_image").outputs[0]
+        return output_of("Identity", value, name=name or "convert_image")
     with get_default_graph().name_scope(name or "convert_image") as scope:
         fitted = saturate_cast if saturate else cast
         if value.dtype.is_integer and wanted.is_integer:
@@ -267,7 +267,7 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
             return cast(value, wanted)
         if value.dtype.is_integer:
             scale = convert_to_tensor(1.0 / value.dtype.max, wanted)
-            return apply("Mul", [cast(value, wanted), scale], {}, scope).outputs[0]
+            return output_of("Mul", cast(value, wanted), scale, name=scope)
         return fitted(value * (wanted.max + 0.5), wanted)
 
 

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import constant, convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.keys import GraphKeys
@@ -116,7 +116,7 @@ def dense(
             bias = get_variable(
                 "bias", [units], x.dtype, bias_initializer, bias_regularizer, trainable, constraint=bias_constraint
             )
-        made = apply("MatMul", [x, kernel], {}).outputs[0] if x.shape.rank == _ROWS else tensordot(x, kernel, 1)
+        made = output_of("MatMul", x, kernel) if x.shape.rank == _ROWS else tensordot(x, kernel, 1)
         if bias is not None:
             made = nn.bias_add(made, bias)
         return finished(made, activation, activity_regularizer)
@@ -212,12 +212,12 @@ def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_l
         x = convert_to_tensor(inputs)
         rank = x.shape.rank
         if order_of(data_format, 2) == "NCHW" and rank is not None and rank > _ROWS:
-            x = apply("Transpose", [x, [0, *range(2, rank), 1]], {}).outputs[0]
+            x = output_of("Transpose", x, [0, *range(2, rank), 1])
         sizes = x.shape.as_list()[1:] if rank else []
         if rank and None not in sizes:
             features = math.prod(size for size in sizes if size is not None)
-            return apply("Reshape", [x, [-1, features]], {}).outputs[0]
-        return apply("Reshape", [x, [arrays.shape(x)[0], -1]], {}).outputs[0]
+            return output_of("Reshape", x, [-1, features])
+        return output_of("Reshape", x, [arrays.shape(x)[0], -1])
 
 
 def _chosen(training: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
@@ -245,7 +245,7 @@ def dropout(
         made: Tensor = _chosen(
             training,
             lambda: random.dropout(x, noise_shape=noise_shape, seed=seed, rate=rate),
-            lambda: apply("Identity", [x], {}).outputs[0],
+            lambda: output_of("Identity", x),
         )
         return made
 
@@ -362,7 +362,7 @@ def _plain(x: Tensor, state: _State, epsilon: float, axis: int, training: Any) -
 
     def spread(value: Any) -> Any:
         is_last = axis == rank - 1
-        return value if value is None or is_last else apply("Reshape", [value, shape], {}).outputs[0]
+        return value if value is None or is_last else output_of("Reshape", value, shape)
 
     means, variances = (spread(one) for one in found)
     made = nn.batch_normalization(x, means, variances, spread(beta), spread(gamma), epsilon)

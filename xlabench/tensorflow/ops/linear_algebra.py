@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.tensor import Tensor
@@ -45,9 +45,9 @@ def norm(
         raise ValueError("tf.norm: the spectral norm of matrices is not here; take the first of tf.svd's values")
     with get_default_graph().name_scope(name or "norm"):
         value = convert_to_tensor(tensor)
-        size = apply("ComplexAbs" if value.dtype.is_complex else "Abs", [value], {}).outputs[0]
+        size = output_of("ComplexAbs" if value.dtype.is_complex else "Abs", value)
         if ord in ("fro", "euclidean", 2, 2.0):
-            found = apply("Sqrt", [REDUCTIONS["reduce_sum"](size * size, axis, keepdims=True)], {}).outputs[0]
+            found = output_of("Sqrt", REDUCTIONS["reduce_sum"](size * size, axis, keepdims=True))
         elif ord == 1:
             found = REDUCTIONS["reduce_sum"](size, axis[0] if pair else axis, keepdims=True)
             found = REDUCTIONS["reduce_max"](found, axis[1], keepdims=True) if pair else found
@@ -59,7 +59,7 @@ def norm(
         if is_kept:
             return found
         dims = [] if axis is None else list(axis) if isinstance(axis, list | tuple) else [axis]
-        return apply("Squeeze", [found], {"squeeze_dims": dims}).outputs[0]
+        return output_of("Squeeze", found, squeeze_dims=dims)
 
 
 def einsum(equation: str, *inputs: Any, **options: Any) -> Tensor:
@@ -90,9 +90,9 @@ def einsum(equation: str, *inputs: Any, **options: Any) -> Tensor:
         while len(values) > 2:
             kept = "".join(sorted({one for one in words[0] + words[1] if one in "".join([*words[2:], result])} - {"."}))
             kept = f"{'...' if '...' in words[0] + words[1] else ''}{kept}"
-            made = apply("Einsum", [values[:2]], {"equation": f"{words[0]},{words[1]}->{kept}"}).outputs[0]
+            made = output_of("Einsum", values[:2], equation=f"{words[0]},{words[1]}->{kept}")
             words, values = [kept, *words[2:]], [made, *values[2:]]
-        return apply("Einsum", [values], {"equation": f"{','.join(words)}->{result}"}, "Einsum").outputs[0]
+        return output_of("Einsum", values, equation=f"{','.join(words)}->{result}", name="Einsum")
 
 
 def trace(x: Any, name: str | None = None) -> Tensor:
@@ -123,7 +123,7 @@ def matrix_diag(
     """
     value = convert_to_tensor(diagonal, name="diagonal")
     padding = convert_to_tensor(padding_value, value.dtype)
-    return apply("MatrixDiagV3", [value, k, num_rows, num_cols, padding], {"align": align}, name).outputs[0]
+    return output_of("MatrixDiagV3", value, k, num_rows, num_cols, padding, align=align, name=name)
 
 
 def diagonals(input: Any, name: str = "diag_part", k: Any = 0, padding_value: Any = 0, align: str = _ALIGN) -> Tensor:
@@ -138,7 +138,7 @@ def diagonals(input: Any, name: str = "diag_part", k: Any = 0, padding_value: An
     """
     value = convert_to_tensor(input, name="input")
     padding = convert_to_tensor(padding_value, value.dtype)
-    return apply("MatrixDiagPartV3", [value, k, padding], {"align": align}, name).outputs[0]
+    return output_of("MatrixDiagPartV3", value, k, padding, align=align, name=name)
 
 
 def matrix_set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: Any = 0, align: str = _ALIGN) -> Tensor:
@@ -151,7 +151,7 @@ def matrix_set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: Any = 
         k: the number of the diagonal, or the first and the last of them.
         align: where shorter diagonals lie in their rows.
     """
-    return apply("MatrixSetDiagV3", [input, diagonal, k], {"align": align}, name).outputs[0]
+    return output_of("MatrixSetDiagV3", input, diagonal, k, align=align, name=name)
 
 
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
@@ -168,7 +168,7 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
         if rank < 2:
             raise ValueError(f"Argument `a` should be a (batch) matrix with rank >= 2.  Received `a` = {value}")
         order = [*range(rank - 2), rank - 1, rank - 2]
-        return apply("ConjugateTranspose" if conjugate else "Transpose", [value, order], {}).outputs[0]
+        return output_of("ConjugateTranspose" if conjugate else "Transpose", value, order)
 
 
 def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
@@ -197,7 +197,7 @@ def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tens
 
 def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
     """The eigenvalues of the symmetric matrices `tensor`."""
-    return apply("SelfAdjointEigV2", [tensor], {"compute_v": False}, name or "self_adjoint_eigvals").outputs[0]
+    return output_of("SelfAdjointEigV2", tensor, compute_v=False, name=name or "self_adjoint_eigvals")
 
 
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
@@ -210,4 +210,4 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
     factor = convert_to_tensor(scalar, value.dtype.base_dtype, "scalar")
     if factor.shape.rank not in (0, None):
         raise ValueError(f"Only scalar multiply works, got shape {factor.shape}")
-    return apply("Mul", [factor, value], {}, name).outputs[0]
+    return output_of("Mul", factor, value, name=name)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlabench.tensorflow.errors import NotHereError
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import constant, convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import as_dtype
 from xlabench.tensorflow.framework.graph import get_default_graph, graph_of
@@ -36,7 +36,7 @@ def _axes(tensor: Tensor, axis: Any) -> Any:
     rank = tensor.shape.rank
     if rank is not None:
         return constant(np.arange(rank, dtype=np.int32))
-    return range_(0, apply("Rank", [tensor], {}).outputs[0], 1)
+    return range_(0, output_of("Rank", tensor), 1)
 
 
 def _reduction(op: str, public: str) -> Callable[..., Tensor]:
@@ -52,7 +52,7 @@ def _reduction(op: str, public: str) -> Callable[..., Tensor]:
         is_kept = bool(one_of(keepdims, keep_dims, ("keepdims", "keep_dims")) or False)
         named = None if axis is not None else _axes(_tensor(input_tensor, name or op), None)
         indices = axis if named is None else named
-        reduced = apply(op, [input_tensor, indices], {"keep_dims": is_kept}, name).outputs[0]
+        reduced = output_of(op, input_tensor, indices, keep_dims=is_kept, name=name)
         if axis is None and not is_kept:
             reduced.set_shape(())
         return reduced
@@ -142,7 +142,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
         value = convert_to_tensor(x, name="x")
         if value.dtype.base_dtype == wanted:
             return value
-        return apply("Cast", [value], {"DstT": wanted}, scope).outputs[0]
+        return output_of("Cast", value, DstT=wanted, name=scope)
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
@@ -151,9 +151,9 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     with get_default_graph().name_scope(name or "saturate_cast") as scope:
         value = convert_to_tensor(value, name="value")
         if value.dtype.min < wanted.min:
-            value = apply("Maximum", [value, wanted.min], {}).outputs[0]
+            value = output_of("Maximum", value, wanted.min)
         if value.dtype.max > wanted.max:
-            value = apply("Minimum", [value, wanted.max], {}).outputs[0]
+            value = output_of("Minimum", value, wanted.max)
         return cast(value, wanted, scope)
 
 
@@ -213,8 +213,8 @@ def matmul(
             attributes = {"adj_x": transpose_a or adjoint_a, "adj_y": transpose_b or adjoint_b}
             return apply("BatchMatMulV2", [a, b], attributes, scope).outputs[0]
         if (adjoint_a or adjoint_b) and a.dtype.is_complex:
-            a = apply("Conj", [a], {}).outputs[0] if adjoint_a else a
-            b = apply("Conj", [b], {}).outputs[0] if adjoint_b else b
+            a = output_of("Conj", a) if adjoint_a else a
+            b = output_of("Conj", b) if adjoint_b else b
         attributes = {"transpose_a": transpose_a or adjoint_a, "transpose_b": transpose_b or adjoint_b}
         return apply("MatMul", [a, b], attributes, scope).outputs[0]
 
@@ -239,7 +239,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     with graph.as_default(), graph.name_scope(name or "div") as scope:
         left = convert_to_tensor(x, name="x")
         right = convert_to_tensor(y, left.dtype.base_dtype, name="y")
-        return apply("RealDiv" if left.dtype.is_floating else "FloorDiv", [left, right], {}, scope).outputs[0]
+        return output_of("RealDiv" if left.dtype.is_floating else "FloorDiv", left, right, name=scope)
 
 
 def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Tensor:
@@ -260,7 +260,7 @@ def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:
     tensors = [convert_to_tensor(one) for one in inputs]
     if len(tensors) == 1:
         return tensors[0] if name is None else apply("Identity", tensors, {}, name).outputs[0]
-    return apply("AddN", [tensors], {}, name).outputs[0]
+    return output_of("AddN", tensors, name=name)
 
 
 def accumulate_n(inputs: Sequence[Any], shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
@@ -286,14 +286,14 @@ def reduce_logsumexp(
     with get_default_graph().name_scope(name or "ReduceLogSumExp") as scope:
         x = convert_to_tensor(input_tensor)
         largest = REDUCTIONS["reduce_max"](x, axis, keepdims=True)
-        finite = apply("IsFinite", [largest], {}).outputs[0]
-        zeros = apply("ZerosLike", [largest], {}).outputs[0]
-        shift = apply("StopGradient", [apply("SelectV2", [finite, largest, zeros], {}).outputs[0]], {}).outputs[0]
-        grown = apply("Exp", [x - shift], {}).outputs[0]
-        logarithm = apply("Log", [REDUCTIONS["reduce_sum"](grown, axis, is_kept)], {}).outputs[0]
+        finite = output_of("IsFinite", largest)
+        zeros = output_of("ZerosLike", largest)
+        shift = output_of("StopGradient", output_of("SelectV2", finite, largest, zeros))
+        grown = output_of("Exp", x - shift)
+        logarithm = output_of("Log", REDUCTIONS["reduce_sum"](grown, axis, is_kept))
         if not is_kept:
-            shift = apply("Reshape", [shift, apply("Shape", [logarithm], {}).outputs[0]], {}).outputs[0]
-        return apply("AddV2", [logarithm, shift], {}, scope).outputs[0]
+            shift = output_of("Reshape", shift, output_of("Shape", logarithm))
+        return output_of("AddV2", logarithm, shift, name=scope)
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
@@ -315,8 +315,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
             left, right = ([one] if isinstance(one, int) else list(one) for one in axes)
         sides = [_flattened(one, [n % rank for n in side], is_last=last) for one, side, rank, last in
                  ((x, left, ranks[0], True), (y, right, ranks[1], False))]  # fmt: skip
-        product = apply("MatMul", [sides[0][0], sides[1][0]], {}).outputs[0]
-        return apply("Reshape", [product, [*sides[0][1], *sides[1][1]]], {}, scope).outputs[0]
+        product = output_of("MatMul", sides[0][0], sides[1][0])
+        return output_of("Reshape", product, [*sides[0][1], *sides[1][1]], name=scope)
 
 
 def _flattened(x: Tensor, summed: Sequence[int], *, is_last: bool) -> tuple[Tensor, list[Any]]:
@@ -327,10 +327,10 @@ def _flattened(x: Tensor, summed: Sequence[int], *, is_last: bool) -> tuple[Tens
         raise ValueError(f"tf.tensordot takes tensors whose sizes are known along the axes that are summed over: {x}")
     free = [number for number in range(len(sizes)) if number not in summed]
     order = [*free, *summed] if is_last else [*summed, *free]
-    turned = x if order == list(range(len(sizes))) else apply("Transpose", [x, order], {}).outputs[0]
+    turned = x if order == list(range(len(sizes))) else output_of("Transpose", x, order)
     outer = [sizes[n] for n in free]
     matrix = [-1 if None in outer else int(np.prod(outer)), int(np.prod(inner))]
     if None in outer:
-        found = apply("Shape", [x], {}).outputs[0]
+        found = output_of("Shape", x)
         outer = [found[n] if sizes[n] is None else sizes[n] for n in free]
-    return apply("Reshape", [turned, matrix if is_last else matrix[::-1]], {}).outputs[0], outer
+    return output_of("Reshape", turned, matrix if is_last else matrix[::-1]), outer

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xlabench.tensorflow.errors import NotHereError
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.tensor import Tensor
@@ -23,15 +23,15 @@ def _along(op: str) -> Callable[..., Tensor]:
         value = convert_to_tensor(logits)
         rank = value.shape.rank
         if axis is None or axis == -1 or (rank is not None and axis == rank - 1):
-            return apply(op, [value], {}, name).outputs[0]
+            return output_of(op, value, name=name)
         if rank is None or not -rank <= axis < rank:
             raise ValueError(
                 f"`axis` ({axis}) must be in the range [{-(rank or 0)}, {rank}) where {rank} is the number of dims"
             )
         order = list(range(rank))
         order[axis], order[-1] = order[-1], order[axis]
-        turned = apply("Transpose", [value, order], {}, "transpose").outputs[0]
-        return apply("Transpose", [apply(op, [turned], {}).outputs[0], order], {}, name or "transpose").outputs[0]
+        turned = output_of("Transpose", value, order, name="transpose")
+        return output_of("Transpose", output_of(op, turned), order, name=name or "transpose")
 
     function.__name__ = function.__qualname__ = {"Softmax": "softmax", "LogSoftmax": "log_softmax"}[op]
     function.__doc__ = f"{op} of `logits` along the dimension `axis` (None: the last), whose older name is `dim`."
@@ -46,19 +46,19 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
 
     Channels are the last dimension in the `data_format` `NHWC` (None), and the second one in `NCHW`.
     """
-    return apply("BiasAdd", [value, bias], {"data_format": data_format or "NHWC"}, name or "BiasAdd").outputs[0]
+    return output_of("BiasAdd", value, bias, data_format=data_format or "NHWC", name=name or "BiasAdd")
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
     """A layer: `x` `weights` + `biases`, of [batch, in], [in, out] and [out]."""
     with get_default_graph().name_scope(name or "xw_plus_b") as scope:
-        return bias_add(apply("MatMul", [x, weights], {}).outputs[0], biases, name=scope)
+        return bias_add(output_of("MatMul", x, weights), biases, name=scope)
 
 
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
     """A layer: relu(`x` `weights` + `biases`), of [batch, in], [in, out] and [out]."""
     with get_default_graph().name_scope(name or "relu_layer") as scope:
-        return apply("Relu", [bias_add(apply("MatMul", [x, weights], {}).outputs[0], biases)], {}, scope).outputs[0]
+        return output_of("Relu", bias_add(output_of("MatMul", x, weights), biases), name=scope)
 
 
 def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None) -> Tensor:
@@ -69,9 +69,9 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | N
     axis = batch_axis(axis, dim)
     with get_default_graph().name_scope(name or "l2_normalize") as scope:
         value = convert_to_tensor(x, name="x")
-        total = REDUCTIONS["reduce_sum"](apply("Square", [value], {}).outputs[0], axis, keepdims=True)
-        inverse = apply("Rsqrt", [apply("Maximum", [total, epsilon], {}).outputs[0]], {}).outputs[0]
-        return apply("Mul", [value, inverse], {}, scope).outputs[0]
+        total = REDUCTIONS["reduce_sum"](output_of("Square", value), axis, keepdims=True)
+        inverse = output_of("Rsqrt", output_of("Maximum", total, epsilon))
+        return output_of("Mul", value, inverse, name=scope)
 
 
 def moments(
@@ -90,13 +90,13 @@ def moments(
     with get_default_graph().name_scope(name or "moments"):
         value = convert_to_tensor(x, name="x")
         mean = REDUCTIONS["reduce_mean"](value, axes, keepdims=True, name="mean")
-        held = apply("StopGradient", [mean], {}).outputs[0]
-        squares = apply("SquaredDifference", [value, held], {}).outputs[0]
+        held = output_of("StopGradient", mean)
+        squares = output_of("SquaredDifference", value, held)
         variance = REDUCTIONS["reduce_mean"](squares, axes, keepdims=True, name="variance")
         if is_kept:
             return mean, variance
         listed = [axes] if isinstance(axes, int) else list(axes)
-        squeezed = [apply("Squeeze", [one], {"squeeze_dims": listed}).outputs[0] for one in (mean, variance)]
+        squeezed = [output_of("Squeeze", one, squeeze_dims=listed) for one in (mean, variance)]
         return squeezed[0], squeezed[1]
 
 
@@ -108,15 +108,15 @@ def batch_normalization(
     A `scale` or `offset` that is None is left out.
     """
     with get_default_graph().name_scope(name or "batchnorm") as scope:
-        inverse = apply("Rsqrt", [convert_to_tensor(variance) + variance_epsilon], {}).outputs[0]
+        inverse = output_of("Rsqrt", convert_to_tensor(variance) + variance_epsilon)
         inverse = inverse if scale is None else inverse * scale
         moved = -mean * inverse if offset is None else offset - mean * inverse
-        return apply("AddV2", [x * inverse, moved], {}, scope).outputs[0]
+        return output_of("AddV2", x * inverse, moved, name=scope)
 
 
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
     """Whether the class `targets`, [batch], is among the `k` greatest of its row of `predictions`, [batch, classes]."""
-    return apply("InTopKV2", [predictions, targets, k], {}, name or "in_top_k").outputs[0]
+    return output_of("InTopKV2", predictions, targets, k, name=name or "in_top_k")
 
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> list[Tensor]:

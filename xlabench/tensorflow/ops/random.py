@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import as_dtype
 from xlabench.tensorflow.framework.graph import Graph, get_default_graph
@@ -48,7 +48,7 @@ def _normal(op: str, shape: Any, numbers: tuple[Any, Any], dtype: Any, seed: int
     mean = convert_to_tensor(numbers[0], dtype, "mean")
     deviation = convert_to_tensor(numbers[1], dtype, "stddev")
     drawn = apply(op, [sizes], {"dtype": dtype, **seeds(graph, seed)}).outputs[0]
-    return apply("AddV2", [apply("Mul", [drawn, deviation], {}, "mul").outputs[0], mean], {}, scope).outputs[0]
+    return output_of("AddV2", output_of("Mul", drawn, deviation, name="mul"), mean, name=scope)
 
 
 def random_normal(
@@ -110,9 +110,9 @@ def random_uniform(
             return apply("RandomUniform", [sizes], {"dtype": wanted, **seeds(graph, seed)}, scope).outputs[0]
         low, high = (convert_to_tensor(one, wanted, word) for one, word in ((minval, "min"), (maxval, "max")))
         values = apply("RandomUniform", [sizes], {"dtype": wanted, **seeds(graph, seed)}).outputs[0]
-        width = apply("Sub", [high, low], {}, "sub").outputs[0]
-        scaled = apply("Mul", [values, width], {}, "mul").outputs[0]
-        return apply("AddV2", [scaled, low], {}, scope).outputs[0]
+        width = output_of("Sub", high, low, name="sub")
+        scaled = output_of("Mul", values, width, name="mul")
+        return output_of("AddV2", scaled, low, name=scope)
 
 
 def dropout(
@@ -141,13 +141,13 @@ def dropout(
     with graph.name_scope(name or "dropout") as scope:
         value = convert_to_tensor(x, name="x")
         if isinstance(rate, int | float) and not rate:
-            return apply("Identity", [value], {}, scope).outputs[0]
+            return output_of("Identity", value, name=scope)
         left = convert_to_tensor(1 - rate, value.dtype.base_dtype) if hasattr(rate, "dense_tensor") else 1 - rate
         scaled = value * (1.0 / left)
-        sizes = noise_shape if noise_shape is not None else apply("Shape", [value], {}).outputs[0]
+        sizes = noise_shape if noise_shape is not None else output_of("Shape", value)
         drawn = random_uniform(sizes, dtype=value.dtype.base_dtype, seed=seed)
-        kept = apply("GreaterEqual", [drawn, rate], {}).outputs[0]
-        dropped = apply("Mul", [scaled, cast(kept, value.dtype.base_dtype)], {}, scope).outputs[0]
+        kept = output_of("GreaterEqual", drawn, rate)
+        dropped = output_of("Mul", scaled, cast(kept, value.dtype.base_dtype), name=scope)
         if dropped.shape.is_compatible_with(value.shape):
             dropped.set_shape(value.shape)
         return dropped
@@ -164,10 +164,10 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
     with graph.name_scope(name or "random_crop") as scope:
         whole = convert_to_tensor(value, name="value")
         wanted = convert_to_tensor(size, "int32", "size")
-        there = apply("Shape", [whole], {}).outputs[0]
+        there = output_of("Shape", whole)
         limit = there - wanted + 1
-        drawn = random_uniform(apply("Shape", [there], {}).outputs[0], 0, 2**31 - 1, "int32", seed)
-        return apply("Slice", [whole, drawn % limit, wanted], {}, scope).outputs[0]
+        drawn = random_uniform(output_of("Shape", there), 0, 2**31 - 1, "int32", seed)
+        return output_of("Slice", whole, drawn % limit, wanted, name=scope)
 
 
 def multinomial(
@@ -215,7 +215,7 @@ def random_gamma(
     with graph.name_scope(name or "random_gamma") as scope:
         forms = convert_to_tensor(alpha, dtype, "alpha")
         inverse = convert_to_tensor(1 if beta is None else beta, dtype, "beta")
-        forms = forms + apply("ZerosLike", [inverse], {}).outputs[0]
+        forms = forms + output_of("ZerosLike", inverse)
         drawn = apply("RandomGamma", [_shape(shape), forms], seeds(graph, seed)).outputs[0]
         least = convert_to_tensor(float(np.finfo(as_dtype(dtype).as_numpy_dtype).tiny), dtype)
-        return apply("Maximum", [least, drawn / inverse], {}, scope).outputs[0]
+        return output_of("Maximum", least, drawn / inverse, name=scope)

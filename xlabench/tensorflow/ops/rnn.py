@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.structures import flattened, packed
 from xlabench.tensorflow.framework.tensor import Tensor
@@ -111,7 +111,7 @@ def _one_time(cell: Any, row: Tensor, state: Any, time: Any, lengths: Tensor | N
     made, after = cell(row, state)
     if lengths is None:
         return made, after
-    has_ended = apply("LessEqual", [lengths, time], {}).outputs[0]
+    has_ended = output_of("LessEqual", lengths, time)
     kept = [where(has_ended, old, new) for old, new in zip(flattened(state), flattened(after), strict=True)]
     return where(has_ended, zeros_like(made), made), packed(after, kept)
 
@@ -163,7 +163,7 @@ def _turned(rows: Any, lengths: Any, *, time_major: bool) -> Tensor:
     value = convert_to_tensor(rows)
     axis = 0 if time_major else 1
     if lengths is None:
-        return apply("ReverseV2", [value, [axis]], {}).outputs[0]
+        return output_of("ReverseV2", value, [axis])
     return reverse_sequence(value, lengths, seq_axis=axis, batch_axis=1 - axis)
 
 

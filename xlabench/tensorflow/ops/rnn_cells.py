@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from xlabench.tensorflow.errors import NotHereError
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.structures import flattened, packed
 from xlabench.tensorflow.framework.tensor import Tensor
@@ -33,7 +33,7 @@ class LSTMStateTuple(NamedTuple):
 
 
 def _applied(op: str) -> Activation:
-    return lambda value: apply(op, [value], {}).outputs[0]
+    return lambda value: output_of(op, value)
 
 
 _sigmoid, _tanh = _applied("Sigmoid"), _applied("Tanh")
@@ -99,7 +99,7 @@ class RNNCell(ABC):
 
 
 def _product(inputs: Sequence[Any], weights: tuple[Variable, Variable]) -> Tensor:
-    return nn.bias_add(apply("MatMul", [concat(list(inputs), 1), weights[0]], {}).outputs[0], weights[1])
+    return nn.bias_add(output_of("MatMul", concat(list(inputs), 1), weights[0]), weights[1])
 
 
 class _Units(RNNCell):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from compiler.tf import AttributeList
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.tensor import Tensor
@@ -152,34 +152,31 @@ def _logits(layer: _Layer, values: Sampled | None, seed: int | None, *, without_
     drawn, *expected = values or log_uniform_candidate_sampler(
         labels, num_true, layer.num_sampled, unique=True, range_max=layer.num_classes, seed=seed
     )
-    flat = apply("Reshape", [labels, [-1]], {}).outputs[0]
+    flat = output_of("Reshape", labels, [-1])
     true_weights, weights = (embedding_lookup(layer.weights, one) for one in (flat, drawn))
     true_biases, biases = (embedding_lookup(layer.biases, one) for one in (flat, drawn))
-    width = apply("Shape", [true_weights], {}).outputs[0][1]
-    shape = apply("Pack", [[-1, num_true, width]], {}).outputs[0]
-    by_row = apply("Reshape", [true_weights, shape], {}).outputs[0]
-    true = REDUCTIONS["reduce_sum"](apply("ExpandDims", [inputs, 1], {}).outputs[0] * by_row, 2)
-    true = true + apply("Reshape", [true_biases, [-1, num_true]], {}).outputs[0]
-    others = apply("MatMul", [inputs, weights], {"transpose_b": True}).outputs[0] + biases
+    width = output_of("Shape", true_weights)[1]
+    shape = output_of("Pack", [-1, num_true, width])
+    by_row = output_of("Reshape", true_weights, shape)
+    true = REDUCTIONS["reduce_sum"](output_of("ExpandDims", inputs, 1) * by_row, 2)
+    true = true + output_of("Reshape", true_biases, [-1, num_true])
+    others = output_of("MatMul", inputs, weights, transpose_b=True) + biases
     if without_hits:
         others = others + _hits(labels, drawn, num_true, others)
     true, others = (
-        logits - cast(apply("Log", [apply("StopGradient", [one], {}).outputs[0]], {}).outputs[0], logits.dtype)
+        logits - cast(output_of("Log", output_of("StopGradient", one)), logits.dtype)
         for logits, one in zip((true, others), expected, strict=True)
     )
-    is_true = apply("OnesLike", [true], {}).outputs[0] / num_true
-    joined = [
-        apply("ConcatV2", [pair, 1], {}).outputs[0]
-        for pair in ([true, others], [is_true, apply("ZerosLike", [others], {}).outputs[0]])
-    ]
+    is_true = output_of("OnesLike", true) / num_true
+    joined = [output_of("ConcatV2", pair, 1) for pair in ([true, others], [is_true, output_of("ZerosLike", others)])]
     return joined[0], joined[1]
 
 
 def _hits(labels: Tensor, drawn: Tensor, num_true: int, logits: Tensor) -> Tensor:
     """The least number where what was drawn is a true class, and else 0."""
     rows, positions, weights = compute_accidental_hits(labels, drawn, num_true)
-    indices = apply("Pack", [[cast(rows, "int64"), positions]], {"axis": 1}).outputs[0]
-    sizes = apply("Shape", [logits], {"out_type": "int64"}).outputs[0]
+    indices = output_of("Pack", [cast(rows, "int64"), positions], axis=1)
+    sizes = output_of("Shape", logits, out_type="int64")
     default = convert_to_tensor(0.0, logits.dtype)
     given = [indices, sizes, cast(weights, logits.dtype), default]
     return apply("SparseToDense", given, {"validate_indices": False}).outputs[0]
@@ -216,9 +213,9 @@ def nce_loss(
     with get_default_graph().name_scope(name):
         layer = _Layer(weights, biases, labels, inputs, num_sampled, num_classes, num_true)
         logits, targets = _logits(layer, sampled_values, None, without_hits=remove_accidental_hits)
-        zero = apply("ZerosLike", [logits], {}).outputs[0]
-        small = apply("Log1p", [apply("Exp", [-apply("Abs", [logits], {}).outputs[0]], {}).outputs[0]], {}).outputs[0]
-        losses = apply("Maximum", [logits, zero], {}).outputs[0] - logits * targets + small
+        zero = output_of("ZerosLike", logits)
+        small = output_of("Log1p", output_of("Exp", -output_of("Abs", logits)))
+        losses = output_of("Maximum", logits, zero) - logits * targets + small
         return REDUCTIONS["reduce_sum"](losses, 1)
 
 
@@ -255,5 +252,5 @@ def sampled_softmax_loss(
     with get_default_graph().name_scope(name):
         layer = _Layer(weights, biases, labels, inputs, num_sampled, num_classes, num_true)
         logits, targets = _logits(layer, sampled_values, seed, without_hits=remove_accidental_hits)
-        stopped = apply("StopGradient", [targets], {}).outputs[0]
-        return apply("SoftmaxCrossEntropyWithLogits", [logits, stopped], {}).outputs[0]
+        stopped = output_of("StopGradient", targets)
+        return output_of("SoftmaxCrossEntropyWithLogits", logits, stopped)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import constant, convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.keys import GraphKeys
@@ -60,7 +60,7 @@ def report_uninitialized_variables(var_list: Any = None, name: str = "report_uni
         names = np.array([one.op.name.encode() for one in listed], object)
         found: Tensor = py_func(
             lambda there: names[~there],
-            [apply("Pack", [[one.is_initialized() for one in listed]], {}).outputs[0]],
+            [output_of("Pack", [one.is_initialized() for one in listed])],
             "string",
             name=scope,
         )

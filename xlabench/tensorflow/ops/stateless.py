@@ -64,7 +64,7 @@ def _normal(op: str, given: tuple[Any, Any], numbers: tuple[Any, Any], dtype: An
     with get_default_graph().name_scope(name) as scope:
         drawn = output_of(op, *_given(*given), dtype=wanted)
         mean, deviation = (convert_to_tensor(one, wanted) for one in numbers)
-        return apply("AddV2", [drawn * deviation, mean], {}, scope).outputs[0]
+        return output_of("AddV2", drawn * deviation, mean, name=scope)
 
 
 def stateless_normal(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.dtypes import as_dtype
 from xlabench.tensorflow.framework.shapes import TensorShape, as_shape
@@ -74,14 +74,14 @@ class TensorArray:
     def _written(self, op: str, inputs: Sequence[Any], shape: TensorShape, name: str | None) -> TensorArray:
         if self._infers:
             self._shapes[0] = self.element_shape.merge_with(shape)
-        return self.with_flow(apply(op, [self.handle, *inputs, self.flow], {}, name).outputs[0])
+        return self.with_flow(output_of(op, self.handle, *inputs, self.flow, name=name))
 
     def _value(self, value: Any) -> Tensor:
         return convert_to_tensor(value, self.dtype)
 
     def identity(self) -> TensorArray:
         """Another object for it."""
-        return self.with_flow(apply("Identity", [self.flow], {}).outputs[0])
+        return self.with_flow(output_of("Identity", self.flow))
 
     def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
         """The array of gradients for a `source`, the name of a walk backwards, after `flow` (None: its own)."""
@@ -113,7 +113,7 @@ class TensorArray:
 
     def stack(self, name: str | None = None) -> Tensor:
         """All elements along a new dimension."""
-        found = self.gather(apply("Range", [0, self.size(), 1], {}).outputs[0], name or "TensorArrayStack")
+        found = self.gather(output_of("Range", 0, self.size(), 1), name or "TensorArrayStack")
         if isinstance(self._size, int) and self.element_shape.rank is not None and not self.dynamic_size:
             found.set_shape(TensorShape([self._size]).concatenate(self.element_shape))
         return found
@@ -127,7 +127,7 @@ class TensorArray:
         """The array with rows under their numbers."""
         tensor = self._value(value)
         count = rows_of(tensor)
-        return self.scatter(apply("Range", [0, count, 1], {}).outputs[0], tensor, name or "TensorArrayUnstack")
+        return self.scatter(output_of("Range", 0, count, 1), tensor, name or "TensorArrayUnstack")
 
     def concat(self, name: str | None = None) -> Tensor:
         """All elements along their first dimension."""
@@ -149,7 +149,7 @@ class TensorArray:
         """How many elements there are."""
         if self._size is not None and not self.dynamic_size:
             return convert_to_tensor(self._size, "int32")
-        return apply("TensorArraySizeV3", [self.handle, self.flow], {}, name).outputs[0]
+        return output_of("TensorArraySizeV3", self.handle, self.flow, name=name)
 
     def close(self, name: str | None = None) -> Operation:
         """Let what it holds go."""
@@ -165,7 +165,7 @@ def rows_of(value: Tensor) -> Any:
     known = value.shape.as_list()[0] if value.shape.rank else None
     if known is not None:
         return known
-    sizes = apply("Shape", [value], {}).outputs[0]
+    sizes = output_of("Shape", value)
     return sizes[0]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.keys import GraphKeys
@@ -76,7 +76,7 @@ class ExponentialMovingAverage:
             decay = convert_to_tensor(self._decay, "float32", "decay")
             if self._num_updates is not None:
                 steps = cast(self._num_updates, "float32", "num_updates")
-                decay = apply("Minimum", [decay, (1.0 + steps) / (10.0 + steps)], {}).outputs[0]
+                decay = output_of("Minimum", decay, (1.0 + steps) / (10.0 + steps))
             return group(*(self._moved(self._averages[one], one, decay) for one in listed), name=scope)
 
     def average(self, var: Any) -> Variable | None:

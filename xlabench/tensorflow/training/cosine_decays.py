@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from xlabench.tensorflow.framework.applying import apply, output_of
+from xlabench.tensorflow.framework.applying import output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.tensor import Tensor
@@ -55,7 +55,7 @@ def cosine_decay_restarts(
 
         begun, share = cond(output_of("Equal", longer, one), even, longer_each_time)
         wave = 0.5 * less**begun * (1.0 + output_of("Cos", like(math.pi, rate) * share))
-        return apply("Mul", [rate, (1.0 - least) * wave + least], {}, scope).outputs[0]
+        return output_of("Mul", rate, (1.0 - least) * wave + least, name=scope)
 
 
 def linear_cosine_decay(
@@ -116,4 +116,4 @@ def _waved(fall: _Fall, line: Tensor, numbers: tuple[Any, Any, Any], scope: str)
     periods, alpha, beta = (like(one, fall.rate) for one in numbers)
     angle = like(math.pi, fall.rate) * (2.0 * periods * fall.share)
     wave = 0.5 * (1.0 + output_of("Cos", angle))
-    return apply("Mul", [fall.rate, (alpha + line) * wave + beta], {}, scope).outputs[0]
+    return output_of("Mul", fall.rate, (alpha + line) * wave + beta, name=scope)

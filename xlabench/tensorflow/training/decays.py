@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from xlabench.tensorflow.framework.applying import apply, output_of
+from xlabench.tensorflow.framework.applying import output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.tensor import Tensor
@@ -56,7 +56,7 @@ def _decay(
             if staircase:
                 done = output_of("Floor", done)
             last = formula(rate, convert_to_tensor(decay_rate, rate.dtype), done)
-            return apply(last.op, [last.left, last.right], {}, scope).outputs[0]
+            return output_of(last.op, last.left, last.right, name=scope)
 
     decay.__name__ = decay.__qualname__ = public
     decay.__doc__ = said
@@ -113,7 +113,7 @@ def polynomial_decay(
         else:
             step = output_of("Minimum", step, steps)
         left = output_of("Pow", 1 - step / steps, convert_to_tensor(power, rate.dtype))
-        return apply("AddV2", [(rate - end) * left, end], {}, scope).outputs[0]
+        return output_of("AddV2", (rate - end) * left, end, name=scope)
 
 
 def cosine_decay(
@@ -125,7 +125,7 @@ def cosine_decay(
         steps = like(decay_steps, rate)
         done = output_of("Minimum", cast(global_step, rate.dtype), steps) / steps
         wave = 0.5 * (1.0 + output_of("Cos", math.pi * done))
-        return apply("Mul", [rate, (1 - alpha) * wave + alpha], {}, scope).outputs[0]
+        return output_of("Mul", rate, (1 - alpha) * wave + alpha, name=scope)
 
 
 def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None) -> Tensor:
@@ -148,7 +148,7 @@ def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any],
         step = convert_to_tensor(x)
         rates = arrays.stack([convert_to_tensor(value) for value in values])
         if not boundaries:
-            return apply("Identity", [rates[0]], {}, scope).outputs[0]
+            return output_of("Identity", rates[0], name=scope)
         passed = step > arrays.stack([cast(boundary, step.dtype) for boundary in boundaries])
-        which = apply("Sum", [cast(passed, "int32"), convert_to_tensor([0])], {}).outputs[0]
-        return apply("Identity", [arrays.gather(rates, which)], {}, scope).outputs[0]
+        which = output_of("Sum", cast(passed, "int32"), convert_to_tensor([0]))
+        return output_of("Identity", arrays.gather(rates, which), name=scope)

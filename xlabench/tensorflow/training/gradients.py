@@ -8,7 +8,7 @@ from typing import Any
 from compiler.tf import CompilerError, is_continuous
 from compiler.tf import IndexedSlices as Rows
 from compiler.tf import gradients as walk
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.indexed_slices import IndexedSlices
@@ -56,7 +56,7 @@ def gradients(
     targets = [convert_to_tensor(one).output for one in _listed(ys)]
     is_zero = str(getattr(unconnected_gradients, "value", unconnected_gradients)) == "zero"
     if not any(is_continuous(one) for one in targets):
-        return [apply("ZerosLike", [x], {}).outputs[0] for x in wanted] if is_zero else [None] * len(wanted)
+        return [output_of("ZerosLike", x) for x in wanted] if is_zero else [None] * len(wanted)
     starts = (
         None
         if grad_ys is None
@@ -77,9 +77,7 @@ def gradients(
         if isinstance(gradient, Tensor) and gradient.shape.is_compatible_with(x.shape):
             gradient.set_shape(x.shape)
     if is_zero:
-        made = [
-            apply("ZerosLike", [x], {}).outputs[0] if one is None else one for one, x in zip(made, wanted, strict=True)
-        ]
+        made = [output_of("ZerosLike", x) if one is None else one for one, x in zip(made, wanted, strict=True)]
     return made
 
 
@@ -111,13 +109,13 @@ def hessians(
         sizes = x.shape.as_list()
         if None in sizes:
             raise ValueError(f"tf.hessians takes what has known sizes here: {x}")
-        flat = apply("Reshape", [first, [-1]], {}).outputs[0]
+        flat = output_of("Reshape", first, [-1])
         rows = [
             gradients(flat[number], x, gate_gradients=gate_gradients, unconnected_gradients="zero")[0]
             for number in range(x.shape.num_elements())
         ]
-        stacked = apply("Pack", [rows], {}).outputs[0] if rows else first
-        found.append(apply("Reshape", [stacked, [*sizes, *sizes]], {}, name).outputs[0])
+        stacked = output_of("Pack", rows) if rows else first
+        found.append(output_of("Reshape", stacked, [*sizes, *sizes], name=name))
     return found
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.keys import GraphKeys
@@ -93,7 +93,7 @@ def _present(each: Tensor, by: Tensor, weights: Any) -> Tensor:
 
 
 def _over(total: Tensor, count: Tensor) -> Tensor:
-    return apply("DivNoNan", [total, count], {}, "value").outputs[0]
+    return output_of("DivNoNan", total, count, name="value")
 
 
 def add_loss(loss: Tensor, loss_collection: str | None = GraphKeys.LOSSES) -> None:
@@ -263,7 +263,7 @@ def softmax_cross_entropy(
         if label_smoothing > 0:
             classes = cast(arrays.shape(labels)[-1], scores.dtype)
             labels = labels * (1 - label_smoothing) + label_smoothing / classes
-        labels = apply("StopGradient", [labels], {}, "labels_stop_gradient").outputs[0]
+        labels = output_of("StopGradient", labels, name="labels_stop_gradient")
         losses = cross_entropy.softmax_cross_entropy_with_logits_v2(labels=labels, logits=scores, name="xentropy")
         return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
 
@@ -283,7 +283,7 @@ def sparse_softmax_cross_entropy(
     with get_default_graph().name_scope(scope or "sparse_softmax_cross_entropy_loss") as inner:
         scores, numbers = convert_to_tensor(logits), convert_to_tensor(labels)
         if scores.shape.rank is not None and scores.shape.rank == numbers.shape.rank:
-            numbers = apply("Squeeze", [numbers], {"squeeze_dims": [-1]}).outputs[0]
+            numbers = output_of("Squeeze", numbers, squeeze_dims=[-1])
         losses = cross_entropy.sparse_softmax_cross_entropy_with_logits(labels=numbers, logits=scores, name="xentropy")
         return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
 

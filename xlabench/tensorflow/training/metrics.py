@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlabench.tensorflow.framework.applying import apply, output_of
+from xlabench.tensorflow.framework.applying import output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.keys import GraphKeys
@@ -78,15 +78,15 @@ def _mean_of(word: str, formula: Callable[[Tensor, Tensor], Tensor], said: str) 
 def _are_equal(labels: Tensor, predictions: Tensor) -> Tensor:
     if labels.dtype != predictions.dtype:
         predictions = cast(predictions, labels.dtype)
-    return cast(apply("Equal", [labels, predictions], {}).outputs[0], "float32")
+    return cast(output_of("Equal", labels, predictions), "float32")
 
 
 def _squared(labels: Tensor, predictions: Tensor) -> Tensor:
-    return apply("SquaredDifference", [cast(predictions, "float32"), cast(labels, "float32")], {}).outputs[0]
+    return output_of("SquaredDifference", cast(predictions, "float32"), cast(labels, "float32"))
 
 
 def _absolute(labels: Tensor, predictions: Tensor) -> Tensor:
-    return apply("Abs", [cast(predictions, "float32") - cast(labels, "float32")], {}).outputs[0]
+    return output_of("Abs", cast(predictions, "float32") - cast(labels, "float32"))
 
 
 accuracy = _mean_of("accuracy", _are_equal, "The share that is equal")
@@ -100,7 +100,7 @@ def _root_of_mean(labels: Any, predictions: Any, weights: Any, name: str | None)
 
 
 def _root(square: Any) -> Tensor:
-    return apply("Sqrt", [square], {}).outputs[0]
+    return output_of("Sqrt", square)
 
 
 root_mean_squared_error = _metric(
@@ -118,7 +118,7 @@ def _count_of(word: str, *, is_found: bool, is_right: bool) -> Callable[..., Met
             labels, predictions, weights = aligned(cast(labels, "bool"), cast(predictions, "bool"), weights)
             wanted = labels if is_found == is_right else _not(labels)
             found = predictions if is_found else _not(predictions)
-            each = cast(apply("LogicalAnd", [wanted, found], {}).outputs[0], "float32")
+            each = cast(output_of("LogicalAnd", wanted, found), "float32")
             count = counter("count")
             update = count.assign_add(_sum(each * _weights(weights, each)))
             return count.value(), update
@@ -150,7 +150,7 @@ recall = _share_of("recall", false_negatives, "what was found in what is positiv
 
 
 def _not(value: Tensor) -> Tensor:
-    return apply("LogicalNot", [value], {}).outputs[0]
+    return output_of("LogicalNot", value)
 
 
 def counter(name: str, shape: Sequence[int] = (), dtype: Any = "float32") -> Variable:
@@ -183,7 +183,7 @@ def aligned(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Tensor, A
 
 
 def _narrow(value: Tensor) -> Tensor:
-    return apply("Squeeze", [value], {"squeeze_dims": [-1]}).outputs[0]
+    return output_of("Squeeze", value, squeeze_dims=[-1])
 
 
 def _weights(weights: Any, each: Tensor) -> Tensor:
@@ -194,7 +194,7 @@ def _weights(weights: Any, each: Tensor) -> Tensor:
 
 def over(total: Any, count: Any, name: str) -> Tensor:
     """The share of `total` in `count`, 0 of nothing, as a node called `name`."""
-    return apply("DivNoNan", [total, count], {}, name).outputs[0]
+    return output_of("DivNoNan", total, count, name=name)
 
 
 def kept(metric: Metric, metrics: Keys, updates: Keys) -> Metric:

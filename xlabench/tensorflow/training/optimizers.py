@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import constant, convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.indexed_slices import IndexedSlices
@@ -244,7 +244,7 @@ class Optimizer:
         if word == "gradient":
             return gradient
         value: Any = self._shared.get(word, numbers.get(word))
-        return apply("Cast", [value], {"DstT": variable.dtype}).outputs[0] if value.dtype != variable.dtype else value
+        return output_of("Cast", value, DstT=variable.dtype) if value.dtype != variable.dtype else value
 
     def _finish(self, updates: Sequence[Operation], numbers: Mapping[str, Tensor], scope: str) -> Operation:
         return group(*updates, name=scope)

@@ -155,7 +155,7 @@ class AdagradDAOptimizer(Optimizer):
 
     def _input(self, word: str, gradient: Any, variable: Variable, numbers: Mapping[str, Tensor]) -> Any:
         if word == "global_step":
-            return apply("Cast", [numbers[word]], {"DstT": "int64"}).outputs[0]
+            return output_of("Cast", numbers[word], DstT="int64")
         return super()._input(word, gradient, variable, numbers)
 
 

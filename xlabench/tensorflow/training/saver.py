@@ -14,7 +14,7 @@ from typing import Any
 
 from compiler.tf import AttributeList, require_protobuf
 from xlabench.tensorflow import errors
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import apply, output_of
 from xlabench.tensorflow.framework.convert import constant
 from xlabench.tensorflow.framework.graph import Graph, get_default_graph
 from xlabench.tensorflow.framework.keys import GraphKeys
@@ -145,12 +145,12 @@ class Saver:
         graph = get_default_graph()
         keys = list(keyed)
         with graph.control_dependencies(None), graph.name_scope(self._name or "save"):
-            given = apply("PlaceholderWithDefault", [self._filename], {"shape": []}, "filename").outputs[0]
-            file = apply("PlaceholderWithDefault", [given], {"shape": []}, "Const").outputs[0]
+            given = output_of("PlaceholderWithDefault", self._filename, shape=[], name="filename")
+            file = output_of("PlaceholderWithDefault", given, shape=[], name="Const")
             held = [one.graph_element for one in keyed.values()]
             saved = apply("SaveV2", [file, *_whole("SaveV2", keys), held], {}, "SaveV2")
             with graph.control_dependencies([saved]):
-                path = apply("Identity", [file], {}, "control_dependency").outputs[0]
+                path = output_of("Identity", file, name="control_dependency")
             types = AttributeList("type", tuple(one.dtype.data_type for one in keyed.values()))
             found = apply("RestoreV2", [file, *_whole("RestoreV2", keys)], {"dtypes": types}, "RestoreV2").outputs
             restored = group(
@@ -160,9 +160,9 @@ class Saver:
 
     def _put(self, variable: Variable, value: Tensor) -> Any:
         if self._reshapes:
-            value = apply("Reshape", [value, variable.shape.as_list()], {}).outputs[0]
+            value = output_of("Reshape", value, variable.shape.as_list())
         else:
-            value = apply("EnsureShape", [value], {"shape": variable.shape}, "Identity").outputs[0]
+            value = output_of("EnsureShape", value, shape=variable.shape, name="Identity")
         return apply(variable.writer("AssignVariableOp"), [variable.handle, value], {}, "AssignVariableOp")
 
     # Saving.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlabench.tensorflow.framework.applying import apply
+from xlabench.tensorflow.framework.applying import output_of
 from xlabench.tensorflow.framework.convert import convert_to_tensor
 from xlabench.tensorflow.framework.graph import get_default_graph
 from xlabench.tensorflow.framework.tensor import Tensor
@@ -85,4 +85,4 @@ def _of_each(rows: Any, wanted: Any, loss: Loss | None) -> Tensor:
 
 
 def _reshaped(value: Any, sizes: Any) -> Tensor:
-    return apply("Reshape", [value, sizes], {}).outputs[0]
+    return output_of("Reshape", value, sizes)
