@@ -133,12 +133,12 @@ class _Rounded(NamedTuple):
 def _yardsticks(module: Any, inputs: Sequence[Array], expected: Sequence[Array]) -> list[_Rounded | None]:
     """What each element of the results comes of; None where that cannot be said.
 
-    Constants, and an iota's integers, are numbers at which functions have their edges, near which nothing is as tame.
+    Constants are numbers at which functions have their edges, near which nothing is as tame as they are.
     """
     held = [i for i in module.entry.instructions if i.opcode == "constant" and _is_float(i)]
     if _SUMS.isdisjoint(instruction.opcode for instruction in module.instructions()):
         given = max((largest(array) for array in inputs if is_inexact(array.dtype)), default=0.0)
-        if held or any(i.opcode == "iota" for i in module.instructions()):
+        if held:
             return [None] * len(expected)
         if all(instruction.opcode in _BY_ELEMENTS for instruction in module.instructions()):
             return [_Rounded(_size(array), np.ones(array.shape)) for array in expected]
