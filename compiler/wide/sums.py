@@ -63,16 +63,17 @@ def _reduce(instruction: Instruction, operands: Sequence[Wide], context: Context
 
 def _scatter(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
     """The indices, which stand between arrays and updates, only say where."""
-    indices = operands[len(operands) // 2]
+    at = len(operands) // 2
+    indices = operands[at]
     computation: Computation = instruction.attributes["to_apply"]
     plain = context.evaluate(instruction, [operand.value for operand in operands])
     if not indices.is_exact:
         return tuple(map(unknown, plain)) if isinstance(plain, tuple) else unknown(plain)
     replaces = computation.root.opcode == "parameter" and computation.root.parameter_number == 1
     if replaces and len(operands) == 3:
-        moved = [o.value if o is indices else o.error for o in operands]
+        moved = [o.value if number == at else o.error for number, o in enumerate(operands)]
         return Wide(np.asarray(plain), np.asarray(context.evaluate(instruction, moved), np.float64))
-    operand_numbers = [number for number in range(len(operands)) if number != len(operands) // 2]
+    operand_numbers = [number for number in range(len(operands)) if number != at]
     return _combined(instruction, operands, context, combiner=computation, operand_numbers=operand_numbers)
 
 
