@@ -87,6 +87,11 @@ class Machine:
         """The associativity of the first cache: its sets cover a page, so it holds so many lines a page apart."""
         return self.l1_bytes // _PAGE_BYTES
 
+    @property
+    def joins_products(self) -> bool:
+        """Whether one instruction adds a product to a number, rounded once."""
+        return not self.is_x86 or self.has("fma")
+
     def has(self, feature: str) -> bool:
         """Whether it has a feature by LLVM's name, e.g. `avx512f`."""
         return feature in self.features

@@ -15,6 +15,7 @@ from functools import partial
 from compiler.analysis.buffers import Assignment, branches, complete
 from compiler.analysis.storage import Buffer, Storage, alignment_of
 from compiler.analysis.trip_count import counted_trip_count
+from compiler.backends.cpu.contraction import contract
 from compiler.backends.cpu.frame import lay_in_frame
 from compiler.backends.cpu.inline_kernels import Copies
 from compiler.backends.cpu.kernels.emitted import THREAD, THREADS, EmittedKernel, parameters
@@ -93,6 +94,8 @@ def build(module: HloModule, machine: Machine, threads: int) -> Program:
     decided = plan(module, machine, threads)
     ir, assignment = Module(machine.features, unrolls=True), decided.assignment
     emitted = _emitted(ir, decided)
+    if machine.joins_products:
+        contract(ir)
     translate_quickly(ir, module.entry, emitted)
     went("cpu", [(one.kernel.kind.value, one.functions) for one in emitted.values()], ir.functions)
     lay_in_frame(module.entry, assignment, emitted, decided.threads)
