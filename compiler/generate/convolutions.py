@@ -52,7 +52,13 @@ def orders(scope: Scope, spatial: int, usual_percent: int = _USUAL_PERCENT) -> l
     return found
 
 
-def _window(scope: Scope, extents: Sequence[int]) -> list[WindowDimension]:
+def window_over(scope: Scope, extents: Sequence[int]) -> list[WindowDimension]:
+    """A window that fits in spatial dimensions of some sizes at some place.
+
+    Args:
+        scope: the source of decisions.
+        extents: the sizes, none of them 0.
+    """
     if chance(scope.choices, _POINT_PERCENT):
         return [WindowDimension(1) for _ in extents]
     is_dense = chance(scope.choices, _DENSE_PERCENT)
@@ -99,7 +105,7 @@ def convolution(scope: Scope, opcode: str, element_type: ElementType) -> Instruc
     batch = (groups if is_batch else 1) * scope.choices.integer(1, 4)
     inputs, outputs = pick(scope.choices, _FEATURES), groups * pick(scope.choices, _FEATURES)
     extents = [pick(scope.choices, [n for n in SIZES if n <= _EXTENTS[spatial]]) for _ in range(spatial)]
-    window = _window(scope, extents)
+    window = window_over(scope, extents)
     ends = [output_size(n, piece) for n, piece in zip(extents, window, strict=True)]
     if min(ends, default=1) < 1:
         return None

@@ -148,9 +148,7 @@ def sample(
     module = packing.finish()
     if module is not None:
         share(module, choices)
-        if chance(choices, ORDERED_PERCENT):
-            order(module, choices)
-    return module
+    return _at_times_ordered(module, choices)
 
 
 def around_kernels(
@@ -176,7 +174,14 @@ def around_kernels(
         kinds = [kind for kind in recipe.element_types if kind.name in element_types]
         if kinds:
             packing.kernel(recipe, pick(choices, kinds), choices)
-    return packing.finish()
+    return _at_times_ordered(packing.finish(), choices)
+
+
+def _at_times_ordered(module: Module | None, choices: Choices) -> Module | None:
+    """A module, now and then with instructions that wait for others."""
+    if module is not None and chance(choices, ORDERED_PERCENT):
+        order(module, choices)
+    return module
 
 
 def _space(

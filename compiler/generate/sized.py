@@ -13,6 +13,7 @@ from typing import Any
 
 from compiler.generate.choices import chance, permutation, pick, subset
 from compiler.generate.combining import ORDERED, combiner, combiners, identity_constant
+from compiler.generate.convolutions import in_order, labels_of, window_over
 from compiler.generate.elementwise import spread, takes
 from compiler.generate.movement import dims_broadcast, smaller_dims
 from compiler.generate.recipe import COMPLEX, NUMBERS, Recipe
@@ -41,6 +42,7 @@ _MERGED_PERCENT, _ONE_MORE_PERCENT, _STATED_PERCENT = 30, 25, 15
 """How often two dimensions become one; how often there is one more, of size 1; how often a size that is known is said
 to be no more than a bound."""
 _LEAST_BITS = 8  # of what is multiplied
+_BATCH_AND_FEATURES = 2  # dimensions of what is convolved, besides those of space
 _COUNTED = 9
 """Numbers by which elements are added up: some are none of these."""
 _INDICES = tuple(t for t in NUMBERS if t.is_integer and t.bits >= _LEAST_BITS)
@@ -172,6 +174,37 @@ def _squared(scope: Scope, value: Instruction, along: int) -> Instruction | None
     return scope.build("dot", [value, value], lhs_contracting_dims=(along,), rhs_contracting_dims=(along,))
 
 
+def _convolved(scope: Scope, value: Instruction) -> Instruction | None:
+    """Its convolution with a kernel, where a size that is known may be that of features: the others may be any."""
+    shape, choices = value.array, scope.choices
+    features = [d for d, is_cut in enumerate(shape.dynamic) if not is_cut]
+    if shape.rank < _BATCH_AND_FEATURES or not features or shape.element_type.bits < _LEAST_BITS:
+        return None
+    feature = pick(choices, features)
+    batch, *spatial = (d for d in permutation(choices, shape.rank) if d != feature)
+    right, out = (permutation(choices, shape.rank) for _ in range(2))
+    window = window_over(scope, [shape.dims[d] for d in spatial])
+    ends = [output_size(shape.dims[d], piece) for d, piece in zip(spatial, window, strict=True)]
+    groups = pick(choices, [n for n in (1, 1, 2, 3) if shape.dims[feature] % n == 0])
+    outputs = groups * choices.integer(1, 3)
+    if min(ends, default=1) < 1 or not scope.fits([shape.dims[batch], outputs, *ends]):
+        return None
+    dims = in_order(right, (shape.dims[feature] // groups, outputs, *(piece.size for piece in window)))
+    kernel = scope.like(ArrayShape(shape.element_type, dims))
+    labels = labels_of([batch, feature, *spatial], right, out)
+    attributes = {"dim_labels": labels, "window": tuple(window), "feature_group_count": groups}
+    return scope.build("convolution", [value, kernel], **attributes)
+
+
+def _mapped(scope: Scope, value: Instruction) -> Instruction | None:
+    """It and itself taken together, element by element, by a computation."""
+    kind = value.array.element_type
+    if kind not in ORDERED:
+        return None
+    by = combiner(scope, pick(scope.choices, combiners(kind)), kind)
+    return scope.build("map", [value, value], to_apply=by, dimensions=tuple(range(value.array.rank)))
+
+
 def _scattered(scope: Scope, value: Instruction) -> Instruction | None:
     """Its elements added up by their own numbers: what lies beyond its sizes goes nowhere."""
     shape = value.array
@@ -288,6 +321,8 @@ STEPS: Mapping[str, Step] = {
     "sort": _in_order,
     "reduce-window": _windowed,
     "dot": _multiplied,
+    "convolution": _convolved,
+    "map": _mapped,
     "reshape": _reshaped,
     "dynamic-reshape": _rearranged,
     "scatter": _scattered,
