@@ -110,7 +110,7 @@ family, and how often of any."""
 _LENGTHS, _CUBIC_PERCENT, _AGAIN_PERCENT = (2, 3, 3, 4), 60, 25
 """How many instructions of a theme stand in a row; how often they begin with dimensions that are all the same,
 where some change places; how often two of an opcode follow one another."""
-_SELDOM_PERCENT, _REGIONS_PERCENT = 15, 4
+_SELDOM_PERCENT, _REGIONS_PERCENT = 15, 6
 """How often a program is on one of the types that are seldom drawn; how often a module is of manual regions instead."""
 
 
