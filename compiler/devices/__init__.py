@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from compiler.device_rules import Grid
-from compiler.devices.exchange import EXCHANGES, cross, permuted
+from compiler.devices.exchange import EXCHANGES, cross
 from compiler.devices.groups import groups, pairs
 from compiler.devices.host import Channels, Host
 from compiler.diagnostics import InputError
@@ -29,6 +29,7 @@ from compiler.ops import OPS, Trait, having
 from compiler.ops.asynchronous import runs_late
 from compiler.ops.collective import begun, check_sizes
 from compiler.ops.host import OPS as HOST
+from compiler.ops.permuting import permuted
 from compiler.plan import check_inputs, check_module, exchanges, is_of_wholes
 from compiler.precision import unified
 

@@ -21,7 +21,7 @@ from compiler.generate.exhaustive import COMMON
 from compiler.generate.scope import Program, Scope, Space
 from compiler.ir.devices import ReplicaGroups, TileSharding
 from compiler.ir.module import Computation, Instruction, Module
-from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
+from compiler.ir.shape import ArrayShape, TupleShape, leaves
 from compiler.ir.types import PRED, S32, ElementType
 from compiler.ops import Trait, having
 
