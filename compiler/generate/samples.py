@@ -65,6 +65,8 @@ _BASES = (
     (3, 40), (70,), (2, 5, 18), (260,), (2, 200),
 )  # fmt: skip
 """Dimensions that all differ or are all the same, of size 1, and on both sides of the edges of vectors."""
+_EMPTY_PERCENT, _EMPTY = 4, ((0, 3), (2, 0, 3), (4, 0), (0,))
+"""How often a program begins with arrays without elements: sums of nothing, results that no kernel writes."""
 _LARGE_PERCENT, _FEW_LARGE, _MOST_OF_LARGE = 15, 3, 1 << 14
 """How often samples are of so few programs on arrays that threads share, and that are cut into tiles; and of how many
 elements these are at most."""
@@ -143,7 +145,8 @@ def sample(
         types = seldom if seldom and chance(choices, _SELDOM_PERCENT) else element_types
         kinds = [kind for kind in sorted(types) if TYPES[kind] in RECIPES[opcodes[0]].element_types]
         is_cubic = "transpose" in theme and chance(choices, _CUBIC_PERCENT)
-        base = pick(choices, _LARGE if is_large else _CUBES if is_cubic else _BASES)
+        bases = _LARGE if is_large else _CUBES if is_cubic else _BASES
+        base = pick(choices, _EMPTY if chance(choices, _EMPTY_PERCENT) else bases)
         packing.chain(opcodes, TYPES[pick(choices, kinds or sorted(types))], base, choices)
     module = packing.finish()
     if module is not None:
