@@ -24,12 +24,12 @@ from compiler.ir.manual import Cut, cuts_of, is_crossing
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.numbers import Array
 from compiler.ir.opdef import Evaluator, Value, zeros
+from compiler.ir.permuting import permuted
 from compiler.ir.shape import TupleShape
 from compiler.ops import OPS, Trait, having
 from compiler.ops.asynchronous import runs_late
 from compiler.ops.collective import begun, check_sizes
 from compiler.ops.host import OPS as HOST
-from compiler.ops.permuting import permuted
 from compiler.plan import check_inputs, check_module, exchanges, is_of_wholes
 from compiler.precision import unified
 

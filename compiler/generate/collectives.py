@@ -243,7 +243,10 @@ def _slices_sent(scope: Scope, opcode: str, element_type: ElementType) -> Instru
             starts.append(scope.build("tuple", own))
     is_one = len(sizes) == 1
     operands = [value, target, *(starts[0] if is_one else scope.build("tuple", starts) for starts in (begins, ends))]
-    given = {"slice_sizes": sizes[0] if is_one else tuple(sizes), "source_target_pairs": _pairs(scope, devices)}
+    given: dict[str, Any] = {
+        "slice_sizes": sizes[0] if is_one else tuple(sizes),
+        "source_target_pairs": _pairs(scope, devices),
+    }
     if not (chance(scope.choices, _HALVES_PERCENT) and scope.program.space.allows(f"{opcode}-start", element_type)):
         return scope.build(opcode, operands, **given)
     number = ArrayShape(U32, ())

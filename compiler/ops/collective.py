@@ -16,6 +16,7 @@ from compiler.diagnostics import ShapeError
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array
 from compiler.ir.opdef import Evaluator, Op, Value
+from compiler.ir.permuting import moves_slice, permuted, sends_to_itself
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ir.shape_rules import (
     agree,
@@ -30,7 +31,6 @@ from compiler.ir.shape_rules import (
 )
 from compiler.ir.traits import Trait
 from compiler.ir.types import U32
-from compiler.ops.permuting import moves_slice, permuted, sends_to_itself
 
 _CHANNEL = ("replica_groups", "channel_id")
 _REDUCTION = (*_CHANNEL, "constrain_layout", "use_global_device_ids", "mode")

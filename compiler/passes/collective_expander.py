@@ -10,12 +10,12 @@ from compiler.expansion.expression import Expression, element, number
 from compiler.expansion.replacement import Expand, expand
 from compiler.expansion.wiring import bundle, permuted, received_rows
 from compiler.ir.module import Instruction, Module
+from compiler.ir.permuting import moves_slice, sends_to_itself
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import TupleShape
 from compiler.ir.shape_rules import agree
 from compiler.ir.types import S64, U32
 from compiler.ops.build import build
-from compiler.ops.permuting import moves_slice, sends_to_itself
 
 
 def run(module: Module, fuel: Fuel) -> bool:

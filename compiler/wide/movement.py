@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from compiler.ir.module import Instruction
+from compiler.ir.permuting import moves_slice
 from compiler.ops import OPS, Trait, having
-from compiler.ops.permuting import moves_slice
 from compiler.ops.random import check_state
 from compiler.wide.bits import own_bits
 from compiler.wide.numbers import Wide, exact, held, limits, settle, unknown
