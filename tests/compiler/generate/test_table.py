@@ -167,10 +167,9 @@ def test_what_is_drawn_reaches_a_result_however_much_it_is():
 def test_numbers_of_a_constant_are_at_times_the_same_but_for_a_sign():
     kinds = Counter()
     for seed in range(200):
-        module = Module("m", [Computation("e")])
-        scope = Scope(
-            Program(RandomChoices(seed), replace(SPACE, most_parameters=0), module, step), module.entry, depth=0
-        )
+        module, space = Module("m"), replace(SPACE, most_parameters=0)
+        module.entry = module.add_computation(Computation("e"))
+        scope = Scope(Program(RandomChoices(seed), space, module, step), module.entry, depth=0)
         made = scope.fresh(ArrayShape(F32, (3,)))
         if made.opcode == "constant":
             array = made.literal.array
