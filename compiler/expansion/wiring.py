@@ -214,8 +214,8 @@ def permuted(instruction: Instruction, source: Row | None, target: Row) -> Instr
         sizes = instruction.attributes["slice_sizes"]
         listed = sizes if sizes and isinstance(sizes[0], Sequence) else [sizes]
         moves = zip(listed, _starts(source[2]), _starts(target[3]), strict=True)
-        for place, (extents, begin, end) in enumerate(moves):
-            at = place if is_several else 0
+        for index, (extents, begin, end) in enumerate(moves):
+            at = index if is_several else 0
             given = [_arrays(source[0])[at], *begin]
             cut = build(computation, "dynamic-slice", given, dynamic_slice_sizes=tuple(extents))
             results[at] = build(computation, "dynamic-update-slice", [results[at], cut, *end])
