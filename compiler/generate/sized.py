@@ -13,11 +13,12 @@ from typing import Any
 
 from compiler.generate.choices import chance, permutation, pick, subset
 from compiler.generate.combining import ORDERED, combiner, combiners, identity_constant
-from compiler.generate.convolutions import in_order, labels_of, window_over
 from compiler.generate.elementwise import spread, takes
 from compiler.generate.movement import dims_broadcast, smaller_dims
 from compiler.generate.recipe import COMPLEX, NUMBERS, Recipe
+from compiler.generate.reducers import in_order
 from compiler.generate.scope import Scope
+from compiler.generate.sized_products import LEAST_BITS, convolved, multiplied
 from compiler.generate.sized_slices import cut_dimensions, longer_by, sliced
 from compiler.ir.attributes import PaddingDimension, WindowDimension
 from compiler.ir.module import Instruction
@@ -41,11 +42,11 @@ _LEAST_PERCENT, _POSITIVE = 60, (1 << 31) - 1
 _MERGED_PERCENT, _ONE_MORE_PERCENT, _STATED_PERCENT = 30, 25, 15
 """How often two dimensions become one; how often there is one more, of size 1; how often a size that is known is said
 to be no more than a bound."""
-_LEAST_BITS = 8  # of what is multiplied
-_BATCH_AND_FEATURES = 2  # dimensions of what is convolved, besides those of space
+_UNKNOWN_PERCENT = 35
+"""How often integers are reduced by what no identity is known of."""
 _COUNTED = 9
 """Numbers by which elements are added up: some are none of these."""
-_INDICES = tuple(t for t in NUMBERS if t.is_integer and t.bits >= _LEAST_BITS)
+_INDICES = tuple(t for t in NUMBERS if t.is_integer and t.bits >= LEAST_BITS)
 _SMALL = 512
 """Elements of such an array."""
 _MOST_SIDE = 64
@@ -108,6 +109,10 @@ def _reduced(scope: Scope, value: Instruction) -> Instruction | None:
     if kind not in ORDERED or value.array.rank < 2:
         return None
     axes = tuple(subset(scope.choices, range(value.array.rank), 40) or [0])
+    if kind.is_integer and chance(scope.choices, _UNKNOWN_PERCENT):
+        # Nobody knows an identity of what minds the order: elements say themselves whether they count.
+        operands, reducer = in_order(scope, value, most=1)
+        return scope.build("reduce", operands, to_apply=reducer, dimensions=axes)
     combining = pick(scope.choices, combiners(kind))
     operands = [value, identity_constant(scope, combining, kind)]
     return scope.build("reduce", operands, to_apply=combiner(scope, combining, kind), dimensions=axes)
@@ -150,50 +155,6 @@ def _windowed(scope: Scope, value: Instruction) -> Instruction | None:
     operands, reducer = [value, identity_constant(scope, combining, kind)], combiner(scope, combining, kind)
     shape = ArrayShape(kind, tuple(dims), value.array.dynamic)
     return scope.build("reduce-window", operands, shape=shape, to_apply=reducer, window=window)
-
-
-def _multiplied(scope: Scope, value: Instruction) -> Instruction | None:
-    """Its product with itself, or with a matrix along a dimension whose size is known."""
-    shape, known = value.array, [d for d, is_cut in enumerate(value.array.dynamic) if not is_cut]
-    if shape.element_type.bits < _LEAST_BITS:
-        return None
-    if not known or chance(scope.choices, _OTHER_PERCENT):
-        return _squared(scope, value, scope.choices.integer(0, shape.rank - 1))
-    along, columns = pick(scope.choices, known), scope.choices.integer(1, 3)
-    if not scope.fits([shape.size // shape.dims[along], columns]):
-        return None
-    matrix = scope.like(ArrayShape(shape.element_type, (shape.dims[along], columns)))
-    return scope.build("dot", [value, matrix], lhs_contracting_dims=(along,), rhs_contracting_dims=(0,))
-
-
-def _squared(scope: Scope, value: Instruction, along: int) -> Instruction | None:
-    """Its product with itself along any dimension: what lies beyond its size adds nothing to the sums."""
-    rest = value.array.size // value.array.dims[along]
-    if not scope.fits([rest, rest]):
-        return None
-    return scope.build("dot", [value, value], lhs_contracting_dims=(along,), rhs_contracting_dims=(along,))
-
-
-def _convolved(scope: Scope, value: Instruction) -> Instruction | None:
-    """Its convolution with a kernel, where a size that is known may be that of features: the others may be any."""
-    shape, choices = value.array, scope.choices
-    features = [d for d, is_cut in enumerate(shape.dynamic) if not is_cut]
-    if shape.rank < _BATCH_AND_FEATURES or not features or shape.element_type.bits < _LEAST_BITS:
-        return None
-    feature = pick(choices, features)
-    batch, *spatial = (d for d in permutation(choices, shape.rank) if d != feature)
-    right, out = (permutation(choices, shape.rank) for _ in range(2))
-    window = window_over(scope, [shape.dims[d] for d in spatial])
-    ends = [output_size(shape.dims[d], piece) for d, piece in zip(spatial, window, strict=True)]
-    groups = pick(choices, [n for n in (1, 1, 2, 3) if shape.dims[feature] % n == 0])
-    outputs = groups * choices.integer(1, 3)
-    if min(ends, default=1) < 1 or not scope.fits([shape.dims[batch], outputs, *ends]):
-        return None
-    dims = in_order(right, (shape.dims[feature] // groups, outputs, *(piece.size for piece in window)))
-    kernel = scope.like(ArrayShape(shape.element_type, dims))
-    labels = labels_of([batch, feature, *spatial], right, out)
-    attributes = {"dim_labels": labels, "window": tuple(window), "feature_group_count": groups}
-    return scope.build("convolution", [value, kernel], **attributes)
 
 
 def _mapped(scope: Scope, value: Instruction) -> Instruction | None:
@@ -320,8 +281,8 @@ STEPS: Mapping[str, Step] = {
     "reduce": _reduced,
     "sort": _in_order,
     "reduce-window": _windowed,
-    "dot": _multiplied,
-    "convolution": _convolved,
+    "dot": multiplied,
+    "convolution": convolved,
     "map": _mapped,
     "reshape": _reshaped,
     "dynamic-reshape": _rearranged,
