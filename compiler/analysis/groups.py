@@ -170,8 +170,7 @@ def is_along_rows(member: Instruction, dims: tuple[int, ...], outer: int) -> boo
     if member.opcode == "reduce":
         return member.operands[0].array.dims == dims and member.array.dims == rows
     if member.opcode == "broadcast":
-        straight = member.attributes.get("dimensions") == tuple(range(outer))
-        return straight and member.array.dims == dims and member.operands[0].array.dims == rows
+        return member.attributes.get("dimensions") == tuple(range(outer)) and member.array.dims == dims
     return is_elementwise(member) and member.array.dims in (dims, rows)
 
 
@@ -184,7 +183,8 @@ def is_weight(value: Instruction, group: FusionGroup) -> bool:
         return False
     reduces = group.reduces
     dims, reduced = reduce_form(reduces[0])
-    few = len(dims) > 1 and 1 < dims[-1] <= _MOST_COLUMNS and len(dims) - 1 not in reduced and len(dims) - 2 in reduced
+    last = len(dims) - 1
+    few = last - 1 in reduced and last not in reduced and 1 < dims[last] <= _MOST_COLUMNS
     if not few or value.array.dims != dims[:-1] or not value.users:
         return False
 

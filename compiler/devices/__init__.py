@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from compiler.device_rules import Grid
-from compiler.devices.exchange import EXCHANGES, cross, permuted
+from compiler.devices.exchange import EXCHANGES, cross
 from compiler.devices.groups import groups, pairs
 from compiler.devices.host import Channels, Host
 from compiler.diagnostics import InputError
@@ -24,6 +24,7 @@ from compiler.ir.manual import Cut, cuts_of, is_crossing
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ir.numbers import Array
 from compiler.ir.opdef import Evaluator, Value, zeros
+from compiler.ir.permuting import permuted
 from compiler.ir.shape import TupleShape
 from compiler.ops import OPS, Trait, having
 from compiler.ops.asynchronous import runs_late

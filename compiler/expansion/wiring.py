@@ -194,23 +194,38 @@ def _exchanges(combine: Combine) -> dict[str, Exchange]:
     }
 
 
-def _permuted(instruction: Instruction, source: Row | None, target: Row) -> Instruction:
-    """What a device has after a collective-permute: what it was sent, or zeros; `target` are its own operands.
+def permuted(instruction: Instruction, source: Row | None, target: Row) -> Instruction:
+    """What a device has after a collective-permute: what it was sent, or zeros.
 
-    The form of four operands puts slices of the sender's array into the receiver's, at starts of either.
+    The form of four operands puts slices of the sender's array into the receiver's, at starts of either; of several
+    arrays each has one slice.
+
+    Args:
+        instruction: the collective-permute.
+        source: the sender's operands, None where there is no sender.
+        target: the device's own operands.
     """
     computation = target[0].computation
     if "slice_sizes" not in instruction.attributes:
         given = [zeros(operand.shape, computation) for operand in target] if source is None else source
         return bundle(given, computation)
-    result = target[1]
+    is_several, results = isinstance(target[1].shape, TupleShape), _arrays(target[1])
     if source is not None:
         sizes = instruction.attributes["slice_sizes"]
         listed = sizes if sizes and isinstance(sizes[0], Sequence) else [sizes]
-        for extents, begin, end in zip(listed, _starts(source[2]), _starts(target[3]), strict=True):
-            cut = build(computation, "dynamic-slice", [source[0], *begin], dynamic_slice_sizes=tuple(extents))
-            result = build(computation, "dynamic-update-slice", [result, cut, *end])
-    return result
+        moves = zip(listed, _starts(source[2]), _starts(target[3]), strict=True)
+        for index, (extents, begin, end) in enumerate(moves):
+            at = index if is_several else 0
+            given = [_arrays(source[0])[at], *begin]
+            cut = build(computation, "dynamic-slice", given, dynamic_slice_sizes=tuple(extents))
+            results[at] = build(computation, "dynamic-update-slice", [results[at], cut, *end])
+    return build(computation, "tuple", results) if is_several else results[0]
+
+
+def _arrays(value: Instruction) -> list[Instruction]:
+    """The elements of a tuple, or the one array."""
+    shape = value.shape
+    return [element(value, n) for n in range(len(shape.elements))] if isinstance(shape, TupleShape) else [value]
 
 
 def _starts(value: Instruction) -> list[list[Instruction]]:
@@ -271,7 +286,7 @@ class Links:
 
     def _permuted(self, instruction: Instruction, rows: Rows) -> Many:
         source_of = {to: source for source, to in pairs(instruction, self.grid)}
-        return {d: _permuted(instruction, rows.get(source_of.get(d, -1)), row) for d, row in rows.items()}
+        return {d: permuted(instruction, rows.get(source_of.get(d, -1)), row) for d, row in rows.items()}
 
     def _exchanged(self, instruction: Instruction, target: Computation, rows: Rows, *, everyone: bool) -> Many:
         results: Many = {}

@@ -16,7 +16,7 @@ from compiler.generate.choices import chance, permutation, pick
 from compiler.generate.combining import ORDERED, combiner, combiners
 from compiler.generate.elementwise import takes
 from compiler.generate.movement import smaller_dims
-from compiler.generate.recipe import NUMBERS, Recipe
+from compiler.generate.recipe import NUMBERS, Draw, Recipe
 from compiler.generate.scope import Scope
 from compiler.ir.devices import ReplicaGroups
 from compiler.ir.literal import array_literal
@@ -31,6 +31,8 @@ _GROUPED_PERCENT = 70
 """How often a collective is among groups of devices; of such percentages see `generate/scope.py`."""
 _SENT_PERCENT = 75
 """How often a device sends to its target: receivers without a sender get zeros."""
+_HALVES_PERCENT = 30
+"""How often slices are sent in two halves."""
 _SEVERAL_PERCENT = 25
 """How often two arrays are exchanged at once."""
 _MOST_ROWS, _MOST_PIECES = 4, 2
@@ -205,9 +207,12 @@ def _own_line(scope: Scope, lines: list[list[int]]) -> Instruction:
 
 def _permuted(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
     """What another device has, or zeros: as one exchange, in two halves, or slices of it in an array of one's own."""
-    is_alone = scope.program.devices == 1 or scope.depth or not _has_own(scope)
-    form = _draw if is_alone else pick(scope.choices, (_draw, _perhaps_of_two, _sent, _slices_sent))
-    return form(scope, opcode, element_type)
+    forms: tuple[Draw, ...] = (_draw, _perhaps_of_two, _sent, _slices_sent)
+    if scope.program.devices == 1:
+        forms = (_draw, _slices_sent)
+    elif scope.depth or not _has_own(scope):
+        forms = (_draw,)
+    return pick(scope.choices, forms)(scope, opcode, element_type)
 
 
 def _sent(scope: Scope, _: str, element_type: ElementType) -> Instruction:
@@ -238,8 +243,16 @@ def _slices_sent(scope: Scope, opcode: str, element_type: ElementType) -> Instru
             starts.append(scope.build("tuple", own))
     is_one = len(sizes) == 1
     operands = [value, target, *(starts[0] if is_one else scope.build("tuple", starts) for starts in (begins, ends))]
-    pairs = _pairs(scope, devices)
-    return scope.build(opcode, operands, slice_sizes=sizes[0] if is_one else tuple(sizes), source_target_pairs=pairs)
+    given: dict[str, Any] = {
+        "slice_sizes": sizes[0] if is_one else tuple(sizes),
+        "source_target_pairs": _pairs(scope, devices),
+    }
+    if not (chance(scope.choices, _HALVES_PERCENT) and scope.program.space.allows(f"{opcode}-start", element_type)):
+        return scope.build(opcode, operands, **given)
+    number = ArrayShape(U32, ())
+    carried = TupleShape((value.array, target.array, number, number))
+    begun = build(scope.computation, f"{opcode}-start", operands, shape=carried, **given)
+    return scope.build(f"{opcode}-done", [begun])
 
 
 def _pairs(scope: Scope, devices: int) -> tuple[tuple[int, int], ...]:

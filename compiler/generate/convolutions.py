@@ -22,6 +22,8 @@ _SPATIAL, _EXTENTS = (1, 2, 1, 2, 3, 0), (0, 17, 17, 8)
 """Spatial dimensions, and how long they are at most by how many there are."""
 _FEATURES, _GROUPS = (1, 2, 3, 4, 1, 2, 3, 4, 8, 15, 16, 17, 33), (1, 1, 1, 2, 3, 8)
 """Features of a group, on both sides of the edges of vectors, and groups."""
+_BATCHES = (1, 2, 3, 4, 1, 2, 3, 4, 5, 9, 17)
+"""Images of a batch, or of each group of one: more than there are places along either side of an image, too."""
 _BATCH_GROUPS_PERCENT, _USUAL_PERCENT, _NEAR_PERCENT = 40, 60, 25
 """How often groups are of the batch; how often labels are usual ones; how often one order of these is another."""
 _POINT_PERCENT, _DENSE_PERCENT, _REVERSED_PERCENT = 20, 30, 15
@@ -52,7 +54,13 @@ def orders(scope: Scope, spatial: int, usual_percent: int = _USUAL_PERCENT) -> l
     return found
 
 
-def _window(scope: Scope, extents: Sequence[int]) -> list[WindowDimension]:
+def window_over(scope: Scope, extents: Sequence[int]) -> list[WindowDimension]:
+    """A window that fits in spatial dimensions of some sizes at some place.
+
+    Args:
+        scope: the source of decisions.
+        extents: the sizes, none of them 0.
+    """
     if chance(scope.choices, _POINT_PERCENT):
         return [WindowDimension(1) for _ in extents]
     is_dense = chance(scope.choices, _DENSE_PERCENT)
@@ -96,10 +104,10 @@ def convolution(scope: Scope, opcode: str, element_type: ElementType) -> Instruc
     """
     spatial = pick(scope.choices, _SPATIAL)
     groups, is_batch = pick(scope.choices, _GROUPS), chance(scope.choices, _BATCH_GROUPS_PERCENT)
-    batch = (groups if is_batch else 1) * scope.choices.integer(1, 4)
+    batch = (groups if is_batch else 1) * pick(scope.choices, _BATCHES)
     inputs, outputs = pick(scope.choices, _FEATURES), groups * pick(scope.choices, _FEATURES)
     extents = [pick(scope.choices, [n for n in SIZES if n <= _EXTENTS[spatial]]) for _ in range(spatial)]
-    window = _window(scope, extents)
+    window = window_over(scope, extents)
     ends = [output_size(n, piece) for n, piece in zip(extents, window, strict=True)]
     if min(ends, default=1) < 1:
         return None

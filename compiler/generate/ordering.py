@@ -1,19 +1,25 @@
 """Instructions that wait for others which no value ties them to, as schedulers and frontends have them wait.
 
 Whoever rewrites an instruction must look whether it waits, and whether anything waits for it; what is wrong about that
-shows only where something does.
+shows only where something does.  And whoever makes one of two shows that it did not look where a third waits for the
+first of them and the second for the third: then one would have to wait for itself.
 """
 
 from __future__ import annotations
 
-from compiler.generate.choices import Choices, pick
+from collections import defaultdict
+
+from compiler.generate.choices import Choices, chance, pick
 from compiler.ir.control import PREDECESSORS, predecessors
 from compiler.ir.graph import reachable
 from compiler.ir.module import Computation, Instruction, Module
 from compiler.ops import Trait, having
 
-_MOST = 3
-"""Dependencies of a program; with more, most of a small one could neither be rewritten nor fused."""
+_MOST, _SHARE = 3, 8
+"""Dependencies of a small program, and of a large one one for so many instructions: with more, most of it could neither
+be rewritten nor fused."""
+_AROUND_PERCENT = 50
+"""How often another instruction is put between a value and what takes it."""
 _RUNNING = having(Trait.CONTROL)
 _GIVEN = "parameter"
 
@@ -27,11 +33,43 @@ def order(module: Module, choices: Choices) -> None:
     """
     run = reachable([module.entry], _run_by)
     able = [computation for computation in run if len(_waiting(computation)) > 1]
-    for _ in range(choices.integer(1, _MOST) if able else 0):
-        waiting = _waiting(pick(choices, able))
-        number = choices.integer(1, len(waiting) - 1)
-        later, earlier = waiting[number], waiting[choices.integer(0, number - 1)]
-        later.attributes[PREDECESSORS] = tuple(dict.fromkeys((*predecessors(later), earlier)))
+    most = max(_MOST, sum(len(_waiting(computation)) for computation in able) // _SHARE)
+    for _ in range(choices.integer(1, most) if able else 0):
+        computation = pick(choices, able)
+        if not (chance(choices, _AROUND_PERCENT) and _lead_around(computation, choices)):
+            waiting = _waiting(computation)
+            number = choices.integer(1, len(waiting) - 1)
+            _wait(waiting[number], waiting[choices.integer(0, number - 1)])
+
+
+def _wait(later: Instruction, earlier: Instruction) -> None:
+    later.attributes[PREDECESSORS] = tuple(dict.fromkeys((*predecessors(later), earlier)))
+
+
+def _lead_around(computation: Computation, choices: Choices) -> bool:
+    """Let an instruction wait for a value that it does not take, and one that takes the value for that instruction."""
+    waiting = _waiting(computation)
+    taken = [(value, user) for user in waiting for value in user.operands if value.opcode != _GIVEN]
+    if not taken:
+        return False
+    value, user = pick(choices, taken)
+    followers = defaultdict[Instruction, list[Instruction]](list)
+    for instruction in waiting:
+        for other in _waits_for(instruction):
+            followers[other].append(instruction)
+    tied = {*reachable([value], _waits_for), *reachable([user], followers.__getitem__)}
+    between = [instruction for instruction in waiting if instruction not in tied]
+    if not between:
+        return False
+    other = pick(choices, between)
+    _wait(other, value)
+    _wait(user, other)
+    computation.sort()
+    return True
+
+
+def _waits_for(instruction: Instruction) -> tuple[Instruction, ...]:
+    return (*instruction.operands, *predecessors(instruction))
 
 
 def _run_by(computation: Computation) -> list[Computation]:

@@ -78,14 +78,15 @@ REDUCERS: Mapping[str, Reducer] = {
 """By a name; those of one value first."""
 
 
-def in_order(scope: Scope, first: Instruction) -> tuple[list[Instruction], Computation]:
+def in_order(scope: Scope, first: Instruction, most: int = 4) -> tuple[list[Instruction], Computation]:
     """What is reduced by one of these reducers, initial values behind the arrays, and the reducer.
 
     Args:
         scope: where the arrays stand.
         first: one of the arrays, of integers; the others are like it.
+        most: how many arrays there are at most.
     """
-    name = pick(scope.choices, list(REDUCERS))
+    name = pick(scope.choices, [name for name, reducer in REDUCERS.items() if len(reducer.identity) <= most])
     identity, combine = REDUCERS[name]
     arrays, element_type = [first], first.array.element_type
     while len(arrays) < len(identity):

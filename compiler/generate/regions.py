@@ -3,7 +3,8 @@
 A mesh has up to three axes, its devices in any order; a region is manual on all of its axes or on some.  Which axes cut
 which dimension is drawn anew for each array that enters and each that leaves, so shards are joined in another way than
 they were cut.  What devices have of their own, their numbers and what they exchange, stands in regions on all axes
-only: elsewhere devices that are to compute the same would differ.
+only: elsewhere devices that are to compute the same would differ.  Now and then a region stands in what is called, in
+a loop or in a branch, as where a step of training is one: all devices come to it with the same whole arrays.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from compiler.generate.bodies import elements, unpacked
 from compiler.generate.choices import Choices, chance, permutation, pick, subset
 from compiler.generate.combining import ORDERED, combiner, combiners
 from compiler.generate.exhaustive import COMMON
 from compiler.generate.scope import Program, Scope, Space
 from compiler.ir.devices import ReplicaGroups, TileSharding
 from compiler.ir.module import Computation, Instruction, Module
-from compiler.ir.shape import ArrayShape, TupleShape
-from compiler.ir.types import ElementType
+from compiler.ir.shape import ArrayShape, TupleShape, leaves
+from compiler.ir.types import PRED, S32, ElementType
 from compiler.ops import Trait, having
 
 _MESHES = ((2,), (2, 3), (2, 2), (3, 2), (4,), (2, 2, 2), (3,))
@@ -31,6 +33,8 @@ _SHUFFLED_PERCENT, _SOME_PERCENT, _TILED_PERCENT, _CUT_PERCENT = 50, 30, 30, 75
 _NUMBERED_PERCENT, _EXCHANGED_PERCENT, _AGAIN_PERCENT, _OUTSIDE_PERCENT = 60, 60, 30, 40
 """How often shards are told apart by devices' numbers; how often devices exchange; how often a second region follows;
 how often something is done to whole arrays behind one."""
+_HELD_PERCENT, _MOST_ITERATIONS = 35, 3
+"""How often a region stands in a computation that control flow runs, and how often a loop does that: a mask of bits."""
 _SHARD_SIZES, _MOST_RANK, _MOST_STEPS = (1, 2, 3), 3, 3
 """Sizes of dimensions of shards, dimensions at most, and instructions on shards at most beside what is of devices."""
 _OPCODES = COMMON - {"while"}
@@ -93,8 +97,9 @@ def around_regions(
     module.attributes["frontend_attributes"] = (("xla.sdy.meshes", f"{{mesh = #sdy.mesh<[{axes}]{listed}>}}"),)
     scope = Scope(program, module.entry, depth=0)
     for _ in range(1 + chance(choices, _AGAIN_PERCENT)):
-        _region(scope, mesh, pick(choices, kinds))
-    results = [value for value in scope.values if not value.users and value.opcode != "parameter"]
+        draw = _held if chance(choices, _HELD_PERCENT) else _region
+        draw(scope, mesh, pick(choices, kinds))
+    results = _unused(scope)
     module.entry.root = results[0] if len(results) == 1 else scope.build("tuple", results)
     module.sort_computations()
     return module
@@ -137,6 +142,61 @@ def _region(scope: Scope, mesh: _Mesh, kind: ElementType) -> None:
     scope.values += _crossed(scope, mesh, left, cuts, shapes, is_tiled=is_tiled, is_leaving=True)
     if chance(scope.choices, _OUTSIDE_PERCENT):
         scope.program.step(scope)
+
+
+def _unused(scope: Scope) -> list[Instruction]:
+    return [value for value in scope.values if not value.users and value.opcode != "parameter"]
+
+
+def _held(scope: Scope, mesh: _Mesh, kind: ElementType) -> None:
+    """A region in a computation of whole arrays that is called, or that a loop or a branch calls."""
+    inner = _nested(scope, "held")
+    _region(inner, mesh, kind)
+    inner.computation.root = inner.build("tuple", _unused(inner))
+    given = [_whole_of(scope, p.array.element_type, p.array.dims) for p in inner.computation.parameters]
+    done = pick(scope.choices, (_called, _chosen, _repeated))(scope, inner.computation, given)
+    scope.values = [value for value in scope.values if value in given]
+    elements(scope, done)
+
+
+def _called(scope: Scope, held: Computation, given: Sequence[Instruction]) -> Instruction:
+    return scope.build("call", given, to_apply=held)
+
+
+def _chosen(scope: Scope, held: Computation, given: Sequence[Instruction]) -> Instruction:
+    """What it yields, or that turned around."""
+    whole, selector = scope.build("tuple", given), scope.parameter(ArrayShape(PRED, ()))
+    one, other = (_nested(scope, "branch") for _ in range(2))
+    one.computation.root = _called(one, held, unpacked(one, whole.shape))
+    found = elements(other, _called(other, held, unpacked(other, whole.shape)))
+    turned = [other.build("reverse", [value], dimensions=(0,)) for value in found]
+    other.computation.root = other.build("tuple", turned)
+    branches = {"true_computation": one.computation, "false_computation": other.computation}
+    return scope.build("conditional", [selector, whole, whole], **branches)
+
+
+def _repeated(scope: Scope, held: Computation, given: Sequence[Instruction]) -> Instruction:
+    """What it yields in a loop: of what it was given, or of its own results, where these are such."""
+    unknown, mask = scope.parameter(ArrayShape(S32, ())), scope.constant(_MOST_ITERATIONS, S32)
+    nothing = [
+        scope.build("broadcast", [scope.constant(0, leaf.element_type)], shape=leaf, dimensions=())
+        for leaf in leaves(held.root.shape)
+    ]
+    initial = scope.build("tuple", [scope.build("and", [unknown, mask]), *given, *nothing])
+    goes_on, body = (_nested(scope, name) for name in ("goes_on", "body"))
+    left, *_ = unpacked(goes_on, initial.shape)
+    goes_on.computation.root = goes_on.build("compare", [left, goes_on.constant(0, S32)], direction="GT")
+    left, *before = unpacked(body, initial.shape)[: 1 + len(given)]
+    made = elements(body, _called(body, held, before))
+    following = [next((one for one in made if one.shape == old.shape), old) for old in before]
+    fewer = body.build("subtract", [left, body.constant(1, S32)])
+    body.computation.root = body.build("tuple", [fewer, *following, *made])
+    done = scope.build("while", [initial], condition=goes_on.computation, body=body.computation)
+    return scope.build("tuple", elements(scope, done, 1 + len(given)))
+
+
+def _nested(scope: Scope, name: str) -> Scope:
+    return Scope(scope.program, scope.program.computation(name), depth=1)
 
 
 def _whole_of(scope: Scope, kind: ElementType, dims: Sequence[int]) -> Instruction:
@@ -259,7 +319,7 @@ def _exchange(inner: Scope, mesh: _Mesh) -> None:
     order = permutation(choices, mesh.size)
     size = pick(choices, [n for n in range(mesh.size, 0, -1) if not mesh.size % n])
     groups = ReplicaGroups(tuple(tuple(order[at : at + size]) for at in range(0, mesh.size, size)))
-    channels = sum(one.opcode in having(Trait.COLLECTIVE) for one in inner.computation.instructions)
+    channels = sum(one.opcode in having(Trait.COLLECTIVE) for one in inner.program.module.instructions())
     given: dict[str, Any] = {"channel_id": 1 + channels}
     opcode = pick(choices, ("all-reduce", "all-gather", "collective-permute"))
     along = choices.integer(0, value.array.rank - 1)

@@ -65,6 +65,8 @@ _BASES = (
     (3, 40), (70,), (2, 5, 18), (260,), (2, 200),
 )  # fmt: skip
 """Dimensions that all differ or are all the same, of size 1, and on both sides of the edges of vectors."""
+_EMPTY_PERCENT, _EMPTY = 4, ((0, 3), (2, 0, 3), (4, 0), (0,))
+"""How often a program begins with arrays without elements: sums of nothing, results that no kernel writes."""
 _LARGE_PERCENT, _FEW_LARGE, _MOST_OF_LARGE = 15, 3, 1 << 14
 """How often samples are of so few programs on arrays that threads share, and that are cut into tiles; and of how many
 elements these are at most."""
@@ -110,7 +112,7 @@ family, and how often of any."""
 _LENGTHS, _CUBIC_PERCENT, _AGAIN_PERCENT = (2, 3, 3, 4), 60, 25
 """How many instructions of a theme stand in a row; how often they begin with dimensions that are all the same,
 where some change places; how often two of an opcode follow one another."""
-_SELDOM_PERCENT, _REGIONS_PERCENT = 15, 4
+_SELDOM_PERCENT, _REGIONS_PERCENT = 15, 6
 """How often a program is on one of the types that are seldom drawn; how often a module is of manual regions instead."""
 
 
@@ -143,14 +145,13 @@ def sample(
         types = seldom if seldom and chance(choices, _SELDOM_PERCENT) else element_types
         kinds = [kind for kind in sorted(types) if TYPES[kind] in RECIPES[opcodes[0]].element_types]
         is_cubic = "transpose" in theme and chance(choices, _CUBIC_PERCENT)
-        base = pick(choices, _LARGE if is_large else _CUBES if is_cubic else _BASES)
+        bases = _LARGE if is_large else _CUBES if is_cubic else _BASES
+        base = pick(choices, _EMPTY if chance(choices, _EMPTY_PERCENT) else bases)
         packing.chain(opcodes, TYPES[pick(choices, kinds or sorted(types))], base, choices)
     module = packing.finish()
     if module is not None:
         share(module, choices)
-        if chance(choices, ORDERED_PERCENT):
-            order(module, choices)
-    return module
+    return _at_times_ordered(module, choices)
 
 
 def around_kernels(
@@ -176,7 +177,14 @@ def around_kernels(
         kinds = [kind for kind in recipe.element_types if kind.name in element_types]
         if kinds:
             packing.kernel(recipe, pick(choices, kinds), choices)
-    return packing.finish()
+    return _at_times_ordered(packing.finish(), choices)
+
+
+def _at_times_ordered(module: Module | None, choices: Choices) -> Module | None:
+    """A module, now and then with instructions that wait for others."""
+    if module is not None and chance(choices, ORDERED_PERCENT):
+        order(module, choices)
+    return module
 
 
 def _space(

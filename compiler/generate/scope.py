@@ -32,6 +32,8 @@ _LEAST_ROOM = 1 << 14
 """Elements of an array from which on sizes beyond blocks and tiles are drawn: 128 x 128."""
 _LARGEST_LITERAL = 12
 """Elements up to which a constant is written out; larger ones are broadcast."""
+_ALIKE_PERCENT, _OTHER_SIGN_PERCENT = 25, 50
+"""How often all its numbers are the same, which rewrites look for, and how often one has the other sign then."""
 _ONE_PERCENT = 12
 """How often a dimension has size 1.
 
@@ -310,7 +312,7 @@ class Scope:
         if kind == 8 and bare.rank and bare.element_type is not PRED:
             return self.build("iota", shape=bare, iota_dimension=self.choices.integer(0, bare.rank - 1))
         if 0 < bare.size <= _LARGEST_LITERAL:
-            values = [self._number(bare.element_type) for _ in range(bare.size)]
+            values = self._numbers(bare.element_type, bare.size)
             # As objects: left to itself NumPy makes floats of integers some of which need all 64 bits.
             array = np.array(values, object).astype(bare.element_type.dtype).reshape(bare.dims)
             made = constant(self.computation, array_literal(array, bare.element_type))
@@ -321,6 +323,16 @@ class Scope:
     def small_constant(self, element_type: ElementType) -> Instruction:
         """A scalar constant near 0, or an extreme of its type."""
         return self.constant(self._number(element_type), element_type)
+
+    def _numbers(self, element_type: ElementType, count: int) -> list[Any]:
+        """Numbers of a constant: any, or the same, at times but for the sign of one, which may be that of a zero."""
+        if not chance(self.choices, _ALIKE_PERCENT):
+            return [self._number(element_type) for _ in range(count)]
+        values = [self._number(element_type)] * count
+        has_signs = element_type.is_signed_float or element_type.is_complex
+        if has_signs and chance(self.choices, _OTHER_SIGN_PERCENT):
+            values[self.choices.integer(0, count - 1)] = -values[0]
+        return values
 
     def _number(self, element_type: ElementType) -> Any:
         if chance(self.choices, self.program.space.extreme_percent):

@@ -16,7 +16,9 @@ from compiler.generate.combining import ORDERED, combiner, combiners, identity_c
 from compiler.generate.elementwise import spread, takes
 from compiler.generate.movement import dims_broadcast, smaller_dims
 from compiler.generate.recipe import COMPLEX, NUMBERS, Recipe
+from compiler.generate.reducers import in_order
 from compiler.generate.scope import Scope
+from compiler.generate.sized_products import LEAST_BITS, convolved, multiplied
 from compiler.generate.sized_slices import cut_dimensions, longer_by, sliced
 from compiler.ir.attributes import PaddingDimension, WindowDimension
 from compiler.ir.module import Instruction
@@ -40,10 +42,11 @@ _LEAST_PERCENT, _POSITIVE = 60, (1 << 31) - 1
 _MERGED_PERCENT, _ONE_MORE_PERCENT, _STATED_PERCENT = 30, 25, 15
 """How often two dimensions become one; how often there is one more, of size 1; how often a size that is known is said
 to be no more than a bound."""
-_LEAST_BITS = 8  # of what is multiplied
+_UNKNOWN_PERCENT = 35
+"""How often integers are reduced by what no identity is known of."""
 _COUNTED = 9
 """Numbers by which elements are added up: some are none of these."""
-_INDICES = tuple(t for t in NUMBERS if t.is_integer and t.bits >= _LEAST_BITS)
+_INDICES = tuple(t for t in NUMBERS if t.is_integer and t.bits >= LEAST_BITS)
 _SMALL = 512
 """Elements of such an array."""
 _MOST_SIDE = 64
@@ -106,6 +109,10 @@ def _reduced(scope: Scope, value: Instruction) -> Instruction | None:
     if kind not in ORDERED or value.array.rank < 2:
         return None
     axes = tuple(subset(scope.choices, range(value.array.rank), 40) or [0])
+    if kind.is_integer and chance(scope.choices, _UNKNOWN_PERCENT):
+        # Nobody knows an identity of what minds the order: elements say themselves whether they count.
+        operands, reducer = in_order(scope, value, most=1)
+        return scope.build("reduce", operands, to_apply=reducer, dimensions=axes)
     combining = pick(scope.choices, combiners(kind))
     operands = [value, identity_constant(scope, combining, kind)]
     return scope.build("reduce", operands, to_apply=combiner(scope, combining, kind), dimensions=axes)
@@ -150,26 +157,13 @@ def _windowed(scope: Scope, value: Instruction) -> Instruction | None:
     return scope.build("reduce-window", operands, shape=shape, to_apply=reducer, window=window)
 
 
-def _multiplied(scope: Scope, value: Instruction) -> Instruction | None:
-    """Its product with itself, or with a matrix along a dimension whose size is known."""
-    shape, known = value.array, [d for d, is_cut in enumerate(value.array.dynamic) if not is_cut]
-    if shape.element_type.bits < _LEAST_BITS:
+def _mapped(scope: Scope, value: Instruction) -> Instruction | None:
+    """It and itself taken together, element by element, by a computation."""
+    kind = value.array.element_type
+    if kind not in ORDERED:
         return None
-    if not known or chance(scope.choices, _OTHER_PERCENT):
-        return _squared(scope, value, scope.choices.integer(0, shape.rank - 1))
-    along, columns = pick(scope.choices, known), scope.choices.integer(1, 3)
-    if not scope.fits([shape.size // shape.dims[along], columns]):
-        return None
-    matrix = scope.like(ArrayShape(shape.element_type, (shape.dims[along], columns)))
-    return scope.build("dot", [value, matrix], lhs_contracting_dims=(along,), rhs_contracting_dims=(0,))
-
-
-def _squared(scope: Scope, value: Instruction, along: int) -> Instruction | None:
-    """Its product with itself along any dimension: what lies beyond its size adds nothing to the sums."""
-    rest = value.array.size // value.array.dims[along]
-    if not scope.fits([rest, rest]):
-        return None
-    return scope.build("dot", [value, value], lhs_contracting_dims=(along,), rhs_contracting_dims=(along,))
+    by = combiner(scope, pick(scope.choices, combiners(kind)), kind)
+    return scope.build("map", [value, value], to_apply=by, dimensions=tuple(range(value.array.rank)))
 
 
 def _scattered(scope: Scope, value: Instruction) -> Instruction | None:
@@ -287,7 +281,9 @@ STEPS: Mapping[str, Step] = {
     "reduce": _reduced,
     "sort": _in_order,
     "reduce-window": _windowed,
-    "dot": _multiplied,
+    "dot": multiplied,
+    "convolution": convolved,
+    "map": _mapped,
     "reshape": _reshaped,
     "dynamic-reshape": _rearranged,
     "scatter": _scattered,

@@ -134,7 +134,7 @@ def how_many(choices: Choices, length: int, most: int) -> int:
         most: how many are chosen at most, where it is not one of these.
     """
     if chance(choices, _END_PERCENT):
-        return max(min(1, length), pick(choices, (length, length - 1, 1)))
+        return min(length, max(1, pick(choices, (length, length - 1, 1))))
     return choices.integer(min(1, length), min(most, length))
 
 

@@ -15,7 +15,8 @@ import numpy as np
 from compiler.diagnostics import ShapeError
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array
-from compiler.ir.opdef import Evaluator, Op, Value, zeros_like
+from compiler.ir.opdef import Evaluator, Op, Value
+from compiler.ir.permuting import moves_slice, permuted, sends_to_itself
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ir.shape_rules import (
     agree,
@@ -149,12 +150,11 @@ def _started(infer: Callable[[Instruction], Shape]) -> Callable[[Instruction], S
     return rule
 
 
-def _start(instruction: Instruction, values: Sequence[Value], _: Evaluator) -> Value:
+def _start(instruction: Instruction, values: Sequence[Value], evaluator: Evaluator) -> Value:
     pair = begun(instruction)
     assert pair is not None
     moved = values[0] if len(values) == 1 or moves_slice(instruction) else tuple(values)
-    result = values[1] if moves_slice(instruction) else _moved(instruction, moved)
-    return (moved, result, *(np.zeros((), np.uint32) for _ in pair.elements[2:]))
+    return (moved, _permute(instruction, values, evaluator), *(np.zeros((), np.uint32) for _ in pair.elements[2:]))
 
 
 def _start_gather(instruction: Instruction, values: Sequence[Array], evaluator: Evaluator) -> Value:
@@ -177,11 +177,6 @@ def _infer_first(instruction: Instruction) -> Shape:
     return instruction.operands[0].shape
 
 
-def moves_slice(instruction: Instruction) -> bool:
-    """Whether slices of operand 0 go into operand 1, from where operand 2 says to where operand 3 says."""
-    return len(instruction.operands) == 4 and "slice_sizes" in instruction.attributes
-
-
 def _infer_permute(instruction: Instruction) -> Shape:
     if moves_slice(instruction):
         return instruction.operands[1].shape
@@ -191,18 +186,10 @@ def _infer_permute(instruction: Instruction) -> Shape:
     return TupleShape(tuple(operand.shape for operand in instruction.operands))
 
 
-def _moved(instruction: Instruction, value: Value) -> Value:
-    """What arrives when one device permutes with itself."""
-    pairs = instruction.attributes.get("source_target_pairs")
-    if pairs is None or (0, 0) in pairs:
-        return value
-    return zeros_like(value)
-
-
-def _permute(instruction: Instruction, values: Sequence[Array], _: Evaluator) -> Value:
-    if moves_slice(instruction):
-        return values[1]
-    return _moved(instruction, values[0] if len(values) == 1 else tuple(values))
+def _permute(instruction: Instruction, values: Sequence[Value], _: Evaluator) -> Value:
+    """What a device has when it permutes with itself."""
+    result: Value = permuted(instruction, values if sends_to_itself(instruction) else None, values)
+    return result
 
 
 def _infer_ragged(instruction: Instruction) -> Shape:

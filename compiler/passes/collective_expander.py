@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from compiler.expansion.expression import Expression, element, number
 from compiler.expansion.replacement import Expand, expand
-from compiler.expansion.wiring import bundle, received_rows, zeros
+from compiler.expansion.wiring import bundle, permuted, received_rows
 from compiler.ir.module import Instruction, Module
+from compiler.ir.permuting import moves_slice, sends_to_itself
 from compiler.ir.rewrite import Fuel
 from compiler.ir.shape import TupleShape
 from compiler.ir.shape_rules import agree
 from compiler.ir.types import S64, U32
 from compiler.ops.build import build
-from compiler.ops.collective import moves_slice
 
 
 def run(module: Module, fuel: Fuel) -> bool:
@@ -34,28 +34,20 @@ def _same(instruction: Instruction) -> Instruction | None:
     return instruction.operands[0]
 
 
-def _moved(instruction: Instruction) -> Instruction:
-    pairs = instruction.attributes.get("source_target_pairs")
-    operands = instruction.operands
-    if pairs is None or (0, 0) in pairs:
-        return bundle(operands, instruction.computation)
-    given = [zeros(operand.shape, instruction.computation) for operand in operands]
-    return bundle(given, instruction.computation)
-
-
 def _permute(instruction: Instruction) -> Instruction:
-    return instruction.operands[1] if moves_slice(instruction) else _moved(instruction)
+    """What the one device has, which may send to itself."""
+    row = list(instruction.operands)
+    return permuted(instruction, row if sends_to_itself(instruction) else None, row)
 
 
 def _start(start: Instruction) -> Instruction | None:
     """The first half of an op whose value holds operands and results."""
     shape = start.shape
     assert isinstance(shape, TupleShape)
-    sliced = moves_slice(start)
-    moved = start.operands[1] if sliced else _moved(start)
+    moved = _permute(start)
     if not agree(moved.shape, shape.elements[1]):
         return None
-    carried = start.operands[:1] if sliced else start.operands
+    carried = start.operands[:1] if moves_slice(start) else start.operands
     contexts = [number(start.computation, 0, U32).instruction for _ in shape.elements[2:]]
     return build(start.computation, "tuple", [bundle(carried, start.computation), moved, *contexts])
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from compiler.ir.module import Instruction
+from compiler.ir.permuting import moves_slice
 from compiler.ops import OPS, Trait, having
 from compiler.ops.random import check_state
 from compiler.wide.bits import own_bits
@@ -100,7 +101,10 @@ def _held_together(instruction: Instruction, operands: Sequence[Any], context: C
 def _permuted(instruction: Instruction, operands: Sequence[Wide], context: Context) -> Any:
     """What arrives, or zeros, which are exact in types that have one; arrays of errors take the same way."""
     values = context.evaluate(instruction, [_apart(operand, "value") for operand in operands])
-    errors = context.evaluate(instruction, [_apart(operand, "error") for operand in operands])
+    # Where slices are taken from and put is as it is for what is wrong about them, too.
+    moved = 2 if moves_slice(instruction) else len(operands)
+    apart = (_apart(operand, "error" if n < moved else "value") for n, operand in enumerate(operands))
+    errors = context.evaluate(instruction, list(apart))
     return _joined(values, errors, context.originals[instruction].shape)
 
 

@@ -42,27 +42,33 @@ GRAPH_FOLDERS = ("compiler/graph", "compiler/jit", "compiler/tf2xla")
 UNUSED = (
     "compiler/backends/cpu/ahead.py",
     "compiler/backends/cpu/c_names.py",
+    "compiler/backends/cpu/limits.py",
     "compiler/backends/nvptx/cards.py",
     "compiler/backends/nvptx/cuda.py",
     "compiler/backends/nvptx/device.py",
     "compiler/backends/nvptx/estimate.py",
     "compiler/backends/nvptx/ptxas.py",
     "compiler/backends/nvptx/roofline.py",
+    "compiler/backends/nvptx/simulator/active.py",
+    "compiler/backends/nvptx/simulator/banks.py",
+    "compiler/backends/nvptx/simulator/clocks.py",
     "compiler/backends/nvptx/simulator/pipes.py",
     "compiler/backends/nvptx/simulator/pressure.py",
     "compiler/backends/nvptx/simulator/profile.py",
+    "compiler/backends/nvptx/simulator/slicing.py",
     "compiler/backends/nvptx/simulator/traffic.py",
     "compiler/backends/nvptx/standalone.py",
     "compiler/backends/nvptx/streams.py",
     "compiler/backends/nvptx/timing.py",
+    "compiler/backends/nvptx/transfer.py",
     "compiler/jit/drawing.py",
     "compiler/jit/dumps.py",
     "compiler/jit/flags.py",
     "compiler/jit/hlo_graphs.py",
     "compiler/jit/programs.py",
 )
-"""What no campaign runs: code for other machines, what talks to a GPU or to NVIDIA's assembler, the model of time; of
-graphs what draws and dumps them, and what reads flags."""
+"""What no campaign runs: code for other machines, what measures this one, what talks to a GPU or to NVIDIA's assembler,
+the model of time; of graphs what draws and dumps them, and what reads flags."""
 
 MARK = "__reached__"
 """The name by which mutated code says that it is run."""

@@ -84,3 +84,15 @@ def test_what_is_begun_carries_several_arrays_and_other_work_stands_before_its_e
             assert np.array_equal(actual, wanted)
     assert all(forms[f] > begun / 5 for f in ("several arrays", "read meanwhile", "others meanwhile")), (forms, begun)
     assert all(forms[form] > begun / 20 for form in ("several begun", "ended in another order")), (forms, begun)
+
+
+def test_one_device_sends_itself_slices_too_at_once_and_in_two_halves():
+    space = replace(SPACE, opcodes=frozenset({"collective-permute", "collective-permute-start"}), devices_percent=0)
+    forms = Counter()
+    for seed in range(40):
+        module = program(RandomChoices(seed), space)
+        sent = [one for one in module.instructions() if "slice_sizes" in one.attributes]
+        forms.update(one.opcode for one in sent)
+        forms["arrive"] += any((0, 0) in one.attributes["source_target_pairs"] for one in sent)
+    assert forms.keys() == {"collective-permute", "collective-permute-start", "arrive"}
+    assert min(forms.values()) > 2

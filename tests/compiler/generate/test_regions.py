@@ -1,5 +1,7 @@
 """Programs of manual regions are valid, mean the same on every way, and have crossings of all kinds."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -56,3 +58,16 @@ def test_engines_agree(seed):
 
 def test_there_are_none_where_nothing_may_cross():
     assert drawn(0, frozenset({("custom-call", "f32")})) is None
+
+
+def test_regions_stand_in_what_is_called_in_loops_and_in_branches_too():
+    runs = Counter()
+    for seed in range(60):
+        module = drawn(seed)
+        callers = {callee: i for i in module.instructions() for callee in i.called_computations()}
+        for call in (callers[c] for c in module.computations if c in callers and any(map(is_crossing, c.instructions))):
+            around = callers.get(call.parent, call)
+            runs[around.opcode] += 1
+            inputs = make_inputs(module, np.random.default_rng(seed), "tame")
+            assert compiler.interpret(module, *inputs)
+    assert runs.keys() == {"call", "while", "conditional"}

@@ -1,5 +1,7 @@
 """Samples are valid modules of small programs of every opcode, the same for the same choices."""
 
+from collections import Counter
+
 import pytest
 
 import compiler
@@ -36,3 +38,13 @@ def test_types_that_are_seldom_drawn_come_besides():
         for module in (sample(RandomChoices(seed), "m", TYPES, seldom=("s4", "f8e3m4")) for seed in range(20))
     ]
     assert {"s4", "f8e3m4"} <= set().union(*kinds)
+
+
+def test_arrays_without_elements_come_now_and_then():
+    arrays = Counter(
+        not leaf.size
+        for seed in range(20)
+        for i in sample(RandomChoices(seed), "m", TYPES).instructions()
+        for leaf in compiler.edit.leaves(i.shape)
+    )
+    assert 0 < arrays[True] < arrays[False] / 5

@@ -9,7 +9,7 @@ import compiler
 from compiler.generate import Space, program
 from compiler.generate.choices import RandomChoices
 from compiler.generate.exhaustive import Packing, space_of
-from compiler.generate.sorting import RECIPES
+from compiler.generate.sorting import RECIPES, how_many
 from compiler.ir.ordering import ordering
 from compiler.ir.types import TYPES
 from xlabench.fuzzing.values import make_inputs
@@ -80,3 +80,9 @@ def test_one_all_but_one_and_all_of_a_line_are_chosen_in_more_than_a_third():
                 counts[{1: "one", length - 1: "all but one", length: "all"}.get(k, "some")] += 1
     assert counts["some"] < 2 * counts.total() / 3
     assert min(counts.values()) > counts.total() / 10
+
+
+@pytest.mark.parametrize("length", range(4))
+def test_no_more_of_a_line_are_chosen_than_there_are(length):
+    chosen = {how_many(RandomChoices(seed), length, 2) for seed in range(60)}
+    assert chosen <= {*range(min(1, length), length + 1)}

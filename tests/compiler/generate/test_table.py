@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import compiler
@@ -14,7 +15,7 @@ from compiler.generate.kernels import KERNELS
 from compiler.generate.scope import Program, Scope
 from compiler.generate.table import RECIPES, step
 from compiler.ir.module import Computation, Module, computed_from
-from compiler.ir.shape import TupleShape
+from compiler.ir.shape import ArrayShape, TupleShape
 from compiler.ir.types import F32
 from compiler.ops.custom_call import routine_of
 
@@ -161,3 +162,19 @@ def test_what_is_drawn_reaches_a_result_however_much_it_is():
         work = {one for one in entry.instructions if one.opcode not in ("parameter", "constant", "get-tuple-element")}
         drawn, dead = drawn + len(work), dead + len(work - computed_from([entry.root]))
     assert dead < drawn / 10, (dead, drawn)
+
+
+def test_numbers_of_a_constant_are_at_times_the_same_but_for_a_sign():
+    kinds = Counter()
+    for seed in range(200):
+        module, space = Module("m"), replace(SPACE, most_parameters=0)
+        module.entry = module.add_computation(Computation("e"))
+        scope = Scope(Program(RandomChoices(seed), space, module, step), module.entry, depth=0)
+        made = scope.fresh(ArrayShape(F32, (3,)))
+        if made.opcode == "constant":
+            array = made.literal.array
+            signs, sizes = {*np.signbit(array)}, {*np.abs(array)}
+            kinds["any" if len(sizes) > 1 else "the same" if len(signs) == 1 else "but for a sign"] += 1
+            kinds["zeros of both signs"] += sizes == {0} and len(signs) == 2
+    assert set(kinds) == {"the same", "but for a sign", "any", "zeros of both signs"}
+    assert min(kinds.values()) > 0

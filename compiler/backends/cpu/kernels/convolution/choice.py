@@ -60,11 +60,11 @@ def plans(kernel: Kernel, convolution: Instruction, machine: Machine, threads: i
     counts = [output_dim.count for output_dim in output_dims]
     # Few pieces of work: no tile may be higher than one thread's chunk.
     counts[banded] = -(-counts[banded] // -(-threads // _outer_items(shape)))
-    boxes, rows, vectors = _tile(shape, counts, (lanes, machine), flattened)
+    is_whole = output_dims[-1].count % counts[-1] == 0
+    boxes, rows, vectors = _tile(shape, counts, (lanes, machine), flattened, is_whole=is_whole)
     draft = _Draft(kernel, shape, machine, output_dims, boxes, banded, flattened)
     block = draft.block(lanes)
-    band = draft.band(block, threads)
-    return draft.plans(TileSize(lanes, vectors, rows), block, band)
+    return draft.plans(TileSize(lanes, vectors, rows), block, draft.band(block, threads))
 
 
 def walks(kernel: Kernel, convolution: Instruction, machine: Machine) -> bool:
@@ -123,8 +123,8 @@ class _Tile(NamedTuple):
     vectors: int
 
 
-def _tile(shape: Shape, counts: list[int], vectors_of: tuple[int, Machine], flattened: int) -> _Tile:
-    """The cheapest tile."""
+def _tile(shape: Shape, counts: list[int], vectors_of: tuple[int, Machine], flattened: int, *, is_whole: bool) -> _Tile:
+    """The cheapest tile; `is_whole` says that all chunks of the last dimension are as long as its count."""
     lanes, machine = vectors_of
     best, least = None, math.inf
     widest = _MOST_VECTORS if shape.form == "places" else min(_MOST_VECTORS, -(-shape.outputs // lanes))
@@ -137,7 +137,7 @@ def _tile(shape: Shape, counts: list[int], vectors_of: tuple[int, Machine], flat
             across = -(-_run(shape, counts, flattened) // (vectors * lanes))
             cost = across * _rounded(shape.outputs, rows) * _cycles(shape.form, machine, rows, vectors)
         else:
-            boxes = _boxes(counts, most)
+            boxes = _boxes(counts, most, is_whole=is_whole)
             rows = math.prod(boxes)
             full, rest = divmod(-(-shape.outputs // lanes), vectors)
             width = full * _cycles(shape.form, machine, rows, vectors) + (
@@ -168,11 +168,11 @@ def _even(count: int, most: int) -> int:
     return -(-count // -(-count // max(1, most)))
 
 
-def _boxes(counts: list[int], most: int) -> tuple[int, ...]:
-    """All of the last dimension and some of the one before, or some of the last."""
+def _boxes(counts: list[int], most: int, *, is_whole: bool) -> tuple[int, ...]:
+    """All of the last dimension and some of the one before, or some of the last: of one of them may less be left."""
     boxes = [1] * len(counts)
     boxes[-1] = _even(counts[-1], most)
-    if boxes[-1] == counts[-1] and len(counts) > 1:
+    if boxes[-1] == counts[-1] and is_whole and len(counts) > 1:
         boxes[-2] = _even(counts[-2], most // boxes[-1])
     return tuple(boxes)
 

@@ -284,3 +284,20 @@ def test_a_convolution_without_dimensions_to_go_along_says_why_only_a_product_co
     assert kernel.strategy.startswith("matrix product")
     reasons = {name: reason for name, reason in kernel.others if name.startswith("vectors of")}
     assert set(reasons.values()) == {"there is no dimension to go along with windows"}
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("labels", ["f0b_i0o->bf0", "0fb_0io->fb0", "f0b_0io->b0f", "0bf_i0o->fb0", "b0f_i0o->0fb"])
+def test_a_batch_longer_than_places_is_shared_whatever_is_left_of_tiles_in_either(labels, threads):
+    options = compiler.CompileOptions(check_bounds=True, threads=threads)
+    names, out = labels.replace("_", " ").replace("->", " ").split()[:2], labels.partition("->")[2]
+    generator = np.random.default_rng(threads)
+    for batch, extent in [(9, 8), (8, 6), (11, 10), (13, 5), (17, 9), (10, 7)]:
+        sizes = {"b": batch, "f": 1, "0": extent}, {"i": 1, "o": 2, "0": 2}, {"b": batch, "f": 2, "0": extent - 1}
+        shapes = [[of[label] for label in name] for of, name in zip(sizes, [*names, out], strict=True)]
+        x, w, y = (f"f32[{','.join(map(str, shape))}]" for shape in shapes)
+        text = f"ENTRY e {{ x = {x} parameter(0) w = {w} parameter(1)\n"
+        text += f"ROOT y = {y} convolution(x, w), window={{size=2}}, dim_labels={labels} }}"
+        given = [generator.integers(-4, 5, shape).astype(np.float32) for shape in shapes[:2]]
+        (expected,) = compiler.interpret(compiler.parse(text), *given)
+        np.testing.assert_array_equal(compiler.compile(text, options=options)(*given)[0], expected)
