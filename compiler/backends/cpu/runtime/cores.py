@@ -41,8 +41,8 @@ _quotas = _Quotas()
 def available() -> int:
     """The number of threads that this process may run at once: cores in its affinity mask, or what its quota allows.
 
-    A quota is rounded down: a thread more than it allows stops all of them for the rest of each period.  One that changes
-    is seen within a second.
+    A quota is rounded down: a thread more than it allows stops all of them for the rest of each period.  One
+    that changes is seen within a second.
     """
     return max(1, min([len(os.sched_getaffinity(0)), *_quotas.fresh()]))
 
