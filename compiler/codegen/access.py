@@ -9,8 +9,8 @@ and put together by one instruction for each vector of f32.
 from __future__ import annotations
 
 from compiler.codegen import element
-from compiler.codegen.index import Emission, Index, Lane, even_first
-from compiler.codegen.lane_builder import LaneBuilder
+from compiler.codegen.index import Emission, Index, Lane
+from compiler.codegen.lane_builder import LaneBuilder, even_first
 from compiler.codegen.llvm_ir import I1, I32, PTR, Builder, Value, integer, lanes_of, mangled, splat, vector_type, zero
 from compiler.ir.types import BF16, ElementType
 

@@ -26,8 +26,16 @@ class Variable:
     value: Value
     size: int
     looked_up: bool = False
+    write: Callable[[], None] | None = None
     number: int = field(default_factory=itertools.count().__next__)
     """Variables come in the order in which they were made wherever they are sorted: code is the same every time."""
+
+    def read(self) -> Value:
+        """The value; where there is something to `write` first that computes it, that is written when first asked for."""
+        if self.write is not None:
+            self.write()
+            self.write = None
+        return self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +152,6 @@ def _normal(terms: Iterable[tuple[Digit, int]], constant_: int) -> Index:
     return Index(tuple(joined), constant_)
 
 
-def even_first(width: int) -> list[int]:
-    """The numbers below `width`, the even ones before the odd ones."""
-    return [*range(0, width, 2), *range(1, width, 2)]
-
-
 @dataclass(frozen=True, slots=True)
 class Lane:
     """Neighbouring values of a loop's counter that are computed together, one in each lane of vectors.
@@ -202,10 +205,6 @@ class Known:
 
 _NARROW = 2**31
 """Counters below are divided as 32 bits, of which vectors have products twice as long; of 64 they have not."""
-
-
-def _is_power_of_two(number: int) -> bool:
-    return number & (number - 1) == 0
 
 
 @dataclass(slots=True)
@@ -285,12 +284,12 @@ class Emission:
     def _digit(self, digit: Digit) -> Value:
         variable = digit.variable
         if digit.is_whole:
-            return variable.value
+            return variable.read()
         cuts = self.cuts if len(self._scopes) == 1 else self.inner_cuts
         cuts.setdefault(variable, set()).update((digit.stride, digit.stride * digit.size))
         builder = self.builder
-        narrow = variable.size <= _NARROW and not (_is_power_of_two(digit.stride) and _is_power_of_two(digit.size))
-        value = builder.cast("trunc", variable.value, "i32") if narrow else variable.value
+        narrow = variable.size <= _NARROW and not digit.stride.bit_count() == digit.size.bit_count() == 1
+        value = builder.cast("trunc", variable.read(), "i32") if narrow else variable.read()
         value = builder.binary("udiv", value, integer(digit.stride, value.type))
         if digit.stride * digit.size < variable.size:
             value = builder.binary("urem", value, integer(digit.size, value.type))

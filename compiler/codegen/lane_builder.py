@@ -15,6 +15,14 @@ from typing import NamedTuple
 
 from compiler.codegen.llvm_ir import Builder, Function, Value, fold, lanes_of, splat, vector_type
 
+_COUNTED_LINES = 3
+"""Instructions of a counter in lanes: two spread its first value, one adds the steps."""
+
+
+def even_first(width: int) -> list[int]:
+    """The numbers below `width`, the even ones before the odd ones."""
+    return [*range(0, width, 2), *range(1, width, 2)]
+
 
 class LaneBuilder(Builder):
     """A builder whose operands may be vectors, all of the same number of lanes."""
@@ -79,6 +87,26 @@ class LaneBuilder(Builder):
         if not lanes or value.type[0] == "<":
             return value
         return self.broadcast(value, lanes) if value.name[0] == "%" else splat(value, lanes)
+
+    def counted(self, first: Value, steps: Value) -> tuple[Value, Callable[[], None] | None]:
+        """A counter in lanes, `steps` from a scalar `first` on, and what writes it here where anybody asks for it.
+
+        Mostly nobody does: elements in lanes that are neighbours are found by the first one alone.
+        """
+        lanes = lanes_of(steps.type)
+        if first.name[0] != "%":
+            return self.add(self.lift(first, lanes), steps), None
+        slot, before = len(self._lines), self.function.counter
+        reserved = [self._reserve(steps.type) for _ in range(_COUNTED_LINES)]
+
+        def write() -> None:
+            lines, counter = self._lines, self.function.counter
+            self._lines, self.function.counter = [], before
+            self.add(self.broadcast(first, lanes), steps)
+            lines[slot : slot + len(reserved)] = self._lines
+            self._lines, self.function.counter = lines, counter
+
+        return reserved[-1], write
 
     def alike(self, operands: Sequence[Value]) -> list[Value]:
         """All operands as vectors where some are, else as they are."""

@@ -39,7 +39,6 @@ class Target:
     @functools.cache
     def host() -> Target:
         """The CPU that this runs on, with every feature that it has."""
-        _initialise()
         features = llvm.get_host_cpu_features().flatten()
         return Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), f"{features},-prefer-256-bit")
 
@@ -64,7 +63,16 @@ def _present(features: str) -> frozenset[str]:
 
 
 @functools.cache
-def _initialise() -> None:
+def _initialise(triple: str) -> None:
+    """Make a target known to LLVM: this machine's alone, or else all.
+
+    Whenever code is generated, LLVM goes through all passes that it knows for each pass that keeps control flow, and of
+    those half are other targets'.
+    """
+    if triple.partition("-")[0] == llvm.get_process_triple().partition("-")[0]:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        return
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     # A GPU's shared memory has addresses of 32 bits; to compute with more takes two instructions for one.
@@ -79,7 +87,7 @@ def target_machine(target: Target, opt: int) -> llvm.TargetMachine:
 
 def _new_machine(target: Target, opt: int, *, cold: bool = False) -> llvm.TargetMachine:
     """A code generator; of cold code calls go by near addresses, without which fast selection gives up on each."""
-    _initialise()
+    _initialise(target.triple)
     return llvm.Target.from_triple(target.triple).create_target_machine(
         cpu=target.cpu,
         features=target.features,

@@ -5,7 +5,8 @@ import pytest
 from emitted_kernels import kernel, run
 
 from compiler.codegen import access
-from compiler.codegen.index import Emission, Lane, Variable, constant, even_first, whole
+from compiler.codegen.index import Emission, Lane, Variable, constant, whole
+from compiler.codegen.lane_builder import even_first
 from compiler.codegen.llvm_ir import PTR, Value, integer, vector_type
 from compiler.ir.types import TYPES
 

@@ -90,3 +90,25 @@ def test_bodies_at_other_indices_are_copied():
     (builder, at), seen = indices(8), []
     builder.at_each(seen.append, at)
     assert seen == at[:2]
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_a_counter_in_lanes_is_written_where_it_was_made_and_only_if_it_is_read(is_read):
+    builder = LaneBuilder(Module().function("f", "void", [("i64", "i")]))
+    steps = Value("<2 x i64>", "<i64 0, i64 1>")
+    counter, write = builder.counted(Value("i64", "%i"), steps)
+    after = builder.add(Value("i64", "%i"), integer(1))
+    if is_read:
+        write()
+    lines = [line.split(" = ") for line in builder._lines if "=" in line]
+    assert [name.strip() for name, _ in lines][-1] == after.name
+    assert [text.split()[0] for _, text in lines] == ["insertelement", "shufflevector", "add", "add"][
+        0 if is_read else 3 :
+    ]
+    assert not is_read or lines[2][0].strip() == counter.name
+
+
+def test_a_counter_that_is_known_is_a_literal_in_lanes():
+    builder = LaneBuilder(Module().function("f", "void", []))
+    counter, write = builder.counted(integer(0), Value("<2 x i64>", "<i64 0, i64 1>"))
+    assert (counter.type, write) == ("<2 x i64>", None)

@@ -1,5 +1,6 @@
 """Work is done whether the system gives threads for it or not."""
 
+import _thread
 import subprocess
 import sys
 import threading
@@ -49,6 +50,31 @@ def test_what_is_raised_is_raised_by_the_caller(threads):
 
     with pytest.raises(LookupError, match="no 2"):
         share_out(work, [0, 1, 2], threads=threads)
+
+
+def test_a_thread_that_does_not_come_is_not_waited_for(monkeypatch):
+    kept = []
+    monkeypatch.setattr(_thread, "start_new_thread", lambda run, arguments: kept.append((run, arguments)))
+    assert share_out(str, [1, 2, 3], threads=3) == ["1", "2", "3"]
+    assert len(kept) == 2
+    for run, arguments in kept:
+        run(*arguments)  # it comes late, finds nothing to do and ends
+
+
+def test_what_another_thread_has_begun_is_waited_for():
+    begun, may_end = threading.Event(), threading.Event()
+
+    def work(name):
+        if threading.current_thread() is not caller:
+            begun.set()
+            may_end.wait(30)
+        elif begun.wait(30):
+            threading.Timer(0.05, may_end.set).start()
+        return name
+
+    caller = threading.current_thread()
+    assert share_out(work, ["one", "another"], threads=2) == ["one", "another"]
+    assert may_end.is_set()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not count a stack as data")

@@ -18,7 +18,7 @@ import ctypes
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -26,7 +26,6 @@ from typing import TypeAlias
 from compiler.backends.cpu.runtime import native
 from compiler.backends.cpu.runtime.cores import available
 from compiler.codegen import llvm, llvm_ir
-from compiler.codegen.sharing_out import started
 from compiler.diagnostics import InputError, UnsupportedError
 
 # An array of data pointers, or its address.
@@ -143,7 +142,7 @@ class Pool:
             if not self._is_calibrated:
                 self._calibrate()
             missing = min(threads, available()) - 1 - len(self._threads)
-            self._threads += started(self._library.function("worker", None), missing, "xlabench-worker")
+            self._threads += _started(self._library.function("worker", None), missing, "xlabench-worker")
             self._set("workers", len(self._threads))
             capacity.value = threads - 1
 
@@ -214,6 +213,25 @@ class Pool:
             ctypes.c_int64.from_address(self.capacity_address).value = MOST_THREADS
             for thread in self._threads if stopped else ():
                 thread.join(timeout=1.0)
+
+
+def _started(run: Callable[[], object], count: int, name: str) -> list[threading.Thread]:
+    """As many threads of that name as can be started, but no more than asked for.
+
+    Args:
+        run: what each thread does.
+        count: threads, at most.
+        name: of each thread.
+    """
+    found: list[threading.Thread] = []
+    for _ in range(count):
+        thread = threading.Thread(target=run, name=name, daemon=True)
+        try:
+            thread.start()
+        except (RuntimeError, MemoryError):  # the system gives none, or there is no memory to ask for one
+            break
+        found.append(thread)
+    return found
 
 
 _RUN_TYPE = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * 2)

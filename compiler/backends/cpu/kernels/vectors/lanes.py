@@ -18,9 +18,9 @@ from compiler.backends.cpu.kernels.emitted import THREAD, THREADS
 from compiler.backends.cpu.kernels.vectors.accumulators import Accumulators
 from compiler.codegen import cost, nest
 from compiler.codegen.elemental import Elemental
-from compiler.codegen.index import Digit, Emission, Index, Lane, Variable, even_first, whole
+from compiler.codegen.index import Digit, Emission, Index, Lane, Variable, whole
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.lane_builder import LaneBuilder
+from compiler.codegen.lane_builder import LaneBuilder, even_first
 from compiler.codegen.llvm_ir import I32, I64, Builder, Value, integer, keep_rolled, lanes_of, vector_type
 from compiler.codegen.signature import store_roots
 from compiler.ir.module import Instruction
@@ -281,8 +281,8 @@ class Lanes:
     def lane(self, builder: Builder, first: Value, size: int, mask: Value | None = None) -> Lane:
         """Values of a counter of `size`, from `first` on, of which those in the `mask` count; `builder` emits."""
         assert isinstance(builder, LaneBuilder)
-        lanes = builder.add(builder.lift(first, self.width), self._steps(I64))
-        return Lane(Variable(lanes, size), Variable(first, size), self.width, mask, self.paired)
+        lanes, write = builder.counted(first, self._steps(I64))
+        return Lane(Variable(lanes, size, write=write), Variable(first, size), self.width, mask, self.paired)
 
     def _mask(self, builder: Builder, left: Value) -> Value:
         """Which lanes are among the first `left` elements."""

@@ -1,6 +1,7 @@
 """How many threads a process may run at once: its affinity mask, and the quotas of its control groups."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -46,4 +47,25 @@ def test_a_quota_is_rounded_down_but_to_one(
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     monkeypatch.setattr(cores, "quotas", lambda: iter(limits))
+    monkeypatch.setattr(cores, "_quotas", cores._Quotas())
     assert cores.available() == expected
+
+
+def test_a_quota_is_read_once_a_second_at_most_and_one_that_changes_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits, now, read = [2.0], [100.0], []
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(cores, "quotas", lambda: read.append(now[0]) or iter(limits))
+    monkeypatch.setattr(cores, "_quotas", cores._Quotas())
+    assert [cores.available() for _ in range(3)] == [2, 2, 2]
+    assert read == [100.0]
+    limits[:], now[0] = [5.0], 101.5
+    assert cores.available() == 5
+
+
+def test_a_mask_that_changes_is_seen_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cores, "quotas", lambda: iter(()))
+    monkeypatch.setattr(cores, "_quotas", cores._Quotas())
+    for count in (8, 3):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, count=count: set(range(count)))
+        assert cores.available() == count
