@@ -235,7 +235,7 @@ def _drawn(space: Space, rng: np.random.Generator, number: int) -> Any:
 
 
 def planting(space: Space, corpus: Corpus, rng: np.random.Generator, limits: Limits = UNLIMITED) -> Space:
-    """The `space` with a few programs of a `corpus` as fragments, varied by `rng`, of those that are within `limits`."""
+    """The `space` with a few programs of a `corpus` within `limits` as fragments, varied by `rng`."""
     count = int(rng.integers(1, _MOST_FRAGMENTS, endpoint=True))
     drawn = [fragment for fragment in (corpus.draw(rng) for _ in range(count)) if limits.hold(fragment)]
     varied = [(fragment, variation.varied(fragment, rng, limits)) for fragment in drawn]
