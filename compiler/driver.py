@@ -47,7 +47,7 @@ from compiler.text.parser import parse
 from compiler.text.printer import to_text
 from compiler.text.separate import parse_separated, separate_constants
 from compiler.verifier import verify
-from compiler.wide import WideResult, interpret_wide
+from compiler.wide import WideResult, prepare_wide
 
 DEFAULT_OPTIONS = CompileOptions()
 _OPTIMIZED = "after_optimizations.txt"
@@ -96,24 +96,33 @@ def interpret(
     observed = trace is not None or around is not None
     if wide and observed:
         raise InputError("wide=True goes with neither trace nor around: leave them out")
-    devices = device_count(module)
-    if devices > 1 and not wide and not observed:
-        return interpret_flat(module, inputs)
     if wide:
-        return interpret_wide(module if devices == 1 else on_one_device_in_any_order(module), *inputs)
+        return prepare(module, wide=True)(*inputs)
+    devices = device_count(module)
+    if devices > 1 and not observed:
+        return interpret_flat(module, inputs)
     single = module if devices == 1 else on_one_device(module)
     return _interpret(single, *inputs, trace=trace, around=around)
 
 
-def prepare(module: Module) -> Callable[..., list[Array]]:
+@overload
+def prepare(module: Module, *, wide: Literal[False] = False) -> Callable[..., list[Array]]: ...
+
+
+@overload
+def prepare(module: Module, *, wide: Literal[True]) -> Callable[..., list[WideResult]]: ...
+
+
+def prepare(module: Module, *, wide: bool = False) -> Callable[..., list[Array]] | Callable[..., list[WideResult]]:
     """What `interpret` does with a module, for many calls: what it looks at before each is looked at here, once.
 
-    The module must stay as it is.  Each call may have an `around` of its own.
+    The module must stay as it is.  Each call may have an `around` of its own, if it is not `wide`.
     """
     module = without_library_calls(module)
-    if device_count(module) > 1:
-        return partial(interpret, module)
-    return _prepare(module)
+    devices = device_count(module)
+    if wide:
+        return prepare_wide(module if devices == 1 else on_one_device_in_any_order(module))
+    return partial(interpret, module) if devices > 1 else _prepare(module)
 
 
 def optimize(module: Module, options: CompileOptions = DEFAULT_OPTIONS) -> Module:

@@ -35,6 +35,7 @@ SAID_BY_XLABENCH = {
     ("compile", "huge.hlo", "--out", "o"): (125, "more than 2^63 - 1; use smaller shapes"),
     ("run", "m.hlo", "--custom-call", "f=exits.py:f"): (2, "importing exits.py raised SystemExit: 3"),
     ("fuzz", "--out", "o", "--shard", "x"): (2, "--shard 'x' is no part of a whole; give one such as 1/4"),
+    ("fuzz", "--out", "o", "--profile", "exhaustive", "--elements", "9"): (2, "--instructions and --elements go with"),
     ("fuzz", "--out", "o", "--shard", "2/3"): (2, "--shard goes with --profile exhaustive only; leave it out"),
     ("tf", "."): (2, "is no file; give a script of Python's"),
     ("ptx-sim", "k.ptx", "--block", "1", "--grid", "2147483648"): (2, "more than any GPU launches, 2147483647,65535"),

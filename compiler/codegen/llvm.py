@@ -10,7 +10,7 @@ import functools
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -199,7 +199,8 @@ def compile_all(
         needed = libcalls.definitions(elf.names(code).undefined)
         return emit(replace(source, text=source.text + needed)) if needed else code
 
-    with _WITHOUT_STRENGTH_REDUCTION:
+    # At level 0 there is none, and to switch it takes a tenth of what a small program does.
+    with _WITHOUT_STRENGTH_REDUCTION if any(source.level(opt) for source in sources) else nullcontext():
         return share_out(compile_one, sources, threads=threads)
 
 

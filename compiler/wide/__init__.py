@@ -7,7 +7,7 @@ undecided.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,15 +71,15 @@ class WideResult:
         return np.asarray(same | within | self.undecided)
 
 
-def interpret_wide(module: Module, *inputs: Any) -> list[WideResult]:
-    """Run a module in wide mode; the results are the leaves of the root, in order.
+def prepare_wide(module: Module) -> Callable[..., list[WideResult]]:
+    """A module made ready to be run in wide mode; the results of a call are the leaves of the root, in order.
+
+    Of small arrays making it ready takes longer than a call.  The module must stay as it is.
 
     Args:
         module: a program for one device.
-        inputs: arrays, one for each parameter.
     """
     module = unified(module)
-    arguments = check_inputs(module, inputs)
     check_one_device(module)
     lifted, originals = lift(module)
     # A value and its error; of what is only a view in NumPy the errors are not.
@@ -91,14 +91,20 @@ def interpret_wide(module: Module, *inputs: Any) -> list[WideResult]:
 
     signed = signs.known_signs(module)
     context = Context(originals, Interpreter(around=around), Interpreter(), signed)
-    with np.errstate(all="ignore"):
-        result = context.loop.call(lifted.entry, [_lifted(argument) for argument in arguments])
-        types = [
-            leaf.element_type for leaf in leaves(module.entry.root.shape) if leaf.element_type.kind is not Kind.OPAQUE
-        ]
-        found: list[Any] = list(flatten(result))
-        kept = zip(found, types, signs.are_known(module, signed), strict=True)
-        return [_result(wide, kind, has_signs=has_signs) for wide, kind, has_signs in kept]
+    shapes = leaves(module.entry.root.shape)
+    types = [leaf.element_type for leaf in shapes if leaf.element_type.kind is not Kind.OPAQUE]
+    are_known = signs.are_known(module, signed)
+
+    def run(*inputs: Any) -> list[WideResult]:
+        arguments = check_inputs(module, inputs)
+        with np.errstate(all="ignore"):
+            found: list[Any] = list(
+                flatten(context.loop.call(lifted.entry, [_lifted(argument) for argument in arguments]))
+            )
+            kept = zip(found, types, are_known, strict=True)
+            return [_result(wide, kind, has_signs=has_signs) for wide, kind, has_signs in kept]
+
+    return run
 
 
 def _lifted(value: Value) -> Any:
@@ -118,4 +124,4 @@ def _result(wide: Wide, element_type: ElementType, *, has_signs: bool) -> WideRe
     return WideResult(value, bound, np.isinf(bound), element_type.name)
 
 
-__all__ = ["RULES", "WideResult", "interpret_wide"]
+__all__ = ["RULES", "WideResult", "prepare_wide"]

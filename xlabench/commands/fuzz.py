@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from xlabench.fuzzing.fuzz import Exhaustive, Generated
 from xlabench.fuzzing.generate import PROFILES
 from xlabench.fuzzing.graphs import cases as graphs
 from xlabench.fuzzing.graphs.source import Graphs
+from xlabench.fuzzing.limits import Limits
 
 ENGINES = ("cpu", "cpu:fusion=off", "nvptx:sim")
 """Those of a campaign where none are given."""
@@ -31,6 +33,8 @@ xlabench fuzz --engines cpu,xla --profile discovery --count 1000 --seed 7 --out 
     a thousand programs, XLA among the suspects
 xlabench fuzz --budget 8h --workers 8 --corpus corpus --out tonight
     a night; what its programs came to first is a start for the next one
+xlabench fuzz --instructions 10 --elements 64 --budget 10m --out small
+    many small programs, some ten times as many as else
 xlabench fuzz --profile graphs --engines cpu --count 500 --out graphs
     random graphs of TensorFlow's: op by op, in clusters, whole
 """
@@ -45,6 +49,17 @@ def _shard(text: str) -> tuple[int, int]:
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise BenchError(f"--shard {text!r} is no part of a whole; give one such as 1/4 or 4/4")
     return int(match[1]) - 1, int(match[2])
+
+
+def _limits(options: Mapping[str, Any]) -> Limits:
+    """How large programs may be, where they are drawn by size."""
+    limits = Limits(options["instructions"], options["elements"])
+    if limits and options["profile"] not in PROFILES:
+        raise BenchError(
+            f"--instructions and --elements go with --profile {' or '.join(PROFILES)}, not {options['profile']}, "
+            "whose programs are as small as they can be, or graphs; leave them out"
+        )
+    return limits
 
 
 @click.command(
@@ -68,6 +83,12 @@ def _shard(text: str) -> tuple[int, int]:
     show_default=True,
     help="Draw for each program what the specs of engines leave open: opt, threads, CPU features, passes.",
 )
+@click.option(
+    "--instructions",
+    type=click.IntRange(1),
+    help="Of a program at most, for many small ones: those of all its computations, parameters and constants too.",
+)
+@click.option("--elements", type=click.IntRange(1), help="Of an array of a program at most.")
 @click.option(
     "--corpus",
     type=click.Path(path_type=Path),
@@ -93,7 +114,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     corpus = options["corpus"]
     kept = "" if corpus is None else str(new_folder(corpus).resolve())
     specs = engine_specs(options["engines"])
-    source: Source = Generated(options["profile"], options["vary"], kept)
+    limits = _limits(options)
+    source: Source = Generated(options["profile"], options["vary"], kept, limits)
     shard = _shard(options["shard"])
     if options["profile"] == small.NAME:
         source = Exhaustive(varied=options["vary"], shard=shard)

@@ -21,6 +21,7 @@ from xlabench.cases.layouts import ALIGNED, LAYOUTS, Layout
 from xlabench.engines import Engine, Program, build, execute, is_complete, is_foreign, is_simulated, may_overlap
 from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
+from xlabench.fuzzing.blocks import BLOCK
 from xlabench.fuzzing.case import Call, Case
 from xlabench.fuzzing.signature import LAYOUT, key_of, location_of
 from xlabench.fuzzing.values import BOUNDARY
@@ -29,7 +30,7 @@ from xlabench.judging.bounds import Basis
 from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.judge import judge, judged
 from xlabench.judging.left_open import left_open
-from xlabench.judging.needed import Partly
+from xlabench.judging.needed import Partly, Slices
 from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
 from xlabench.repeats import differs_at_once, same_bytes, unsteadiness
 from xlabench.worker import OnStage
@@ -73,6 +74,16 @@ class Baseline:
         self._prepared: _Prepared | None = None
         self._original: Any = None
         self._results: dict[tuple[str, str], Sequence[Array] | None] = {}
+        self._slices: dict[int, Slices] = {}
+
+    def slices(self, case: Case) -> Slices:
+        """What sets of results are made of; of the cases of a block, which engines are asked about in turn."""
+        known = self._slices.get(case.number)
+        if known is None or known.whole.module is not case.module:
+            if len(self._slices) >= BLOCK:
+                self._slices.clear()
+            known = self._slices[case.number] = Slices(case.module)
+        return known
 
     def expected(self, case: Case, kind: str) -> Sequence[Array]:
         """What the reference says of the inputs of a kind, of the original where there is one."""
@@ -347,7 +358,8 @@ class Asking:
         standard, needed = standard_of(self.subject.spec, "reference", TolerancePolicy()), frozenset[int]()
         if kind != self.case.call(self.case.number % len(self.case.calls)).kind:
             needed = _different(expected, actual)
-        judgement = judged(expected, actual, standard, Partly(self.case.module, inputs, needed=needed))
+        reference = Partly(self.case.module, inputs, needed=needed, slices=self.baseline.slices(self.case))
+        judgement = judged(expected, actual, standard, reference)
         if needed and judgement.verdict not in FINE:  # what a finding says rests on everything that is known
             judgement = judge(self.case.module, inputs, expected, actual, standard)
         if judgement.comparison.basis.flaws:

@@ -17,6 +17,7 @@ import numpy as np
 
 import compiler
 from compiler.ops import Trait, having
+from xlabench.fuzzing.limits import UNLIMITED, Limits
 
 Module = Any  # the compiler's; the harness sees its data by attribute only
 Rng = np.random.Generator
@@ -45,8 +46,8 @@ _LEAST_DETAIL = 64
 """Numbers of a plan are another decision below that, as those of tiles are; others grow with what there is."""
 
 
-def at_an_edge(module: Module, rng: Rng) -> Module | None:
-    """The program with a size next to which something else is decided about it; None where there is no such."""
+def at_an_edge(module: Module, rng: Rng, limits: Limits = UNLIMITED) -> Module | None:
+    """The program with a size next to which something else is decided about it; None where there is none in limits."""
     sizes = sorted(
         {size for i in module.instructions() for leaf in compiler.edit.leaves(i.shape) for size in leaf.dims if size}
     )
@@ -56,24 +57,24 @@ def at_an_edge(module: Module, rng: Rng) -> Module | None:
     if "custom-call" in opcodes and rng.integers(100) >= _CALLS_PERCENT:
         return None
     size = sizes[int(rng.integers(len(sizes)))]
-    far = int(rng.integers(1, _MOST[int(rng.integers(len(_MOST)))], endpoint=True))
+    far = int(rng.integers(1, limits.least(_MOST[int(rng.integers(len(_MOST)))]), endpoint=True))
     is_for_gpu = rng.integers(100) < _GPU_PERCENT and _DEAR.isdisjoint(opcodes)
     backend = "nvptx" if is_for_gpu else "cpu"
     ends = sorted((size, far), reverse=bool(rng.integers(100) < _LAST_PERCENT))
-    pair = _edge(_Resizing(module, size), lambda made: decided(made, backend), *ends)
+    pair = _edge(_Resizing(module, size, limits), lambda made: decided(made, backend), *ends)
     return pair[int(rng.integers(2))] if pair else None
 
 
 class _Resizing:
     """A program with another number in the place of one of its sizes, where that is a program, and a small one."""
 
-    def __init__(self, module: Module, size: int) -> None:
-        self._module, self._size = module, size
+    def __init__(self, module: Module, size: int, limits: Limits) -> None:
+        self._module, self._size, self._limits = module, size, limits
 
     def __call__(self, size: int) -> Module | None:
         edited = compiler.edit.resize(self._module, {self._size: size}) if size != self._size else None
         made = self._module if size == self._size else edited.module if edited else None
-        return made if made is not None and _is_small(made) else None
+        return made if made is not None and _is_small(made) and self._limits.hold(made) else None
 
 
 def _is_small(module: Module) -> bool:

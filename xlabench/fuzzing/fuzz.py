@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -18,6 +18,7 @@ from xlabench.fuzzing import small
 from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.generate import PROFILES, probe_module
+from xlabench.fuzzing.limits import UNLIMITED, Limits
 from xlabench.fuzzing.own_failures import OwnFailure, attempt, bug_in
 from xlabench.fuzzing.progress import Progress
 from xlabench.fuzzing.support_probe import SupportProbe
@@ -52,17 +53,19 @@ class _Question(NamedTuple):
 class Generated:
     """Programs of a profile, which is a key of `xlabench.fuzzing.generate.PROFILES`, in variants of engines or not.
 
-    `corpus` is a folder that keeps the programs that come to something new, "" for none.
+    `corpus` is a folder that keeps the programs that come to something new, "" for none; `limits` are for small ones.
     """
 
     profile: str = "ratchet"
     varied: bool = True
     corpus: str = ""
+    limits: Limits = UNLIMITED
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The profile, whether engines are varied, and the corpus if there is one."""
-        return {"profile": self.profile, "varied": self.varied, **({"corpus": self.corpus} if self.corpus else {})}
+        """The profile, whether engines are varied, and the corpus and limits if there are any."""
+        corpus = {"corpus": self.corpus} if self.corpus else {}
+        return {"profile": self.profile, "varied": self.varied, **corpus, **self._limits()}
 
     def support(self, config: Config, support_probe: SupportProbe) -> Any:
         """What some engine does not support, or the reference does not give a meaning.
@@ -102,7 +105,7 @@ class Generated:
         return None
 
     def drawing(self, config: Config, support: Any) -> dict[str, Any]:
-        """By profile, seed and what is banned."""
+        """By profile, seed, what is banned and limits."""
         return {
             "drawer": "xlabench.fuzzing.generate:drawer",
             "packed": True,
@@ -111,7 +114,11 @@ class Generated:
             "banned": support["banned"],
             "varied": self.varied,
             **({"corpus": {"folder": self.corpus, "names": []}} if self.corpus else {}),
+            **self._limits(),
         }
+
+    def _limits(self) -> dict[str, Any]:
+        return {"limits": asdict(self.limits)} if self.limits else {}
 
     def narrowed(self, _config: Config, _support: Any, failure: CaseFailure) -> CaseFailure:
         """Nothing is known not to matter of a `failure`, whatever `_config` and `_support` are."""

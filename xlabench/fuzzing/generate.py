@@ -24,6 +24,7 @@ from xlabench.cases.index_ranges import index_limits
 from xlabench.cases.inputs import DTYPES
 from xlabench.fuzzing import blocks, seed_order, variants, variation
 from xlabench.fuzzing.case import Case
+from xlabench.fuzzing.limits import UNLIMITED, Limits
 from xlabench.fuzzing.reached import Corpus
 from xlabench.fuzzing.values import BOUNDARY, MATRICES, make_inputs, several
 from xlabench.fuzzing.variation import is_determined, is_valid
@@ -80,10 +81,11 @@ _KEPT = (0.06, 0.15, 0.3, 1.0)  # shares of the opcodes and types; what takes tw
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A space of programs, and how often special values are among the first inputs of one."""
+    """A space of programs, how often special values are among the first inputs of one, and what somebody limited."""
 
     space: Space
     special_percent: int
+    limits: Limits = UNLIMITED
 
 
 PROFILES: Mapping[str, Profile] = {
@@ -101,6 +103,11 @@ PROFILES: Mapping[str, Profile] = {
 def restricted(profile: Profile, banned: frozenset[tuple[str, str]]) -> Profile:
     """A profile without the pairs of opcode and element type that are banned."""
     return replace(profile, space=replace(profile.space, banned=profile.space.banned | banned))
+
+
+def limited(profile: Profile, limits: Limits) -> Profile:
+    """A profile of programs that are no larger than somebody asked for."""
+    return replace(profile, space=limits.space(profile.space), limits=limits)
 
 
 def probe_module(opcode: str, element_type: str) -> Any:
@@ -130,7 +137,7 @@ def draw_case(profile: Profile, seed: int, number: int, *, varied: bool = True, 
 
 def _of_seed(profile: Profile, rng: np.random.Generator, number: int) -> Case | None:
     """The seed whose turn a number is, with inputs; None of a number that is drawn, or where it may not be drawn."""
-    module = seed_order.seed_of(number, rng)
+    module = seed_order.seed_of(number, rng, profile.limits)
     if module is None or _is_banned(module, profile.space):
         return None
     case = _with_inputs(module, profile.space, rng, number, may_be_twin=not seed_order.is_first(number))
@@ -139,7 +146,7 @@ def _of_seed(profile: Profile, rng: np.random.Generator, number: int) -> Case | 
 
 def _sampled(profile: Profile, rng: np.random.Generator, number: int) -> Case | None:
     """Small programs side by side; None of a number whose turn is another's, or where they come to nothing."""
-    if not seed_order.is_sample(number):
+    if not seed_order.is_sample(number) or profile.limits:
         return None
     space, name = profile.space, f"fuzz_{number}"
     choices, seldom = RandomChoices(int(rng.integers(1 << 62))), sorted(_SELDOM_TYPES - space.element_types)
@@ -164,16 +171,17 @@ def _always(module: Any) -> tuple[str, ...]:
 
 def _of_choices(profile: Profile, rng: np.random.Generator, seed: int, number: int, corpus: Corpus) -> Case:
     """What is drawn, with inputs."""
-    space = featuring(swarm(profile.space, rng), profile.space, number, seed)
+    limits = profile.limits
+    space = featuring(swarm(profile.space, rng, limits), profile.space, number, seed)
     if is_of_routines(number):
-        space = calling_routines(space, rng)
+        space = limits.space(calling_routines(space, rng))
     elif rng.integers(100) < _PLANTED_PERCENT:
-        space = planting(space, corpus, rng)
+        space = planting(space, corpus, rng, limits)
     kind = "special" if rng.integers(100) < profile.special_percent else "tame"
-    case = _with_inputs(_drawn(space, rng, number), space, rng, number, kind)
+    case = _with_inputs(_within(space, rng, number, limits), space, rng, number, kind)
     if space.fragments and not variation.ends(case.module, (inputs for _, inputs in case.calls)):
         plain = replace(space, fragments=())
-        case = _with_inputs(_drawn(plain, rng, number), plain, rng, number, kind)
+        case = _with_inputs(_within(plain, rng, number, limits), plain, rng, number, kind)
     return case
 
 
@@ -207,6 +215,15 @@ def _with_inputs(
     return Case(number, twin or module, made, note="the integer twin of what was drawn" if twin else "", others=others)
 
 
+def _within(space: Space, rng: np.random.Generator, number: int, limits: Limits) -> Any:
+    """A program of a space, drawn of fewer and fewer instructions until it is within the limits."""
+    while True:
+        module = _drawn(space, rng, number)
+        if limits.hold(module) or not space.most_instructions:
+            return module
+        space = replace(space, most_instructions=space.most_instructions - 1, fragments=())
+
+
 def _drawn(space: Space, rng: np.random.Generator, number: int) -> Any:
     """A program of a space; what is planted may come to something that is banned or no program, and then is not."""
     module = compiler.generate.program(RandomChoices(int(rng.integers(1 << 62))), space, name=f"fuzz_{number}")
@@ -217,11 +234,11 @@ def _drawn(space: Space, rng: np.random.Generator, number: int) -> Any:
     return compiler.generate.program(RandomChoices(int(rng.integers(1 << 62))), space, name=f"fuzz_{number}")
 
 
-def planting(space: Space, corpus: Corpus, rng: np.random.Generator) -> Space:
-    """The `space` with a few programs of a `corpus` as fragments, varied by `rng`."""
+def planting(space: Space, corpus: Corpus, rng: np.random.Generator, limits: Limits = UNLIMITED) -> Space:
+    """The `space` with a few programs of a `corpus` within `limits` as fragments, varied by `rng`."""
     count = int(rng.integers(1, _MOST_FRAGMENTS, endpoint=True))
-    drawn = [corpus.draw(rng) for _ in range(count)]
-    varied = [(fragment, variation.varied(fragment, rng)) for fragment in drawn]
+    drawn = [fragment for fragment in (corpus.draw(rng) for _ in range(count)) if limits.hold(fragment)]
+    varied = [(fragment, variation.varied(fragment, rng, limits)) for fragment in drawn]
     kept = tuple(  # what was changed was tried when it was
         made
         for fragment, made in varied
@@ -272,17 +289,17 @@ def _twin(module: Any, space: Space) -> Any:
 
 
 def drawer(arguments: Mapping[str, Any]) -> Callable[[int], Case]:
-    """What draws cases by number, from arguments as in JSON: profile, seed, banned pairs, variants, corpus."""
+    """What draws cases by number, from arguments as in JSON: profile, seed, banned pairs, limits, variants, corpus."""
     banned = frozenset((opcode, kind) for opcode, kind in arguments["banned"])
-    profile = restricted(PROFILES[arguments["profile"]], banned)
+    profile = limited(restricted(PROFILES[arguments["profile"]], banned), Limits(**arguments.get("limits", {})))
     varied = arguments.get("varied", True)
     kept = arguments.get("corpus")
     corpus = Corpus.of(Path(kept["folder"]), kept["names"]) if kept else _NO_CORPUS
     return lambda number: draw_case(profile, arguments["seed"], number, varied=varied, corpus=corpus)
 
 
-def swarm(space: Space, rng: np.random.Generator) -> Space:
-    """A part of a space."""
+def swarm(space: Space, rng: np.random.Generator, limits: Limits = UNLIMITED) -> Space:
+    """A part of a space, of large arrays now and then where that is within the limits."""
     keep = float(rng.choice(_KEPT))
     kind = int(rng.integers(100))
     is_close = kind < _CLOSE_PERCENT + _USUAL_PERCENT
@@ -305,7 +322,7 @@ def swarm(space: Space, rng: np.random.Generator) -> Space:
         opcodes=frozenset(kept or {str(rng.choice(sorted(space.opcodes)))}),
         element_types=frozenset(kept_types) | (_ALWAYS & space.element_types),
         most_instructions=most,
-        most_elements=int(rng.choice([64, 512, space.most_elements])),
+        most_elements=min(int(rng.choice([64, 512, space.most_elements])), space.most_elements),
         newest_percent=int(rng.choice(_IN_CHAINS if is_close else _NEWEST_PERCENTS)),
         most_parameters=int(rng.choice(_MOST_PARAMETERS)),
         cube_percent=int(rng.choice(_CUBE_PERCENTS)),
@@ -313,7 +330,7 @@ def swarm(space: Space, rng: np.random.Generator) -> Space:
         again_percent=int(rng.choice(_AGAIN_PERCENTS)),
         guard_percent=int(rng.choice([space.guard_percent, space.guard_percent, space.guard_percent // 4])),
     )
-    return _large(narrowed, rng) if rng.integers(100) < _LARGE_PERCENT else narrowed
+    return _large(narrowed, rng) if rng.integers(100) < _LARGE_PERCENT and not limits else narrowed
 
 
 def _large(space: Space, rng: np.random.Generator) -> Space:

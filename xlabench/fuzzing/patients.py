@@ -33,7 +33,7 @@ excuse."""
 SECOND_EVERY = 2
 """With one of how many cases a row of the second computation is held against bounds, with the others one of many
 elements: each takes 2 to 3 ms, and all of them, which is 188 and 90, have had their turn when half of the time that a
-minute of two cores is has passed."""
+minute of two cores is has passed.  From then on small cases have fewer, as of everything else."""
 USUAL_INSTRUCTIONS = 40
 """Of most programs of campaigns: beside one of so many times fewer, so many times less of each kind is tried."""
 _ROUTINES = "custom-call"
@@ -100,10 +100,12 @@ def examine(case: Case) -> None:
         library_calls.check(case.module, case.inputs)
     if (turn := _turn(case, EXCUSES_EVERY)) is not None:
         excuse_check.check(turn, np.random.default_rng(case.number))
-    turn, left = divmod(case.number, SECOND_EVERY)
-    second = second_meanings if left else second_computation
-    rows = second.rows()
-    second.check(rows[turn % len(rows)], np.random.default_rng(case.number))
+    is_early = case.number < SECOND_EVERY * len(second_computation.rows())
+    if (turn := case.number if is_early else _turn(case, 1)) is not None:
+        turn, left = divmod(turn, SECOND_EVERY)
+        second = second_meanings if left else second_computation
+        rows = second.rows()
+        second.check(rows[turn % len(rows)], np.random.default_rng(case.number))
     for module, inputs, is_tame in _patients(case):
         check = partial(_check, number=case.number, is_tame=is_tame)
         patient = Patient(module, tuple(inputs))

@@ -19,6 +19,7 @@ import numpy as np
 import compiler
 from xlabench.fuzzing import variation
 from xlabench.fuzzing.blocks import BLOCK, block_of
+from xlabench.fuzzing.limits import UNLIMITED, Limits
 from xlabench.fuzzing.reached import seed_of_rule, seeds
 
 DRAWN_EVERY, SEED_EVERY, SAMPLE_EVERY = 3, 2, 6
@@ -69,17 +70,21 @@ def is_first(number: int) -> bool:
     return block_of(number) * BLOCK < _ahead(len(seeds()))
 
 
-def seed_of(number: int, rng: np.random.Generator) -> Any:
+def seed_of(number: int, rng: np.random.Generator, limits: Limits = UNLIMITED) -> Any:
     """The program of a number whose turn is a seed's, under the number's name; None of one that is drawn.
 
-    A seed comes as it is first, then in variations.
+    A seed comes as it is first, then in variations.  One that is larger than the limits does not come.
     """
     turn = position_of(number, len(seeds()))
     if turn is None:
         return None
     module = seeds()[turn.seed]
     if turn.earlier:
-        module = _varied(_again(module, rng), rng)
+        module = _again(module, rng)
+    if not limits.hold(module):
+        return None
+    if turn.earlier:
+        module = _varied(module, rng, limits)
     module = module.clone()
     module.name = f"fuzz_{number}"
     return module
@@ -100,11 +105,11 @@ def calls_routines(module: Any) -> bool:
     return any(call.attributes["custom_call_target"].startswith("lapack") for call in calls)
 
 
-def _varied(seed: Any, rng: np.random.Generator) -> Any:
+def _varied(seed: Any, rng: np.random.Generator, limits: Limits) -> Any:
     """A seed with a few changes; as it is where none can be made."""
     text = compiler.to_text(seed)
     for _ in range(_ATTEMPTS):
-        made = variation.varied(seed, rng)
+        made = variation.varied(seed, rng, limits)
         if compiler.to_text(made) != text:
             return made
     return seed

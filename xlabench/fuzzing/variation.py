@@ -9,6 +9,7 @@ something else is decided (`xlabench.fuzzing.edges`), where one of its condition
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from compiler.generate import RandomChoices
 from compiler.ops import Trait, narrowing
 from xlabench.cases.index_ranges import unchecked_indices
 from xlabench.fuzzing import edges, near_misses
+from xlabench.fuzzing.limits import UNLIMITED, Limits
 from xlabench.fuzzing.values import make_inputs
 
 Module = Any  # the compiler's; the harness sees its data by attribute only
@@ -48,8 +50,8 @@ class _EndlessError(Exception):
     """A loop does not end, or not soon."""
 
 
-def varied(module: Module, rng: Rng) -> Module:
-    """A program with up to a few changes, of which those are left out that make it invalid.
+def varied(module: Module, rng: Rng, limits: Limits = UNLIMITED) -> Module:
+    """A program with up to a few changes, of which those are left out that make it invalid, or larger than the limits.
 
     What a custom call means, and sizes known at run time only, nobody checks beforehand: they stay as they are, and
     what no implementation checks of a sparse matrix is still given as it must be.  So does a program whose results are
@@ -60,8 +62,9 @@ def varied(module: Module, rng: Rng) -> Module:
     names = list(_ALWAYS_RIGHT if is_open else CHANGES)
     for _ in range(int(rng.integers(_MOST, endpoint=True))):
         name = names[int(rng.integers(len(names)))]
-        changed = CHANGES[name](module, rng)
-        if changed is None or unchecked_indices(changed) != unchecked:
+        change = partial(edges.at_an_edge, limits=limits) if CHANGES[name] is edges.at_an_edge else CHANGES[name]
+        changed = change(module, rng)
+        if changed is None or not limits.hold(changed) or unchecked_indices(changed) != unchecked:
             continue
         if name not in _ALWAYS_RIGHT:
             changed = _without_promises(changed)

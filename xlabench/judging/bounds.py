@@ -11,8 +11,9 @@ the reference or what judges it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -83,22 +84,48 @@ def basis_of(module: Any, inputs: Sequence[Array], expected: Sequence[Array]) ->
         inputs: of the call.
         expected: the reference's results.
     """
-    basis = _basis(module, inputs, expected)
-    is_by_bounds = basis.bounds is not None and not basis.flaws
-    return basis if is_by_bounds else replace(basis, rounds=rounds(module))
+    return Bounding(module).basis(inputs, expected)
 
 
-def _basis(module: Any, inputs: Sequence[Array], expected: Sequence[Array]) -> Basis:
-    elements = sum(_size(instruction.shape) for instruction in module.instructions())
-    if elements > MOST_ELEMENTS:
-        return Basis(reason=f"its values have {elements:,} elements, wide mode takes {MOST_ELEMENTS:,} at most")
-    try:
-        results = compiler.interpret(module, *inputs, wide=True)
-    except compiler.UnsupportedError as error:
-        return Basis(reason=str(error))
-    return with_residuals(
-        checked([Bounds(result.value, result.bound) for result in results], expected), module, inputs, expected
-    )
+class Bounding:
+    """A program whose bounds are asked for in several calls: what wide mode looks at before each is looked at once.
+
+    The module must stay as it is.
+    """
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+
+    @cached_property
+    def _run(self) -> Callable[..., Sequence[Any]]:
+        run: Callable[..., Sequence[Any]] = compiler.prepare(self.module, wide=True)
+        return run
+
+    @cached_property
+    def _elements(self) -> int:
+        return sum(_size(instruction.shape) for instruction in self.module.instructions())
+
+    def basis(self, inputs: Sequence[Array], expected: Sequence[Array]) -> Basis:
+        """The bounds of the results of a call, which the reference gave as `expected`.
+
+        Args:
+            inputs: of the call.
+            expected: the reference's results.
+        """
+        basis = self._basis(inputs, expected)
+        is_by_bounds = basis.bounds is not None and not basis.flaws
+        return basis if is_by_bounds else replace(basis, rounds=rounds(self.module))
+
+    def _basis(self, inputs: Sequence[Array], expected: Sequence[Array]) -> Basis:
+        if self._elements > MOST_ELEMENTS:
+            said = f"its values have {self._elements:,} elements, wide mode takes {MOST_ELEMENTS:,} at most"
+            return Basis(reason=said)
+        try:
+            results = self._run(*inputs)
+        except compiler.UnsupportedError as error:
+            return Basis(reason=str(error))
+        bounds = [Bounds(result.value, result.bound) for result in results]
+        return with_residuals(checked(bounds, expected), self.module, inputs, expected)
 
 
 def checked(bounds: Sequence[Bounds], expected: Sequence[Array]) -> Basis:

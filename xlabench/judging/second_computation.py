@@ -203,11 +203,18 @@ def check(row: tuple[str, str], rng: np.random.Generator) -> None:
     one = _Row(*row)
     inputs = [array for ends in one.operation.ranges for array in blurred(one.kind, ends, _COUNT, rng)]
     with np.errstate(all="ignore"), mpmath.workprec(_DIGITS):
-        *operands, result = compiler.interpret(one.module(), *inputs, wide=True)
+        *operands, result = _prepared(one)(*inputs)
         widths = [width for at in range(_COUNT) for width in _checked(one, operands, result, at)]
     if widths and (width := float(np.median(widths))) > _WIDER:
         said = f"bounds of {one.kind} are {width:.3g} times as wide as what comes of operands"
         raise JudgeError(about(one.opcode, said))
+
+
+@cache
+def _prepared(one: _Row) -> Callable[..., list[Any]]:
+    """Wide mode of a row's program, which has its turn again and again."""
+    prepared: Callable[..., list[Any]] = compiler.prepare(one.module(), wide=True)
+    return prepared
 
 
 def blurred(kind: str, ends: tuple[float, float], count: int, rng: np.random.Generator) -> Iterator[Array]:

@@ -25,7 +25,38 @@ class Some(NamedTuple):
     indices: Mapping[int, int]
 
 
+class Slice(NamedTuple):
+    """What some results of a program are made of, for any inputs.
+
+    Attributes:
+        module: the program of these results.
+        sources: the whole program's inputs that it takes, by their numbers.
+        indices: those of its results, by the numbers that they have in the whole.
+    """
+
+    module: Any
+    sources: Sequence[int]
+    indices: Mapping[int, int]
+
+    def given(self, inputs: Sequence[Array]) -> list[Array]:
+        """Its inputs, of those of the whole."""
+        return [inputs[source] for source in self.sources]
+
+
 def some_of(module: Any, inputs: Sequence[Array], count: int, numbers: Collection[int]) -> Some | None:
+    """The program of some results of another with its inputs; None where `slice_of` has none.
+
+    Args:
+        module: the program.
+        inputs: of the call.
+        count: how many results it has.
+        numbers: of the results that are kept.
+    """
+    found = slice_of(module, count, numbers)
+    return None if found is None else Some(found.module, found.given(inputs), found.indices)
+
+
+def slice_of(module: Any, count: int, numbers: Collection[int]) -> Slice | None:
     """The program of some results of another; None where the whole is needed, or is no more than they.
 
     It is needed where devices exchange, where results are random, as numbers may depend on what is drawn before, and
@@ -33,7 +64,6 @@ def some_of(module: Any, inputs: Sequence[Array], count: int, numbers: Collectio
 
     Args:
         module: the program.
-        inputs: of the call.
         count: how many results it has.
         numbers: of the results that are kept.
     """
@@ -47,5 +77,5 @@ def some_of(module: Any, inputs: Sequence[Array], count: int, numbers: Collectio
     edited = compiler.edit.keep_results(module, kept)
     if any(instruction.opcode in _RANDOM for instruction in edited.module.instructions()):
         return None
-    given = [inputs[source] for source in edited.sources if isinstance(source, int)]
-    return Some(edited.module, given, {number: kept.index(one) for number, one in zip(wanted, ids, strict=True)})
+    sources = [source for source in edited.sources if isinstance(source, int)]
+    return Slice(edited.module, sources, {number: kept.index(one) for number, one in zip(wanted, ids, strict=True)})

@@ -121,3 +121,18 @@ def test_what_a_worker_draws_by_is_plain_data():
     profile = restricted(RATCHET, frozenset({("abs", "f32")}))
     assert texts(drawer(given)(number)) == texts(draw_case(profile, 5, number))
     assert drawer({**given, "varied": False})(number).options == {}
+
+
+@pytest.mark.parametrize(("instructions", "elements"), [(10, 64), (4, 8), (None, 16), (12, None)])
+def test_programs_are_within_the_limits_that_somebody_gave(instructions, elements):
+    limits = {"instructions": instructions, "elements": elements}
+    draw = drawer({"profile": "ratchet", "seed": 3, "banned": [], "limits": limits})
+    later = 1_000  # seeds have come by then
+    cases = [draw(number) for number in (*range(12), *range(later, later + 12))]
+    for case in cases:
+        assert instructions is None or sum(1 for _ in case.module.instructions()) <= instructions
+        sizes = [getattr(array, "size", 0) for one in case.module.instructions() for array in leaves(one)]
+        assert elements is None or max(sizes) <= elements
+        assert is_valid(case.module)
+    assert len({compiler.to_text(case.module) for case in cases}) > len(cases) // 2
+    assert any(seed_order.is_seed(case.number) for case in cases)
