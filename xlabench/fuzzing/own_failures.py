@@ -65,8 +65,11 @@ class OwnFailure:
 
 
 def key_of_bug(bug: Bug) -> str:
-    """The key that the same error has where an engine raises it: that of what it was raised from, if anything."""
-    first = bug.traceback.partition(_CAUSED)[0].rstrip()
+    """The key that the same error has where an engine raises it: that of what it was raised from, if anything was."""
+    first = bug.traceback.partition(_CAUSED)[0]
+    if not frames_in(first):  # the program that an error is about, as its cause, was raised nowhere
+        first = bug.traceback
+    first = first.rstrip()
     name, _, said = (first.rpartition("\n")[2] if first else bug.said).partition(": ")
     return key_of(name.rpartition(".")[2], location_of(frames_in(first)), said)
 
