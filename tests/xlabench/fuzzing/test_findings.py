@@ -247,10 +247,9 @@ def test_a_reference_that_breaks_down_is_reduced_by_that(verdict, key, is_reduce
 def test_one_error_is_one_finding_where_it_ends_a_run_that_a_campaign_calls_a_refusal(
     is_elsewhere, tmp_path, monkeypatch, saved
 ):
-    function = "another" if is_elsewhere else "emit"
-    said = f"'name'\nTraceback:\n  File \"/there/pure.py\", line 7, in {function}\nKeyError: 'name'"
-
     def small(_setup, text, given, **_):
+        function = "another" if is_elsewhere and text == _LARGE else "emit"
+        said = f"'name'\nTraceback:\n  File \"/there/pure.py\", line 7, in {function}\nKeyError: 'name'"
         return Triaged("cpu", "crash", text, given, given, given, said, f"kernel/{len(text)}", 1)
 
     monkeypatch.setattr(findings_module, "triage", small)
@@ -258,6 +257,23 @@ def test_one_error_is_one_finding_where_it_ends_a_run_that_a_campaign_calls_a_re
     for number, text in enumerate((_LARGE, _SMALL)):
         findings.add(replace(_unreduced(number, text), verdict="compile-error", key="KeyError in pure.py:emit: #"))
     assert len(findings.all) == 1 + is_elsewhere
+
+
+def test_an_error_that_is_another_one_once_it_is_reduced_is_what_its_program_shows(tmp_path, monkeypatch, saved):
+    """The words of an error may be of several lines, of which the first tells it."""
+    frame = '  File "/there/pure.py", line 7, in emit\n    text\n    ^^^^'
+    said = f"'name'\nTraceback:\n{frame}\nKeyError: 'name'\nin line 3\n"
+
+    def small(_setup, text, given, **_):
+        return Triaged("cpu", "compile-error", text, given, given, given, said, f"kernel/{len(text)}", 1)
+
+    monkeypatch.setattr(findings_module, "triage", small)
+    findings = Findings(tmp_path / "findings", max_probes=9)
+    keys = ("KeyError in pure.py:emit: 'name'", "ShapeError in late.py:plan: it is late", "IndexError in b.py:plan: #")
+    for number, key in enumerate(keys):
+        findings.add(replace(_unreduced(number, _LARGE), verdict="compile-error", key=key))
+    (one,) = findings.all
+    assert (one.signature, one.cases) == (keys[:1], (0, 1, 2))
 
 
 RAISING = {
