@@ -14,11 +14,12 @@ import compiler
 from xlabench.diagnosis import kernels
 from xlabench.diagnosis.case import Case, recorded
 from xlabench.diagnosis.isolate import isolate_each
+from xlabench.errors import BenchError
 from xlabench.judging.self_check import JudgeError
 from xlabench.survival import about
 
 Try = Callable[[Case], None]
-"""Tries the judge on a case, and raises `JudgeError` where it is wrong."""
+"""Tries the judge on a case, and raises `JudgeError` where it is wrong, anything where it breaks down."""
 
 
 class Alone(Exception):
@@ -29,31 +30,45 @@ class Alone(Exception):
 def told_about(case: Case, again: Try) -> Iterator[None]:
     """Within it a judge is tried on a case; the error that it is wrong says about which opcode, and of what kind.
 
+    So does what it breaks down with, where it does so again on one instruction alone: that is how the rule of an opcode
+    is wrong as well, and the same slip shows in both ways.
+
     Raises:
-        JudgeError: it is wrong.
+        JudgeError: it is wrong, or breaks down.
     """
     try:
         yield
     except JudgeError as error:
-        opcode, alone = _first_alone(case, again) or (kernels.opcodes(case.module) or "nothing", case)
-        told = JudgeError(about(opcode, str(error))).with_traceback(error.__traceback__)
-        raise told from Alone(compiler.to_text(alone.module))
+        opcode, alone = _first_alone(case, again, JudgeError) or (kernels.opcodes(case.module) or "nothing", case)
+        raise _told(error, opcode, str(error)) from Alone(compiler.to_text(alone.module))
+    except (compiler.CompilerError, BenchError):
+        raise
+    except Exception as error:
+        found = _first_alone(case, again, type(error))
+        if found is None:
+            raise
+        opcode, alone = found
+        raise _told(error, opcode, f"{type(error).__name__}: {error}") from Alone(compiler.to_text(alone.module))
 
 
-def _first_alone(case: Case, again: Try) -> tuple[str, Case] | None:
-    """The first instruction about which the judge is wrong alone, by its opcode and as a case; None where none is."""
+def _told(error: Exception, opcode: str, said: str) -> JudgeError:
+    return JudgeError(about(opcode, said)).with_traceback(error.__traceback__)
+
+
+def _first_alone(case: Case, again: Try, kind: type[Exception]) -> tuple[str, Case] | None:
+    """The first instruction on which the judge raises alike alone, by its opcode and as a case; None where none is."""
     for isolated in isolate_each(case, recorded(case)):
         for alone in isolated.cases:
-            if _is_wrong(alone, again):
+            if _raises(alone, again, kind):
                 return isolated.opcode, alone
     return None
 
 
-def _is_wrong(case: Case, again: Try) -> bool:
+def _raises(case: Case, again: Try, kind: type[Exception]) -> bool:
     try:
         again(case)
-    except JudgeError:
-        return True
     except compiler.CompilerError:  # an instruction that is no program alone
         return False
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is compared
+        return isinstance(error, kind)
     return False

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from xlabench.cases.layouts import ALIGNED
-from xlabench.fuzzing.signature import NUMERIC, is_raised_by
+from xlabench.fuzzing.signature import NUMERIC, RAISED_IN, is_raised_by, key_in
 from xlabench.jobs import read_arrays
 from xlabench.judging.tolerance import Array
 
@@ -45,11 +45,16 @@ class CaseFailure:
         return replace(self, note="; ".join(filter(None, [self.note, *notes])))
 
     def key_reduced(self, verdict: str, message: str) -> str:
-        """The key that it has with the verdict and message of its reduced program."""
+        """The key that it has with the verdict and message of its reduced program.
+
+        What is left of an error may be another one, that raises before: the program shows that then.
+        """
         if self.layout != ALIGNED or is_raised_by(self.key, message):
             return self.key
         if verdict in NUMERIC:
             return ""
+        if RAISED_IN in self.key and (raised := key_in(message)):
+            return raised
         return self.key if verdict == self.verdict else "run"
 
 

@@ -3,8 +3,8 @@
 One slip shows in many ways: on several engines, as wrong results here and a refusal there, with other opcodes around.
 Engines of ours run the same passes, so a pass or a rewrite that is blamed twice is one finding, whoever runs it and
 however it ends.  So is a lowering; and what puts a graph together is one around any op.  Their kernels share what
-generates code, and do not share all of it: there the same program has to fail on both (`may_be_shared`).  A kernel's
-opcodes share code too: what a logarithm is made of, others are made of.
+generates code, and do not share all of it: there the same program has to fail on both (`may_be_shared`,
+`xlabench.fuzzing.sharing`).  A kernel's opcodes share code too: what a logarithm is made of, others are made of.
 An error that one function raises in the same words is one bug, whichever passes and back ends call it; what Python
 raises in it, unasked, is in any words.  Crashes for which no opcode is to blame are one.
 """
@@ -105,11 +105,17 @@ def may_be_shared(known: Shown, found: Shown) -> bool:
     return is_elsewhere and are_behind and _overlap(known.cause, found.cause)
 
 
-def is_alike(known: Shown, verdict: str) -> bool:
-    """Whether a verdict on the program of what is known is that of the same bug."""
-    if _stage(known.cause) == "program":
+def have_an_opcode_in_common(known: Shown, found: Shown) -> bool:
+    """Whether two causes name an opcode, or what it is made of, in common: more than that one is about none."""
+    are_named = not (_is_general(known.cause) or _is_general(found.cause))
+    return are_named and _overlap(known.cause, found.cause)
+
+
+def is_alike(shown: Shown, verdict: str) -> bool:
+    """Whether a verdict of an engine on another program is that of the bug which it shows."""
+    if _stage(shown.cause) == "program":
         return verdict in FAILURES
-    return kind_of(verdict) == kind_of(known.verdict)
+    return kind_of(verdict) == kind_of(shown.verdict)
 
 
 def kind_of(verdict: str) -> str:

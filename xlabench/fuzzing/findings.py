@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -30,13 +29,14 @@ from xlabench.diagnosis.blame import Blame
 from xlabench.diagnosis.budget import Budget, OutOfTime
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.moves import instruction_count
-from xlabench.diagnosis.probe import Prober, Setup
+from xlabench.diagnosis.probe import Setup
 from xlabench.diagnosis.triage import triage
 from xlabench.engines import is_complete
 from xlabench.errors import BenchError, RecordsLost
 from xlabench.fuzzing import causes, own_failures
 from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.own_failures import OwnFailure
+from xlabench.fuzzing.sharing import Showing, is_one_bug
 from xlabench.fuzzing.signature import ENDED, signature_of
 from xlabench.jobs import ENGINES
 from xlabench.judging.differ import Agreement, compare
@@ -263,18 +263,17 @@ class Findings:
         known = self._known(reduced, signature, cause, bug)
         return self._shared(reduced, cause) if known is None and not bug else known
 
-    def _shared(self, unreduced: CaseFailure, cause: str) -> int | None:
+    def _shared(self, reduced: CaseFailure, cause: str) -> int | None:
         """Count a case to what is known of another engine and shows on this one alike; returns its number."""
-        shown = causes.Shown((unreduced.engine,), unreduced.verdict, (), cause)
+        shown = causes.Shown((reduced.engine,), reduced.verdict, (), cause)
+        found = _showing(shown, reduced)
         budget = Budget.of_a_finding(self._timeout_s)
         for index, known in enumerate(self.all):
             if known.bug or not causes.may_be_shared(_shown_by(known), shown):
                 continue
-            smallest = bundle.load(self._folder / Path(known.bundle).name)
-            case = Case(compiler.parse(smallest.module_text), tuple(smallest.inputs))
-            with Prober(self._setup(unreduced.engine, smallest.layout), budget) as prober, suppress(OutOfTime):
-                if causes.is_alike(_shown_by(known), prober.judge(case).verdict):
-                    return self._count(index, unreduced)
+            smallest = _showing(_shown_by(known), bundle.load(self._folder / Path(known.bundle).name))
+            if is_one_bug(smallest, found, self._setup, budget):
+                return self._count(index, reduced)
         return None
 
     def _is_small(self, engine: str, found: Blame) -> bool:
@@ -327,6 +326,10 @@ class Findings:
         with own_failures.kept_in(self._list):
             self._folder.mkdir(parents=True, exist_ok=True)
             atomic.write(self._list, (json.dumps(content, indent=1) + "\n").encode())
+
+
+def _showing(shown: causes.Shown, by: CaseFailure | Failure) -> Showing:
+    return Showing(shown, by.engine, Case(compiler.parse(by.module_text), tuple(by.inputs)), by.layout)
 
 
 def _name_beside(known: Finding, number: int) -> str:

@@ -23,14 +23,13 @@ from xlabench import atomic, environment
 from xlabench.cases import programs
 from xlabench.errors import BenchError, RecordsLost
 from xlabench.fuzzing.causes import JUDGE
-from xlabench.fuzzing.signature import key_of, location_of
+from xlabench.fuzzing.signature import key_in, key_of
 from xlabench.judging.self_check import JudgeError
-from xlabench.survival import ERROR, US, Bug, caught, frames_in
+from xlabench.survival import ERROR, US, Bug, caught
 from xlabench.worker import Outcome
 
 Result = TypeVar("Result")
 
-_CAUSED = "\nThe above exception was the direct cause of the following exception:\n"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _ENVIRONMENT = ("system", "machine", "python", "versions")
 
@@ -65,10 +64,9 @@ class OwnFailure:
 
 
 def key_of_bug(bug: Bug) -> str:
-    """The key that the same error has where an engine raises it: that of what it was raised from, if anything."""
-    first = bug.traceback.partition(_CAUSED)[0].rstrip()
-    name, _, said = (first.rpartition("\n")[2] if first else bug.said).partition(": ")
-    return key_of(name.rpartition(".")[2], location_of(frames_in(first)), said)
+    """The key that the same error has where an engine raises it: that of what it was raised from, if anything was."""
+    name, _, said = bug.said.partition(": ")
+    return key_in(bug.traceback) or key_of(name.rpartition(".")[2], "", said)
 
 
 def attempt(work: Callable[[], Result], number: int, step: str, module_text: str = "") -> Result | OwnFailure:

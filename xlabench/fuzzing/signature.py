@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import compiler
+from xlabench.survival import frames_in
 
 NUMERIC = frozenset({"wrong", "flaky"})
 """Verdicts on results."""
@@ -22,6 +23,7 @@ ENDED = frozenset({"compile", "run", "judge"})
 RAISED_IN = " in "
 """Stands in the key of an error between its type and the function that raised it."""
 _COMPILER = Path(compiler.__file__).parent
+_CAUSED = "\nThe above exception was the direct cause of the following exception:\n"
 _LONGEST_KEY = 80
 """Characters of an error's text that tell it from others."""
 LAYOUT = "layout"
@@ -72,6 +74,22 @@ def key_of(name: str, location: str, said: str) -> str:
     """
     words = re.sub(r"\S*[\d%\[{]\S*", "#", said.partition("\n")[0])
     return f"{name}{RAISED_IN}{location}: {words[:_LONGEST_KEY]}"
+
+
+def key_in(text: str) -> str:
+    """The key of the error that a text with its traceback tells of, of a chain the first; "" of any other text.
+
+    The program that an error is about stands before it as its cause, and was raised nowhere.
+    """
+    first = text.partition(_CAUSED)[0]
+    chosen = first if frames_in(first) else text
+    frames = frames_in(chosen)
+    if not frames:
+        return ""
+    behind = chosen[chosen.rindex(f'File "{frames[-1][0]}"') :].splitlines()[1:]
+    raised = next((line for line in behind if line and not line.startswith(" ")), "")
+    name, _, said = raised.partition(": ")
+    return key_of(name.rpartition(".")[2], location_of(frames), said)
 
 
 def raised_by(signature: Sequence[str]) -> str:

@@ -61,3 +61,15 @@ def test_what_is_right_and_what_else_is_raised_goes_its_way():
         pass
     with pytest.raises(KeyError), told_about(CASE, _wrong_about({"log"})):
         raise KeyError("log")
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyError, TypeError, RecursionError])
+def test_what_a_judge_breaks_down_with_is_about_the_opcode_with_which_it_does_alone(error):
+    def tries(case):
+        if "log" in {instruction.opcode for instruction in case.module.instructions()}:
+            raise error("there is no such thing")
+
+    with pytest.raises(JudgeError, match=rf"about log: {error.__name__}: ") as raised, told_about(CASE, tries):
+        tries(CASE)
+    assert raised.traceback[-1].name == "tries"
+    assert {i.opcode for i in compiler.parse(str(raised.value.__cause__)).instructions()} == {"parameter", "log"}

@@ -11,14 +11,17 @@ from xlabench.bundles import bundle, saving
 from xlabench.cases import inputs
 from xlabench.diagnosis import blame
 from xlabench.diagnosis.budget import OutOfTime
+from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.probe import Judgement
 from xlabench.diagnosis.triage import Triaged
-from xlabench.fuzzing import asking
+from xlabench.diagnosis.unsound import told_about
+from xlabench.fuzzing import asking, sharing
 from xlabench.fuzzing import findings as findings_module
 from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.findings import Findings
 from xlabench.fuzzing.own_failures import OwnFailure
 from xlabench.fuzzing.signature import ENDED
+from xlabench.judging.self_check import JudgeError
 from xlabench.survival import caught
 
 _LARGE = """ENTRY main { x = f32[12,10] parameter(0) y = f32[12,10] parameter(1) s = f32[12,10] add(x, y)
@@ -94,7 +97,7 @@ def test_another_engine_is_asked_about_a_bundle_that_nobody_had_an_answer_for(tm
 
         __enter__, __exit__ = (lambda self: self), (lambda *_: None)
 
-    monkeypatch.setattr(findings_module, "Prober", Crashing)
+    monkeypatch.setattr(sharing, "Prober", Crashing)
     monkeypatch.setattr(saving, "_verify", lambda *_: "")
     findings = OfNoAnswer(tmp_path / "findings", max_probes=1)
     for number, engine in ((1, "cpu"), (2, "nvptx:sim")):
@@ -148,7 +151,7 @@ def test_what_another_engine_is_not_asked_in_time_is_a_finding_of_its_own(tmp_pa
 
         __enter__, __exit__ = (lambda self: self), (lambda *_: None)
 
-    monkeypatch.setattr(findings_module, "Prober", Late)
+    monkeypatch.setattr(sharing, "Prober", Late)
     monkeypatch.setattr(saving, "_verify", lambda *_: "")
     findings = OfNoAnswer(tmp_path / "findings", max_probes=1)
     for number, engine in ((1, "cpu"), (2, "nvptx:sim")):
@@ -244,10 +247,9 @@ def test_a_reference_that_breaks_down_is_reduced_by_that(verdict, key, is_reduce
 def test_one_error_is_one_finding_where_it_ends_a_run_that_a_campaign_calls_a_refusal(
     is_elsewhere, tmp_path, monkeypatch, saved
 ):
-    function = "another" if is_elsewhere else "emit"
-    said = f"'name'\nTraceback:\n  File \"/there/pure.py\", line 7, in {function}\nKeyError: 'name'"
-
     def small(_setup, text, given, **_):
+        function = "another" if is_elsewhere and text == _LARGE else "emit"
+        said = f"'name'\nTraceback:\n  File \"/there/pure.py\", line 7, in {function}\nKeyError: 'name'"
         return Triaged("cpu", "crash", text, given, given, given, said, f"kernel/{len(text)}", 1)
 
     monkeypatch.setattr(findings_module, "triage", small)
@@ -255,6 +257,23 @@ def test_one_error_is_one_finding_where_it_ends_a_run_that_a_campaign_calls_a_re
     for number, text in enumerate((_LARGE, _SMALL)):
         findings.add(replace(_unreduced(number, text), verdict="compile-error", key="KeyError in pure.py:emit: #"))
     assert len(findings.all) == 1 + is_elsewhere
+
+
+def test_an_error_that_is_another_one_once_it_is_reduced_is_what_its_program_shows(tmp_path, monkeypatch, saved):
+    """The words of an error may be of several lines, of which the first tells it."""
+    frame = '  File "/there/pure.py", line 7, in emit\n    text\n    ^^^^'
+    said = f"'name'\nTraceback:\n{frame}\nKeyError: 'name'\nin line 3\n"
+
+    def small(_setup, text, given, **_):
+        return Triaged("cpu", "compile-error", text, given, given, given, said, f"kernel/{len(text)}", 1)
+
+    monkeypatch.setattr(findings_module, "triage", small)
+    findings = Findings(tmp_path / "findings", max_probes=9)
+    keys = ("KeyError in pure.py:emit: 'name'", "ShapeError in late.py:plan: it is late", "IndexError in b.py:plan: #")
+    for number, key in enumerate(keys):
+        findings.add(replace(_unreduced(number, _LARGE), verdict="compile-error", key=key))
+    (one,) = findings.all
+    assert (one.signature, one.cases) == (keys[:1], (0, 1, 2))
 
 
 RAISING = {
@@ -323,3 +342,75 @@ def test_a_rule_that_a_module_breaks_is_told_by_what_the_rule_raises():
         except compiler.CompilerError as error:
             keys.add(asking.raised(error).key.partition(":")[0])
     assert len(keys) == 2
+
+
+def _wrong_about(opcode):
+    """What a judge that is wrong about an opcode raises, as a failure of our own."""
+    text = f"ENTRY main {{ x = f32[4] parameter(0) ROOT z = f32[4] {opcode}(x) }}"
+    case = Case(compiler.parse(text), (np.ones(4, np.float32),))
+
+    def wrong(_):
+        raise JudgeError("it breaks its bounds")
+
+    def work():
+        with told_about(case, wrong):
+            wrong(case)
+
+    return caught(work)
+
+
+def test_a_judge_that_is_wrong_about_one_opcode_hides_no_other(tmp_path, saved):
+    findings = Findings(tmp_path, max_probes=9)
+    for number, opcode in enumerate(("acosh", "tanh", "acosh")):
+        findings.add_own(OwnFailure(number, "judge", _wrong_about(opcode)), {})
+    assert [(found.cause, found.cases) for found in findings.all] == [("judge/acosh", (0, 2)), ("judge/tanh", (1,))]
+
+
+SWALLOWING = {
+    "a judge that is wrong about one program": ("program/memory or control flow", ("acosh",)),
+    "a bug of all kernels of one engine": ("kernel/any elementwise", ("acosh", "tanh", "negate")),
+    "a bug of two engines": ("program/memory or control flow", ("acosh", "tanh", "negate")),
+}
+"""What is known of the CPU by a program of `acosh`, and the opcodes of the programs that fail on it."""
+
+
+@pytest.mark.parametrize("verdict", ["wrong", "crash", "compile-error"])
+@pytest.mark.parametrize("what", SWALLOWING)
+def test_what_fails_on_any_engine_swallows_nothing_that_another_one_alone_shows(
+    what, verdict, tmp_path, monkeypatch, saved
+):
+    """While two programs that each fail on both are one bundle."""
+    cause, failing = SWALLOWING[what]
+    others = ("acosh", "tanh")  # which fail on the other engine
+
+    class Engine:
+        def __init__(self, setup, _budget):
+            self.opcodes = failing if setup.engine == "cpu" else others
+
+        def judge(self, case):
+            (opcode,) = {i.opcode for i in case.module.instructions()} - {"parameter"}
+            return Judgement(verdict if opcode in self.opcodes else "within", "")
+
+        __enter__, __exit__ = (lambda self: self), (lambda *_: None)
+
+    class Blamed(Findings):
+        def _triaged(self, failure):
+            return failure, cause if "acosh" in failure.module_text else "kernel/tanh", 1
+
+    def load(folder):
+        kept = _opcode("acosh", verdict)
+        return replace(kept, engine="cpu")
+
+    monkeypatch.setattr(sharing, "Prober", Engine)
+    monkeypatch.setattr(bundle, "load", load)
+    findings = Blamed(tmp_path, max_probes=9)
+    for number, (engine, opcode) in enumerate((("cpu", "acosh"), ("nvptx:sim", "tanh"), ("nvptx:sim", "acosh"))):
+        findings.add(replace(_opcode(opcode, verdict), number=number, engine=engine))
+    is_one = "tanh" in failing
+    assert [found.cases for found in findings.all] == ([(0, 1, 2)] if is_one else [(0, 2), (1,)])
+
+
+def _opcode(opcode, verdict):
+    text = f"ENTRY main {{ x = f32[4] parameter(0) ROOT z = f32[4] {opcode}(x) }}"
+    key = {"wrong": "0", "crash": "run"}.get(verdict, f"RuntimeError in {opcode}.py:emit: it cannot")
+    return replace(_unreduced(0, text), verdict=verdict, key=key)
