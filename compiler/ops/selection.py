@@ -33,7 +33,7 @@ _COMPARE_TYPES = {
     Kind.FLOAT: ("FLOAT", "TOTALORDER"),
     Kind.COMPLEX: ("FLOAT",),
 }
-_COMPARE_NAMES = frozenset(name for names in _COMPARE_TYPES.values() for name in names)
+"""How numbers of each kind compare (StableHLO's `compare`, C3), as XLA's verifier holds programs to it."""
 
 
 def _infer_compare(instruction: Instruction) -> Shape:
@@ -43,9 +43,7 @@ def _infer_compare(instruction: Instruction) -> Shape:
     require(direction in DIRECTIONS, f"direction {direction!r} is none of {', '.join(DIRECTIONS)}")
     known = _COMPARE_TYPES.get(element_type.kind, ())
     require(known, f"compare takes numbers, not {element_type}")
-    # XLA looks at no other name than TOTALORDER: the element type says how numbers compare.
-    fits = given is None or given in known or (given in _COMPARE_NAMES and given != "TOTALORDER")
-    require(fits, f"type {given!r} does not compare {element_type}: {', '.join(known)} do")
+    require(given is None or given in known, f"type {given!r} does not compare {element_type}: {', '.join(known)} do")
     ordered = element_type.kind is not Kind.COMPLEX or direction in ("EQ", "NE")
     require(ordered, f"complex numbers have no order: direction {direction} does not apply, EQ and NE do")
     return ArrayShape(PRED, same_shapes(instruction, shapes), merge_dynamic(shapes))

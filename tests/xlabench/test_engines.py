@@ -105,6 +105,31 @@ def test_xla_says_nothing_of_results_whose_sizes_are_known_at_run_time_only():
     assert engine("xla").compile(whole)(X, np.int32(3)) == [3]
 
 
+PAIR = "(f32[4], f32[4])"
+SPARSE = """k = TYPE[2,1] parameter(1) i = s8[2,1] constant({{3}, {0}}) t = (TYPE[2,1], s8[2,1]) tuple(k, i)
+  y = TYPE[2,8] parameter(2) ROOT r = TYPE[2,1] convolution(y, t), dim_labels=bf_io->bf,
+  sparsity_config={rhs={sparsity=1x4 dimension=0 stride=1}}"""
+UNSAID = {
+    **{f"convolution of {name}": SPARSE.replace("TYPE", name) for name in ("pred", "f8e5m2", "f16", "f32", "c64")},
+    "all-reduce-start": f"s = {PAIR} all-reduce-start(x, x), to_apply=add ROOT r = {PAIR} all-reduce-done(s)",
+    "all-gather-start": f"s = ({PAIR}, {PAIR}) all-gather-start(x, x), dimensions={{0}} "
+    f"ROOT r = {PAIR} all-gather-done(s)",
+    "all-reduce-done": "ROOT r = f32[4] all-reduce-done(x)",
+    "all-gather-done": f"t = {PAIR} tuple(x, x) ROOT r = f32[4] all-gather-done(t)",
+    "collective-permute-done": f"t = {PAIR} tuple(x, x) ROOT r = f32[4] collective-permute-done(t)",
+    "copy-done": "u = u32[] constant(0) t = (f32[4], f32[4], u32[]) tuple(x, x, u) ROOT r = f32[4] copy-done(t)",
+    "async-done": "t = (f32[4]) tuple(x) u = ((f32[4]), f32[4]) tuple(t, x) ROOT r = f32[4] async-done(u)",
+}
+
+
+@pytest.mark.parametrize("form", UNSAID)
+def test_what_the_way_into_xla_cannot_say_is_no_failure_of_the_program(form):
+    pytest.importorskip("jaxlib", reason="jaxlib is not installed")
+    add = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }"
+    with pytest.raises(Undecidable):
+        engine("xla").compile(f"{add} ENTRY e {{ x = f32[4] parameter(0) {UNSAID[form]} }}")
+
+
 @pytest.mark.parametrize("spec", ["reference", "cpu", "nvptx:sim", "xla"])
 def test_inputs_of_another_byte_order_are_the_numbers_that_they_are(spec):
     if spec == "xla":

@@ -36,6 +36,10 @@ _UNKNOWN = (
     "to be floating for",
     "No registered implementation",
     "Unsupported conversion between element types of operands",  # of sparse factors, which its parser takes
+    "error: invalid tensor element type: 'tuple<",  # of sparse predicates
+    "is not supported in StableHLO",  # of several arrays that are exchanged at once and asynchronously
+    "*-start requires *-done as input",  # of one that is waited for where something else has handed its start on
+    "expect a single async op as their operand",  # the same of computations, said by the parser of its text
     "UNKNOWN: <unknown>:0: error:",  # StableHLO's verifier has stricter types than HLO's
 )
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*", re.ASCII)

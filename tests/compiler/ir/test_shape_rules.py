@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from compiler.ir.attributes import VOCABULARY
+from compiler.ir.types import TYPES, Kind
 from compiler.text.parser import parse
 from compiler.verifier import findings
 
@@ -65,3 +67,23 @@ def test_what_does_not_fit_is_refused(line: str, message: str) -> None:
     assert finding.rule == "V10"
     with pytest.raises(AssertionError, match=message):
         raise AssertionError(finding.message)
+
+
+_COMPARED_AS = {
+    Kind.PRED: "UNSIGNED",
+    Kind.SIGNED: "SIGNED",
+    Kind.UNSIGNED: "UNSIGNED",
+    Kind.FLOAT: "FLOAT TOTALORDER",
+    Kind.COMPLEX: "FLOAT",
+}
+"""What `type` XLA's verifier lets pass, asked (jaxlib 0.10.2) about each type that XLA computes on and each name."""
+
+
+@pytest.mark.parametrize("name", [one.name for one in TYPES.values() if one.kind in _COMPARED_AS])
+@pytest.mark.parametrize("how", VOCABULARY["type"])
+def test_numbers_compare_as_their_type_says(name: str, how: str) -> None:
+    text = f"p = {name}[2] parameter(0) ROOT c = pred[2] compare(p, p), direction=EQ, type={how}"
+    said = [finding.message for finding in findings(parse(f"HloModule m\nENTRY e {{ {text} }}"))]
+    known = _COMPARED_AS[TYPES[name].kind].split()
+    refused = f"type {how!r} does not compare {name}: {', '.join(known)} do"
+    assert [refused in message for message in said] == [True] * (how not in known)
