@@ -31,7 +31,7 @@ class Variable:
     """Variables come in the order in which they were made wherever they are sorted: code is the same every time."""
 
     def read(self) -> Value:
-        """The value; where there is something to `write` first that computes it, that is written when first asked for."""
+        """The value; what computes it is written when it is first asked for, where there is something to `write`."""
         if self.write is not None:
             self.write()
             self.write = None

@@ -15,6 +15,7 @@ from xlabench.diagnosis import kernels
 from xlabench.diagnosis.case import Case, recorded
 from xlabench.diagnosis.isolate import isolate_each
 from xlabench.errors import BenchError
+from xlabench.judging.bounds import basis_of
 from xlabench.judging.self_check import JudgeError
 from xlabench.survival import about
 
@@ -24,6 +25,11 @@ Try = Callable[[Case], None]
 
 class Alone(Exception):
     """The program of one instruction about which a judge is wrong, as the cause of the error that tells of it."""
+
+
+def bounded(case: Case) -> None:
+    """Do what can break down as a case is judged: its bounds."""
+    basis_of(case.module, case.inputs, compiler.interpret(case.module, *case.inputs))
 
 
 @contextmanager

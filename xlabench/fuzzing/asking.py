@@ -19,7 +19,7 @@ import compiler
 from xlabench.cases.inputs import aligned
 from xlabench.cases.layouts import ALIGNED, LAYOUTS, Layout
 from xlabench.diagnosis.case import Case as Patient
-from xlabench.diagnosis.unsound import told_about
+from xlabench.diagnosis.unsound import bounded, told_about
 from xlabench.engines import Engine, Program, build, execute, is_complete, is_foreign, is_simulated, may_overlap
 from xlabench.engines.spec import split_spec
 from xlabench.errors import verdict_of
@@ -28,7 +28,7 @@ from xlabench.fuzzing.case import Call, Case
 from xlabench.fuzzing.signature import LAYOUT, key_of, location_of
 from xlabench.fuzzing.values import BOUNDARY
 from xlabench.jobs import standard_of
-from xlabench.judging.bounds import Basis, basis_of
+from xlabench.judging.bounds import Basis
 from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.judge import judge, judged
 from xlabench.judging.left_open import left_open
@@ -361,18 +361,13 @@ class Asking:
         if kind != self.case.call(self.case.number % len(self.case.calls)).kind:
             needed = _different(expected, actual)
         reference = Partly(self.case.module, inputs, needed=needed, slices=self.baseline.slices(self.case))
-        with told_about(Patient(self.case.module, tuple(inputs)), _bounded):
+        with told_about(Patient(self.case.module, tuple(inputs)), bounded):
             judgement = judged(expected, actual, standard, reference)
             if needed and judgement.verdict not in FINE:  # what a finding says rests on everything that is known
                 judgement = judge(self.case.module, inputs, expected, actual, standard)
         if judgement.comparison.basis.flaws:
             self.unsound = Unsound(kind, judgement.comparison.basis)
         return Answer(judgement.verdict, judgement.message, ",".join(map(str, judgement.wrong_results)), actual)
-
-
-def _bounded(patient: Patient) -> None:
-    """Do what can break down as a case is judged: its bounds."""
-    basis_of(patient.module, patient.inputs, compiler.interpret(patient.module, *patient.inputs))
 
 
 def _is_equal(expected: Sequence[Array], actual: Sequence[Array]) -> bool:
