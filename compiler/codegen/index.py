@@ -31,7 +31,7 @@ class Variable:
     """Variables come in the order in which they were made wherever they are sorted: code is the same every time."""
 
     def read(self) -> Value:
-        """The value; what computes it is written when it is first asked for, where there is something to `write`."""
+        """The value; what computes it, if that is still to `write`, is written when it is first asked for."""
         if self.write is not None:
             self.write()
             self.write = None
@@ -265,7 +265,9 @@ class Emission:
             return known
         builder = self.builder
         total, type_ = None, I32 if self._is_narrow(index) else I64
-        for digit, factor in index.terms:
+        if self.lane is not None and index.terms and index.constant and not self.narrow:
+            total = self.value(Index(index.terms))  # the steps of an unrolled loop have it in common
+        for digit, factor in index.terms if total is None else ():
             term = builder.mul(builder.cast("trunc", self._digit(digit), type_), integer(factor, type_))
             total = term if total is None else builder.add(total, term)
         if total is None:
@@ -323,8 +325,7 @@ class Emission:
             return exact
         # Terms that straddle the divisor: a division at run time, and the result is a variable of its own.
         quotient = self.builder.binary("udiv", self.value(index), integer(divisor))
-        variable = Variable(quotient, index.bounds()[1] // divisor + 1)
-        result = whole(variable)
+        result = whole(Variable(quotient, index.bounds()[1] // divisor + 1))
         return result, index + result.times(-divisor)
 
     def digits_of(self, index: Index, divisor: int) -> tuple[Index, Index] | None:

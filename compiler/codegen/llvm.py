@@ -64,11 +64,7 @@ def _present(features: str) -> frozenset[str]:
 
 @functools.cache
 def _initialise(triple: str) -> None:
-    """Make a target known to LLVM: this machine's alone, or else all.
-
-    Whenever code is generated, LLVM goes through all passes that it knows for each pass that keeps control flow, and of
-    those half are other targets'.
-    """
+    """Make a target known to LLVM: this machine's alone, else all, whose passes each code generation goes through."""
     if triple.partition("-")[0] == llvm.get_process_triple().partition("-")[0]:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()

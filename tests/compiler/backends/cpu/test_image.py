@@ -1,8 +1,18 @@
-"""A program as it leaves the compiler survives being bytes, and says of arrays what their callers must know."""
+"""A program as it leaves the compiler survives being bytes, and says of arrays what their callers must know.
+
+Compiling a program again gives the same bytes: in another process, with other hashes, beside other programs.
+"""
+
+import os
+import subprocess
+import sys
+
+import pytest
 
 import compiler
 from compiler import CompileOptions
 from compiler.backends.cpu.image import Image, ImageArray, arrays, leaf
+from xlabench.cases.suite import load_suite
 
 IMAGE = Image(
     objects=(b"\0first\xff", b"", b"third"),
@@ -15,6 +25,24 @@ IMAGE = Image(
     shared_work=1 << 40,
     releases_lock=True,
 )
+
+
+PROGRAMS = {program.name: program.path for program in load_suite("corpus").programs}
+KINDS = (
+    "lenet_train_step", "mnist_softmax_step", "sort_64k", "fft_batch_1024", "attention_causal", "conv_grads",
+    "kmeans_step", "lstm_scan",
+)  # fmt: skip
+"""Programs with kernels of every kind, of many units and of few."""
+
+SCRIPT = """
+import hashlib, sys
+import compiler
+from compiler import CompileOptions
+for path in sys.argv[1:]:
+    with open(path, encoding="utf-8") as file:
+        executable = compiler.compile(file.read(), options=CompileOptions(threads=2))
+    print(path, *(hashlib.sha256(code).hexdigest() for code in executable.image.objects))
+"""
 
 
 def shape(text):
@@ -61,3 +89,19 @@ def test_the_lock_is_given_up_where_a_loop_may_take_long():
     next { i = s32[] parameter(0)  one = s32[] constant(1)  ROOT j = s32[] add(i, one) }
     ENTRY e { i = s32[] parameter(0)  ROOT w = s32[] while(i), condition=below, body=next }"""
     assert compiler.compile(text, backend="cpu", options=CompileOptions(opt=0)).image.releases_lock
+
+
+def objects(paths, seed):
+    """For each program the digests of its object files, compiled one after the other by a process of its own."""
+    environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
+    command = [sys.executable, "-c", SCRIPT, *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, timeout=600)
+    return dict(line.split(" ", 1) for line in done.stdout.splitlines())
+
+
+@pytest.mark.slow
+def test_object_files_are_the_same_whatever_the_hashes_and_whatever_was_compiled_before():
+    paths = [PROGRAMS[name] for name in KINDS]
+    first, second = objects(paths, seed=1), objects(paths[::-1], seed=2)
+    assert len(first) == len(KINDS)
+    assert first == second
