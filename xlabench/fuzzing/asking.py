@@ -30,7 +30,7 @@ from xlabench.fuzzing.values import BOUNDARY
 from xlabench.jobs import standard_of
 from xlabench.judging.bounds import Basis
 from xlabench.judging.differ import Agreement, compare
-from xlabench.judging.judge import judge, judged
+from xlabench.judging.judge import judged
 from xlabench.judging.left_open import left_open
 from xlabench.judging.needed import Partly, Slices
 from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
@@ -364,7 +364,7 @@ class Asking:
         with told_about(Patient(self.case.module, tuple(inputs)), bounded):
             judgement = judged(expected, actual, standard, reference)
             if needed and judgement.verdict not in FINE:  # what a finding says rests on everything that is known
-                judgement = judge(self.case.module, inputs, expected, actual, standard)
+                judgement = judged(expected, actual, standard, replace(reference, needed=()))
         if judgement.comparison.basis.flaws:
             self.unsound = Unsound(kind, judgement.comparison.basis)
         return Answer(judgement.verdict, judgement.message, ",".join(map(str, judgement.wrong_results)), actual)

@@ -68,7 +68,7 @@ def at_an_edge(module: Module, rng: Rng, limits: Limits = UNLIMITED) -> Module |
 class _Resizing:
     """A program with another number in the place of one of its sizes, where that is a program, and a small one."""
 
-    def __init__(self, module: Module, size: int, limits: Limits) -> None:
+    def __init__(self, module: Module, size: int, limits: Limits = UNLIMITED) -> None:
         self._module, self._size, self._limits = module, size, limits
 
     def __call__(self, size: int) -> Module | None:
