@@ -366,6 +366,30 @@ def test_a_judge_that_is_wrong_about_one_opcode_hides_no_other(tmp_path, saved):
     assert [(found.cause, found.cases) for found in findings.all] == [("judge/acosh", (0, 2)), ("judge/tanh", (1,))]
 
 
+def _breaking_down_on(opcode):
+    """What a judge that breaks down in one function on any opcode raises, as a failure of our own."""
+    text = f"ENTRY main {{ x = f32[4] parameter(0) ROOT z = f32[4] {opcode}(x) }}"
+    case = Case(compiler.parse(text), (np.ones(4, np.float32),))
+
+    def breaks(_):
+        RAISING["Python's own"]()
+
+    def work():
+        with told_about(case, breaks):
+            breaks(case)
+
+    return caught(work)
+
+
+def test_a_judge_that_breaks_down_in_one_function_is_one_finding_on_whatever_opcodes(tmp_path, saved):
+    findings = Findings(tmp_path, max_probes=9)
+    for number, opcode in enumerate(("acosh", "tanh")):
+        findings.add_own(OwnFailure(number, "judge", _breaking_down_on(opcode)), {})
+    findings.add_own(OwnFailure(2, "judge", _wrong_about("acosh")), {})
+    (one,) = findings.all
+    assert (one.cause, one.cases) == ("judge/acosh", (0, 1, 2))
+
+
 SWALLOWING = {
     "a judge that is wrong about one program": ("program/memory or control flow", ("acosh",)),
     "a bug of all kernels of one engine": ("kernel/any elementwise", ("acosh", "tanh", "negate")),
