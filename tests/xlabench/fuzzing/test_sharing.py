@@ -40,8 +40,8 @@ def _is_one(monkeypatch, known, found, verdicts):
     return is_one_bug(known, found, lambda engine, _layout: Setup(engine), Budget())
 
 
-@pytest.mark.parametrize("verdicts", itertools.product(("wrong", "within", "late"), repeat=2))
-@pytest.mark.parametrize("causes", itertools.permutations(("kernel/tanh", *_GENERAL), 2))
+@pytest.mark.parametrize("verdicts", list(itertools.product(("wrong", "within", "late"), repeat=2)))
+@pytest.mark.parametrize("causes", list(itertools.permutations(("kernel/tanh", *_GENERAL), 2)))
 def test_where_no_opcode_is_in_common_each_engine_fails_on_the_program_of_the_other(causes, verdicts, monkeypatch):
     known, found = (_showing(*one) for one in zip(_ENGINES, ("acosh", "tanh"), causes, strict=True))
     asked = dict(zip((("nvptx:sim", "acosh"), ("cpu", "tanh")), verdicts, strict=True))
