@@ -1,16 +1,20 @@
 """Two engines have one bug where each fails on the other's program, or on one that names what both blame."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import compiler
+from xlabench.bundles import bundle, saving
 from xlabench.diagnosis.budget import Budget, OutOfTime
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.probe import Judgement, Setup
 from xlabench.fuzzing import sharing
+from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.causes import Shown
+from xlabench.fuzzing.findings import Findings
 from xlabench.fuzzing.sharing import Showing, is_one_bug
 
 _ENGINES = ("cpu", "nvptx:sim")
@@ -53,3 +57,53 @@ def test_where_one_opcode_is_blamed_its_program_is_enough(verdict, monkeypatch):
     known, found = (_showing(engine, "tanh", "kernel/tanh") for engine in _ENGINES)
     asked = {("nvptx:sim", "tanh"): verdict}
     assert _is_one(monkeypatch, known, found, asked) == (verdict == "wrong")
+
+
+SWALLOWING = {
+    "a judge that is wrong about one program": ("program/memory or control flow", ("acosh",)),
+    "a bug of all kernels of one engine": ("kernel/any elementwise", ("acosh", "tanh", "negate")),
+    "a bug of two engines": ("program/memory or control flow", ("acosh", "tanh", "negate")),
+}
+"""What is known of the CPU by a program of `acosh`, and the opcodes of the programs that fail on it."""
+
+
+@pytest.mark.parametrize("verdict", ["wrong", "crash", "compile-error"])
+@pytest.mark.parametrize("what", SWALLOWING)
+def test_what_fails_on_any_engine_swallows_nothing_that_another_one_alone_shows(what, verdict, tmp_path, monkeypatch):
+    """While two programs that each fail on both are one bundle."""
+    cause, failing = SWALLOWING[what]
+    others = ("acosh", "tanh")  # which fail on the other engine
+
+    class Engine:
+        def __init__(self, setup, _budget):
+            self.opcodes = failing if setup.engine == "cpu" else others
+
+        def judge(self, case):
+            (opcode,) = {i.opcode for i in case.module.instructions()} - {"parameter"}
+            return Judgement(verdict if opcode in self.opcodes else "within", "")
+
+        __enter__, __exit__ = (lambda self: self), (lambda *_: None)
+
+    class Blamed(Findings):
+        def _triaged(self, failure):
+            return failure, cause if "acosh" in failure.module_text else "kernel/tanh", 1
+
+    def load(folder):
+        kept = _opcode("acosh", verdict)
+        return replace(kept, engine="cpu")
+
+    monkeypatch.setattr(sharing, "Prober", Engine)
+    monkeypatch.setattr(saving, "save", lambda _failure, folder, **_: saving.Saved(folder, verified=True))
+    monkeypatch.setattr(bundle, "load", load)
+    findings = Blamed(tmp_path, max_probes=9)
+    for number, (engine, opcode) in enumerate((("cpu", "acosh"), ("nvptx:sim", "tanh"), ("nvptx:sim", "acosh"))):
+        findings.add(replace(_opcode(opcode, verdict), number=number, engine=engine))
+    is_one = "tanh" in failing
+    assert [found.cases for found in findings.all] == ([(0, 1, 2)] if is_one else [(0, 2), (1,)])
+
+
+def _opcode(opcode, verdict):
+    text = f"ENTRY main {{ x = f32[4] parameter(0) ROOT z = f32[4] {opcode}(x) }}"
+    key = {"wrong": "0", "crash": "run"}.get(verdict, f"RuntimeError in {opcode}.py:emit: it cannot")
+    given = [np.ones(4, np.float32)]
+    return CaseFailure(0, "cpu", verdict, "", key, text, given, given, [])
