@@ -54,11 +54,18 @@ def told_about(case: Case, again: Try) -> Iterator[None]:
         if found is None:
             raise
         opcode, alone = found
-        raise _told(error, opcode, f"{type(error).__name__}: {error}") from Alone(compiler.to_text(alone.module))
+        _first_cause(error).__cause__ = Alone(compiler.to_text(alone.module))
+        raise _told(error, opcode, f"{type(error).__name__}: {error}") from error
 
 
 def _told(error: Exception, opcode: str, said: str) -> JudgeError:
     return JudgeError(about(opcode, said)).with_traceback(error.__traceback__)
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 def _first_alone(case: Case, again: Try, kind: type[Exception]) -> tuple[str, Case] | None:

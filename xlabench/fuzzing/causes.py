@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import compiler
+from xlabench.diagnosis.combiners import COMBINING
 from xlabench.diagnosis.probe import FAILURES
 from xlabench.engines import is_foreign
 from xlabench.engines.spec import split_spec
@@ -138,6 +139,11 @@ def _overlap(known: str, cause: str) -> bool:
     )
 
 
+def _bounded_as(opcode: str) -> str:
+    """The opcode by whose rule its results have bounds: all that combine many values by a body share one."""
+    return "reduce" if opcode in COMBINING else opcode
+
+
 def _is_general(cause: str) -> bool:
     """Whether a cause is about what all programs share behind the passes, and no opcode in particular."""
     return _stage(cause) == "program" or (_stage(cause) == "kernel" and _steps(cause) <= {"any elementwise"})
@@ -148,6 +154,8 @@ def same_cause(known: str, cause: str) -> bool:
     stage = _stage(known)
     if stage == "kernel" == _stage(cause):
         return all(any(compiler.ops.share_steps(one, other) for other in _steps(cause)) for one in _steps(known))
+    if {stage, _stage(cause)} == {JUDGE}:
+        return {_bounded_as(step) for step in _steps(known)} <= {_bounded_as(step) for step in _steps(cause)}
     if {stage, _stage(cause)} <= _HELD_AGAINST:
         return _steps(known) <= _steps(cause)
     return stage != "engine" and known == cause

@@ -81,8 +81,7 @@ def key_in(text: str) -> str:
 
     The program that an error is about stands before it as its cause, and was raised nowhere.
     """
-    first = text.partition(_CAUSED)[0]
-    chosen = first if frames_in(first) else text
+    chosen = next(filter(frames_in, text.split(_CAUSED)), "")
     frames = frames_in(chosen)
     if not frames:
         return ""

@@ -72,4 +72,7 @@ def test_what_a_judge_breaks_down_with_is_about_the_opcode_with_which_it_does_al
     with pytest.raises(JudgeError, match=rf"about log: {error.__name__}: ") as raised, told_about(CASE, tries):
         tries(CASE)
     assert raised.traceback[-1].name == "tries"
-    assert {i.opcode for i in compiler.parse(str(raised.value.__cause__)).instructions()} == {"parameter", "log"}
+    assert {i.opcode for i in compiler.parse(str(raised.value.__cause__.__cause__)).instructions()} == {
+        "parameter",
+        "log",
+    }

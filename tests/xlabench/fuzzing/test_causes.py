@@ -33,6 +33,10 @@ ONE = {
         shown("xlabench", "judge/log", "error", ("JudgeError about log in self_check.py:ask",)),
         shown("xlabench", "judge/log", "error", ("JudgeError about log in self_check.py:require_soundness",)),
     ),
+    "a judge, about two opcodes that have one rule": (
+        shown("xlabench", "judge/scatter", "error", ("JudgeError about scatter in self_check.py:ask",)),
+        shown("xlabench", "judge/reduce-window", "error", ("JudgeError about reduce-window in self_check.py:ask",)),
+    ),
     "memory": (shown("cpu", "program/memory"), shown("cpu", "program/memory", "crash", ("x",))),
     "a lowering, op by op and in clusters": (
         shown("ops", "tf2xla/AddV2"),
@@ -71,6 +75,10 @@ OTHERS = {
     "another function of the reference": (
         shown("cpu", "reference/log"),
         shown("cpu", "reference/atanh", signature=("x",)),
+    ),
+    "the reference, about two opcodes that one rule has bounds of": (
+        shown("cpu", "reference/reduce"),
+        shown("cpu", "reference/scatter", signature=("x",)),
     ),
     "a judge that is wrong about two opcodes": (
         shown("xlabench", "judge/log", "error", ("JudgeError about log in self_check.py:ask",)),

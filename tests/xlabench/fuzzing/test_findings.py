@@ -366,51 +366,25 @@ def test_a_judge_that_is_wrong_about_one_opcode_hides_no_other(tmp_path, saved):
     assert [(found.cause, found.cases) for found in findings.all] == [("judge/acosh", (0, 2)), ("judge/tanh", (1,))]
 
 
-SWALLOWING = {
-    "a judge that is wrong about one program": ("program/memory or control flow", ("acosh",)),
-    "a bug of all kernels of one engine": ("kernel/any elementwise", ("acosh", "tanh", "negate")),
-    "a bug of two engines": ("program/memory or control flow", ("acosh", "tanh", "negate")),
-}
-"""What is known of the CPU by a program of `acosh`, and the opcodes of the programs that fail on it."""
-
-
-@pytest.mark.parametrize("verdict", ["wrong", "crash", "compile-error"])
-@pytest.mark.parametrize("what", SWALLOWING)
-def test_what_fails_on_any_engine_swallows_nothing_that_another_one_alone_shows(
-    what, verdict, tmp_path, monkeypatch, saved
-):
-    """While two programs that each fail on both are one bundle."""
-    cause, failing = SWALLOWING[what]
-    others = ("acosh", "tanh")  # which fail on the other engine
-
-    class Engine:
-        def __init__(self, setup, _budget):
-            self.opcodes = failing if setup.engine == "cpu" else others
-
-        def judge(self, case):
-            (opcode,) = {i.opcode for i in case.module.instructions()} - {"parameter"}
-            return Judgement(verdict if opcode in self.opcodes else "within", "")
-
-        __enter__, __exit__ = (lambda self: self), (lambda *_: None)
-
-    class Blamed(Findings):
-        def _triaged(self, failure):
-            return failure, cause if "acosh" in failure.module_text else "kernel/tanh", 1
-
-    def load(folder):
-        kept = _opcode("acosh", verdict)
-        return replace(kept, engine="cpu")
-
-    monkeypatch.setattr(sharing, "Prober", Engine)
-    monkeypatch.setattr(bundle, "load", load)
-    findings = Blamed(tmp_path, max_probes=9)
-    for number, (engine, opcode) in enumerate((("cpu", "acosh"), ("nvptx:sim", "tanh"), ("nvptx:sim", "acosh"))):
-        findings.add(replace(_opcode(opcode, verdict), number=number, engine=engine))
-    is_one = "tanh" in failing
-    assert [found.cases for found in findings.all] == ([(0, 1, 2)] if is_one else [(0, 2), (1,)])
-
-
-def _opcode(opcode, verdict):
+def _breaking_down_on(opcode):
+    """What a judge that breaks down in one function on any opcode raises, as a failure of our own."""
     text = f"ENTRY main {{ x = f32[4] parameter(0) ROOT z = f32[4] {opcode}(x) }}"
-    key = {"wrong": "0", "crash": "run"}.get(verdict, f"RuntimeError in {opcode}.py:emit: it cannot")
-    return replace(_unreduced(0, text), verdict=verdict, key=key)
+    case = Case(compiler.parse(text), (np.ones(4, np.float32),))
+
+    def breaks(_):
+        RAISING["Python's own"]()
+
+    def work():
+        with told_about(case, breaks):
+            breaks(case)
+
+    return caught(work)
+
+
+def test_a_judge_that_breaks_down_in_one_function_is_one_finding_on_whatever_opcodes(tmp_path, saved):
+    findings = Findings(tmp_path, max_probes=9)
+    for number, opcode in enumerate(("acosh", "tanh")):
+        findings.add_own(OwnFailure(number, "judge", _breaking_down_on(opcode)), {})
+    findings.add_own(OwnFailure(2, "judge", _wrong_about("acosh")), {})
+    (one,) = findings.all
+    assert (one.cause, one.cases) == ("judge/acosh", (0, 1, 2))
