@@ -19,8 +19,9 @@ import numpy as np
 
 from xlabench.judging import excuses
 from xlabench.judging.bounds import Basis, basis_of
-from xlabench.judging.differ import Agreement, Comparison, compare, is_open_to_bounds
+from xlabench.judging.differ import Agreement, Comparison, compare, elements_beyond, is_open_to_bounds
 from xlabench.judging.excuses import Answer, Question
+from xlabench.judging.residuals import decided_by, left_to_denormals
 from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
 from xlabench.judging.wrongness import kind_of
 
@@ -155,6 +156,9 @@ def judged(expected: Sequence[Array], actual: Sequence[Array], standard: Standar
     verdict, message = str(comparison.agreement), described(comparison, expected, actual)
     if not standard.is_ours or not _is_in_want(comparison):
         return Judgement(verdict, message, comparison, wrong)
+    if comparison.basis.residuals and _is_left_to_denormals(comparison.basis, standard, expected, actual):
+        return Judgement("undecided", f"{message}, as zeros for denormal numbers that a routine meets may explain",
+                         comparison)  # fmt: skip
     found = reference.excuse(expected, actual, comparison.basis, standard)
     if found.excuse:
         said = "" if message.endswith(" may explain") else f", as {found.excuse} may explain"
@@ -171,6 +175,23 @@ def _under(liberties: frozenset[str], basis: Basis) -> Basis:
     if "denormals" not in liberties:
         return basis
     return replace(basis, residuals=tuple(replace(residual, is_flushed=True) for residual in basis.residuals))
+
+
+def _is_left_to_denormals(basis: Basis, standard: Standard, expected: Sequence[Array], actual: Sequence[Array]) -> bool:
+    """Whether all that is wrong is of routines that may meet denormal numbers, which the engine takes for zeros."""
+    left = left_to_denormals(basis.residuals, expected)
+    decided = decided_by(basis.residuals, expected, actual)
+    bounds = basis.bounds or (None,) * len(expected)
+    policy = _policy(basis, standard)
+    for number, (wanted, given, bound) in enumerate(zip(expected, map(np.asarray, actual), bounds, strict=False)):
+        if (wanted.shape, wanted.dtype) != (given.shape, given.dtype):
+            return False
+        wrong = elements_beyond(wanted, given, policy, bound)
+        if number in decided:
+            wrong = (wrong & ~decided[number].right) | decided[number].wrong
+        if (wrong & ~left.get(number, np.zeros(wanted.shape, np.bool_))).any():
+            return False
+    return bool(left)
 
 
 def _policy(basis: Basis, standard: Standard) -> TolerancePolicy:

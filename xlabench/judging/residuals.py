@@ -260,6 +260,26 @@ def decided_by(residuals: Sequence[Residual], expected: Sequence[Array], actual:
     return known
 
 
+def left_to_denormals(residuals: Sequence[Residual], expected: Sequence[Array]) -> dict[int, Mask]:
+    """Which elements of results, by their numbers, nothing is known of as their routine may meet denormal numbers.
+
+    LAPACK counts on them: with zeros in their place its own steps end anywhere, in NaN and by giving up too.
+    """
+    left: dict[int, Mask] = {}
+    for residual in (residual for residual in residuals if residual.is_flushed):
+        info = finfo(next(real_dtype(result.dtype) for result in residual.own if is_inexact(result.dtype)))
+        for index in np.ndindex(*_batch(residual)):
+            given, own = ([array[index] for array in arrays] for arrays in (residual.values, residual.own))
+            for number, _ in residual.results if _meets_denormals(given, own, info) else ():
+                if number != NOWHERE[0]:
+                    left.setdefault(number, np.zeros(expected[number].shape, np.bool_))[index] = True
+    return left
+
+
+def _batch(residual: Residual) -> tuple[int, ...]:
+    return residual.values[-1 if residual.routine in _VECTORS else 0].shape[:-2]
+
+
 def found(residual: Residual, actual: Sequence[Array]) -> dict[int, Decided]:
     """What an engine's results are by what they must satisfy, by the numbers of results."""
     seen = {result[0] for result in residual.results if result != NOWHERE}
@@ -271,9 +291,8 @@ def found(residual: Residual, actual: Sequence[Array]) -> dict[int, Decided]:
         number: Decided(np.zeros(actual[number].shape, np.bool_), np.zeros(actual[number].shape, np.bool_))
         for number in seen
     }
-    batch = residual.values[-1 if residual.routine in _VECTORS else 0].shape[:-2]
     with np.errstate(all="ignore"):
-        for index in np.ndindex(*batch):
+        for index in np.ndindex(*_batch(residual)):
             for result, is_right in _of_matrix(residual, results, index).items():
                 mask = decided[residual.results[result][0]]
                 (mask.right if is_right else mask.wrong)[index] = True
