@@ -19,7 +19,6 @@ from compiler.codegen.movement import Indices
 from compiler.codegen.signature import arguments, elemental_of, store
 from compiler.codegen.window_choice import pick
 from compiler.codegen.windows import over_points
-from compiler.diagnostics import UnsupportedError
 from compiler.ir.attributes import WindowDimension
 from compiler.ir.module import Instruction
 from compiler.ir.windows import window_of
@@ -28,10 +27,6 @@ from compiler.ir.windows import window_of
 def _elements(given: Given) -> Plan:
     """The plan where each element asks the windows that hold it whether they picked it."""
     (instruction,) = given.kernel.roots
-    window = window_of(instruction, instruction.array.rank)
-    if any(dimension.lhs_dilate != 1 or dimension.reversal for dimension in window):
-        name = given.kernel.name
-        raise UnsupportedError("select-and-scatter with such a window", "the NVPTX back end", f"at {name}")
     return planned(lambda module: (_emit(module, given.kernel),) if instruction.array.size else ())
 
 
@@ -87,10 +82,11 @@ def _window_at(
     position: list[Index] = []
     covers = Value(I1, "true")
     for dimension, count, index, step in zip(window, counts, *which, strict=True):
-        last, stride = emission.value(index.plus(dimension.pad_low)), integer(dimension.stride)
+        spread, stride = index.times(dimension.lhs_dilate), integer(dimension.stride)
+        last = emission.value(spread.plus(dimension.pad_low))
         if dimension.rhs_dilate == 1:
             # The first window over the element has it at its last point, or a point less than a stride before that.
-            from_first = emission.value(index.plus(dimension.pad_low + dimension.stride - dimension.size))
+            from_first = emission.value(spread.plus(dimension.pad_low + dimension.stride - dimension.size))
             first = builder.binary("sdiv", from_first, stride) if dimension.stride > 1 else from_first
             number = builder.add(first, emission.value(step))
             offset = builder.sub(last, builder.mul(number, stride))
