@@ -1,12 +1,12 @@
-"""Products joined with the sums that take them, one rounding for two, before LLVM sees them.
+"""Products and the sums that take them become fused multiply-adds, one rounding for two, before LLVM sees them.
 
-LLVM joins what may be joined block by block, once loops were cut into vectors and what is left over: of one element it
-may round a product, of the next one not.  Which elements are left over hangs on how a phase is cut into chunks, and
-that on how many threads help, so that a call gave other bits while another call had the threads.  Here a product is
-joined with a sum wherever nothing else takes it, and nowhere else, whoever computes the element.
+LLVM contracts block by block, once loops were cut into vectors and what is left over: of one element it may round a
+product, of the next one not.  Which elements are left over hangs on how a phase is cut into chunks, and that on how
+many threads help, so that a call gave other bits while another call had the threads.  Here a product is contracted with
+a sum wherever nothing else takes it, and nowhere else, whoever computes the element.
 
-Sums whose terms LLVM may reorder are left to it: it knows no sum that it could take in vectors in one of joined
-products.  Results of those are whole chunks' (`kernels.reduce`).
+Sums whose terms LLVM may reorder are left to it: in one of multiply-adds it sees no reduction that it could vectorise.
+Results of those are whole chunks' (`kernels.reduce`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Operation(NamedTuple):
 
 
 def contract(ir: Module) -> None:
-    """Join products with sums in all functions of a module, whose target has an instruction for both."""
+    """Contract products with sums in all functions of a module, whose target has fused multiply-adds."""
     for function in ir.functions:
         if any(sum_ in line for line in function.lines for sum_ in _SUMS):
             _contract(function)
@@ -46,18 +46,18 @@ def _contract(function: Function) -> None:
     found = [one for number, line in enumerate(function.lines) if (one := _operation(number, line))]
     products = {one.name: one for one in found if one.opcode == "fmul"}
     seen = Counter(name for line in function.lines for name in _NAME.findall(line) if name in products)
-    joined: dict[int, list[str]] = {}
+    contracted: dict[int, list[str]] = {}
     for one in found:
         if one.opcode == "fmul":
             continue
         taken = [number for number, name in enumerate(one.operands) if seen[name] == _ONCE]
         if taken:
             product = products[one.operands[taken[0]]]
-            joined[one.at] = _joined(function.module, one, product, is_first=not taken[0])
-            joined[product.at] = []
+            contracted[one.at] = _multiply_add(function.module, one, product, is_first=not taken[0])
+            contracted[product.at] = []
         else:
-            joined[one.at] = [function.lines[one.at].replace(" contract ", " ", 1)]
-    function.lines[:] = [new for number, line in enumerate(function.lines) for new in joined.get(number, [line])]
+            contracted[one.at] = [function.lines[one.at].replace(" contract ", " ", 1)]
+    function.lines[:] = [new for number, line in enumerate(function.lines) for new in contracted.get(number, [line])]
 
 
 def _operation(number: int, line: str) -> _Operation | None:
@@ -78,8 +78,8 @@ def _pair(operands: str) -> tuple[str, str]:
     raise AssertionError(f"arithmetic has two operands: {operands}")
 
 
-def _joined(module: Module, sum_: _Operation, product: _Operation, *, is_first: bool) -> list[str]:
-    """The lines of a sum that takes a product as its first operand, or as its second one."""
+def _multiply_add(module: Module, sum_: _Operation, product: _Operation, *, is_first: bool) -> list[str]:
+    """The multiply-add of a product and the sum that takes it as its first operand, or as its second one."""
     (left, right), other, negated = product.operands, sum_.operands[is_first], f"{sum_.name}.negated"
     lines = []
     if sum_.opcode == "fsub":

@@ -88,8 +88,8 @@ class Machine:
         return self.l1_bytes // _PAGE_BYTES
 
     @property
-    def joins_products(self) -> bool:
-        """Whether one instruction adds a product to a number, rounded once."""
+    def has_multiply_add(self) -> bool:
+        """Whether it has fused multiply-adds: a product and a sum, rounded once."""
         return not self.is_x86 or self.has("fma")
 
     def has(self, feature: str) -> bool:

@@ -94,7 +94,7 @@ def build(module: HloModule, machine: Machine, threads: int) -> Program:
     decided = plan(module, machine, threads)
     ir, assignment = Module(machine.features, unrolls=True), decided.assignment
     emitted = _emitted(ir, decided)
-    if machine.joins_products:
+    if machine.has_multiply_add:
         contract(ir)
     translate_quickly(ir, module.entry, emitted)
     went("cpu", [(one.kernel.kind.value, one.functions) for one in emitted.values()], ir.functions)

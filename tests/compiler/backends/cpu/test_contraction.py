@@ -1,4 +1,4 @@
-"""Whoever computes an element rounds it alike: products are joined with sums before loops are cut up."""
+"""Whoever computes an element rounds it alike: products are contracted with sums before loops are cut up."""
 
 import dataclasses
 
@@ -65,7 +65,7 @@ def test_so_does_every_operation(name):
     assert together == alone
 
 
-def joined(*lines):
+def contracted(*lines):
     module = Module()
     function = module.function("f", "void", [("float", "a"), ("float", "b"), ("float", "c")])
     function.lines += lines
@@ -73,13 +73,13 @@ def joined(*lines):
     return function.lines
 
 
-def test_a_product_is_joined_with_the_one_sum_that_takes_it():
-    assert joined("%p = fmul contract float %a, %b", "%s = fadd contract float %c, %p") == [
+def test_a_product_and_the_one_sum_that_takes_it_are_a_multiply_add():
+    assert contracted("%p = fmul contract float %a, %b", "%s = fadd contract float %c, %p") == [
         "%s = call float @llvm.fma.f32(float %a, float %b, float %c)"
     ]
     given = ("%a", "<double 1.0, double 2.0>", "%s.negated")
     twice = "%p = fmul contract <2 x double> %a, <double 1.0, double 2.0>"
-    assert joined(twice, "%s = fsub contract <2 x double> %p, %c") == [
+    assert contracted(twice, "%s = fsub contract <2 x double> %p, %c") == [
         "%s.negated = fneg <2 x double> %c",
         f"%s = call <2 x double> @llvm.fma.v2f64({', '.join(f'<2 x double> {one}' for one in given)})",
     ]
@@ -93,9 +93,9 @@ def test_a_product_is_joined_with_the_one_sum_that_takes_it():
     ],
 )
 def test_one_that_others_take_too_is_rounded_for_all_of_them(lines):
-    assert joined(*lines) == [line.replace("fadd contract", "fadd") for line in lines]
+    assert contracted(*lines) == [line.replace("fadd contract", "fadd") for line in lines]
 
 
 def test_sums_in_any_order_are_left_to_llvm():
     lines = ["%p = fmul contract float %a, %b", "%s = fadd reassoc contract float %p, %c"]
-    assert joined(*lines) == lines
+    assert contracted(*lines) == lines

@@ -19,7 +19,7 @@ ENTRY e {{
   ROOT r = (f32[512,256], f32[8]) tuple(a, b)
 }}"""
 EXACT = "b = f32[8] add(y, z)"
-JOINED = "p = f32[8] multiply(y, z)  b = f32[8] add(p, z)"
+CONTRACTED = "p = f32[8] multiply(y, z)  b = f32[8] add(p, z)"
 SUMMED = "m = f32[8,8] parameter(3)  b = f32[8] dot(m, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
 
 
@@ -32,7 +32,7 @@ def cold(text):
     return [function.name for function in program.ir.functions if function.cold and function.name in kernels]
 
 
-@pytest.mark.parametrize("small", [EXACT, JOINED])
+@pytest.mark.parametrize("small", [EXACT, CONTRACTED])
 def test_of_a_large_kernel_and_a_small_one_the_small_one_is_cold(small):
     assert len(cold(TEXT.format(small=small))) == 1
 
@@ -45,7 +45,7 @@ def test_of_small_kernels_alone_none_is():
     assert cold("ENTRY e { y = f32[8] parameter(0)  z = f32[8] parameter(1)  ROOT b = f32[8] add(y, z) }") == []
 
 
-@pytest.mark.parametrize("small", [EXACT, JOINED])
+@pytest.mark.parametrize("small", [EXACT, CONTRACTED])
 def test_results_are_the_same_as_without(small, monkeypatch):
     rng = np.random.default_rng(5)
     given = [rng.standard_normal(shape).astype(np.float32) for shape in ((512, 256), 8, 8)]
