@@ -164,7 +164,7 @@ def _of_reference(prober: Prober, case: Case, max_probes: int) -> Triaged | None
         judgement.expected,
         judgement.actual,
         f"the reference ends with {bug}",
-        f"reference/{bug}",
+        f"{witness.REFERENCE}/{bug}",
         done.probes,
         unfinished=done.interrupted,
     )

@@ -20,6 +20,8 @@ from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.known_bugs import Failure, known_bug
 from xlabench.judging.tolerance import Array
 
+REFERENCE = "reference"
+"""The stage of causes for which the reference is to blame, before what it is wrong about."""
 _BACK_ENDS = frozenset({"kernel", "program", "llvm", "engine"})
 """Stages of blame in which the passes are right as far as the reference can say."""
 _NOT_COMPUTED = having(Trait.STRUCTURAL)
@@ -66,4 +68,4 @@ def cause(prober: Asked, case: Case, judgement: Judgement, found: Blame, engine:
     if known_bug(Failure(witness, told.verdict, told.message, case.text(), case.inputs, told.wrong)):
         return found.signature
     opcodes = {instruction.opcode for instruction in case.module.instructions()} - _NOT_COMPUTED
-    return f"reference/{'+'.join(sorted(opcodes))}"
+    return f"{REFERENCE}/{'+'.join(sorted(opcodes))}"

@@ -18,6 +18,7 @@ from itertools import product
 import compiler
 from xlabench.diagnosis.combiners import COMBINING
 from xlabench.diagnosis.probe import FAILURES
+from xlabench.diagnosis.witness import REFERENCE
 from xlabench.engines import is_foreign
 from xlabench.engines.spec import split_spec
 from xlabench.fuzzing.signature import NUMERIC, raised_by
@@ -26,7 +27,7 @@ _BEHIND = frozenset({"kernel", "program"})
 """The stages behind the passes."""
 JUDGE = "judge"
 """The stage of what the reference and the bounds of its results differ about, whichever of them is wrong."""
-_HELD_AGAINST = frozenset({"reference", JUDGE})
+_HELD_AGAINST = frozenset({REFERENCE, JUDGE})
 """The stages of what engines are held against: one slip of the reference shows beside bounds, and beside engines."""
 _AROUND_OPS = frozenset({"execution", "clustering"})
 """The stages that put graphs together: which op shows a slip of theirs, on which engine and how, is chance."""

@@ -31,6 +31,7 @@ from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.moves import instruction_count
 from xlabench.diagnosis.probe import Setup
 from xlabench.diagnosis.triage import triage
+from xlabench.diagnosis.witness import REFERENCE
 from xlabench.engines import is_complete
 from xlabench.errors import BenchError, RecordsLost
 from xlabench.fuzzing import causes, own_failures
@@ -46,7 +47,7 @@ from xlabench.judging.tolerance import EXACTLY, TolerancePolicy
 from xlabench.survival import ERROR, US, Bug
 
 _LINE = "\n"
-_ONCE, _REFERENCE = ", once", "reference/"
+_ONCE = ", once"
 _LATE = "the time for looking into it was up"
 _FEW = 4
 """Instructions of a case that a reader takes in at a glance."""
@@ -242,7 +243,7 @@ class Findings:
             if bug is None and known.bug and len(known.cases).bit_count() == 1:
                 continue
             is_by_name = bug or (bug is not None and known.bug)
-            is_own = self._is_own(index) and cause == f"{_REFERENCE}{_kind(known)}"
+            is_own = self._is_own(index) and cause == f"{REFERENCE}/{_kind(known)}"
             if is_own or (known.bug == bug if is_by_name else causes.are_one(_shown_by(known), shown)):
                 return self._count(index, unreduced)
         return None
@@ -373,7 +374,7 @@ def _shows(known: Finding, failure: OwnFailure) -> bool:
 
 def _kind(known: Finding) -> str:
     """The kind of what failed of our own, or of what the reference broke down with; "" of anything else."""
-    kind = known.cause.removeprefix(_REFERENCE)
+    kind = known.cause.removeprefix(f"{REFERENCE}/")
     return known.signature[0] if known.verdict == ERROR else kind if kind != known.cause else ""
 
 
