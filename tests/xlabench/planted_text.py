@@ -87,7 +87,10 @@ PATCHES = {
         "pass/complex-solver-expander",
     ),
     "permute_own": Patch(
-        "passes.collective_expander:_moved", "(0, 0) in pairs", "(0, 0) not in pairs", "pass/collective-expander"
+        "passes.collective_expander:_permute",
+        "if sends_to_itself",
+        "if not sends_to_itself",
+        "pass/collective-expander",
     ),
     "tuple_element": Patch(
         "passes.tuple_simplification:_simpler",

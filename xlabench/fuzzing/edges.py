@@ -47,7 +47,13 @@ _LEAST_DETAIL = 64
 
 
 def at_an_edge(module: Module, rng: Rng, limits: Limits = UNLIMITED) -> Module | None:
-    """The program with a size next to which something else is decided about it; None where there is none in limits."""
+    """The program with a size next to which something else is decided about it; None where there is none in limits.
+
+    Args:
+        module: the program, which stays as it is.
+        rng: what is drawn from.
+        limits: how large it may become.
+    """
     sizes = sorted(
         {size for i in module.instructions() for leaf in compiler.edit.leaves(i.shape) for size in leaf.dims if size}
     )

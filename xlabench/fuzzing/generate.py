@@ -299,7 +299,13 @@ def drawer(arguments: Mapping[str, Any]) -> Callable[[int], Case]:
 
 
 def swarm(space: Space, rng: np.random.Generator, limits: Limits = UNLIMITED) -> Space:
-    """A part of a space, of large arrays now and then where that is within the limits."""
+    """A part of a space, of large arrays now and then where that is within the limits.
+
+    Args:
+        space: what is drawn from as a rule.
+        rng: what decides which part.
+        limits: how large programs and arrays may be.
+    """
     keep = float(rng.choice(_KEPT))
     kind = int(rng.integers(100))
     is_close = kind < _CLOSE_PERCENT + _USUAL_PERCENT

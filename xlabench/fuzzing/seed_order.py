@@ -74,6 +74,11 @@ def seed_of(number: int, rng: np.random.Generator, limits: Limits = UNLIMITED) -
     """The program of a number whose turn is a seed's, under the number's name; None of one that is drawn.
 
     A seed comes as it is first, then in variations.  One that is larger than the limits does not come.
+
+    Args:
+        number: of the case.
+        rng: what its variation is drawn from.
+        limits: how large it may be.
     """
     turn = position_of(number, len(seeds()))
     if turn is None:

@@ -56,6 +56,11 @@ def varied(module: Module, rng: Rng, limits: Limits = UNLIMITED) -> Module:
     What a custom call means, and sizes known at run time only, nobody checks beforehand: they stay as they are, and
     what no implementation checks of a sparse matrix is still given as it must be.  So does a program whose results are
     up to the engine, and none becomes such; what was promised of indices is not promised of others.
+
+    Args:
+        module: the program, which stays as it is.
+        rng: what is drawn from.
+        limits: how large it may become.
     """
     unchecked = unchecked_indices(module)
     is_open = not is_determined(module) or any(_is_open(instruction) for instruction in module.instructions())
