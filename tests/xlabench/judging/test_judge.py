@@ -223,7 +223,7 @@ def test_where_denormal_numbers_are_zeros_a_matrix_that_may_come_to_some_may_be_
     assert judge(module, [matrix], expected, singular, flushes).verdict == ("wrong" if scale > 100 else "undecided")
 
 
-FACTORED = {
+ROUTINES = {
     "getrf": '(f64[2,3,3], s32[2,3], s32[2]) custom-call(x), custom_call_target="lapack_dgetrf_ffi"',
     "geqrf": '(f64[2,3,3], f64[2,3]) custom-call(x), custom_call_target="lapack_dgeqrf_ffi"',
     "potrf": '(f64[2,3,3], s32[2]) custom-call(x), custom_call_target="lapack_dpotrf_ffi", '
@@ -233,9 +233,9 @@ FACTORED = {
 }
 
 
-@pytest.mark.parametrize("routine", FACTORED)
+@pytest.mark.parametrize("routine", ROUTINES)
 def test_a_routine_that_meets_denormal_numbers_may_give_up_where_they_are_zeros(routine):
-    module = compiler.parse(f"ENTRY e {{ x = f64[2,3,3] parameter(0) ROOT r = {FACTORED[routine]} }}")
+    module = compiler.parse(f"ENTRY e {{ x = f64[2,3,3] parameter(0) ROOT r = {ROUTINES[routine]} }}")
     usual = np.array([[4, 1, 0.5], [1, 5, 2], [0.5, 2, 6]])
     given = np.stack([usual * 1e-308, usual])
     expected = compiler.interpret(module, given)
