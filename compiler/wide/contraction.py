@@ -28,7 +28,12 @@ def infinite_product(value: Instruction, found: Wide, context: Context) -> Array
         context: what is known of the program.
     """
     factors = value
-    while factors.opcode in _PASSED_ON:
+    while factors.opcode in _PASSED_ON or _is_no_conversion(factors, context):
         factors = factors.operands[0]
     can = factors.opcode == "multiply" and context.own(factors) in (F32, F64)
     return np.isinf(found.value) if can else np.zeros(found.value.shape, np.bool_)
+
+
+def _is_no_conversion(value: Instruction, context: Context) -> bool:
+    """Whether a value is converted to the type that it has: nobody rounds there."""
+    return value.opcode == "convert" and context.own(value) is context.own(value.operands[0])

@@ -210,3 +210,21 @@ def test_what_may_be_one_or_zero_makes_one_of_a_power_of_nan(element_type: str) 
     (result,) = wide(*lines, inputs=(small,))
     assert not result.undecided[1]
     assert result.undecided[0] or element_type == "f32"
+
+
+@pytest.mark.parametrize(
+    ("between", "is_open"),
+    [
+        ([], True),
+        (["n = TYPE[2] convert(m)"], True),
+        (["c = TYPE[2] convert(m)", "n = TYPE[2] copy(c)"], True),
+        (["h = f16[2] convert(m)", "n = TYPE[2] convert(h)"], False),
+    ],
+)
+def test_a_product_that_is_converted_to_its_own_type_may_be_added_before_it_is_rounded(between, is_open):
+    last = "n" if between else "m"
+    parameters = [f"{name} = TYPE[2] parameter({number})" for number, name in enumerate("xyz")]
+    lines = [*parameters, "m = TYPE[2] multiply(x, y)", *between, f"ROOT r = TYPE[2] add({last}, z)"]
+    inputs = [np.array(numbers, np.float32) for numbers in ([3e38, 1], [2, 1], [-3e38, 1])]
+    (result,) = wide(*(line.replace("TYPE", "f32") for line in lines), inputs=inputs)
+    assert list(np.isinf(result.bound)) == [is_open, False]
