@@ -17,17 +17,12 @@ from compiler.ir.combiner import accumulator, apply, ufunc
 from compiler.ir.manual import Cut, enters
 from compiler.ir.module import Computation, Instruction
 from compiler.ir.numbers import Array, narrow, widen
-from compiler.ir.opdef import Evaluator
+from compiler.ir.opdef import Evaluator, tuple_or_single_value
 from compiler.ir.shape import TupleShape
 from compiler.ir.types import ElementType
 from compiler.ops.collective import ragged_pieces
 
 Exchange = Callable[[Instruction, Sequence[Sequence[Any]], Evaluator], list[Any]]
-
-
-def _result(values: Sequence[Any]) -> Any:
-    """One array by itself, several as a tuple."""
-    return values[0] if len(values) == 1 else tuple(values)
 
 
 def _combine(
@@ -58,14 +53,14 @@ def _combined(instruction: Instruction, operands: Sequence[Sequence[Array]], eva
 
 
 def _all_reduce(instruction: Instruction, operands: Sequence[Sequence[Array]], evaluator: Evaluator) -> list[Any]:
-    result = _result(_combined(instruction, operands, evaluator)) if instruction.operands else ()
+    result = tuple_or_single_value(_combined(instruction, operands, evaluator)) if instruction.operands else ()
     return [result] * len(operands)
 
 
 def _reduce_scatter(instruction: Instruction, operands: Sequence[Sequence[Array]], evaluator: Evaluator) -> list[Any]:
     along = instruction.attributes["dimensions"][0]
     pieces = [_split(instruction, array, len(operands), along) for array in _combined(instruction, operands, evaluator)]
-    return [_result([piece[number] for piece in pieces]) for number in range(len(operands))]
+    return [tuple_or_single_value([piece[number] for piece in pieces]) for number in range(len(operands))]
 
 
 def _split(instruction: Instruction, array: Array, count: int, along: int) -> list[Array]:
@@ -75,7 +70,7 @@ def _split(instruction: Instruction, array: Array, count: int, along: int) -> li
 
 def _all_gather(instruction: Instruction, operands: Sequence[Sequence[Array]], _: Evaluator) -> list[Any]:
     along = instruction.attributes["dimensions"][0]
-    result = _result([np.concatenate(column, axis=along) for column in zip(*operands, strict=True)])
+    result = tuple_or_single_value([np.concatenate(column, axis=along) for column in zip(*operands, strict=True)])
     return [result] * len(operands)
 
 
@@ -85,7 +80,7 @@ def _all_to_all(instruction: Instruction, operands: Sequence[Sequence[Array]], _
     count = len(operands)
     if not dimensions:
         check_operands(instruction, count)
-        return [_result([operands[source][target] for source in range(count)]) for target in range(count)]
+        return [tuple_or_single_value([operands[source][target] for source in range(count)]) for target in range(count)]
     along = dimensions[0]
     pieces = [_split(instruction, arrays[0], count, along) for arrays in operands]
     return [np.concatenate([pieces[s][target] for s in range(count)], axis=along) for target in range(count)]
@@ -101,7 +96,7 @@ def _ragged(instruction: Instruction, operands: Sequence[Sequence[Array]], _: Ev
 
 
 def _broadcast(_: Instruction, operands: Sequence[Sequence[Array]], __: Evaluator) -> list[Any]:
-    return [_result(operands[0])] * len(operands)
+    return [tuple_or_single_value(operands[0])] * len(operands)
 
 
 EXCHANGES: dict[str, Exchange] = {

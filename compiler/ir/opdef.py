@@ -30,6 +30,11 @@ def zeros(shape: Shape) -> Value:
     return np.full(array.dims, 0, array.element_type.dtype) if array.element_type.bits else ()
 
 
+def tuple_or_single_value(values: Sequence[Any]) -> Any:
+    """One value by itself, several as a tuple: what variadic ops yield."""
+    return values[0] if len(values) == 1 else tuple(values)
+
+
 def zeros_like(value: Value) -> Value:
     """Zeros of the types that a value has, which need not be those of its shape: it may be a bound of errors."""
     return tuple(map(zeros_like, value)) if isinstance(value, tuple) else np.full_like(value, 0)

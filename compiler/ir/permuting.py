@@ -12,7 +12,7 @@ import numpy as np
 
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array
-from compiler.ir.opdef import zeros_like
+from compiler.ir.opdef import tuple_or_single_value, zeros_like
 
 
 def moves_slice(instruction: Instruction) -> bool:
@@ -41,8 +41,8 @@ def permuted(instruction: Instruction, source: Sequence[Any] | None, target: Seq
     """
     if "slice_sizes" not in instruction.attributes:
         if source is None:
-            return _of([zeros_like(operand) for operand in target])
-        return _of(source)
+            return tuple_or_single_value([zeros_like(operand) for operand in target])
+        return tuple_or_single_value(source)
     results = [np.array(array) for array in _listed(target[1])]
     if source is not None:
         arrays = _listed(source[0])
@@ -100,8 +100,3 @@ def _starts(value: Any) -> list[list[int]]:
 
 def _region(starts: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
     return tuple(slice(start, start + size) for start, size in zip(starts, sizes, strict=True))
-
-
-def _of(values: Sequence[Any]) -> Any:
-    """One value by itself, several as a tuple."""
-    return values[0] if len(values) == 1 else tuple(values)

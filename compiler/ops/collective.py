@@ -15,7 +15,7 @@ import numpy as np
 from compiler.diagnostics import ShapeError
 from compiler.ir.module import Instruction
 from compiler.ir.numbers import Array
-from compiler.ir.opdef import Evaluator, Op, Value
+from compiler.ir.opdef import Evaluator, Op, Value, tuple_or_single_value
 from compiler.ir.permuting import moves_slice, permuted, sends_to_itself
 from compiler.ir.shape import ArrayShape, Shape, TupleShape, leaves
 from compiler.ir.shape_rules import (
@@ -41,7 +41,8 @@ def _infer_same(instruction: Instruction) -> Shape:
 
 
 def _same(_: Instruction, values: Sequence[Array], __: Evaluator) -> Value:
-    return values[0] if len(values) == 1 else tuple(values)
+    result: Value = tuple_or_single_value(values)
+    return result
 
 
 def begun(instruction: Instruction) -> TupleShape | None:

@@ -15,11 +15,11 @@ from xlabench.diagnosis import kernels
 from xlabench.diagnosis.case import Case, recorded
 from xlabench.diagnosis.isolate import isolate_each
 from xlabench.errors import BenchError
-from xlabench.judging.bounds import basis_of
+from xlabench.judging.bounds import Basis, basis_of
 from xlabench.judging.self_check import JudgeError
 from xlabench.survival import about
 
-Try = Callable[[Case], None]
+Try = Callable[[Case], object]
 """Tries the judge on a case, and raises `JudgeError` where it is wrong, anything where it breaks down."""
 
 
@@ -27,9 +27,9 @@ class Alone(Exception):
     """The program of one instruction about which a judge is wrong, as the cause of the error that tells of it."""
 
 
-def bounded(case: Case) -> None:
-    """Do what can break down as a case is judged: its bounds."""
-    basis_of(case.module, case.inputs, compiler.interpret(case.module, *case.inputs))
+def bounded(case: Case) -> Basis:
+    """What a case's results are judged by, for which the rules of bounds may break down."""
+    return basis_of(case.module, case.inputs, compiler.interpret(case.module, *case.inputs))
 
 
 @contextmanager

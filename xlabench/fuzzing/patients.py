@@ -19,11 +19,11 @@ import compiler
 from compiler.generate import PAIRS, RandomChoices, Space
 from xlabench.cases.inputs import DTYPES
 from xlabench.diagnosis.case import Case as Patient
-from xlabench.diagnosis.unsound import told_about
+from xlabench.diagnosis.unsound import bounded, told_about
 from xlabench.fuzzing.case import Case
 from xlabench.fuzzing.values import KINDS, make_inputs
 from xlabench.judging import excuse_check, library_calls, second_computation, second_meanings, self_check
-from xlabench.judging.bounds import Basis, basis_of
+from xlabench.judging.bounds import Basis
 from xlabench.judging.tightness import HELD
 
 OPERATIONS, OPERATIONS_EVERY, CASES_EVERY, ROUTINES_EVERY, EXCUSES_EVERY = 7, 5, 11, 7, 8
@@ -133,8 +133,7 @@ def require_soundness(case: Case, kind: str, basis: Basis) -> None:
 
 
 def _require_soundness(patient: Patient) -> None:
-    module, inputs = patient.module, patient.inputs
-    self_check.require_soundness(basis_of(module, inputs, compiler.interpret(module, *inputs)))
+    self_check.require_soundness(bounded(patient))
 
 
 def _turn(case: Case, every: int) -> int | None:

@@ -36,7 +36,7 @@ from xlabench.judging import liberties, orders
 from xlabench.judging.bounds import Bounds
 from xlabench.judging.differ import bitwise_equal, elements_beyond
 from xlabench.judging.perturb import leaves_specials_open, perturbed
-from xlabench.judging.some_results import some_of
+from xlabench.judging.some_results import slice_of
 from xlabench.judging.tolerance import Array, TolerancePolicy, is_inexact
 
 Mask = NDArray[np.bool_]
@@ -112,7 +112,7 @@ def answer(question: Question) -> Answer:
 def _of_what_is_wrong(question: Question) -> Question:
     """The question about the results that have wrong elements, of the program of these: no trial runs the rest."""
     numbers = [number for number, mask in enumerate(question.wrong()) if mask.any()]
-    some = some_of(question.module, question.inputs, len(question.expected), numbers)
+    some = slice_of(question.module, len(question.expected), numbers)
     if some is None or len(set(some.indices.values())) < len(numbers):
         return question
     order = sorted(numbers, key=some.indices.__getitem__)
@@ -121,7 +121,7 @@ def _of_what_is_wrong(question: Question) -> Question:
         for name in ("expected", "actual", "bounds", "own")
         if (given := getattr(question, name)) is not None
     }
-    return replace(question, module=some.module, inputs=some.inputs, **kept)
+    return replace(question, module=some.module, inputs=some.given(question.inputs), **kept)
 
 
 def _strays(question: Question, wrong: Sequence[Mask]) -> bool:

@@ -17,14 +17,6 @@ _RANDOM = having(Trait.RANDOM)
 """Opcodes whose numbers follow from how many were drawn before."""
 
 
-class Some(NamedTuple):
-    """A program with its inputs; `indices` are those of its results, by the numbers that they have in the whole."""
-
-    module: Any
-    inputs: list[Array]
-    indices: Mapping[int, int]
-
-
 class Slice(NamedTuple):
     """What some results of a program are made of, for any inputs.
 
@@ -41,19 +33,6 @@ class Slice(NamedTuple):
     def given(self, inputs: Sequence[Array]) -> list[Array]:
         """Its inputs, of those of the whole."""
         return [inputs[source] for source in self.sources]
-
-
-def some_of(module: Any, inputs: Sequence[Array], count: int, numbers: Collection[int]) -> Some | None:
-    """The program of some results of another with its inputs; None where `slice_of` has none.
-
-    Args:
-        module: the program.
-        inputs: of the call.
-        count: how many results it has.
-        numbers: of the results that are kept.
-    """
-    found = slice_of(module, count, numbers)
-    return None if found is None else Some(found.module, found.given(inputs), found.indices)
 
 
 def slice_of(module: Any, count: int, numbers: Collection[int]) -> Slice | None:

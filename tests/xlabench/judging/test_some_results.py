@@ -12,7 +12,7 @@ import compiler
 from xlabench.judging import excuses, liberties
 from xlabench.judging.judge import Judgement, Standard, judge
 from xlabench.judging.liberties import LIBERTIES, Allowance, SpentError, runs, touches
-from xlabench.judging.some_results import some_of
+from xlabench.judging.some_results import slice_of
 
 TINY = np.array([1e-45, 0.5, -1e-45, 3], np.float32)
 SEVERAL = """ENTRY e { x = f32[4] parameter(0) y = f32[4] parameter(1) u = f32[4] ceil(y) s = f32[4] sine(x)
@@ -75,18 +75,18 @@ def test_results_have_their_excuses_beside_others(text: str, factors: list[float
 def test_some_results_are_theirs_in_the_whole(text: str, numbers: set[int]) -> None:
     module, inputs = compiler.parse(text), [TINY, TINY[::-1]]
     whole = compiler.interpret(module, *inputs)
-    some = some_of(module, inputs, 3, numbers)
+    some = slice_of(module, 3, numbers)
     assert some is not None
     assert set(some.indices) == numbers
-    found = compiler.interpret(some.module, *some.inputs)
+    found = compiler.interpret(some.module, *some.given(inputs))
     for number, index in some.indices.items():
         assert found[index].tobytes() == whole[number].tobytes()
 
 
 def test_what_is_random_is_not_taken_apart() -> None:
     module = compiler.parse(DRAWN)
-    assert some_of(module, [TINY, TINY], 3, {0}) is None
-    assert some_of(module, [TINY, TINY], 3, {1}) is not None
+    assert slice_of(module, 3, {0}) is None
+    assert slice_of(module, 3, {1}) is not None
 
 
 @pytest.mark.parametrize(
