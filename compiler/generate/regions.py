@@ -169,7 +169,7 @@ def _chosen(scope: Scope, held: Computation, given: Sequence[Instruction]) -> In
     one, other = (_nested(scope, "branch") for _ in range(2))
     one.computation.root = _called(one, held, unpacked(one, whole.shape))
     found = elements(other, _called(other, held, unpacked(other, whole.shape)))
-    turned = [other.build("reverse", [value], dimensions=(0,)) for value in found]
+    turned = [other.build("reverse", [value], dimensions=tuple(range(value.array.rank))[:1]) for value in found]
     other.computation.root = other.build("tuple", turned)
     branches = {"true_computation": one.computation, "false_computation": other.computation}
     return scope.build("conditional", [selector, whole, whole], **branches)
