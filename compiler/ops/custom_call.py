@@ -163,8 +163,8 @@ def nothing_found(name: str, rows: int) -> int:
 
 def _spectral(name: str, values: Sequence[Array], options: dict[str, str]) -> tuple[Array, ...]:
     """A spectral routine on those matrices that are finite."""
-    (matrix,) = values
-    finite = np.asarray(np.isfinite(_read(matrix, options.get("uplo", ""))).all(axis=(-2, -1)))
+    matrix = _read(values[0], options.get("uplo", ""))
+    finite = np.asarray(np.isfinite(matrix).all(axis=(-2, -1)))
     *results, info = LAPACK[name]([np.where(finite[..., None, None], matrix, 0).astype(matrix.dtype)], options)
     spoilt = tuple(
         np.where(finite.reshape(finite.shape + (1,) * (r.ndim - finite.ndim)), r, _NAN[r.dtype.kind])
