@@ -179,7 +179,8 @@ def _by_liberties(
                     explained[number] |= departs & within
             if not _any_left(wrong, explained):
                 return explained
-        if _any_left(wrong, [one | other for one, other in zip(explained, departing, strict=True)]):
+        is_hopeless = _any_left(wrong, [one | other for one, other in zip(explained, departing, strict=True)])
+        if is_hopeless and "order" not in names:  # an element may depart by one tree of many
             break
     return explained
 

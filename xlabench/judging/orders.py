@@ -5,9 +5,9 @@ A reduction is some binary tree over its elements in their order, with the initi
 loses a NaN, products that leave the range of their type on the way, a reducer that ignores an operand.  Wide mode knows
 what rounding does to a sum in any order, but of other computations no more than the reference's own tree gives.
 
-A tree is drawn as engines have them: neighbours are combined first, then what one thread, lane or chunk has, and then
-what these came to, one after the other or in pairs; the initial value comes first, or before each share as well.
-Operands are never exchanged.
+A tree is drawn as engines have them: every other one is a chain, as of a loop that nobody shares; else neighbours are
+combined first, then what one thread, lane or chunk has, and then what these came to, one after the other or in pairs;
+the initial value comes first, or before each share as well.  Operands are never exchanged.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ Evaluate = Callable[[Sequence[Any]], Any]
 Row = list[Array]
 """For each array that is reduced the elements at one position of the reduction, of all results."""
 
-_NEIGHBOURS = (1, 1, 2, 4, 8)
-_SHARES = (1, 2, 4, 8, 16, 32, 64)
+_CHAINS = 0.5
+_NEIGHBOURS = (1, 1, 1, 1, 2, 4, 8)
+_SHARES = (2, 4, 8, 16, 32, 64, 128, 256)
 _MOST = 1 << 12
 """Elements of one result, at most: each is a step of the reference."""
 _FREE = having(Trait.COMMUTATIVE) & having(Trait.ASSOCIATIVE)
@@ -92,12 +93,13 @@ class _Tree:
         return tuple(found) if hasattr(self.instruction.shape, "elements") else found[0]
 
     def _tree(self, row: list[Row], start: Row) -> Row:
+        if self.rng.random() < _CHAINS:
+            return self._fold([start, *row])
         near, shares = int(self.rng.choice(_NEIGHBOURS)), int(self.rng.choice(_SHARES))
         row = [self._fold(row[at : at + near]) for at in range(0, len(row), near)]
-        shares = min(shares, len(row))
         cuts = [at * len(row) // shares for at in range(shares + 1)]
         before = [start] if self.rng.random() < 0.5 else []
-        found = [self._fold([*before, *row[a:b]]) for a, b in pairwise(cuts)]
+        found = [self._fold([*before, *row[a:b]] or [start]) for a, b in pairwise(cuts)]
         whole = self._in_pairs(found) if self.rng.random() < 0.5 else self._fold(found)
         return self._combined(start, whole)
 

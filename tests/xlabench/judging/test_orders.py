@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import compiler
+from xlabench.engines import engine
 from xlabench.judging import orders
+from xlabench.judging.judge import Standard, judge
 from xlabench.judging.liberties import runs
 
 AFFINE = """f { a = s32[] parameter(0) b = s32[] parameter(1) c = s32[] parameter(2) d = s32[] parameter(3)
@@ -15,6 +17,14 @@ ENTRY e { x = s32[3,5,4] parameter(0) y = s32[3,5,4] parameter(1) o = s32[] cons
   ROOT r = (s32[5], s32[5]) reduce(x, y, o, z), dimensions={2,0}, to_apply=f }"""
 OTHER = """f {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] {body} }}
 ENTRY e {{ x = f32[6] parameter(0) z = f32[] constant(0) ROOT r = f32[] reduce(x, z), dimensions={{0}}, to_apply=f }}"""
+
+GREATER = """greater {{ a = f32[] parameter(0) i = s32[] parameter(1) b = f32[] parameter(2) j = s32[] parameter(3)
+  above = pred[] compare(a, b), direction=GT  equal = pred[] compare(a, b), direction=EQ
+  earlier = pred[] compare(i, j), direction=LT  first = pred[] and(equal, earlier)  chosen = pred[] or(above, first)
+  value = f32[] select(chosen, a, b)  index = s32[] select(chosen, i, j)  ROOT r = (f32[], s32[]) tuple(value, index) }}
+ENTRY e {{ x = f32[5,{size}] parameter(0)  i = s32[5,{size}] iota(), iota_dimension=1  least = f32[] constant(-inf)
+  none = s32[] constant(0)
+  ROOT r = (f32[5], s32[5]) reduce(x, i, least, none), dimensions={{1}}, to_apply=greater }}"""
 
 
 def test_a_monoid_gives_the_same_by_every_tree():
@@ -40,3 +50,22 @@ def test_what_is_no_monoid_depends_on_the_tree():
 )
 def test_of_sums_and_their_like_bounds_know_what_any_order_gives(body, is_open):
     assert orders.is_open(compiler.parse(OTHER.format(body=body)).entry.root) is is_open
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", ["cpu", "cpu:opt=0", "cpu:backwards=on,threads=2,share_all=on", "nvptx:sim"])
+@pytest.mark.parametrize("size", [9, 33, 129])
+def test_an_argmax_that_loses_a_nan_is_right_in_the_order_of_every_engine_and_no_other_element_is(spec, size):
+    module = compiler.parse(GREATER.format(size=size))
+    subject, rng, verdicts = engine(spec).compile(module), np.random.default_rng(size), set()
+    for some in (1, 2, 4, size // 3):
+        x = rng.standard_normal((5, size)).astype(np.float32)
+        for row in x:
+            row[rng.integers(0, size, some)] = np.nan
+        expected, actual = compiler.interpret(module, x), list(subject(x))
+        verdicts.add(judge(module, [x], expected, actual, Standard()).verdict)
+        never = np.argmin(np.where(np.isnan(x), np.inf, x), axis=1)
+        changed = [x[np.arange(5), never], never.astype(np.int32)]
+        assert judge(module, [x], expected, changed, Standard()).verdict == "wrong"
+    assert "undecided" in verdicts or spec != "nvptx:sim"
+    assert "wrong" not in verdicts
