@@ -359,7 +359,7 @@ def _odd_double(builder: Builder, value: Value, source: ElementType) -> Value:
     """An integer as a double, rounded to odd where 53 bits do not hold it, so that a second rounding is right."""
     if source.bits > 32:
         is_signed = source.is_signed
-        magnitude = builder.intrinsic("abs.i64", [value, Value(I1, "false")], result="i64") if is_signed else value
+        magnitude = builder.overloaded("abs", [value, Value(I1, "false")], result="i64") if is_signed else value
         small = builder.compare("ult", magnitude, integer(1 << 53))
         value = builder.select(small, value, _sticky(builder, value, 11))
     return builder.cast("sitofp" if source.is_signed else "uitofp", value, "double")
@@ -385,8 +385,8 @@ def _narrow(builder: Builder, value: Value) -> Value:
     back = builder.cast("fpext", near, "double")
     bits = builder.cast("bitcast", near, "i32")
     # Where rounding went away from zero, step back to the truncated value; then set the last bit if inexact.
-    magnitude = builder.intrinsic("fabs.f64", [value])
-    away = builder.compare("ogt", builder.intrinsic("fabs.f64", [back]), magnitude)
+    magnitude = builder.overloaded("fabs", [value])
+    away = builder.compare("ogt", builder.overloaded("fabs", [back]), magnitude)
     truncated = builder.binary("sub", bits, builder.cast("zext", away, "i32"))
     inexact = builder.compare("one", back, value)
     odd = builder.binary("or", truncated, builder.cast("zext", inexact, "i32"))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from compiler.codegen import element
 from compiler.codegen.kernel import Kernel
-from compiler.codegen.llvm_ir import Builder, Value, floating, integer, mangled
+from compiler.codegen.llvm_ir import Builder, Value, floating, integer
 from compiler.codegen.signature import arguments
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.types import F64, ElementType
@@ -80,7 +80,7 @@ def transposed(given: Matrix) -> Matrix:
 def pivot_root(builder: Builder, rest: Value) -> Value:
     """The root of what is left of a diagonal element; NaN where that is not positive, as 0 is, which has a root."""
     type_ = rest.type
-    root = builder.intrinsic(f"sqrt.{mangled(type_)}", [rest])
+    root = builder.overloaded("sqrt", [rest])
     is_positive = builder.compare("ogt", rest, floating(0.0, type_))
     return builder.select(is_positive, root, floating(math.nan, type_))
 

@@ -143,11 +143,11 @@ class Builder:
 
     def umin(self, left: Value, right: Value) -> Value:
         """The lesser of two unsigned integers."""
-        return self.intrinsic(f"umin.{mangled(left.type)}", [left, right])
+        return self.overloaded("umin", [left, right])
 
     def _extremum(self, name: str, left: Value, right: Value) -> Value:
         folded = fold(name, left, right)
-        return self.intrinsic(f"{name}.{mangled(left.type)}", [left, right]) if folded is None else folded
+        return self.overloaded(name, [left, right]) if folded is None else folded
 
     def clamp(self, value: Value, low: Value, high: Value) -> Value:
         """A signed integer `value` from `low` to `high`, which wins where they cross."""
@@ -189,10 +189,17 @@ class Builder:
         return self.emit(result, text)
 
     def intrinsic(self, name: str, arguments: Sequence[Value], *, result: str = "", flags: str = "") -> Value:
-        """Call `llvm.name` with `arguments` and fast-math `flags`; the `result` is of the first's type unless given."""
+        """Call `llvm.name` with `arguments` and fast-math `flags`; the `result` is of the first's type unless given.
+
+        The name is the whole one; `overloaded` adds the type of its first argument.
+        """
         result = result or arguments[0].type
         callee = self.module.declare(f"llvm.{name}", result, [argument.type for argument in arguments])
         return self.call(callee, result, arguments, flags)
+
+    def overloaded(self, name: str, arguments: Sequence[Value], *, result: str = "", flags: str = "") -> Value:
+        """Call `llvm.name.TYPE`, an intrinsic that there is for each type, for that of the first of `arguments`."""
+        return self.intrinsic(f"{name}.{mangled(arguments[0].type)}", arguments, result=result, flags=flags)
 
     def alike(self, operands: Sequence[Value]) -> list[Value]:
         """Operands of one element each as they are; where some are vectors (`LaneBuilder`), all as vectors."""

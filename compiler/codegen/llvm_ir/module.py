@@ -148,8 +148,13 @@ class Module:
             result: LLVM's type of what it returns.
             parameters: LLVM's types of what it is given.
             attributes: LLVM's, behind the declaration.
+
+        Raises:
+            ValueError: it is declared already, for other types.
         """
-        self.declarations.setdefault(name, f"declare {result} @{name}({', '.join(parameters)}) {attributes}".rstrip())
+        declaration = f"declare {result} @{name}({', '.join(parameters)}) {attributes}".rstrip()
+        if self.declarations.setdefault(name, declaration) != declaration:
+            raise ValueError(f"declared twice: {self.declarations[name]}, and {declaration}")
         return f"@{name}"
 
     def define_global(self, name: str, definition: str) -> Value:

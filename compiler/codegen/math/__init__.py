@@ -17,11 +17,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from compiler.codegen.llvm_ir import PURE, Builder, Function, Value, element_of
+from compiler.codegen.llvm_ir import PURE, Builder, Function, Value, element_of, mangled
 from compiler.codegen.math import exp_log, hyperbolic, inverse_trig, power, special, trig
 from compiler.codegen.math import remainder as division
 from compiler.codegen.math.remainder import fast_remainder, remainder
-from compiler.codegen.math.term import Term, format_of, suffix
+from compiler.codegen.math.term import Term, format_of
 from compiler.diagnostics import UnsupportedError
 
 __all__ = [
@@ -133,7 +133,7 @@ def emit(builder: Builder, name: str, operands: Sequence[Value], *, fast: bool =
         return emitter(*(Term(builder, operand) for operand in operands)).value
     is_long = name not in _INSTRUCTIONS if builder.calls_routines else not fast and fast_limit(name, type_) is not None
     is_called = builder.calls_functions and is_long
-    symbol = f"math.{name}.{suffix(type_)}{'.fast' * fast}{'.called' * is_called}"
+    symbol = f"math.{name}.{mangled(type_)}{'.fast' * fast}{'.called' * is_called}"
     if not builder.module.has_function(symbol):
         definition = _define(builder, symbol, emitter, type_, len(operands))
         if is_called:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 
-from compiler.codegen.llvm_ir import I1, I64, Builder, Value, floating, integer
-from compiler.codegen.math.term import Format, Term, format_of, suffix
+from compiler.codegen.llvm_ir import I1, I64, Builder, Value, floating, integer, mangled
+from compiler.codegen.math.term import Format, Term, format_of
 
 
 def needs_slow_path(builder: Builder, left: Value, right: Value) -> Value:
@@ -52,7 +52,7 @@ def remainder(builder: Builder, left: Value, right: Value) -> Value:
         left: what is divided, float or double.
         right: by what.
     """
-    symbol = f"math.remainder.{suffix(left.type)}"
+    symbol = f"math.remainder.{mangled(left.type)}"
     if not builder.module.has_function(symbol):
         _define(builder, symbol, format_of(left.type))
     return builder.call(f"@{symbol}", left.type, [left, right])
@@ -77,8 +77,7 @@ def _define(builder: Builder, symbol: str, format_: Format) -> None:
     rest = _divide(body, (x_exponent, x_significand), (y_exponent, y_significand), divides, 63 - format_.mantissa)
     bits = _assemble(body, rest, y_exponent, format_)
     magnitude = body.cast("bitcast", body.cast("trunc", bits, format_.integer), format_.type)
-    name = f"copysign.{suffix(format_.type)}"
-    result = body.select(divides, body.intrinsic(name, [magnitude, x]), x)
+    result = body.select(divides, body.overloaded("copysign", [magnitude, x]), x)
     body.ret(body.select(defined, result, floating(math.nan, format_.type)))
 
 
@@ -111,7 +110,7 @@ def _divide(body: Builder, x: tuple[Value, Value], y: tuple[Value, Value], divid
 
 def _assemble(body: Builder, significand: Value, exponent: Value, format_: Format) -> Value:
     """The bits of a significand at an exponent: moved up as far as the exponent lets it."""
-    zeros = body.intrinsic("ctlz.i64", [significand, Value(I1, "false")], result=I64)
+    zeros = body.overloaded("ctlz", [significand, Value(I1, "false")], result=I64)
     room = body.sub(exponent, integer(1))
     shift = body.umin(body.sub(zeros, integer(63 - format_.mantissa)), room)
     raised = body.sub(room, shift)

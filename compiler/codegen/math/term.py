@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from compiler.codegen.llvm_ir import SM_80, Builder, Value, element_of, floating, integer
 from compiler.diagnostics import UnsupportedError
 
-_SUFFIX = {"float": "f32", "double": "f64"}
-
 
 @dataclass(frozen=True, slots=True)
 class Format:
@@ -59,12 +57,6 @@ def format_of(type_: str) -> Format:
     if format_ is None:
         raise UnsupportedError(type_, "the math functions", "convert to float or double around the call")
     return format_
-
-
-def suffix(type_: str) -> str:
-    """The type as names of functions and intrinsics spell it: `f32`, `v16f64`."""
-    name = _SUFFIX[element_of(type_)]
-    return f"v{type_[1 : type_.index(' ')]}{name}" if type_[0] == "<" else name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,7 +175,7 @@ class Term:
     def intrinsic(self, name: str, *others: Term | float) -> Term:
         """`llvm.NAME.TYPE(self, others...)`."""
         arguments = [self.value, *map(self.lift, others)]
-        return Term(self.builder, self.builder.intrinsic(f"{name}.{suffix(self.type)}", arguments))
+        return Term(self.builder, self.builder.overloaded(name, arguments))
 
     def fma(self, factor: Term | float, addend: Term | float) -> Term:
         """`self * factor + addend`, rounded once."""

@@ -11,7 +11,7 @@ import math
 import re
 import struct
 
-from compiler.codegen.llvm_ir import Builder, Value, alike, element_of, floating, integer, mangled
+from compiler.codegen.llvm_ir import Builder, Value, alike, element_of, floating, integer
 from compiler.ir.types import F16, ElementType
 
 _BITS = {"float": ("i32", 1 << 31), "double": ("i64", 1 << 63)}
@@ -35,7 +35,7 @@ def extremum(
         return _of_halves(builder, name, left, right)
     if not flags and "avx" in builder.module.features and element_of(left.type) in _BITS:
         return _by_order(builder, name, left, right)
-    return builder.intrinsic(f"{name}imum.{mangled(left.type)}", operands, flags=flags)
+    return builder.overloaded(f"{name}imum", operands, flags=flags)
 
 
 def _by_order(builder: Builder, name: str, left: Value, right: Value) -> Value:
@@ -57,7 +57,7 @@ def _by_order(builder: Builder, name: str, left: Value, right: Value) -> Value:
     chosen = builder.cast("bitcast", first, bits)
     neutral = builder.cast("bitcast", integer(magnitude, bits), left.type)
     # By the intrinsic: of integers LLVM would take the sign of a scalar by way of another register file.
-    signs = builder.cast("bitcast", builder.intrinsic(f"copysign.{mangled(left.type)}", [neutral, left]), bits)
+    signs = builder.cast("bitcast", builder.overloaded("copysign", [neutral, left]), bits)
     number = builder.cast("bitcast", builder.binary(given, chosen, signs), left.type)
     return builder.select(builder.compare("uno", left, left), left, number)
 
@@ -76,14 +76,14 @@ _SIGNED_ZERO = {"max": (0.0, 1.0), "min": (0.0, -1.0)}
 
 def _signed(builder: Builder, name: str, value: Value) -> Value:
     """A maximum that is not negative, or a minimum that is not positive, with the sign that zero has there, too."""
-    size = builder.intrinsic(f"fabs.{mangled(value.type)}", [value])
+    size = builder.overloaded("fabs", [value])
     return size if name == "max" else builder.unary("fneg", size)
 
 
 def _of_halves(builder: Builder, name: str, left: Value, right: Value) -> Value:
     """By integers in the order of the numbers: LLVM finds out that floats were halves, and may make no vectors then."""
     keys = [_order_key(builder, name, operand) for operand in (left, right)]
-    chosen = builder.intrinsic(f"s{name}.{mangled(keys[0].type)}", keys)
+    chosen = builder.overloaded(f"s{name}", keys)
     value = builder.cast("bitcast", _reordered(builder, chosen), left.type)
     builder.function.codes[value.name, name] = chosen
     return value

@@ -12,7 +12,7 @@ first leaves is divided again, and what that leaves is less than the divisor or 
 
 from __future__ import annotations
 
-from compiler.codegen.llvm_ir import I1, Builder, Value, alike, element_of, floating, integer, lanes_of, mangled
+from compiler.codegen.llvm_ir import I1, Builder, Value, alike, element_of, floating, integer, lanes_of
 
 _VECTOR_MACHINES = frozenset({"avx2", "neon"})
 _HALF_WORD, _WORD, _LONG_WORD = 16, 32, 64
@@ -87,7 +87,7 @@ def _long_quotient(builder: Builder, left: Value, right: Value, *, signed: bool)
         rest = builder.binary("sub", rest, builder.binary("mul", digit, right))
     one, size = integer(1, type_), right
     if signed:
-        rest, size = (builder.intrinsic(f"abs.{mangled(type_)}", [v, Value(I1, "false")]) for v in (rest, right))
+        rest, size = (builder.overloaded("abs", [v, Value(I1, "false")]) for v in (rest, right))
         differ = builder.compare("slt", builder.binary("xor", left, right), integer(0, type_))
         one = builder.select(differ, integer(-1, type_), one)
     more = builder.select(builder.compare("uge", rest, size), one, integer(0, type_))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from compiler.codegen import element
-from compiler.codegen.llvm_ir import Builder, Value, floating, integer, mangled
+from compiler.codegen.llvm_ir import Builder, Value, floating, integer
 from compiler.ir.types import F64, HALF_RANGE, ElementType
 
-_FORMATS = {"float": ("i32", 23, 8, "f32"), "double": ("i64", 52, 11, "f64")}
+_FORMATS = {"float": ("i32", 23, 8), "double": ("i64", 52, 11)}
 _F16_EXPONENT, _F16_LEAST = 5, -14  # bits, and the exponent of its smallest normal number
 
 
@@ -23,16 +23,16 @@ def to_integer_f16(builder: Builder, value: Value, name: str) -> Value:
     """
     type_ = value.type
     shift, one = floating(2.0**23, type_), floating(1.0, type_)
-    magnitude = builder.intrinsic(f"fabs.{mangled(type_)}", [value])
+    magnitude = builder.overloaded("fabs", [value])
     whole = builder.binary("fsub", builder.binary("fadd", magnitude, shift), shift)
     if name == "round":
         half = builder.compare("oge", builder.binary("fsub", magnitude, whole), floating(0.5, type_))
         whole = builder.select(half, builder.binary("fadd", whole, one), whole)
-    whole = builder.intrinsic(f"copysign.{mangled(type_)}", [whole, value])
+    whole = builder.overloaded("copysign", [whole, value])
     if name in ("floor", "ceil"):
         beyond = builder.compare("ogt" if name == "floor" else "olt", whole, value)
         stepped = builder.binary("fsub" if name == "floor" else "fadd", whole, one)
-        whole = builder.intrinsic(f"copysign.{mangled(type_)}", [builder.select(beyond, stepped, whole), value])
+        whole = builder.overloaded("copysign", [builder.select(beyond, stepped, whole), value])
     return whole
 
 
@@ -50,7 +50,7 @@ def reduce_precision(
         exponent_bits: of the format.
         mantissa_bits: of the format, without the implicit one.
     """
-    type_, mantissa, exponent, suffix = _FORMATS[value.type]
+    type_, mantissa, exponent = _FORMATS[value.type]
     result = value
     if mantissa_bits < mantissa:
         dropped = mantissa - mantissa_bits
@@ -64,19 +64,19 @@ def reduce_precision(
         result = builder.select(_is_small(builder, value), _at_fixed_digits(builder, value, mantissa_bits), result)
     if exponent_bits < exponent:
         bias = (1 << (exponent_bits - 1)) - 1
-        size = builder.intrinsic(f"fabs.{suffix}", [result])
+        size = builder.overloaded("fabs", [result])
         for predicate, bound, replacement in (
             ("oge", 2.0 ** (bias + 1), float("inf")),
             ("olt", 2.0 ** (1 - bias), 0.0),
         ):
-            signed = builder.intrinsic(f"copysign.{suffix}", [floating(replacement, value.type), result])
+            signed = builder.overloaded("copysign", [floating(replacement, value.type), result])
             beyond = builder.compare(predicate, size, floating(bound, value.type))
             result = builder.select(beyond, signed, result)
     return builder.select(builder.compare("uno", value, value), value, result)
 
 
 def _is_small(builder: Builder, value: Value) -> Value:
-    size = builder.intrinsic("fabs.f32", [value])
+    size = builder.overloaded("fabs", [value])
     return builder.compare("olt", size, floating(2.0**_F16_LEAST, value.type))
 
 
@@ -84,7 +84,7 @@ def _at_fixed_digits(builder: Builder, value: Value, mantissa_bits: int) -> Valu
     """A denormal of f16, which is a normal number here, with so many of its digits."""
     digits_ = min(mantissa_bits, 10) - _F16_LEAST
     digits = builder.binary("fmul", value, floating(2.0**digits_, value.type))
-    whole = builder.intrinsic("roundeven.f32", [digits])
+    whole = builder.overloaded("roundeven", [digits])
     return builder.binary("fmul", whole, floating(2.0**-digits_, value.type))
 
 
@@ -103,8 +103,8 @@ def stochastic_convert(
     if not target.is_integer:
         return element.convert(builder, value, source, target)
     wide = element.convert(builder, value, source, F64)
-    size = builder.intrinsic("fabs.f64", [wide])
-    whole = builder.intrinsic("trunc.f64", [size])
+    size = builder.overloaded("fabs", [wide])
+    whole = builder.overloaded("trunc", [size])
     fraction = builder.binary("fsub", size, whole)
     # Bits of 64 are told apart as integers only.  Of infinities and NaN there is no fraction.
     known = builder.select(builder.compare("ord", fraction, fraction), fraction, floating(0.0, "double"))
@@ -112,5 +112,5 @@ def stochastic_convert(
     bits = random if random.type == "i64" else builder.cast("zext", random, "i64")
     below = builder.compare("ult", bits, builder.cast("fptoui", scaled, "i64"))
     up = builder.select(below, floating(1.0, "double"), floating(0.0, "double"))
-    rounded = builder.intrinsic("copysign.f64", [builder.binary("fadd", whole, up), wide])
+    rounded = builder.overloaded("copysign", [builder.binary("fadd", whole, up), wide])
     return element.convert(builder, rounded, F64, target)

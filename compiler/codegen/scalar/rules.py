@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from compiler.analysis.opcodes import MOVES
 from compiler.analysis.payloads import has_short_payloads
 from compiler.codegen import complex_numbers, element, math
-from compiler.codegen.llvm_ir import I1, Builder, Value, element_of, floating, integer, mangled
+from compiler.codegen.llvm_ir import I1, Builder, Value, element_of, floating, integer
 from compiler.codegen.scalar import extrema, integer_division, rounding
 from compiler.diagnostics import UnsupportedError
 from compiler.ir.module import Instruction
@@ -86,7 +86,7 @@ def _function(scalar: Scalar, operands: Sequence[Value]) -> Value:
 
 def _float_intrinsic(name: str) -> Rule:
     def rule(scalar: Scalar, operands: Sequence[Value]) -> Value:
-        return scalar.builder.intrinsic(f"{name}.{mangled(operands[0].type)}", operands)
+        return scalar.builder.overloaded(name, operands)
 
     return rule
 
@@ -105,7 +105,7 @@ def _round(name: str) -> Rule:
 def _integer_intrinsic(name: str, *flags: str) -> Rule:
     def rule(scalar: Scalar, operands: Sequence[Value]) -> Value:
         arguments = [*operands, *(Value(I1, flag) for flag in flags)]
-        return scalar.builder.intrinsic(f"{name}.{mangled(operands[0].type)}", arguments)
+        return scalar.builder.overloaded(name, arguments)
 
     return rule
 
@@ -133,7 +133,7 @@ def _sign(scalar: Scalar, operands: Sequence[Value]) -> Value:
     builder, (value,) = scalar.builder, operands
     if scalar.is_float:
         zero = floating(0.0, value.type)
-        one = builder.intrinsic(f"copysign.{mangled(value.type)}", [floating(1.0, value.type), value])
+        one = builder.overloaded("copysign", [floating(1.0, value.type), value])
         # Zero keeps its sign and NaN stays NaN: both are what they are.
         return builder.select(builder.compare("one", value, zero), one, value)
     positive = builder.cast("zext", builder.compare("ne", value, integer(0, value.type)), value.type)
@@ -145,7 +145,7 @@ def _sign(scalar: Scalar, operands: Sequence[Value]) -> Value:
 
 def _is_finite(scalar: Scalar, operands: Sequence[Value]) -> Value:
     (value,) = operands
-    magnitude = scalar.builder.intrinsic(f"fabs.{mangled(value.type)}", [value])
+    magnitude = scalar.builder.overloaded("fabs", [value])
     return scalar.builder.compare("olt", magnitude, floating(float("inf"), value.type))
 
 
@@ -179,7 +179,7 @@ def _extremum(name: str) -> Rule:
         if element_of(left.type) == I1:
             return builder.binary("or" if name == "max" else "and", left, right)
         sign = "s" if scalar.is_signed else "u"
-        return builder.intrinsic(f"{sign}{name}.{mangled(left.type)}", operands)
+        return builder.overloaded(f"{sign}{name}", operands)
 
     return rule
 
@@ -289,14 +289,14 @@ def _convert(scalar: Scalar, operands: Sequence[Value]) -> Value:
 def _leading_zeros(scalar: Scalar, operands: Sequence[Value]) -> Value:
     builder, element_type = scalar.builder, scalar.element_type
     bits = element.unsigned(builder, element_type, operands[0])
-    count = builder.intrinsic(f"ctlz.{mangled(bits.type)}", [bits, Value(I1, "false")])
+    count = builder.overloaded("ctlz", [bits, Value(I1, "false")])
     unused = int(element_of(bits.type)[1:]) - element_type.bits
     return builder.binary("sub", count, integer(unused, bits.type))
 
 
 def _population_count(scalar: Scalar, operands: Sequence[Value]) -> Value:
     bits = element.unsigned(scalar.builder, scalar.element_type, operands[0])
-    return scalar.builder.intrinsic(f"ctpop.{mangled(bits.type)}", [bits])
+    return scalar.builder.overloaded("ctpop", [bits])
 
 
 def _high_product(scalar: Scalar, operands: Sequence[Value]) -> Value:

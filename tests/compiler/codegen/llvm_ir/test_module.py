@@ -1,5 +1,7 @@
 """Names in a module of LLVM's."""
 
+import pytest
+
 from compiler.codegen.llvm_ir import Module
 
 
@@ -22,3 +24,11 @@ def test_bytes_are_constant_data():
         "text": r'internal constant [3 x i8] c"\00\41\ff", align 4',
         "none": 'internal constant [0 x i8] c"", align 1',
     }
+
+
+def test_a_function_is_declared_for_one_signature():
+    module = Module()
+    assert {module.declare("llvm.fabs.f64", "double", ["double"]) for _ in range(2)} == {"@llvm.fabs.f64"}
+    assert len(module.declarations) == 1
+    with pytest.raises(ValueError, match=r"declared twice: declare double @llvm.fabs.f64\(double\), and declare <4 x"):
+        module.declare("llvm.fabs.f64", "<4 x double>", ["<4 x double>"])

@@ -27,6 +27,7 @@ from compiler.codegen.llvm_ir import (
     element_of,
     integer,
     keep_rolled,
+    mangled,
     vector_type,
     write_once,
     zero,
@@ -67,7 +68,7 @@ def multiply_add(b: Builder, left: Value, right: Value, total: Value) -> Value:
     element = element_of(left.type)
     if element not in FLOAT_TYPES:
         return b.binary("add", total, b.binary("mul", left, right))
-    return b.intrinsic(f"fmuladd.{_mangled(left.type)}", [left, right, total])
+    return b.overloaded("fmuladd", [left, right, total])
 
 
 def load_lanes(b: Builder, type_: str, address: Value, lanes: int, inside: int) -> Value:
@@ -84,7 +85,7 @@ def load_lanes(b: Builder, type_: str, address: Value, lanes: int, inside: int) 
     if inside >= lanes:
         return b.load(vector, address, align=size)
     arguments = [address, integer(size, I32), _mask(inside, lanes), zero(vector)]
-    return b.intrinsic(f"masked.load.{_mangled(vector)}.p0", arguments, result=vector)
+    return b.intrinsic(f"masked.load.{mangled(vector)}.p0", arguments, result=vector)
 
 
 def store_lanes(b: Builder, value: Value, address: Value, lanes: int, inside: int) -> None:
@@ -102,7 +103,7 @@ def store_lanes(b: Builder, value: Value, address: Value, lanes: int, inside: in
         b.store(value, address, align=size)
         return
     arguments = [value, address, integer(size, I32), _mask(inside, lanes)]
-    b.intrinsic(f"masked.store.{_mangled(value.type)}.p0", arguments, result="void")
+    b.intrinsic(f"masked.store.{mangled(value.type)}.p0", arguments, result="void")
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,10 +319,3 @@ def _store(b: Builder, tile: Tile, where: _Vector, value: Value) -> None:
     first = where.number * tile.lanes
     address = b.gep(tile.type, where.row.base, integer(where.row.offset + first))
     store_lanes(b, value, address, tile.lanes, tile.columns - first if tile.partial_store else tile.lanes)
-
-
-def _mangled(type_: str) -> str:
-    """A type as LLVM spells it in the names of overloaded intrinsics."""
-    element = element_of(type_)
-    short = f"f{8 * ELEMENT_BYTES[element]}" if element in FLOAT_TYPES else element
-    return short if type_[0] != "<" else f"v{type_[1:].split(' ')[0]}{short}"

@@ -14,7 +14,7 @@ from compiler.backends.cpu.kernels.linear_algebra.implicit import Implicit
 from compiler.backends.cpu.kernels.linear_algebra.spectral import DOUBLE, of_numbers, ranked
 from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES, Tiles
 from compiler.backends.cpu.kernels.linear_algebra.tridiagonal import Tridiagonal
-from compiler.codegen.llvm_ir import I32, PTR, Builder, Value, floating, integer, keep_rolled, mangled, zero
+from compiler.codegen.llvm_ir import I32, PTR, Builder, Value, floating, integer, keep_rolled, zero
 from compiler.codegen.workspace import Workspace
 
 
@@ -131,11 +131,11 @@ class Eigen:
                 count = b.sub(size, row.index)
             b.copy_bytes(given, wanted, b.mul(count, integer(t.bytes)))
         with form.blocks.vectors(b, integer(0), integer(self.size * pitch), [zero(t.vector)]) as at:
-            value = b.intrinsic(f"fabs.{mangled(t.vector)}", [t.load(b, b.gep(t.type, matrix, at.index))])
+            value = b.overloaded("fabs", [t.load(b, b.gep(t.type, matrix, at.index))])
             finite = b.compare("olt", value, floating(math.inf, t.vector))
             value = b.select(finite, value, floating(math.inf, t.vector))
             at.carry(b.select(b.compare("ogt", value, at.carried[0]), value, at.carried[0]))
-        b.ret(b.intrinsic(f"vector.reduce.fmax.{mangled(t.vector)}", list(at.results), result=t.type))
+        b.ret(b.overloaded("vector.reduce.fmax", list(at.results), result=t.type))
         return f"@{function.name}"
 
     def _sort(self, b: Builder, regions: dict[str, Value], results: tuple[Value, Value], by: Value) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from compiler.backends.cpu.kernels.linear_algebra.numbers import Number, Numbers
 from compiler.backends.cpu.kernels.linear_algebra.shifts import LastRows, magnitude, nonzero
 from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES
-from compiler.codegen.llvm_ir import I32, I64, PTR, Builder, Value, floating, integer, mangled
+from compiler.codegen.llvm_ir import I32, I64, PTR, Builder, Value, floating, integer
 
 MOST_ITERATIONS = 30
 """Iterations for each eigenvalue before the rest are given up."""
@@ -114,7 +114,7 @@ class Francis:
         own = [n.element(b, n.at(b, form, number), number) for number in (before, row)]
         around = nonzero(b, b.binary("fadd", *[magnitude(b, value) for value in own]))  # type: ignore[arg-type]
         allowed = [b.binary("fmul", around, floating(_EPS[t.type], t.type)), floating(self._nothing, t.type)]
-        splits = b.compare("ole", below, b.intrinsic(f"maximum.{mangled(t.type)}", allowed))
+        splits = b.compare("ole", below, b.overloaded("maximum", allowed))
         further = b.new_label("further")
         b.branch_if(splits, done, further)
         b.begin(further)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from compiler.backends.cpu.kernels.linear_algebra.numbers import Number, Numbers
 from compiler.backends.cpu.kernels.linear_algebra.sweep import Sweep
 from compiler.backends.cpu.kernels.linear_algebra.tiles import ATTRIBUTES
-from compiler.codegen.llvm_ir import I32, I64, PTR, Builder, Value, floating, integer, mangled, zero
+from compiler.codegen.llvm_ir import I32, I64, PTR, Builder, Value, floating, integer, zero
 
 _BUFFERS = 8
 """A change, a vector and its product, a column, and for each column its length, what that was, its greatest element."""
@@ -170,13 +170,13 @@ class Geqp3:
                             component = b.binary("fdiv", component, safe)
                             total = t.multiply_add(b, component, component, total)
                         else:
-                            size = b.intrinsic(f"fabs.{mangled(t.vector)}", [component])
-                            total = b.intrinsic(f"maximum.{mangled(t.vector)}", [size, total])
+                            size = b.overloaded("fabs", [component])
+                            total = b.overloaded("maximum", [size, total])
                     row.carry(total)
                 if not last:
                     t.store(b, row.results[0], address)
                     continue
-                length = b.binary("fmul", safe, b.intrinsic(f"sqrt.{mangled(t.vector)}", [row.results[0]]))
+                length = b.binary("fmul", safe, b.overloaded("sqrt", [row.results[0]]))
                 was = b.gep(t.type, before, at.index)
                 is_fixed = b.compare("oeq", t.load(b, was), floating(math.inf, t.vector))
                 length = b.select(is_fixed, floating(math.inf, t.vector), length)
@@ -243,13 +243,13 @@ class Geqp3:
             components = [b.binary("fdiv", component, safe) for component in value]
             squares = [b.binary("fmul", component, component) for component in components]
             square = b.binary("fadd", squares[0], squares[1]) if squares[1:] else squares[0]
-            left = b.intrinsic(f"maxnum.{mangled(vector)}", [b.binary("fsub", done, square), floating(0.0, vector)])
+            left = b.overloaded("maxnum", [b.binary("fsub", done, square), floating(0.0, vector)])
             ratio = b.binary("fdiv", safe, whole)
             trust = b.binary("fmul", left, b.binary("fmul", ratio, ratio))
-            shorter = b.binary("fmul", length, b.intrinsic(f"sqrt.{mangled(vector)}", [left]))
+            shorter = b.binary("fmul", length, b.overloaded("sqrt", [left]))
             t.store(b, b.select(is_open, shorter, length), b.gep(t.type, lengths, at.index))
             trust = b.select(is_open, trust, done)
-            at.carry(b.intrinsic(f"minnum.{mangled(vector)}", [trust, at.carried[0]]))
-        least = b.intrinsic(f"vector.reduce.fmin.{mangled(vector)}", [at.results[0]], result=t.type)
+            at.carry(b.overloaded("minnum", [trust, at.carried[0]]))
+        least = b.overloaded("vector.reduce.fmin", [at.results[0]], result=t.type)
         with b.when(b.compare("ole", least, floating(_TRUSTED[t.type], t.type)), "measure"):
             b.call(f"@{t.name}.measure", "void", [matrix, changes, column, below])

@@ -142,13 +142,13 @@ class Implicit:
         """The first row from one on whose neighbour is nothing beside the diagonal; the last if there is none."""
         diagonal, beside = given
         last = integer(self.size - 1)
-        size = b.intrinsic("fabs.f64", [_at(b, diagonal, first)])
+        size = b.overloaded("fabs", [_at(b, diagonal, first)])
         with b.loop(first, last, carried=[last, size], name="scan", nonempty=True, scalar=True) as row:
-            following = b.intrinsic("fabs.f64", [_at(b, diagonal, b.add(row.index, integer(1)))])
+            following = b.overloaded("fabs", [_at(b, diagonal, b.add(row.index, integer(1)))])
             both = b.binary("fadd", row.carried[1], following)
             share = b.binary("fmul", both, floating(_UNIT[self.tiles.type], DOUBLE))
-            limit = b.intrinsic("maxnum.f64", [share, floating(_NOTHING, DOUBLE)])
-            small = b.compare("ole", b.intrinsic("fabs.f64", [_at(b, beside, row.index)]), limit)
+            limit = b.overloaded("maxnum", [share, floating(_NOTHING, DOUBLE)])
+            small = b.compare("ole", b.overloaded("fabs", [_at(b, beside, row.index)]), limit)
             found = b.select(small, b.smin(row.index, row.carried[0]), row.carried[0])
             row.carry(found, following)
         return row.results[0]
@@ -174,7 +174,7 @@ class Implicit:
             row = b.sub(last, iteration.index)
             neighbour, here = _at(b, beside, row), _at(b, diagonal, row)
             far, near = b.binary("fmul", sine, neighbour), b.binary("fmul", cosine, neighbour)
-            inverse, length = b.binary("fdiv", one, total), b.intrinsic("sqrt.f64", [total])
+            inverse, length = b.binary("fdiv", one, total), b.overloaded("sqrt", [total])
             scale = b.binary("fmul", length, inverse)
             cross = b.binary("fmul", near, bulge)
             mixed = _fma(b, b.binary("fsub", here, rest), far, b.binary("fadd", cross, cross))
@@ -210,10 +210,10 @@ class Implicit:
         head, neighbour = _at(b, diagonal, first), _at(b, beside, first)
         distance = b.binary("fsub", _at(b, diagonal, b.add(first, integer(1))), head)
         ratio = b.binary("fdiv", distance, b.binary("fmul", two, neighbour))
-        size = b.intrinsic("fabs.f64", [ratio])
+        size = b.overloaded("fabs", [ratio])
         large = b.compare("ogt", size, floating(1e150, DOUBLE))
-        root = b.intrinsic("sqrt.f64", [_fma(b, ratio, ratio, one)])
-        signed = b.intrinsic("copysign.f64", [b.select(large, size, root), ratio])
+        root = b.overloaded("sqrt", [_fma(b, ratio, ratio, one)])
+        signed = b.overloaded("copysign", [b.select(large, size, root), ratio])
         taken = b.binary("fdiv", neighbour, b.binary("fadd", ratio, signed))
         return b.binary("fadd", b.binary("fsub", _at(b, diagonal, stop), head), taken)
 
@@ -271,4 +271,4 @@ def _put(b: Builder, value: Value, base: Value, index: Value) -> None:
 
 
 def _fma(b: Builder, left: Value, right: Value, total: Value) -> Value:
-    return b.intrinsic("fmuladd.f64", [left, right, total])
+    return b.overloaded("fmuladd", [left, right, total])

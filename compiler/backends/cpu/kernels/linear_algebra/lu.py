@@ -20,7 +20,6 @@ from compiler.codegen.llvm_ir import (
     floating,
     integer,
     keep_rolled,
-    mangled,
     vector_type,
     zero,
 )
@@ -200,15 +199,15 @@ class Lu:
         carried = [zero(t.vector), start, b.binary("add", start, counted)]
         with b.loop(first, stop, step=t.lanes, carried=carried, name="rows", nonempty=True) as row:
             best, where, here = row.carried
-            size = b.intrinsic(f"fabs.{mangled(t.vector)}", [t.load(b, b.gep(t.type, column, row.index))])
+            size = b.overloaded("fabs", [t.load(b, b.gep(t.type, column, row.index))])
             size = b.select(b.compare("olt", size, infinity), size, infinity)
             larger = b.compare("ogt", size, best)
             following = b.binary("add", here, integer(t.lanes, numbers))
             row.carry(b.select(larger, size, best), b.select(larger, here, where), following)
         best, where, _ = row.results
-        most = b.intrinsic(f"vector.reduce.fmax.{mangled(t.vector)}", [best], result=t.type)
+        most = b.overloaded("vector.reduce.fmax", [best], result=t.type)
         is_most = b.compare("oeq", best, b.broadcast(most, t.lanes))
         candidates = b.select(is_most, where, integer(2**31 - 1, numbers))
-        chosen = b.intrinsic(f"vector.reduce.smin.{mangled(numbers)}", [candidates], result=I32)
+        chosen = b.overloaded("vector.reduce.smin", [candidates], result=I32)
         b.ret(b.cast("sext", chosen, I64))
         return f"@{function.name}"

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.linear_algebra.reflections import LEAST, Reflections
 from compiler.backends.cpu.kernels.linear_algebra.tiles import Tiles
-from compiler.codegen.llvm_ir import Builder, Loop, Value, floating, integer, keep_rolled, mangled, zero
+from compiler.codegen.llvm_ir import Builder, Loop, Value, floating, integer, keep_rolled, zero
 
 Number = tuple[Value, ...]
 """The real part, and the imaginary one of a complex number."""
@@ -199,7 +199,7 @@ class Numbers:
             value = self._magnitude(b, t.load(b, b.gep(t.type, matrix, at.index)))
             value = b.select(b.compare("olt", value, infinity), value, infinity)
             at.carry(b.select(b.compare("ogt", value, at.carried[0]), value, at.carried[0]))
-        return b.intrinsic(f"vector.reduce.fmax.{mangled(t.vector)}", list(at.results), result=t.type)
+        return b.overloaded("vector.reduce.fmax", list(at.results), result=t.type)
 
     def scale_rows(self, b: Builder, matrix: Value, rows: int, by: Value) -> None:
         """Multiply, by `b`, the first `rows` rows of a `matrix` by a real number, `by`."""
@@ -310,10 +310,10 @@ class Numbers:
     # -- lengths ------------------------------------------------------------------------------------------------------
 
     def _magnitude(self, b: Builder, value: Value) -> Value:
-        return b.intrinsic(f"fabs.{mangled(value.type)}", [value])
+        return b.overloaded("fabs", [value])
 
     def _extremum(self, b: Builder, name: str, left: Value, right: Value) -> Value:
-        return b.intrinsic(f"{name}.{mangled(left.type)}", [left, right])
+        return b.overloaded(name, [left, right])
 
     def hypot(self, b: Builder, left: Value, right: Value) -> Value:
         """The root of two squares, of values that are not negative, neither of which leaves the range.
@@ -326,7 +326,7 @@ class Numbers:
         larger, smaller = (self._extremum(b, name, left, right) for name in ("maximum", "minimum"))
         one = floating(1.0, left.type)
         share = b.binary("fdiv", smaller, b.select(b.compare("oeq", larger, floating(0.0, left.type)), one, larger))
-        root = b.intrinsic(f"sqrt.{mangled(left.type)}", [b.binary("fadd", b.binary("fmul", share, share), one)])
+        root = b.overloaded("sqrt", [b.binary("fadd", b.binary("fmul", share, share), one)])
         return b.binary("fmul", larger, root)
 
     def size(self, b: Builder, number: Number) -> Value:

@@ -190,11 +190,11 @@ class Reflections:
             length: the root of the squares of those behind it.
         """
         type_ = head.type
-        short, zero_, one = mangled(type_), floating(0.0, type_), floating(1.0, type_)
-        size = b.intrinsic(f"fabs.{short}", [head])
-        larger, smaller = (b.intrinsic(f"{name}.{short}", [size, length]) for name in ("maximum", "minimum"))
+        zero_, one = floating(0.0, type_), floating(1.0, type_)
+        size = b.overloaded("fabs", [head])
+        larger, smaller = (b.overloaded(name, [size, length]) for name in ("maximum", "minimum"))
         share = b.binary("fdiv", smaller, b.select(b.compare("oeq", larger, zero_), one, larger))
-        root = b.intrinsic(f"sqrt.{short}", [b.binary("fadd", b.binary("fmul", share, share), one)])
+        root = b.overloaded("sqrt", [b.binary("fadd", b.binary("fmul", share, share), one)])
         whole = b.binary("fmul", larger, root)
         signed = b.select(b.compare("olt", head, zero_), whole, b.unary("fneg", whole))
         is_tiny = b.compare("olt", whole, floating(LEAST[type_], type_))
@@ -238,7 +238,7 @@ class Reflections:
             return self.sum(b, row.results[0])
 
         def root(value: Value) -> Value:
-            return b.intrinsic(f"sqrt.{mangled(t.type)}", [value])
+            return b.overloaded("sqrt", [value])
 
         total = length(None)
         above, under = b.compare("ogt", total, floating(least, t.type)), b.compare("olt", total, floating(most, t.type))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compiler.backends.cpu.kernels.linear_algebra.numbers import Number, Numbers
-from compiler.codegen.llvm_ir import Builder, Value, floating, mangled
+from compiler.codegen.llvm_ir import Builder, Value, floating
 
 _EPS = {"float": 2.0**-23, "double": 2.0**-52}
 
 
 def absolute(b: Builder, value: Value) -> Value:
     """|x| of a real number."""
-    return b.intrinsic(f"fabs.{mangled(value.type)}", [value])
+    return b.overloaded("fabs", [value])
 
 
 def magnitude(b: Builder, number: Number) -> Value:
@@ -29,8 +29,7 @@ def nonzero(b: Builder, value: Value) -> Value:
 
 def root(b: Builder, value: Value) -> Value:
     """The square root of a number, of a negative one 0."""
-    short = mangled(value.type)
-    return b.intrinsic(f"sqrt.{short}", [b.intrinsic(f"maximum.{short}", [value, floating(0.0, value.type)])])
+    return b.overloaded("sqrt", [b.overloaded("maximum", [value, floating(0.0, value.type)])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ class LastRows:
         if n.components > 1:
             return Value("i1", "false")
         (half,), (product,), (square,) = self._half, self._product, self._square
-        larger = b.intrinsic(f"maximum.{mangled(half.type)}", [b.binary("fmul", half, half), absolute(b, product)])
+        larger = b.overloaded("maximum", [b.binary("fmul", half, half), absolute(b, product)])
         doubt = b.binary("fmul", larger, self._real(-4 * _EPS[half.type]))
         return b.compare("olt", square, doubt)
 
@@ -90,12 +89,12 @@ class LastRows:
         if n.components == 1:
             return (root(b, square[0]),)
         real, imaginary = square
-        short, half = mangled(real.type), self._real(0.5)
+        half = self._real(0.5)
         size = b.binary("fadd", n.size(b, square), absolute(b, real))
         larger = root(b, b.binary("fmul", size, half))
         smaller = b.binary("fdiv", b.binary("fmul", imaginary, half), nonzero(b, larger))
         is_right = b.compare("oge", real, self._real(0.0))
-        signed = b.intrinsic(f"copysign.{short}", [larger, imaginary])
+        signed = b.overloaded("copysign", [larger, imaginary])
         return n.select(b, is_right, (larger, smaller), (absolute(b, smaller), signed))
 
     def direction(self) -> list[Number]:

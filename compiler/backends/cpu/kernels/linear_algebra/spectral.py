@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from compiler.backends.cpu.kernels.linear_algebra.tiles import Tiles
-from compiler.codegen.llvm_ir import I32, I64, Builder, Value, floating, integer, keep_rolled, mangled
+from compiler.codegen.llvm_ir import I32, I64, Builder, Value, floating, integer, keep_rolled
 
 DOUBLE = "double"
 _BITS = {"float": ("i32", 0x7F800000, 2.0**-126), DOUBLE: ("i64", 0x7FF0000000000000, 2.0**-1022)}
@@ -47,7 +47,7 @@ def _power_of_two(b: Builder, largest: Value) -> Value:
     """The power of 2 that the largest element begins with, as far as numbers are normal."""
     bits, exponent, least = _BITS[largest.type]
     power = b.cast("bitcast", b.binary("and", b.cast("bitcast", largest, bits), integer(exponent, bits)), largest.type)
-    return b.intrinsic(f"maxnum.{mangled(power.type)}", [power, floating(least, power.type)])
+    return b.overloaded("maxnum", [power, floating(least, power.type)])
 
 
 class Ranked(NamedTuple):

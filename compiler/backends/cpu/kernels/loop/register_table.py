@@ -152,9 +152,9 @@ class _Table:
         bits, wanted = int(element_of(raw.type)[1:]), int(lane[1:])
         bytes_ = _are_bytes(starts)
         if not bytes_ and starts.array.element_type.is_signed:
-            raw = builder.intrinsic(f"smax.{mangled(raw.type)}", [raw, zero(raw.type)])
+            raw = builder.overloaded("smax", [raw, zero(raw.type)])
         if limit < min(_BYTE if bytes_ else math.inf, (1 << bits) - 1):
-            raw = builder.intrinsic(f"umin.{mangled(raw.type)}", [raw, integer(limit, raw.type)])
+            raw = builder.overloaded("umin", [raw, integer(limit, raw.type)])
         return raw if bits == wanted else builder.cast("trunc" if bits > wanted else "zext", raw, lane)
 
     def _among(self, vectors: Sequence[Value], index: Value) -> Value:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from compiler.codegen.llvm_ir import I64, PTR, Builder, Module, Value, integer, mangled, vector_type, write_once
+from compiler.codegen.llvm_ir import I64, PTR, Builder, Module, Value, integer, vector_type, write_once
 from compiler.codegen.workspace import whole_lines
 
 _L1_BYTES = 1 << 15
@@ -362,8 +362,7 @@ class Network:
         values[front], values[back] = self._exchange(builder, values[front], turned)
 
     def _exchange(self, builder: Builder, left: Value, right: Value) -> tuple[Value, Value]:
-        name = mangled(self.vector)
-        low, high = (builder.intrinsic(f"{which}.{name}", [left, right]) for which in ("umin", "umax"))
+        low, high = (builder.overloaded(which, [left, right]) for which in ("umin", "umax"))
         return low, high
 
     @staticmethod

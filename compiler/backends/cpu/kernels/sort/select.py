@@ -83,8 +83,7 @@ class Selection:
 
     def _pushed(self, builder: Builder, before: Value, new: Value, old: Value) -> Value:
         """What comes where records were, given those before them: the new one at its place, and others one further."""
-        name = f"v{self.lanes}i64"
-        return builder.intrinsic(f"umin.{name}", [builder.intrinsic(f"umax.{name}", [before, new]), old])
+        return builder.overloaded("umin", [builder.overloaded("umax", [before, new]), old])
 
     def _insert_among_many(self, builder: Builder, best: Value, new: Value, record: Value) -> None:
         """From the last vector to the one that the record belongs into."""
@@ -127,10 +126,10 @@ class Selection:
         with builder.loop(integer(start), integer(length), step=_BLOCK, name="block", scalar=True) as block:
             limit = builder.cast("trunc", builder.binary("lshr", self._last(builder, best), integer(_KEY_BITS)), I32)
             word = self._better(builder, line, block.index, limit)
-            count = builder.cast("zext", builder.intrinsic("ctpop.i32", [word]), I64)
+            count = builder.cast("zext", builder.overloaded("ctpop", [word]), I64)
             with builder.loop(integer(0), count, carried=[word], name="better", scalar=True) as each:
                 (left,) = each.carried
-                lowest = builder.intrinsic("cttz.i32", [left, Value(I1, "true")])
+                lowest = builder.overloaded("cttz", [left, Value(I1, "true")])
                 self._examine(builder, line, best, builder.add(block.index, builder.cast("zext", lowest, I64)))
                 each.carry(builder.binary("and", left, builder.binary("sub", left, integer(1, I32))))
         with builder.loop(integer(0), integer(self.count), name="result", nonempty=True, scalar=True) as result:

@@ -18,7 +18,7 @@ from compiler.codegen import access, nest
 from compiler.codegen.index import Emission
 from compiler.codegen.kernel import Kernel
 from compiler.codegen.lane_builder import LaneBuilder
-from compiler.codegen.llvm_ir import I1, I8, Builder, Module, Value, integer, mangled, vector_type
+from compiler.codegen.llvm_ir import I1, I8, Builder, Module, Value, integer, vector_type
 from compiler.codegen.signature import arguments
 from compiler.codegen.workspace import LINE_BYTES
 
@@ -258,4 +258,4 @@ def _walk(emission: Emission, lanes: Lanes | None, loops: Loops, flags: list[Val
         return loop.results
     none = [integer(0, vector_type(I1, lanes.width)) for _ in flags]
     (found,) = lanes.carry(emission, loops, [none], step)
-    return [builder.intrinsic(f"vector.reduce.or.{mangled(flag.type)}", [flag], result=I1) for flag in found]
+    return [builder.overloaded("vector.reduce.or", [flag], result=I1) for flag in found]

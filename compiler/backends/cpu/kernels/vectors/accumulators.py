@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from compiler.backends.cpu.machine import Machine
 from compiler.codegen import element
 from compiler.codegen.index import Emission
-from compiler.codegen.llvm_ir import Builder, Value, floating, integer, mangled
+from compiler.codegen.llvm_ir import Builder, Value, floating, integer
 from compiler.ir.combiner import binary_opcode
 from compiler.ir.module import Instruction
 from compiler.ir.types import S32, S64, ElementType
@@ -84,9 +84,7 @@ class Extremum:
         """
         names = _GREATEST[self.opcode], "umin"
         pairs = (builder.alike([a, b]) for a, b in zip(left, right, strict=True))
-        return [
-            builder.intrinsic(f"{name}.{mangled(pair[0].type)}", pair) for name, pair in zip(names, pairs, strict=True)
-        ]
+        return [builder.overloaded(name, pair) for name, pair in zip(names, pairs, strict=True)]
 
     def value(self, builder: Builder, kept: Sequence[Value]) -> Value:
         """The number that they stand for."""

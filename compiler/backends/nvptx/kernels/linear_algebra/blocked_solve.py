@@ -160,7 +160,7 @@ class _Solver:
         product = builder.binary("fmul", value, square.inverse)
         if self.form.element_type is not F64:
             return product
-        size = builder.intrinsic("fabs.f64", [square.pivot])
+        size = builder.overloaded("fabs", [square.pivot])
         is_tiny = builder.compare("olt", size, floating(_TINY, "double"))
         is_odd = builder.binary("or", is_tiny, builder.compare("ogt", size, floating(_HUGE, "double")))
         return builder.choose(is_odd, lambda: builder.binary("fdiv", value, square.pivot), lambda: product)

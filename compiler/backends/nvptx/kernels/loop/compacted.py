@@ -232,12 +232,12 @@ class _Blocks:
         lane = builder.binary("and", thread, integer(WARP - 1, I32))
         counts = self._array("counts", U32, _WARPS)
         with builder.when(builder.compare("eq", lane, integer(0, I32)), "counted"):
-            total = builder.intrinsic("ctpop.i32", [votes])
+            total = builder.overloaded("ctpop", [votes])
             builder.store(total, builder.gep(I32, counts, warp), align=4)
         grid.barrier(builder)
         of_warps = builder.load(vector_type(I32, _WARPS), counts, align=16)
         below = builder.sub(builder.binary("shl", integer(1, I32), lane), integer(1, I32))
-        slot = builder.intrinsic("ctpop.i32", [builder.binary("and", votes, below)])
+        slot = builder.overloaded("ctpop", [builder.binary("and", votes, below)])
         count = integer(0, I32)
         for number in range(_WARPS):
             of_warp = builder.extract(of_warps, number)

@@ -98,7 +98,7 @@ class Beginnings:
     def _by_thread(self, row: Value, bounds: tuple[Value, Value]) -> Value:
         """The same by bisection between bounds."""
         builder = self._emission.builder
-        zeros = builder.intrinsic("ctlz.i64", [builder.sub(bounds[1], bounds[0]), Value(I1, "false")])
+        zeros = builder.overloaded("ctlz", [builder.sub(bounds[1], bounds[0]), Value(I1, "false")])
         steps = builder.sub(integer(64), zeros)
         with builder.loop(integer(0), steps, carried=bounds, name="search") as loop:
             low, high = loop.carried
@@ -117,4 +117,4 @@ def _lanes_where(builder: Builder, condition: Value) -> Value:
     module = builder.module
     ballot = module.declare("llvm.nvvm.vote.ballot.sync", I32, [I32, I1], "convergent nounwind")
     votes = builder.call(ballot, I32, [integer(-1, I32), condition])
-    return builder.cast("zext", builder.intrinsic("ctpop.i32", [votes]), I64)
+    return builder.cast("zext", builder.overloaded("ctpop", [votes]), I64)

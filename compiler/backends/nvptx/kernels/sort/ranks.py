@@ -133,7 +133,7 @@ class Ranks:
     def _bound(self, key: Value, is_before: Value) -> Value:
         """What keys of a run must be less than, to go before the element."""
         builder = self.builder
-        following = builder.intrinsic(f"umax.{self.stored}", [builder.add(key, integer(1, self.stored)), key])
+        following = builder.overloaded("umax", [builder.add(key, integer(1, self.stored)), key])
         return builder.select(is_before, following, key)
 
     def _search(self, runs: list[_Run], bounds: list[Value]) -> list[Value]:
@@ -197,7 +197,7 @@ class Ranks:
         with builder.loop(integer(0, I32), steps, carried=starts, name="search", nonempty=True) as loop:
             # 4, 2, 1 and 1 of 8: all of them, and never one behind.
             half = builder.binary("lshr", integer(width // 2, I32), loop.index)
-            yield loop, builder.intrinsic("umax.i32", [half, integer(1, I32)])
+            yield loop, builder.overloaded("umax", [half, integer(1, I32)])
 
 
 @dataclass(frozen=True, slots=True)
