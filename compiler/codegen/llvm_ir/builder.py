@@ -198,7 +198,7 @@ class Builder:
         return self.call(callee, result, arguments, flags)
 
     def overloaded(self, name: str, arguments: Sequence[Value], *, result: str = "", flags: str = "") -> Value:
-        """Call `llvm.name.TYPE`, for the type of the first of `arguments`; `result` and `flags` are as in `intrinsic`."""
+        """Call `llvm.name.TYPE`, for the type of the first of `arguments`; `result` and `flags` as in `intrinsic`."""
         return self.intrinsic(f"{name}.{mangled(arguments[0].type)}", arguments, result=result, flags=flags)
 
     def alike(self, operands: Sequence[Value]) -> list[Value]:
