@@ -159,7 +159,10 @@ def _sampled(profile: Profile, rng: np.random.Generator, number: int) -> Case | 
         return None
     count, note = (_OTHER_CALLS, "a few kernels") if is_apart else (_CALLS_OF_SAMPLE, "small programs side by side")
     always = _always(module) if is_apart else ()
-    made, others = make_inputs(module, rng, "tame"), several(module, rng, count, always)
+    made = make_inputs(module, rng, "tame")
+    if not variation.ends(module, [made]):  # a reducer may have a loop, and be run for each element of many windows
+        return None
+    others = several(module, rng, count, always)
     return Case(number, module, made, note=note, others=others, is_apart=is_apart)
 
 

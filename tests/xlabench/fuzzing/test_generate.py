@@ -136,3 +136,16 @@ def test_programs_are_within_the_limits_that_somebody_gave(instructions, element
         assert is_valid(case.module)
     assert len({compiler.to_text(case.module) for case in cases}) > len(cases) // 2
     assert any(seed_order.is_seed(case.number) for case in cases)
+
+
+def test_small_programs_side_by_side_are_soon_done_even_with_loops_in_reducers_of_many_windows():
+    # This number came to fourteen million instructions by such a reducer.
+    case, left = draw_case(RATCHET, 77, 925, varied=False), 100_000
+
+    def counted(_, operands, evaluate):
+        nonlocal left
+        left -= 1
+        assert left
+        return evaluate(operands)
+
+    compiler.interpret(case.module, *case.inputs, around=counted)
