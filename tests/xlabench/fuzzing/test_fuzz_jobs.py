@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,6 +65,18 @@ def test_a_finding_that_is_half_written_is_none(tmp_path, batch, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         batch(0)
     assert list(case_failure.left_in(tmp_path)) == []
+
+
+def test_cycles_of_one_batch_are_gone_before_the_next():
+    class Node:
+        pass
+
+    with fuzz_jobs.seldom_collecting():
+        node = Node()
+        node.itself, left = node, weakref.ref(node)
+        del node
+    assert left() is None
+    assert not gc.get_freeze_count()
 
 
 def test_findings_of_engines_that_say_much_have_names_that_files_may_have():
