@@ -1,8 +1,8 @@
 """Recipes of arrays whose sizes are known at run time only.
 
-Such a value goes through a few instructions that keep its sizes at run time, and ends as an array of its bounds with
-zeros beyond its sizes: arrays whose sizes would have to agree are not for other recipes, as nothing says what it means
-if they do not.
+Such a value is given or made, goes through a few instructions that keep its sizes at run time, and is a result or ends
+as an array of its bounds with zeros beyond its sizes: arrays whose sizes would have to agree are not for other recipes,
+as nothing says what it means if they do not.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ _LEAST_PERCENT, _POSITIVE = 60, (1 << 31) - 1
 _MERGED_PERCENT, _ONE_MORE_PERCENT, _STATED_PERCENT = 30, 25, 15
 """How often two dimensions become one; how often there is one more, of size 1; how often a size that is known is said
 to be no more than a bound."""
+_GIVEN_PERCENT, _RESULT_PERCENT = 35, 35
+"""How often a program is called with such an array, and how often it gives one."""
 _UNKNOWN_PERCENT = 35
 """How often integers are reduced by what no identity is known of."""
 _COUNTED = 9
@@ -306,8 +308,7 @@ def _draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction |
     banned, kind, drawn = scope.program.space.banned, element_type.name, 0
     if ("set-dimension-size", kind) in banned:
         return None
-    for dimension in along[:several]:
-        value = _cut(scope, value, dimension)
+    value = _of_sizes(scope, value, along[:several])
     if opcode == "dynamic-reshape":
         value = STEPS[opcode](scope, value) or value
     weights = {"slice": _SLICES}
@@ -315,7 +316,20 @@ def _draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction |
     while scope.choices.more(drawn, _MOST_STEPS) and value.array.is_dynamic:
         drawn += 1
         value = pick(scope.choices, steps)(scope, value) or value
-    return at_its_bounds(scope, value)
+    if scope.depth or scope.program.devices > 1 or not chance(scope.choices, _RESULT_PERCENT):
+        return at_its_bounds(scope, value)
+    scope.kept.append(value)
+    return value
+
+
+def _of_sizes(scope: Scope, value: Instruction, along: Sequence[int]) -> Instruction:
+    """The value, or one that is given as it is, with sizes in some dimensions that nobody knows beforehand."""
+    if scope.takes_parameters() and scope.program.devices == 1 and chance(scope.choices, _GIVEN_PERCENT):
+        flags = tuple(number in along for number in range(value.array.rank))
+        return scope.parameter(ArrayShape(value.array.element_type, value.array.dims, flags))
+    for dimension in along:
+        value = _cut(scope, value, dimension)
+    return value
 
 
 def _cut(scope: Scope, value: Instruction, dimension: int) -> Instruction:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import compiler
 from compiler.generate import RandomChoices, Space, program, sized
+from compiler.ir.shape import leaves
 from xlabench.fuzzing.values import make_inputs
 
 SPACE = Space(
@@ -109,3 +111,32 @@ def test_sizes_are_seldom_none_or_all():
     assert found["of several"] > 50
     assert found["none"] < found["of several"] / 4
     assert found["all"] < found["of several"] / 2
+
+
+def entries(seed):
+    """The dynamic dimensions of what a program takes, and of what it gives."""
+    entry = program(RandomChoices(seed), SPACE).entry
+    given = [p.array.dynamic for p in entry.parameters if p.array.is_dynamic]
+    return given, [leaf.dynamic for leaf in leaves(entry.root.shape) if leaf.is_dynamic]
+
+
+def test_programs_take_and_give_arrays_of_sizes_that_are_known_at_run_time_only():
+    forms = Counter()
+    for seed in range(80):
+        given, results = entries(seed)
+        forms.update(given=bool(given), both=bool(given and results), several=len(given) > 1)
+        forms.update(results=bool(results), neither=not (given or results))
+        forms["two sizes of one"] += any(sum(flags) > 1 for flags in given + results)
+        forms["not the first"] += any(flags[-1] and not flags[0] for flags in given)
+    assert all(forms[form] > 4 for form in ("given", "both", "several", "results", "neither")), forms
+    assert all(forms[form] > 2 for form in ("two sizes of one", "not the first")), forms
+
+
+def test_bodies_and_several_devices_are_given_arrays_of_known_sizes():
+    """What a body takes and gives is typed by whoever calls it, and what several devices take is given to each."""
+    space = replace(SPACE, opcodes=SPACE.opcodes | {"call", "while", "all-reduce"}, devices_percent=60, depth=2)
+    for seed in range(60):
+        module = program(RandomChoices(seed), space)
+        bodies = [c for c in module.computations if c is not module.entry or compiler.device_count(module) > 1]
+        given = [p for body in bodies for p in body.parameters]
+        assert not any(leaf.is_dynamic for p in given for leaf in leaves(p.shape) if hasattr(leaf, "is_dynamic"))
