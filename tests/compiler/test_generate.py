@@ -172,8 +172,9 @@ def _runs_what_others_run(i):
     return len(users) > len({other.attributes["to_apply"] for other in users})
 
 
-def _is_dynamic(i):
-    return any(getattr(operand.shape, "is_dynamic", False) for operand in i.operands)
+def _is_dynamic(instruction):
+    leaves = [leaf for operand in instruction.operands for leaf in compiler.edit.leaves(operand.shape)]
+    return any(getattr(leaf, "is_dynamic", False) for leaf in leaves)
 
 
 SELDOM = {
