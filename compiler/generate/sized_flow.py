@@ -1,7 +1,7 @@
-"""Arrays of sizes known at run time only that go through calls, branches and loops.
+"""Arrays that go through calls, branches and loops, and become something else in there.
 
-Their sizes go along as values: branches yield arrays of one shape whose sizes differ, and what changes places in the
-state of a loop does so with its sizes.
+Where sizes are known at run time only they go along as values: branches yield arrays of one shape whose sizes differ,
+and what changes places in the state of a loop does so with its sizes.
 """
 
 from __future__ import annotations
@@ -72,13 +72,12 @@ def _branch(scope: Scope, value: Instruction, within: Within) -> Computation:
 
 def _iterated(scope: Scope, value: Instruction, within: Within) -> Instruction:
     """One of two arrays of a loop that begin as the value and what becomes of it; they may change places."""
-    along = pick(scope.choices, [d for d, is_cut in enumerate(value.array.dynamic) if is_cut])
-    by_size = chance(scope.choices, _BY_SIZE_PERCENT)
-    # A size is at most its bound, so that there are as few iterations as of a loop that counts to a constant.
-    first, limit = scope.constant(max(0, value.array.dims[along] - _MOST_TRIPS) if by_size else 0, S32), 0
-    if not by_size:
-        limit = scope.choices.integer(1, _MOST_TRIPS)
-    state = scope.build("tuple", [first, value, _of_shape(scope, value, within)])
+    first, along, limit = 0, 0, scope.choices.integer(1, _MOST_TRIPS)
+    if value.array.is_dynamic and chance(scope.choices, _BY_SIZE_PERCENT):
+        along = pick(scope.choices, [d for d, is_cut in enumerate(value.array.dynamic) if is_cut])
+        # A size is at most its bound, so that there are as few iterations as of a loop that counts to a constant.
+        first, limit = max(0, value.array.dims[along] - _MOST_TRIPS), 0
+    state = scope.build("tuple", [scope.constant(first, S32), value, _of_shape(scope, value, within)])
     attributes = {"condition": _condition(scope, state.shape, along, limit), "body": _body(scope, state.shape, within)}
     loop = scope.build("while", [state], **attributes)
     return scope.build("get-tuple-element", [loop], index=2 if chance(scope.choices, _SECOND_PERCENT) else 1)
