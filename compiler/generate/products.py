@@ -206,12 +206,33 @@ def _triangular_solve(scope: Scope, opcode: str, element_type: ElementType) -> I
     )
 
 
+_MOST_TRANSFORMED, _COMPOSITE_PERCENT = 1024, 50
+"""Elements that are transformed, and how often their length is a product of factors that have stages of their own."""
+_FACTORS = (2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 25, 27)
+"""Primes and their powers, small and such that no butterfly is written for, which lengths are made of."""
+_LINES = (1, 1, 2, 3)
+
+
+def _of_composite_length(scope: Scope, element_type: ElementType) -> Instruction | None:
+    """Now and then lines whose length is the product of two or three factors, as far as there is room."""
+    if not chance(scope.choices, _COMPOSITE_PERCENT):
+        return None
+    length = pick(scope.choices, _FACTORS) * pick(scope.choices, _FACTORS)
+    if chance(scope.choices, 50):
+        length *= pick(scope.choices, _FACTORS)
+    dims = (pick(scope.choices, _LINES), length)
+    most = scope.at_most(_MOST_TRANSFORMED)
+    return scope.like(ArrayShape(element_type, dims)) if length <= most and scope.fits(dims) else None
+
+
 _FFTS = {Kind.COMPLEX: ("FFT", "IFFT", "IRFFT"), Kind.FLOAT: ("RFFT",)}
 
 
 def _fft(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
     kind = pick(scope.choices, _FFTS[element_type.kind])
-    value = scope.array(element_type, least_rank=1, most_rank=3, size=scope.at_most(1024))
+    value = _of_composite_length(scope, element_type) or scope.array(
+        element_type, least_rank=1, most_rank=3, size=scope.at_most(_MOST_TRANSFORMED)
+    )
     *lengths, last = value.array.dims[-scope.choices.integer(1, value.array.rank) :]
     if kind == "IRFFT":
         last = 2 * (last - 1) + chance(scope.choices, 30)

@@ -56,6 +56,20 @@ def test_products_are_transposed_as_a_whole_and_elsewhere():
     assert sum(several) > 15, ranks
 
 
+def test_transforms_are_of_lengths_with_every_factor_once_and_more_often():
+    space = Space(frozenset({"fft"}), frozenset({"f32", "c64"}), most_instructions=3, most_elements=1024)
+    powers, several = Counter(), 0
+    for seed in range(400):
+        for i in program(RandomChoices(seed), space).instructions():
+            if i.opcode != "fft":
+                continue
+            length = i.attributes["fft_length"][-1]
+            several += sum(length % prime == 0 for prime in (2, 3, 5, 7, 11, 13, 17)) > 1
+            powers.update(power for power in (2, 4, 8, 16, 32, 3, 9, 27, 5, 25, 7, 11, 13, 17) if not length % power)
+    assert all(powers[power] > 10 for power in (2, 4, 8, 16, 32, 3, 9, 27, 5, 25, 7, 11, 13, 17)), powers
+    assert several > 100
+
+
 @pytest.mark.parametrize("length", [2, 3, 5])
 def test_exchanged_runs_are_beside_each_other_and_every_pair_of_them_comes(length):
     drawn = {tuple(exchanged(RandomChoices(seed), length)) for seed in range(2000)}
