@@ -33,6 +33,7 @@ from compiler.edit.together import together
 from compiler.edit.twin import integer_twin
 from compiler.ir.csr import is_product as is_sparse_product
 from compiler.ir.graph import reachable
+from compiler.ir.meanings import is_called as calls_functions
 from compiler.ir.opdef import zeros
 from compiler.ir.shape import ArrayShape, leaves, leaves_at
 from compiler.ir.source_lines import source_of, sources_of
@@ -43,6 +44,7 @@ __all__ = [
     "ArrayShape",
     "Edited",
     "InstructionId",
+    "calls_functions",
     "canonical_text",
     "drop_arguments",
     "drop_state",

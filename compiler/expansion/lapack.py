@@ -63,7 +63,7 @@ from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape, TupleShape, without_layout
 from compiler.ir.types import C64, C128, F32, F64, S32
 from compiler.ops.build import build
-from compiler.ops.custom_call import SPECTRAL, TARGET, has_no_elements, nothing_found, options_of
+from compiler.ops.custom_call import SPECTRAL, TARGET, computed_options, has_no_elements, nothing_found
 
 Shapes = Callable[[Sequence[ArrayShape], Options], list[ArrayShape]]
 Routine = Callable[[Sequence[Expression], Options], Sequence[Expression]]
@@ -143,7 +143,7 @@ def call_of(instruction: Instruction) -> Call | None:
         return None
     shapes, _ = row
     try:
-        options = options_of(instruction)
+        options = computed_options(instruction)
         expected = shapes([operand.array for operand in instruction.operands], options)
     except (KeyError, ValueError):
         return None

@@ -7,6 +7,7 @@ them, `kernels` what is computed in other ways where it is large.  `determined` 
 are no engine's own choice.  What programs reach when they are compiled is known to whoever is `watching`.
 """
 
+from compiler.generate.callers import MEANINGS
 from compiler.generate.choices import Choices, RandomChoices
 from compiler.generate.determined import is_determined
 from compiler.generate.exhaustive import COMMON, Packing, Small, small_programs, space_of
@@ -22,6 +23,7 @@ __all__ = [
     "COMMON",
     "FAMILIES",
     "FLOW",
+    "MEANINGS",
     "PAIRS",
     "RECIPES",
     "Choices",

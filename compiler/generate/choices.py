@@ -81,6 +81,15 @@ def turned(choices: Choices, length: int) -> list[int]:
     return order
 
 
+def exchanged(choices: Choices, length: int) -> list[int]:
+    """An order of two numbers or more in which two runs that are beside each other change places."""
+    first = choices.integer(0, length - 2)
+    second = choices.integer(first + 1, length - 1)
+    last = length - choices.integer(0, length - 1 - second)
+    order = range(length)
+    return [*order[:first], *order[second:last], *order[first:second], *order[last:]]
+
+
 def permutation(choices: Choices, length: int) -> list[int]:
     """An order of the numbers below `length`; the simplest is their own."""
     rest, order = list(range(length)), []

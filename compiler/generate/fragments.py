@@ -11,7 +11,7 @@ from compiler.generate.choices import chance
 from compiler.generate.derived import derived
 from compiler.generate.scope import Scope
 from compiler.generate.sized import at_its_bounds
-from compiler.ir import csr
+from compiler.ir import csr, meanings
 from compiler.ir.control import PREDECESSORS
 from compiler.ir.module import Instruction, Module
 from compiler.ir.shape import ArrayShape, is_static_array, leaves
@@ -29,7 +29,8 @@ _HOST = having(Trait.SIDE_EFFECT | Trait.RANDOM) - {"custom-call"}
 def is_fragment(module: Module) -> bool:
     """Whether a program may be planted in others: it takes arrays, and all that it does is in its instructions.
 
-    Nobody checks the indices of sparse matrices, so what finds such in other values makes no program of them.
+    Nobody checks the indices of sparse matrices, so what finds such in other values makes no program of them; and where
+    functions are called, some engines cannot be asked, of whatever stands beside.
     """
     takes_arrays = all(is_static_array(parameter.shape) for parameter in module.entry.parameters)
     has_own_header = bool(module.attributes.keys() - _HEADER)
@@ -37,8 +38,10 @@ def is_fragment(module: Module) -> bool:
 
 
 def _is_bound(instruction: Instruction) -> bool:
-    """Whether it acts on a host, or on indices that nobody checks."""
-    return instruction.opcode in _HOST or (instruction.opcode == "custom-call" and csr.is_product(instruction))
+    """Whether it acts on a host, on indices that nobody checks, or by a function of the caller."""
+    if instruction.opcode != "custom-call":
+        return instruction.opcode in _HOST
+    return bool(csr.is_product(instruction)) or meanings.given(instruction)
 
 
 def plant(scope: Scope, fragment: Module) -> Instruction | None:

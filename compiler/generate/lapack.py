@@ -20,6 +20,7 @@ from compiler.generate.choices import chance, permutation, pick
 from compiler.generate.matrices import batches, diagonal, positive_definite
 from compiler.generate.recipe import Recipe
 from compiler.generate.scope import Scope
+from compiler.ir.attributes import SliceDimension
 from compiler.ir.literal import array_literal
 from compiler.ir.matrix_layouts import by_columns
 from compiler.ir.module import Instruction
@@ -41,6 +42,10 @@ _BATCH_OF_PANELS_PERCENT = 25
 _WANTED = f"{ord('V')} : ui8"
 _UNKNOWN_PERCENT, _DEFINITE_PERCENT, _KEPT_PERCENT = 75, 85, 75
 """How often matrices are new parameters; how often they are definite; how often results are the program's."""
+_PART_PERCENT = 35
+"""How often a routine is for a part of a matrix: rows of which the others are triangular, or the first reflections."""
+_THIN_PERCENT = 50
+"""How often vectors that nobody asks for are said to be as many as values."""
 
 _EXACT, _EXACT_PERCENT = (0, 1, 3, 7), 60
 """Elements besides the first of vectors whose squares are sums that divide 2 to the bit; how often there are such."""
@@ -150,6 +155,16 @@ def _geqp3(scope: Scope, kind: ElementType) -> Made:
 
 
 def _reflections(scope: Scope, kind: ElementType) -> Arrays:
+    """Vectors and factors; of these now and then fewer, where the last vectors are not to be looked at."""
+    vectors, factors = _all_reflections(scope, kind)
+    count = factors.array.dims[-1]
+    if not chance(scope.choices, _PART_PERCENT):
+        return [vectors, factors]
+    dims = (*factors.array.dims[:-1], scope.choices.integer(1, count))
+    return [vectors, scope.build("slice", [factors], slice=tuple(SliceDimension(0, n, 1) for n in dims))]
+
+
+def _all_reflections(scope: Scope, kind: ElementType) -> Arrays:
     """Those of a tall matrix, as LAPACK gives them, or ones that are known to the bit, one of two by an input."""
     rows = _order(scope)
     batch = _batch(scope, rows)
@@ -201,8 +216,10 @@ def _ormqr(scope: Scope, kind: ElementType) -> Made:
 def _gesdd(scope: Scope, kind: ElementType) -> Made:
     matrix = _matrix(scope, kind, percent=_SPECTRAL_PERCENT)
     batch, rows, columns = _sizes(matrix)
-    mode, count = pick(scope.choices, "AS"), min(rows, columns)
-    left, right = (count, count) if mode == "S" else (rows, columns)
+    mode, count = pick(scope.choices, "ASN"), min(rows, columns)
+    # Vectors that nobody asks for have shapes all the same.
+    is_thin = mode == "S" or (mode == "N" and chance(scope.choices, _THIN_PERCENT))
+    left, right = (count, count) if is_thin else (rows, columns)
     shapes = [
         matrix.array,
         ArrayShape(real_part_type(kind), (*batch, count)),
@@ -210,18 +227,19 @@ def _gesdd(scope: Scope, kind: ElementType) -> Made:
         ArrayShape(kind, (*batch, right, columns)),
         _info(matrix),
     ]
-    return Made([matrix], shapes, {"mode": f"{ord(mode)} : ui8"}, open=(0,))
+    return Made([matrix], shapes, {"mode": f"{ord(mode)} : ui8"}, open=(0, 2, 3) if mode == "N" else (0,))
 
 
 def _syevd(scope: Scope, kind: ElementType) -> Made:
     matrix = _matrix(scope, kind, is_square=True, percent=_SPECTRAL_PERCENT)
     values = ArrayShape(real_part_type(kind), matrix.array.dims[:-1])
-    options = {"mode": _letter(scope, "V"), "uplo": _letter(scope, "LU")}
-    return Made([matrix], [matrix.array, values, _info(matrix)], options)
+    options = {"mode": _letter(scope, "VN"), "uplo": _letter(scope, "LU")}
+    unwanted = () if options["mode"] == _WANTED else (0,)
+    return Made([matrix], [matrix.array, values, _info(matrix)], options, unwanted)
 
 
 def _sytrd(scope: Scope, kind: ElementType) -> Made:
-    (matrix,), (result, values, info), options, _ = _syevd(scope, kind)
+    (matrix,), (result, values, info), options, *_ = _syevd(scope, kind)
     beside = (*values.dims[:-1], values.dims[-1] - 1)
     shapes = [result, values, values.with_dims(beside), result.with_dims(beside), info]
     return Made([matrix], shapes, {"uplo": options["uplo"]})
@@ -230,8 +248,22 @@ def _sytrd(scope: Scope, kind: ElementType) -> Made:
 def _gehrd(scope: Scope, kind: ElementType) -> Made:
     matrix = _matrix(scope, kind, is_square=True)
     batch, rows, _ = _sizes(matrix)
+    low, high = 1, rows
+    if chance(scope.choices, _PART_PERCENT):
+        low, high = sorted(scope.choices.integer(1, rows) for _ in range(2))
+        matrix = _triangular_around(scope, matrix, slice(low - 1, high))
     shapes = [matrix.array, ArrayShape(kind, (*batch, rows - 1)), _info(matrix)]
-    return Made([matrix], shapes, {"low": "1 : i32", "high": f"{rows} : i32"})
+    return Made([matrix], shapes, {"low": f"{low} : i32", "high": f"{high} : i32"})
+
+
+def _triangular_around(scope: Scope, matrix: Instruction, within: slice) -> Instruction:
+    """Zeros below the diagonal, as the routine takes it for granted, but for a block on it."""
+    shape = matrix.array
+    is_kept = np.tri(*shape.dims[-2:], dtype=np.bool_).T
+    is_kept[within, within] = True
+    kept = _repeated(scope, is_kept, shape.with_type(PRED))
+    zeros = scope.build("broadcast", [scope.constant(0, shape.element_type)], shape=shape, dimensions=())
+    return scope.build("select", [kept, matrix, zeros])
 
 
 def _eigenvalues(matrix: Instruction) -> list[ArrayShape]:

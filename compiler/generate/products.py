@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.generate.choices import chance, permutation, pick
+from compiler.generate.choices import chance, exchanged, permutation, pick
 from compiler.generate.convolutions import convolution
 from compiler.generate.matrices import batches, diagonal, numbers, positive_definite
 from compiler.generate.recipe import NUMBERS, Recipe, narrowed
@@ -19,6 +19,10 @@ _MOST_PRODUCTS, _MOST_OF_LARGE = 1 << 18, 1 << 23
 _CROSSWISE_PERCENT, _BATCH_PERCENT, _OTHER_GROUPS_PERCENT = 60, 45, 40
 """How often cubes have batches, and how often others; how often groups are not of rows, and not
 the same for all of a batch."""
+_TURNED_PERCENT, _ROWS_AND_COLUMNS_PERCENT, _MOST_FREE, _MOST_OF_SEVERAL = 20, 50, 3, 5
+"""How often a factor, or the product, is transposed; how often all rows of a product change places with all columns,
+which is another product, and not what stands elsewhere; and how many dimensions of the second factor stay at most, and
+of what size where they are several."""
 _MOST_ROWS, _MOST_COLUMNS, _LARGER = 9, 5, 8  # of factored matrices, and how many times as many of large ones
 
 
@@ -35,7 +39,7 @@ def _dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | 
     is_batch = chance(scope.choices, _CROSSWISE_PERCENT if cube else _BATCH_PERCENT)
     batch = order[: scope.choices.integer(1, 3)][: lhs.array.rank - 1] if is_batch else []
     contracting = [d for d in order if d not in batch][: pick(scope.choices, (1, 1, 1, 2, 2, 0))]
-    free = [_size(scope, 128 if scope.is_large else 64) for _ in range(scope.choices.integer(0, 2))]
+    free = _free(scope)
     kept = [n for d, n in enumerate(dims) if d not in batch and d not in contracting]
     most = _MOST_OF_LARGE if scope.is_large else _MOST_PRODUCTS
     if not scope.fits([*(dims[d] for d in batch), *kept, *free]) or lhs.array.size * _product(free) > most:
@@ -45,11 +49,11 @@ def _dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | 
     sizes = [free[number] if label == "f" else dims[number] for label, number in placed]
     if not scope.fits(sizes):
         return None
-    rhs = scope.like(ArrayShape(element_type, tuple(sizes)))
+    rhs = _factor(scope, ArrayShape(element_type, tuple(sizes)))
     position_of = {key: index for index, key in enumerate(placed)}
     columns = [free[number] for label, number in placed if label == "f"]
     result = ArrayShape(sum_type(scope, element_type), (*(dims[d] for d in batch), *kept, *columns))
-    return scope.build(
+    product = scope.build(
         opcode,
         [lhs, rhs],
         shape=result,
@@ -58,6 +62,34 @@ def _dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | 
         lhs_contracting_dims=tuple(contracting),
         rhs_contracting_dims=tuple(position_of["c", d] for d in contracting),
     )
+    if not _is_turned(scope, result):
+        return product
+    first, second = len(batch), len(batch) + len(kept)
+    turned = [*range(first), *range(second, result.rank), *range(first, second)]
+    if not chance(scope.choices, _ROWS_AND_COLUMNS_PERCENT):
+        turned = exchanged(scope.choices, result.rank)
+    return scope.build("transpose", [product], dimensions=tuple(turned))
+
+
+def _free(scope: Scope) -> list[int]:
+    """The columns' dimensions: one of any size, or several that there is room for together."""
+    count, most = scope.choices.integer(0, _MOST_FREE), 128 if scope.is_large else 64
+    return [_size(scope, most if count == 1 else _MOST_OF_SEVERAL) for _ in range(count)]
+
+
+def _factor(scope: Scope, shape: ArrayShape) -> Instruction:
+    """A value of the shape, now and then one whose dimensions have changed places."""
+    if not _is_turned(scope, shape):
+        return scope.like(shape)
+    order = permutation(scope.choices, shape.rank)[::-1]
+    before = dict(zip(order, shape.dims, strict=True))
+    given = scope.like(shape.with_dims(tuple(before[number] for number in range(shape.rank))))
+    return scope.build("transpose", [given], dimensions=tuple(order))
+
+
+def _is_turned(scope: Scope, shape: ArrayShape) -> bool:
+    is_allowed = ("transpose", shape.element_type.name) not in scope.program.space.banned
+    return shape.rank > 1 and is_allowed and chance(scope.choices, _TURNED_PERCENT)
 
 
 def sum_type(scope: Scope, element_type: ElementType, wider_percent: int = 30) -> ElementType:
@@ -174,12 +206,33 @@ def _triangular_solve(scope: Scope, opcode: str, element_type: ElementType) -> I
     )
 
 
+_MOST_TRANSFORMED, _COMPOSITE_PERCENT = 1024, 50
+"""Elements that are transformed, and how often their length is a product of factors that have stages of their own."""
+_FACTORS = (2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 25, 27)
+"""Primes and their powers, small and such that no butterfly is written for, which lengths are made of."""
+_LINES = (1, 1, 2, 3)
+
+
+def _of_composite_length(scope: Scope, element_type: ElementType) -> Instruction | None:
+    """Now and then lines whose length is the product of two or three factors, as far as there is room."""
+    if not chance(scope.choices, _COMPOSITE_PERCENT):
+        return None
+    length = pick(scope.choices, _FACTORS) * pick(scope.choices, _FACTORS)
+    if chance(scope.choices, 50):
+        length *= pick(scope.choices, _FACTORS)
+    dims = (pick(scope.choices, _LINES), length)
+    most = scope.at_most(_MOST_TRANSFORMED)
+    return scope.like(ArrayShape(element_type, dims)) if length <= most and scope.fits(dims) else None
+
+
 _FFTS = {Kind.COMPLEX: ("FFT", "IFFT", "IRFFT"), Kind.FLOAT: ("RFFT",)}
 
 
 def _fft(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
     kind = pick(scope.choices, _FFTS[element_type.kind])
-    value = scope.array(element_type, least_rank=1, most_rank=3, size=scope.at_most(1024))
+    value = _of_composite_length(scope, element_type) or scope.array(
+        element_type, least_rank=1, most_rank=3, size=scope.at_most(_MOST_TRANSFORMED)
+    )
     *lengths, last = value.array.dims[-scope.choices.integer(1, value.array.rank) :]
     if kind == "IRFFT":
         last = 2 * (last - 1) + chance(scope.choices, 30)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from compiler.generate.callers import CALLERS
 from compiler.generate.choices import Choices, chance, pick
 from compiler.generate.exhaustive import COMMON, Packing, space_of
 from compiler.generate.kernels import KERNELS
@@ -98,11 +99,12 @@ _KERNELS = [_ALL_KERNELS[name] for name, weight in _WEIGHTS_OF_KERNELS.items() f
 _ALIKE_KERNELS = (
     *[(_KERNELS, 5)] * 10,
     (list(LIBRARIES.values()), 3),
+    (list(CALLERS.values()), 1),
     *[(list(BY_ROUTINE.values()), 5)] * 3,
 )
 """What the kernels of a module are, each as often as the others, and how many there are, no two of a kind: those of
-instructions mostly; calls of libraries, which some engines refuse; or of LAPACK.  A kernel takes about as long as one
-or two small programs."""
+instructions mostly; calls of libraries, or of functions, which some engines refuse; or of LAPACK.  A kernel takes about
+as long as one or two small programs."""
 _PARAMETERS = (0, 4, 1 << 10)
 """How many values a module takes besides those that its programs begin with: where there are few, constants stand
 beside them."""

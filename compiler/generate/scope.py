@@ -296,9 +296,9 @@ class Scope:
 
     def unknown(self, shape: ArrayShape) -> Instruction:
         """A value that no pass knows, so that nothing is folded: a new parameter, where there may be one."""
-        return self.parameter(shape) if self._takes_parameters() else self.like(shape)
+        return self.parameter(shape) if self.takes_parameters() else self.like(shape)
 
-    def _takes_parameters(self) -> bool:
+    def takes_parameters(self) -> bool:
         """Whether the computation is the entry, and may have another parameter."""
         is_entry = self.computation is self.program.module.entry
         return is_entry and len(self.computation.parameters) < self.program.space.most_parameters
@@ -307,7 +307,7 @@ class Scope:
         """A new value that depends on nothing here."""
         bare = ArrayShape(shape.element_type, shape.dims)
         kind = self.choices.integer(0, 9)
-        if kind < 8 and self._takes_parameters():
+        if kind < 8 and self.takes_parameters():
             return self.parameter(bare)
         if kind == 8 and bare.rank and bare.element_type is not PRED:
             return self.build("iota", shape=bare, iota_dimension=self.choices.integer(0, bare.rank - 1))

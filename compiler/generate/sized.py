@@ -1,8 +1,8 @@
 """Recipes of arrays whose sizes are known at run time only.
 
-Such a value goes through a few instructions that keep its sizes at run time, and ends as an array of its bounds with
-zeros beyond its sizes: arrays whose sizes would have to agree are not for other recipes, as nothing says what it means
-if they do not.
+Such a value is given or made, goes through a few instructions that keep its sizes at run time, and is a result or ends
+as an array of its bounds with zeros beyond its sizes: arrays whose sizes would have to agree are not for other recipes,
+as nothing says what it means if they do not.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from compiler.generate import sized_flow
 from compiler.generate.choices import chance, permutation, pick, subset
 from compiler.generate.combining import ORDERED, combiner, combiners, identity_constant
 from compiler.generate.elementwise import spread, takes
@@ -33,7 +34,7 @@ _SECOND_PERCENT = 50
 """How often another dimension of an array is so."""
 _RANKS = (1, 2, 2, 3)
 """Dimensions at least: where several have sizes that are not known, one may be taken for another."""
-_SLICES = 3
+_WEIGHTS = {"slice": 3}
 """Of how many steps' weight slices are: only they make some sizes known beside others that are not."""
 _OTHER_PERCENT = 50
 """How often it is joined with another array, or multiplied with itself."""
@@ -42,6 +43,8 @@ _LEAST_PERCENT, _POSITIVE = 60, (1 << 31) - 1
 _MERGED_PERCENT, _ONE_MORE_PERCENT, _STATED_PERCENT = 30, 25, 15
 """How often two dimensions become one; how often there is one more, of size 1; how often a size that is known is said
 to be no more than a bound."""
+_GIVEN_PERCENT, _RESULT_PERCENT = 35, 35
+"""How often a program is called with such an array, and how often it gives one."""
 _UNKNOWN_PERCENT = 35
 """How often integers are reduced by what no identity is known of."""
 _COUNTED = 9
@@ -270,6 +273,23 @@ def _product_of_sizes(scope: Scope, value: Instruction, group: Sequence[int]) ->
     return made
 
 
+def _any_step(scope: Scope, value: Instruction) -> Instruction | None:
+    """One of the steps that are not banned for its type."""
+    banned, kind = scope.program.space.banned, value.array.element_type.name
+    steps = [step for name, step in STEPS.items() if (name, kind) not in banned for _ in range(_WEIGHTS.get(name, 1))]
+    return pick(scope.choices, steps)(scope, value)
+
+
+def _kept(scope: Scope, value: Instruction) -> Instruction | None:
+    """The value with its elements in other places, with others, or fewer of them; or as it is."""
+    kept: tuple[Step, ...] = (_shortened, _shortened, _reversed, _computed, _same)
+    return pick(scope.choices, kept)(scope, value)
+
+
+def _same(_: Scope, value: Instruction) -> Instruction:
+    return value
+
+
 STEPS: Mapping[str, Step] = {
     "slice": sliced,
     "transpose": _transposed,
@@ -291,6 +311,7 @@ STEPS: Mapping[str, Step] = {
     "dynamic-slice": _cut_out,
     "dynamic-update-slice": _updated,
     "set-dimension-size": _shortened,
+    **sized_flow.steps(_any_step, _kept),
 }
 """What a value goes through, by the opcode that must not be banned."""
 
@@ -303,19 +324,29 @@ def _draw(scope: Scope, opcode: str, element_type: ElementType) -> Instruction |
     several = 1
     while several < value.array.rank and chance(scope.choices, _SECOND_PERCENT):
         several += 1
-    banned, kind, drawn = scope.program.space.banned, element_type.name, 0
-    if ("set-dimension-size", kind) in banned:
+    if ("set-dimension-size", element_type.name) in scope.program.space.banned:
         return None
-    for dimension in along[:several]:
-        value = _cut(scope, value, dimension)
+    value = _of_sizes(scope, value, along[:several])
     if opcode == "dynamic-reshape":
         value = STEPS[opcode](scope, value) or value
-    weights = {"slice": _SLICES}
-    steps = [step for name, step in STEPS.items() if (name, kind) not in banned for _ in range(weights.get(name, 1))]
+    drawn = 0
     while scope.choices.more(drawn, _MOST_STEPS) and value.array.is_dynamic:
         drawn += 1
-        value = pick(scope.choices, steps)(scope, value) or value
-    return at_its_bounds(scope, value)
+        value = _any_step(scope, value) or value
+    if scope.depth or scope.program.devices > 1 or not chance(scope.choices, _RESULT_PERCENT):
+        return at_its_bounds(scope, value)
+    scope.kept.append(value)
+    return value
+
+
+def _of_sizes(scope: Scope, value: Instruction, along: Sequence[int]) -> Instruction:
+    """The value, or one that is given as it is, with sizes in some dimensions that nobody knows beforehand."""
+    if scope.takes_parameters() and scope.program.devices == 1 and chance(scope.choices, _GIVEN_PERCENT):
+        flags = tuple(number in along for number in range(value.array.rank))
+        return scope.parameter(ArrayShape(value.array.element_type, value.array.dims, flags))
+    for dimension in along:
+        value = _cut(scope, value, dimension)
+    return value
 
 
 def _cut(scope: Scope, value: Instruction, dimension: int) -> Instruction:

@@ -119,7 +119,7 @@ def _ormqr(values: Sequence[Array], options: dict[str, str]) -> tuple[Array, ...
 
 def _gesdd(values: Sequence[Array], options: dict[str, str]) -> tuple[Array, ...]:
     (matrix,) = values
-    # Mode N leaves the vectors open; they are given all the same, in the full shape that the result then has.
+    # Mode N leaves the vectors open; they are given all the same.
     left, singular, right = np.linalg.svd(matrix, full_matrices=options["mode"] != "S")
     return matrix, singular, left, right, np.zeros(matrix.shape[:-2], np.int32)
 
@@ -204,6 +204,24 @@ def options_of(instruction: Instruction) -> dict[str, str]:
     }
 
 
+def computed_options(instruction: Instruction) -> dict[str, str]:
+    """The attributes of a routine's call, where singular values alone are asked for those that vectors' shapes fit.
+
+    Vectors that nobody asks for have either shape, as JAX's `full_matrices` says all the same; they are open, so that
+    those of a routine that is asked for them are as right as any.
+    """
+    options, shapes = options_of(instruction), list(leaves(instruction.shape))
+    if routine_of(instruction) in _SINGULAR and options.get("mode") == "N" and len(shapes) == _SINGULAR_RESULTS:
+        _, values, left, right, _ = shapes
+        if left.rank and right.rank > 1 and left.dims[-1:] == right.dims[-2:-1] == values.dims[-1:]:
+            return options | {"mode": "S"}
+    return options
+
+
+_SINGULAR, _SINGULAR_RESULTS = ("gesdd", "gesvd"), 5
+"""The routines that give singular values, and what they give: the matrix, values, vectors of both sides, success."""
+
+
 def routine_of(instruction: Instruction) -> str:
     """LAPACK's routine that an instruction calls, without the letter of the type; empty where it calls none."""
     found = (
@@ -224,7 +242,7 @@ def has_no_elements(instruction: Instruction) -> bool:
 def _lapack(instruction: Instruction, name: str, values: Sequence[Array]) -> Value:
     if not is_by_columns(instruction):
         raise instruction.unsupported(NOT_BY_COLUMNS, by="the interpreter")
-    options = options_of(instruction)
+    options = computed_options(instruction)
     types = [operand.array.element_type for operand in instruction.operands]
     if name not in ROUTINES:
         values = [widen(v, kind, precise=True) for v, kind in zip(values, types, strict=True)]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -131,6 +132,23 @@ def test_what_processes_to_come_are_told(tmp_path: Path, monkeypatch: pytest.Mon
         custom_calls.require(["third=a:b"], tmp_path)
     for name in ("op", "other"):
         compiler.register_custom_call(name, None)
+
+
+def test_what_campaigns_draw_means_something_without_being_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CUSTOM_CALLS, "")
+    own = list(compiler.generate.MEANINGS)
+    custom_calls.require(own[:1], tmp_path)
+    assert set(os.environ[CUSTOM_CALLS].split("\n")) == set(own)
+    module = compiler.parse("""ENTRY e { x = s32[2,3] parameter(0)
+      ROOT r = s32[3,2] custom-call(x), custom_call_target="xlabench.turned" }""")
+    (found,) = compiler.compile(module, "cpu")(np.arange(6, dtype=np.int32).reshape(2, 3))
+    assert found.tolist() == [[0, 3], [1, 4], [2, 5]]
+    with pytest.raises(Undecidable, match="--custom-call third=a:b"):
+        custom_calls.require(["third=a:b", *own], tmp_path)
+    for text in own:
+        compiler.register_custom_call(text.partition("=")[0], None)
 
 
 def test_the_command_line_hears_the_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

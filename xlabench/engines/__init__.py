@@ -62,6 +62,7 @@ _FOREIGN = frozenset({"xla"})
 _SIMULATED = frozenset({("nvptx", "sim")})
 _ONE_AT_A_TIME = frozenset({_REFERENCE, "nvptx"})
 _COMPLETE = frozenset({_REFERENCE, "cpu"})
+_CALLING = _COMPLETE
 _LIBERTIES = {"xla": frozenset(LIBERTIES)}
 _EXTRAS = {"jax": "peers", "jaxlib": "peers"}
 
@@ -123,6 +124,11 @@ def may_overlap(spec: str) -> bool:
 def is_complete(spec: str) -> bool:
     """Whether an engine is ours and takes every opcode on every type that is generated, on any machine."""
     return split_spec(spec)[0] in _COMPLETE or (is_simulated(spec) and split_spec(spec)[0] not in OF_GRAPHS)
+
+
+def calls_functions(spec: str) -> bool:
+    """Whether an engine calls Python functions, where those are what a program's custom calls mean."""
+    return split_spec(spec)[0] in _CALLING
 
 
 def apart(specs: Sequence[str]) -> list[tuple[str, ...]]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import compiler
+from xlabench import custom_calls
 from xlabench.engines import is_complete
 from xlabench.errors import BenchError
 from xlabench.fuzzing import small
@@ -60,6 +61,10 @@ class Generated:
     varied: bool = True
     corpus: str = ""
     limits: Limits = UNLIMITED
+
+    def __post_init__(self) -> None:
+        """Workers inherit what programs call, and bundles record it."""
+        custom_calls.use_own()
 
     @property
     def identity(self) -> Mapping[str, Any]:

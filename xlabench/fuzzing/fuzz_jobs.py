@@ -25,7 +25,7 @@ from typing import IO, Any
 import compiler
 from compiler.generate import Decisions
 from xlabench import atomic
-from xlabench.engines import Engine, build, is_foreign, is_simulated
+from xlabench.engines import Engine, build, calls_functions, is_foreign, is_simulated
 from xlabench.errors import verdict_of
 from xlabench.fuzzing import blocks, described, generate, packs, patients, seed_order
 from xlabench.fuzzing.asking import FINE, Answer, Asking, Baseline, Unsound, call_numbers_on, phase_of, timed
@@ -147,6 +147,8 @@ class _Work:
     def _asked(self, case: Case) -> Sequence[str]:
         if case.ops:
             return graphs_asked(self.specs, case.number)
+        if compiler.edit.calls_functions(case.module):
+            return [spec for spec in self.specs if calls_functions(spec)]
         if not self.is_endless:
             return self.specs
         every, first = blocks.SIMULATED_EVERY, 0

@@ -20,6 +20,7 @@ import numpy as np
 import compiler
 from compiler.generate import COMMON, FAMILIES, PAIRS, RandomChoices, Space
 from compiler.ops import Trait, having
+from xlabench import custom_calls
 from xlabench.cases.index_ranges import index_limits
 from xlabench.cases.inputs import DTYPES
 from xlabench.fuzzing import blocks, seed_order, variants, variation
@@ -126,6 +127,7 @@ def draw_case(profile: Profile, seed: int, number: int, *, varied: bool = True, 
 
     `corpus` holds the programs of which fragments are planted.
     """
+    custom_calls.use_own()
     rng = np.random.default_rng([seed, number])
     options = _options(seed, number) if varied else {}
     case = _of_seed(profile, rng, number) or _sampled(profile, rng, number)

@@ -17,7 +17,7 @@ import numpy as np
 import compiler
 from xlabench.cases.index_ranges import index_limits, unchecked_indices
 from xlabench.cases.inputs import DTYPES, aligned
-from xlabench.fuzzing import matrices
+from xlabench.fuzzing import extents, matrices
 from xlabench.judging.tolerance import Array, DType, finfo, is_inexact, raw_bits, real_dtype
 
 Generator = np.random.Generator
@@ -305,7 +305,7 @@ def make_inputs(module: Any, rng: Generator, kind: str = "tame", *, mixed: bool 
     limits, unchecked = index_limits(module), unchecked_indices(module)
     made = []
     for parameter in module.entry.parameters * compiler.times_given(module):
-        dims, dtype = parameter.shape.dims, DTYPES[parameter.shape.element_type.name]
+        dims, dtype = extents.drawn_dims(rng, parameter.shape), DTYPES[parameter.shape.element_type.name]
         number = parameter.parameter_number
         draw = tame if (mixed and rng.integers(2)) or number in unchecked else KINDS[kind]
         if dtype.kind == "c" and rng.integers(100) < _BOTH_PERCENT:

@@ -98,12 +98,16 @@ def _product(call: Call, made: Callable[[Array, Array], Array]) -> Claims:
 
 
 def _gehrd(call: Call) -> Claims:
+    """A part of the rows is reduced where the others are triangular, as those who ask for a part take care of."""
     packed, factors, info = call.results
-    rows = len(packed)
-    if not (call.is_set("low", "1") and call.is_set("high", str(rows))):
+    rows, within = len(packed), slice(int(call.options["low"]) - 1, int(call.options["high"]))
+    around, others = np.tril(np.abs(call.given[0]) + call.errors[0], -1), np.tril(packed, -2)
+    around[within, within] = others[within, within] = 0
+    if around.any():
         return
+    no_step = np.delete(factors, np.s_[within.start : within.stop - 1])
+    yield (0, 1, 2), flag(holds=info == 0 and not others.any() and not no_step.any())
     orthogonal = _reflected(_vectors(packed, rows - 1, 2), factors[: rows - 1])
-    yield (0, 1, 2), flag(holds=info == 0)
     yield from _similar(call, call.given[0], np.triu(packed, -1), orthogonal, (0, 1, 2))
 
 

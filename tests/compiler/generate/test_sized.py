@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import compiler
 from compiler.generate import RandomChoices, Space, program, sized
+from compiler.ir.shape import leaves
 from xlabench.fuzzing.values import make_inputs
 
 SPACE = Space(
@@ -20,7 +22,7 @@ SPACE = Space(
 
 
 def is_sized(value):
-    return any(getattr(operand.shape, "is_dynamic", False) for operand in value.operands)
+    return any(getattr(leaf, "is_dynamic", False) for operand in value.operands for leaf in leaves(operand.shape))
 
 
 @pytest.mark.slow
@@ -109,3 +111,35 @@ def test_sizes_are_seldom_none_or_all():
     assert found["of several"] > 50
     assert found["none"] < found["of several"] / 4
     assert found["all"] < found["of several"] / 2
+
+
+def entries(seed):
+    """The dynamic dimensions of what a program takes, and of what it gives."""
+    entry = program(RandomChoices(seed), SPACE).entry
+    given = [p.array.dynamic for p in entry.parameters if p.array.is_dynamic]
+    return given, [leaf.dynamic for leaf in leaves(entry.root.shape) if leaf.is_dynamic]
+
+
+def test_programs_take_and_give_arrays_of_sizes_that_are_known_at_run_time_only():
+    forms = Counter()
+    for seed in range(80):
+        given, results = entries(seed)
+        forms.update(given=bool(given), both=bool(given and results), several=len(given) > 1)
+        forms.update(results=bool(results), neither=not (given or results))
+        forms["two sizes of one"] += any(sum(flags) > 1 for flags in given + results)
+        forms["not the first"] += any(flags[-1] and not flags[0] for flags in given)
+    assert all(forms[form] > 4 for form in ("given", "both", "several", "results", "neither")), forms
+    assert all(forms[form] > 2 for form in ("two sizes of one", "not the first")), forms
+
+
+def test_several_devices_are_given_and_give_arrays_of_known_sizes():
+    """What they take is given to each of them, and so are results."""
+    space = replace(SPACE, opcodes=SPACE.opcodes | {"all-reduce"}, devices_percent=60)
+    several = 0
+    for seed in range(60):
+        module = program(RandomChoices(seed), space)
+        if compiler.device_count(module) > 1:
+            shapes = [*(p.shape for p in module.entry.parameters), module.entry.root.shape]
+            assert not any(getattr(leaf, "is_dynamic", False) for shape in shapes for leaf in leaves(shape))
+            several += 1
+    assert several > 5

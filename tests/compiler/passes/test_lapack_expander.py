@@ -303,6 +303,23 @@ def test_singular_vectors_are_orthonormal_and_make_the_matrix(element_type, form
     assert not info
 
 
+@pytest.mark.parametrize("name", ["gesdd", "gesvd"])
+@pytest.mark.parametrize("form", [(3, 5), (5, 3), (4, 4)], ids=str)
+@pytest.mark.parametrize("is_full", [False, True], ids=["thin", "full"])
+def test_singular_values_alone_are_given_beside_vectors_of_either_shape(name, form, is_full):
+    """JAX asks for values alone beside shapes of vectors that follow its `full_matrices` all the same."""
+    rows, columns = form
+    left, right = (rows, rows if is_full else min(form)), (columns if is_full else min(form), columns)
+    results = [form, (min(form),), left, right]
+    text = f"""ENTRY e {{ x = {shape("f32", form)} parameter(0)
+      c = ({", ".join(shape("f32", dims) for dims in results)}, s32[]) custom-call(x),
+        custom_call_target="lapack_s{name}_ffi", backend_config={{mode = 78 : ui8}}
+      ROOT v = f32[{min(form)}] get-tuple-element(c), index=1 }}"""
+    given = draw("f32", form)
+    (values,) = agrees(text, given)
+    np.testing.assert_allclose(values, np.linalg.svd(given, compute_uv=False), rtol=1e-5)
+
+
 @pytest.mark.parametrize("name", ROUTINES)
 def test_what_does_not_have_the_routines_shapes_is_refused(name):
     text = f"""ENTRY e {{ x = f32[3] parameter(0)

@@ -18,8 +18,9 @@ from compiler.generate.exhaustive import Packing, space_of
 from compiler.generate.kernels import KERNELS
 from compiler.generate.lapack import BY_ROUTINE
 from compiler.ir.types import F32
+from xlabench import custom_calls
 from xlabench.cases.layouts import LAYOUTS
-from xlabench.fuzzing import asking, blocks, case_failure, fuzz_jobs, generate, seed_order, worker_pool
+from xlabench.fuzzing import asking, blocks, case_failure, fuzz_jobs, generate, packs, seed_order, worker_pool
 from xlabench.fuzzing.case import Case
 
 HERE = Path(__file__).resolve().parents[1]
@@ -202,3 +203,14 @@ def test_a_simulator_is_not_asked_about_kernels_that_call_lapack_unless_there_is
     assert asked(("cpu", "nvptx:sim"), called(BY_ROUTINE["getrf"])) == ["cpu"]
     assert asked(("nvptx:sim",), called(BY_ROUTINE["getrf"])) == ["nvptx:sim"]
     assert asked(("cpu", "nvptx:sim"), called(KERNELS["rows"])) == ["cpu", "nvptx:sim"]
+
+
+def test_only_engines_that_call_functions_are_asked_about_programs_that_do(tmp_path):
+    custom_calls.use_own()
+    module = compiler.parse("""ENTRY e { x = f32[2,3] parameter(0)
+      ROOT r = f32[3,2] custom-call(x), custom_call_target="xlabench.turned" }""")
+    specs = ("reference", "cpu", "cpu:fusion=off", "nvptx:sim", "xla")
+    for is_endless in (False, True):
+        work = fuzz_jobs._Work(None, specs, None, None, tmp_path, None, None, is_endless=is_endless)
+        assert work._asked(Case(0, module, [])) == ["reference", "cpu", "cpu:fusion=off"]
+    assert not packs.is_fit(Case(1, module, []))

@@ -8,6 +8,8 @@ import pytest
 
 import compiler
 from xlabench.judging import relations
+from xlabench.judging.bounds import basis_of
+from xlabench.judging.judge import judge
 from xlabench.judging.lapack_call import Call
 from xlabench.judging.relations import RELATIONS
 from xlabench.judging.residuals import found, residuals_of
@@ -145,3 +147,40 @@ def test_reflections_are_multiplied_with_the_first_on_the_left(rows, count, imag
     if count:
         factors[0] = np.nan
         assert np.isnan(relations._reflected(vectors, factors)).any()
+
+
+SIZE = 6
+PROGRAM = """ENTRY e {{ x = f64[{n},{n}] parameter(0)
+  ROOT r = (f64[{n},{n}], f64[{m}], s32[]) custom-call(x), custom_call_target="lapack_dgehrd_ffi",
+    backend_config={{low = {low} : i32, high = {high} : i32}} }}"""
+
+
+def made(low, high):
+    """The program, and a matrix with zeros below the diagonal but within the rows."""
+    matrix = np.random.default_rng(3).standard_normal((SIZE, SIZE))
+    block = matrix[low - 1 : high, low - 1 : high].copy()
+    matrix = np.triu(matrix)
+    matrix[low - 1 : high, low - 1 : high] = block
+    return compiler.parse(PROGRAM.format(n=SIZE, m=SIZE - 1, low=low, high=high)), matrix
+
+
+@pytest.mark.parametrize(("low", "high"), [(1, 6), (1, 4), (3, 6), (2, 5), (4, 4)])
+def test_a_part_of_the_rows_is_decided(low, high):
+    module, matrix = made(low, high)
+    expected = compiler.interpret(module, matrix)
+    near = compiler.interpret(module, matrix * (1 + np.finfo(matrix.dtype).eps * np.tri(SIZE)))
+    assert judge(module, [matrix], expected, near).verdict in ("bitwise", "within")
+    basis = basis_of(module, [matrix], expected)
+    for number in (0, 1):
+        for at in range(expected[number].size):
+            changed = [np.array(result) for result in expected]
+            changed[number].reshape(-1)[at] += 0.01 * np.abs(matrix).max()
+            assert judge(module, [matrix], expected, changed, basis=basis).verdict == "wrong", (number, at)
+
+
+def test_of_rows_around_that_are_not_triangular_nothing_is_said():
+    module, matrix = made(2, 5)
+    matrix[5, 0] = 1
+    expected = compiler.interpret(module, matrix)
+    changed = [expected[0] + 1, *expected[1:]]
+    assert judge(module, [matrix], expected, changed).verdict == "undecided"
