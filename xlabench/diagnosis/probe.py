@@ -162,7 +162,13 @@ class Prober:
         outcome, _ = self._by_reference(case.module, case.inputs)
         kinds = outcome.error.split() if outcome.ending == "raised" else []
         is_refusal = not {"CompilerError", "BenchError"}.isdisjoint(kinds)
-        return "" if not kinds or is_refusal else Bug(kinds[0], outcome.output).kind
+        return "" if not kinds or is_refusal else _bug_in(outcome).kind
+
+    def refusal_of_reference(self, case: Case) -> tuple[str, str]:
+        """What the reference says where it refuses what a shape rule does, and the opcode whose rule that is."""
+        outcome, _ = self._by_reference(case.module, case.inputs)
+        is_raised = outcome.ending == "raised"
+        return (outcome.message, _bug_in(outcome).subject) if is_raised else ("", "")
 
     def _by_reference(
         self, source: compiler.Module | str, inputs: Sequence[Array]
@@ -328,6 +334,11 @@ class Prober:
         jobs.write_program(paths["program"], source)
         jobs.write_arrays(paths["inputs"], inputs)
         return {name: str(path) for name, path in paths.items()}
+
+
+def _bug_in(outcome: Outcome) -> Bug:
+    """What a worker raised."""
+    return Bug(f"{outcome.error.partition(' ')[0]}: {outcome.message}", outcome.output)
 
 
 def _foreign(dumped: Sequence[tuple[pass_dumps.PassDump, str]], outcome: Outcome) -> Passes:

@@ -209,17 +209,6 @@ def test_one_pass_of_xla_has_many_bugs(tmp_path, monkeypatch):
         assert len(findings.all) == count
 
 
-@pytest.fixture
-def saved(monkeypatch):
-    """Bundles without their verification."""
-
-    def save(_failure, folder, **_):
-        folder.mkdir(parents=True, exist_ok=True)
-        return saving.Saved(folder, verified=True)
-
-    monkeypatch.setattr(saving, "save", save)
-
-
 @pytest.mark.parametrize("phase", sorted(ENDED))
 def test_processes_that_end_once_and_not_again_are_one_finding_and_hide_no_other(phase, tmp_path, monkeypatch, saved):
     monkeypatch.setattr(findings_module, "triage", lambda *_, **__: None)
