@@ -104,8 +104,13 @@ def raised_by(signature: Sequence[str]) -> str:
     """
     if len(signature) != 1 or RAISED_IN not in signature[0]:
         return ""
-    name, _, rest = signature[0].partition(RAISED_IN)
-    return rest.partition(": ")[0] if hasattr(builtins, name) else signature[0]
+    return "".join(unasked_in(signature)) or signature[0]
+
+
+def unasked_in(signature: Sequence[str]) -> tuple[str, ...]:
+    """The function in which Python raised an error that nobody asked for, if that is what a signature tells of."""
+    name, is_error, rest = signature[0].partition(RAISED_IN) if len(signature) == 1 else ("", "", "")
+    return (rest.partition(": ")[0],) if is_error and hasattr(builtins, name) else ()
 
 
 def is_raised_by(key: str, message: str) -> bool:

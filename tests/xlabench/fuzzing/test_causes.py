@@ -18,7 +18,7 @@ from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.causes import Shown
 from xlabench.fuzzing.findings import Findings
 from xlabench.fuzzing.own_failures import OwnFailure
-from xlabench.survival import caught
+from xlabench.survival import Bug, caught
 
 _TANH = ("tanh f32",)
 _RAISED = ("KeyError in windows.py:window_of: 'size'",)
@@ -209,3 +209,16 @@ def test_a_wrong_shape_rule_is_one_finding_whoever_notices_it(opcode, rule, is_o
     found.add_own(_noticed(other)[0], {})
     found.add(_noticed(other)[1])
     assert [one.cause for one in found.all] == [f"reference/{opcode}", f"reference/{other}"]
+
+
+def test_a_judge_that_breaks_down_in_one_function_on_two_opcodes_is_one_finding_though_it_was_found_in_another(
+    tmp_path, saved
+):
+    """As it is where what several rules share gives what does not fit, and whoever takes it raises."""
+    kinds = [("inference", "spread"), ("inference", "subtract"), ("grad", "subtract"), ("tanh", "other")]
+    findings = Findings(tmp_path, max_probes=9)
+    for number, (opcode, function) in enumerate(kinds):
+        frame = f'Traceback\n  File "/there/solvers.py", line 7, in {function}\nValueError: it cannot be\n'
+        bug = Bug(f"JudgeError: about {opcode}: ValueError: it cannot be", frame)
+        findings.add_own(OwnFailure(number, "judge", bug), {})
+    assert [one.cases for one in findings.all] == [(0, 1, 2), (3,)]
