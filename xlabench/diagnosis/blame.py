@@ -26,7 +26,7 @@ from compiler import edit
 from xlabench.diagnosis import kernels
 from xlabench.diagnosis.bisection import nearest
 from xlabench.diagnosis.case import Case, derive
-from xlabench.diagnosis.checks import checked, is_by_chance
+from xlabench.diagnosis.checks import checked, is_by_chance, is_right_apart
 from xlabench.diagnosis.isolate import Row, examine
 from xlabench.diagnosis.probe import FAILURES, Judgement, Passes, PassStep, Prober, require_failure, with_options
 from xlabench.judging.wrongness import kind_of
@@ -257,6 +257,8 @@ class _Search(Search):
         for row in examine(self.prober, final):
             if row.judgement.is_failure:
                 self.note(f"kernel {'/'.join(row.instruction_id)} alone", row.judgement.verdict)
+                if is_right_apart(self.prober, row.case, row.judgement, self.note):
+                    break
                 opened = self._opened(row)
                 wrong = self._wrong_inside(opened)
                 if self._is_right_without_others(row) or (not wrong and self._is_wrong_where_results_lie(row, opened)):
