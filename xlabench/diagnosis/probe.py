@@ -33,6 +33,8 @@ from xlabench.worker import ENGINES, Outcome, Worker
 
 FAILURES = frozenset({"wrong", "crash", "compile-error", "timeout", "flaky"})
 """The verdicts that somebody is to blame for."""
+REFUSED = "refused"
+"""The kind of failure of an engine that takes all, and says of a program that it does not."""
 
 _REFERENCE_FACTORY = "xlabench.engines:engine"
 _RUNNING = re.compile(r"^BISECT: running pass \(\d+\) (.*)$", re.MULTILINE)
@@ -59,7 +61,7 @@ class Setup:
 class Judgement:
     """What came of one case; `actual` is empty where the engine gave no answer, and `stage` says where it was then.
 
-    `wrong` are the numbers of the results that have wrong elements.
+    `wrong` are the numbers of the results that have wrong elements; of what takes all, a refusal is a failure too.
     """
 
     verdict: str
@@ -70,6 +72,7 @@ class Judgement:
     max_ulps: int | None = None
     stage: str = ""
     wrong: tuple[int, ...] = ()
+    is_refusal: bool = False
 
     @property
     def is_failure(self) -> bool:
@@ -191,7 +194,8 @@ class Prober:
             verdict = jobs.without_results(outcome, takes_all=self.setup.takes_all)
             said = "" if verdict in ("unsupported", "assembled") else outcome.output.strip()
             message = "\n".join(filter(None, [outcome.message, said]))
-            return Judgement(verdict, message, expected, stage=outcome.stage)
+            is_refusal = jobs.is_refusal(outcome)
+            return Judgement(verdict, message, expected, stage=outcome.stage, is_refusal=is_refusal)
         judged, value = self._judged(case, expected, actual), outcome.value
         comparison = judged.comparison
         changed, flaky, otherwise = (value[name] for name in ("changed_inputs", "flaky", "otherwise"))

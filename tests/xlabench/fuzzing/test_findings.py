@@ -380,9 +380,7 @@ def test_a_judge_that_breaks_down_in_one_function_is_one_finding_on_whatever_opc
 
 
 @pytest.mark.parametrize("name", ["IndexError", "ShapeError"])
-def test_a_function_that_met_a_bug_once_meets_it_again_where_python_raised_it_unasked(
-    name, tmp_path, monkeypatch, saved
-):
+def test_a_function_in_which_python_raised_one_case_is_known_by_it(name, tmp_path, monkeypatch, saved):
     """Who takes first what is broken is chance; what a function refuses in words of its own is another matter."""
 
     def small(_setup, text, given, **_):
@@ -392,13 +390,11 @@ def test_a_function_that_met_a_bug_once_meets_it_again_where_python_raised_it_un
 
     texts = [_LARGE.replace("tanh", opcode) for opcode in ("tanh", "cosine", "sine", "floor")]
     places = ("group", "plan", "plan", "other")
-    told = zip(places, ("kernel/slice", "kernel/slice", "kernel/reduce", "kernel/dot"), strict=True)
-    told_of = dict(zip(texts, told, strict=True))
+    causes = ("kernel/slice", "kernel/slice", "kernel/reduce", "kernel/dot")
+    told_of = {text: told for text, *told in zip(texts, places, causes, strict=True)}
     monkeypatch.setattr(findings_module, "triage", small)
-    findings = Findings(tmp_path / "findings", max_probes=9)
     for number, (text, place) in enumerate(zip(texts, places, strict=True)):
         key = f"{name} in given.py:{place}: {number}"
         findings = Findings(tmp_path / "findings", max_probes=9)
         findings.add(replace(_unreduced(number, text), verdict="compile-error", key=key))
-    found = [one.cases for one in findings.all]
-    assert found == ([(0, 1, 2), (3,)] if name == "IndexError" else [(0, 1), (2,), (3,)])
+    assert [one.cases for one in findings.all] == ([(0, 1, 2), (3,)] if name == "IndexError" else [(0, 1), (2,), (3,)])
