@@ -81,7 +81,7 @@ def emit(module: HloModule, gpu: Gpu) -> Kernels:
 
 
 def build(module: HloModule, gpu: Gpu, *, persistent: bool) -> Program:
-    """Emit a scheduled module, whose launches are put together if they may be `persistent`."""
+    """Emit a scheduled module for a `gpu`, with launches put together where they may be `persistent`."""
     kernels = emit(module, gpu)
     ir, emitted = kernels.ir, kernels.emitted
     launched = [(one.kernel.kind.value, [launch.function for launch in one.launches]) for one in emitted.values()]
