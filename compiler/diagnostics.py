@@ -124,3 +124,23 @@ class InputError(CompilerError):
 
 class ShapeError(CompilerError):
     """Operands or attributes that no shape of the result can be inferred from; raised by shape rules."""
+
+
+BY_RULE_OF = "by the shape rule of "
+"""Begins the note on a ShapeError that says whose rule raised it; who reads a traceback sees it, and nobody else."""
+
+
+class BrokenRule(Exception):
+    """A rule of an opcode gives what it must never give: a bug of ours, told by the opcode wherever it is noticed."""
+
+    def __init__(self, opcode: str, what: str, given: str) -> None:
+        super().__init__(f"about {opcode}: {what}\n{given}")
+        self.opcode = opcode
+
+
+class BrokenShape(BrokenRule):
+    """A shape rule gives what is no shape."""
+
+
+class BrokenBounds(BrokenRule):
+    """A rule of bounds gives none."""

@@ -56,6 +56,8 @@ class CompileOptions:
         share_all: let threads share every kernel that they can, whether that pays or not: so small programs show where
             barriers and the pieces of work belong.  For a GPU: products in tiles of each shape, and sums in parts,
             what is left of elements of a loop put together.
+        persistent: for a GPU: put loops, branches and rows of small kernels together, as one launch of one block; False
+            launches every kernel by itself.
         backwards: for a CPU: let the thread that calls do all that threads share, the last chunk first: so what chunks
             must not need of one another is missing every time alike.
         without: for a CPU: features of this machine to do without, by names of `backends.cpu.machines.WITHOUT`.
@@ -90,6 +92,7 @@ class CompileOptions:
     arch: str = ""
     atomics: bool = False
     share_all: bool = False
+    persistent: bool = True
     backwards: bool = False
     without: tuple[str, ...] = ()
     check_races: bool = False

@@ -1,5 +1,6 @@
 """A worker that does its jobs in the process of the test, for nights and campaigns in which nothing ends it."""
 
+import traceback
 from pkgutil import resolve_name
 
 from xlabench.worker import Outcome
@@ -39,4 +40,5 @@ class Telling(InProcess):
             return super().run(job, arguments, **times)
         except Exception as error:  # noqa: BLE001 - as a process does
             names = " ".join(kind.__name__ for kind in type(error).__mro__)
-            return Outcome("raised", self.stages[-1], error=names, message=str(error))
+            said = "".join(traceback.format_exception(error))
+            return Outcome("raised", self.stages[-1], error=names, message=str(error), output=said)

@@ -137,6 +137,11 @@ def evaluated(
         return Outcome("died", "run", message=f"what it left as results cannot be read: {error}"), None
 
 
+def is_refusal(outcome: Outcome) -> bool:
+    """Whether an engine says that it does not take the program, in words for whoever gave it."""
+    return outcome.ending == "raised" and not _UNDECIDABLE.isdisjoint(outcome.error.split())
+
+
 def without_results(outcome: Outcome, *, takes_all: bool = False) -> str:
     """The verdict on an engine that gave none, from how and where it ended; one that only assembles has done all.
 
@@ -146,7 +151,7 @@ def without_results(outcome: Outcome, *, takes_all: bool = False) -> str:
         return "assembled"
     if outcome.ending != "raised":
         return ENDINGS[outcome.ending]
-    if _UNDECIDABLE & set(outcome.error.split()):
+    if is_refusal(outcome):
         return "compile-error" if takes_all else "unsupported"
     return "compile-error" if outcome.stage.startswith("compile") else "crash"
 

@@ -24,6 +24,8 @@ ERROR = "error"
 
 _MOST = 20_000  # characters of a traceback, whose end says most
 _ABOUT = re.compile(r"about (\S+): ")
+_KIND_ABOUT = re.compile(r" about (\S+)")
+_BY_RULE = re.compile(r"^by the shape rule of (\S+)$", re.MULTILINE)  # `compiler.diagnostics.BY_RULE_OF`
 _FRAME = re.compile(r'^ *File "([^"]+)", line \d+, in (\S+)', re.MULTILINE)
 
 
@@ -47,8 +49,8 @@ class Bug:
 
     @property
     def subject(self) -> str:
-        """What it is about, where a check says so (`about`)."""
-        found = _ABOUT.match(self.said.partition(":")[2].lstrip())
+        """What it is about, where a check says so (`about`), or the opcode whose shape rule raised it."""
+        found = _ABOUT.match(self.said.partition(":")[2].lstrip()) or _BY_RULE.search(self.traceback)
         return found[1] if found else ""
 
     @property
@@ -61,6 +63,12 @@ class Bug:
         name = f"{self.name} about {self.subject}" if self.subject else self.name
         frames = frames_in(self.traceback)
         return f"{name} in {Path(frames[-1][0]).name}:{frames[-1][1]}" if frames else name
+
+
+def told_about(kind: str) -> str:
+    """What a bug of a kind is about, "" where nothing says so."""
+    found = _KIND_ABOUT.search(kind)
+    return found[1] if found else ""
 
 
 def frames_in(traceback_text: str) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """What an op's record holds: everything that is true of an opcode, in one place.
 
-A record is what parser, printer, verifier, interpreter, passes, generator and tests are driven by.  `infer` and
+A record is what parser, printer, verifier, interpreter, passes, generator and tests are driven by.  `rule` and
 `evaluate` are plain functions, so that uniform families can share them.
 """
 
@@ -13,8 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.diagnostics import BY_RULE_OF, BrokenShape, ShapeError
 from compiler.ir.module import Computation, Instruction
-from compiler.ir.shape import ArrayShape, Shape, TupleShape
+from compiler.ir.shape import ArrayShape, Shape, TupleShape, fault_of
 from compiler.ir.traits import NONE, Trait
 
 Array = NDArray[Any]
@@ -63,8 +64,8 @@ class Op:
         operands: the least and the greatest number of operands (None: any number).
         required: names of the attributes that must be written.
         optional: names of the attributes that may be written, besides those any op takes.
-        infer: the result shape from operands and attributes; raises ShapeError when they do not fit.  Where the shape
-            cannot follow from them (`parameter`, `convert`, ...) it checks and returns the stated one.
+        rule: the result shape from operands and attributes; raises ShapeError when they do not fit.  Where the shape
+            cannot follow from them (`parameter`, `convert`, ...) it checks and returns the stated one.  Ask `infer`.
         evaluate: the NumPy meaning, or None for what has none on one host.
         doc: one line.
         traits: what else is true of it.
@@ -72,7 +73,7 @@ class Op:
 
     opcode: str
     operands: tuple[int, int | None]
-    infer: Infer
+    rule: Infer
     evaluate: Evaluate | None
     doc: str
     required: tuple[str, ...] = ()
@@ -83,6 +84,24 @@ class Op:
     def elementwise(self) -> bool:
         """Whether result element i depends on element i of each operand alone."""
         return Trait.ELEMENTWISE in self.traits
+
+    def infer(self, instruction: Instruction) -> Shape:
+        """The result shape of an instruction, by the rule, which everybody asks here.
+
+        What is no shape is noticed far away, by whoever takes it first and each in other words: here it is one bug.
+
+        Raises:
+            ShapeError: operands and attributes do not fit.
+            BrokenShape: the rule gives what is no shape.
+        """
+        try:
+            shape = self.rule(instruction)
+        except ShapeError as error:
+            error.add_note(f"{BY_RULE_OF}{self.opcode}")
+            raise
+        if shape is not instruction.shape and (fault := fault_of(shape)):
+            raise BrokenShape(self.opcode, "its shape rule gives no shape", fault)
+        return shape
 
     def miscounted(self, count: int) -> str:
         """What is wrong about a number of operands; empty where nothing is."""

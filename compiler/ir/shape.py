@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 from compiler.ir.types import TYPES, ElementType, Kind
 
@@ -163,6 +164,28 @@ TOKEN_SHAPE = ArrayShape(TYPES["token"], ())
 def is_static_array(shape: Shape) -> bool:
     """Whether a value of the shape is one array whose size is known."""
     return isinstance(shape, ArrayShape) and not shape.is_dynamic and shape.element_type.kind is not Kind.OPAQUE
+
+
+def fault_of(shape: object) -> str:
+    """What is wrong with what should be a shape, "" where it is one: arrays have types, sizes and one mark for each."""
+    if isinstance(shape, TupleShape):
+        elements = shape.elements
+        return next(filter(None, map(fault_of, elements)), "") if isinstance(elements, tuple) else f"holds {elements!r}"
+    array = shape.array if isinstance(shape, BufferShape) else shape
+    if not isinstance(array, ArrayShape):
+        return f"{array!r} is none"
+    if not isinstance(array.element_type, ElementType):
+        return f"{array.element_type!r} is no element type"
+    if not isinstance(array.dims, tuple) or not all(map(_is_size, array.dims)):
+        return f"{array.dims!r} are no dimensions"
+    if array.dynamic and len(array.dynamic) != len(array.dims):
+        return f"{array.dynamic!r} does not say which of {array.dims!r} are dynamic"
+    return ""
+
+
+def _is_size(size: object) -> bool:
+    """Whether it is the size of a dimension, NumPy's integers and what is not known included."""
+    return isinstance(size, int | Integral) and int(size) >= UNBOUNDED  # an abstract class takes its time
 
 
 def leaves(shape: Shape) -> Iterator[ArrayShape]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from compiler.diagnostics import BrokenBounds
 from compiler.interpreter import Interpreter, flatten
 from compiler.ir.module import Instruction, Module
 from compiler.ir.numbers import Array, narrow
@@ -23,7 +24,7 @@ from compiler.plan import HANDED_ON, check_inputs, check_module, check_one_devic
 from compiler.precision import unified
 from compiler.wide import bits, control, elementwise, factors, movement, order, signs, solvers, sums
 from compiler.wide.lifting import lift, lift_type
-from compiler.wide.numbers import UNSIGNED_ZERO, Wide, certain, exact, with_own_zeros
+from compiler.wide.numbers import UNSIGNED_ZERO, Wide, certain, exact, fault_of, with_own_zeros
 from compiler.wide.rule import Context, Rule
 
 RULES: dict[str, Rule] = {
@@ -87,6 +88,8 @@ def prepare_wide(module: Module) -> Callable[..., list[WideResult]]:
 
     def around(instruction: Instruction, operands: Sequence[Any], _: object) -> Any:
         made = certain(RULES[instruction.opcode](instruction, operands, context))
+        if fault := fault_of(made):  # else whoever takes it first says so, each in other words
+            raise BrokenBounds(instruction.opcode, "its rule of bounds gives none", fault)
         return with_own_zeros(made, originals[instruction].shape)
 
     signed = signs.known_signs(module)

@@ -57,6 +57,9 @@ class Wide:
         return Wide(self.value, np.where(undecided, np.inf, self.error))
 
 
+_NO_NUMBERS = frozenset("OSUmM")
+"""NumPy's kinds of what no element type is held as: objects, texts, times."""
+
 WideValue = Wide | tuple[Any, ...]
 
 
@@ -99,6 +102,14 @@ def certain(value: WideValue | Array) -> WideValue:
     if isinstance(value, tuple):
         return tuple(certain(element) for element in value)
     return value if isinstance(value, Wide) else exact(value)
+
+
+def fault_of(made: WideValue) -> str:
+    """What is wrong with what a rule of bounds gives, "" where it is numbers with their errors."""
+    if isinstance(made, tuple):
+        return next(filter(None, map(fault_of, made)), "")
+    kinds = (made.value.dtype.kind, made.error.dtype.kind)
+    return f"{made.value!r} with errors {made.error!r}" if _NO_NUMBERS.intersection(kinds) else ""
 
 
 def with_own_zeros(made: WideValue, shape: Shape) -> WideValue:

@@ -12,7 +12,7 @@ from wide_results import wide
 
 import compiler
 from compiler import WideResult
-from compiler.diagnostics import InputError, UnsupportedError
+from compiler.diagnostics import BrokenBounds, InputError, UnsupportedError
 from compiler.generate import Choices, RandomChoices, Space
 from compiler.generate.table import PAIRS, RECIPES
 from compiler.inputs import draw
@@ -325,3 +325,13 @@ def test_zeros_have_a_sign_where_their_own_type_has_one(element_type):
     )
     one = np.asarray(1).astype(TYPES[element_type].dtype)
     assert legal(compiler.interpret(module, one, wide=True), compiler.interpret(module, one))
+
+
+@pytest.mark.parametrize("given", ["add", ("add",), (np.zeros(4), [None])])
+@pytest.mark.parametrize("opcode", sorted(opcode for opcode in EVALUATED if opcode in RULES))
+def test_a_rule_that_gives_no_bounds_is_told_of_by_its_opcode_before_anybody_takes_them(opcode, given, monkeypatch):
+    module = compiler.parse(program(opcode))
+    ones = [np.ones(p.array.dims, p.array.element_type.dtype) for p in module.entry.parameters]
+    monkeypatch.setitem(RULES, opcode, lambda *_: given)
+    with pytest.raises(BrokenBounds, match=rf"^about {opcode}: its rule of bounds gives none"):
+        compiler.interpret(module, *ones, wide=True)

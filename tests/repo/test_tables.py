@@ -133,7 +133,7 @@ def test_records_are_complete(opcode):
     least, most = op.operands
     assert op.opcode == opcode
     assert op.doc.strip()
-    assert callable(op.infer)
+    assert callable(op.rule)
     assert least >= 0
     assert most is None or most >= least
     assert not set(op.required) & set(op.optional)

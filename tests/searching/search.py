@@ -27,6 +27,7 @@ from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.findings import Findings
 from xlabench.fuzzing.fuzz import Generated
 from xlabench.fuzzing.own_failures import OwnFailure
+from xlabench.fuzzing.signature import raised_in
 from xlabench.fuzzing.support_probe import SupportProbe
 from xlabench.fuzzing.worker_pool import Ended
 from xlabench.survival import ERROR, US, Bug
@@ -106,7 +107,7 @@ class Search:
         phase = asking.phase_in(stage)
         if ending == "raised" and (spec, phase.bare) != _ANSWER:
             said = read(folder / "stage.log")
-            own = CaseFailure(case, US, ERROR, said.splitlines()[-1], said, self._text(case, phase.bare), (), (), ())
+            own = CaseFailure(case, US, ERROR, raised_in(said), said, self._text(case, phase.bare), (), (), ())
             return Ended(case, {}, own)
         spec = self.config.engines[-1] if spec == US else spec  # the passes ended it while they were traced
         verdict = "timeout" if ending == "timeout" else "crash"

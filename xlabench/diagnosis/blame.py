@@ -23,10 +23,10 @@ from typing import Any
 
 import compiler
 from compiler import edit
-from xlabench.diagnosis import kernels
+from xlabench.diagnosis import kernels, probe
 from xlabench.diagnosis.bisection import nearest
 from xlabench.diagnosis.case import Case, derive
-from xlabench.diagnosis.checks import checked, is_by_chance
+from xlabench.diagnosis.checks import checked, is_by_chance, is_right_apart
 from xlabench.diagnosis.isolate import Row, examine
 from xlabench.diagnosis.probe import FAILURES, Judgement, Passes, PassStep, Prober, require_failure, with_options
 from xlabench.judging.wrongness import kind_of
@@ -68,7 +68,7 @@ class Blame:
         after: the first that is not.
         evidence: what was asked on the way.
         sources: the lines of the user's files that the guilty instructions come from, as far as the program says them.
-        kind: what kind of wrong the results are (`xlabench.judging.wrongness`), where they are.
+        kind: what kind of wrong the results are (`xlabench.judging.wrongness`), where they are; or `probe.REFUSED`.
     """
 
     stage: str
@@ -125,6 +125,7 @@ def find(
     judgement = judgement or prober.judge(case)
     require_failure(judgement)
     kind = kind_of(judgement.expected, judgement.actual) if judgement.verdict == "wrong" else ""
+    kind = probe.REFUSED if judgement.is_refusal else kind
     if prober.is_by_layout(case, judgement):
         return Blame("program", BY_LAYOUT, judgement.verdict, kind=kind)
     passes = prober.passes(case)
@@ -257,6 +258,8 @@ class _Search(Search):
         for row in examine(self.prober, final):
             if row.judgement.is_failure:
                 self.note(f"kernel {'/'.join(row.instruction_id)} alone", row.judgement.verdict)
+                if is_right_apart(self.prober, row.case, row.judgement, self.note):
+                    break
                 opened = self._opened(row)
                 wrong = self._wrong_inside(opened)
                 if self._is_right_without_others(row) or (not wrong and self._is_wrong_where_results_lie(row, opened)):
@@ -376,10 +379,10 @@ def same_cause(prober: Prober, case: Case, wanted: Blame) -> bool:
     """Whether a `case` fails on the `prober`'s engine in the same way for the same reason as is `wanted`.
 
     Where no rewrite is named, a failure can slip to another of the same kernel: then what rounds wrongly must go on
-    doing so, and what loses a NaN must.
+    doing so, and what loses a NaN must; and what an engine breaks down with is not what it rightly refuses.
     """
-    judgement = prober.judge(case)
-    if kernels.class_of(judgement.verdict) != kernels.class_of(wanted.verdict):
+    judgement, is_refused = prober.judge(case), wanted.kind == probe.REFUSED
+    if (kernels.class_of(judgement.verdict), judgement.is_refusal) != (kernels.class_of(wanted.verdict), is_refused):
         return False
     if wanted.kind and not wanted.rule and judgement.verdict == "wrong":
         kind = kind_of(judgement.expected, judgement.actual)

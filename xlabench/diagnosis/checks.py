@@ -7,7 +7,7 @@ that was written over: checks end it before.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from xlabench.diagnosis.case import Case
@@ -20,6 +20,9 @@ _CHECKS: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("nvptx", "sim"): {"check_races": "on"},
 }
 """By engine and device; of memory the simulator has every access checked anyway."""
+
+_APART: Mapping[str, Mapping[str, str]] = {"nvptx": {"persistent": "off"}}
+"""By engine what it is told for every kernel to be launched by itself."""
 
 _MAY_BE_CHANCE = RIGHT | {"flaky"}
 _ENDED = ("crash", "run")
@@ -35,6 +38,28 @@ def checked(spec: str) -> str:
         if name == engine and (not device or device in options):
             return with_options(spec, checks)
     return spec
+
+
+def apart(spec: str) -> str:
+    """The spec with which nothing is put together of what kernels launch, where the engine can be told."""
+    return with_options(spec, _APART.get(split_spec(spec)[0], {}))
+
+
+def is_right_apart(prober: Prober, case: Case, judgement: Judgement, note: Callable[[str, str], None]) -> bool:
+    """Whether it is how launches are put together that is wrong, not what a kernel of several launches computes.
+
+    Args:
+        prober: asks the engine.
+        case: the kernel as a program.
+        judgement: what it shows.
+        note: hears who was asked, and what it showed.
+    """
+    plain = apart(prober.setup.engine)
+    if plain == prober.setup.engine:
+        return False
+    verdict = prober.judge(case, engine=plain, expected=judgement.expected).verdict
+    note(f"{plain} on the kernel alone", verdict)
+    return verdict in RIGHT
 
 
 def confirm(probers: Sequence[Prober], case: Case) -> Judgement:

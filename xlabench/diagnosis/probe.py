@@ -33,6 +33,8 @@ from xlabench.worker import ENGINES, Outcome, Worker
 
 FAILURES = frozenset({"wrong", "crash", "compile-error", "timeout", "flaky"})
 """The verdicts that somebody is to blame for."""
+REFUSED = "refused"
+"""The kind of failure of an engine that takes all, and says of a program that it does not."""
 
 _REFERENCE_FACTORY = "xlabench.engines:engine"
 _RUNNING = re.compile(r"^BISECT: running pass \(\d+\) (.*)$", re.MULTILINE)
@@ -59,7 +61,7 @@ class Setup:
 class Judgement:
     """What came of one case; `actual` is empty where the engine gave no answer, and `stage` says where it was then.
 
-    `wrong` are the numbers of the results that have wrong elements.
+    `wrong` are the numbers of the results that have wrong elements; of what takes all, a refusal is a failure too.
     """
 
     verdict: str
@@ -70,6 +72,7 @@ class Judgement:
     max_ulps: int | None = None
     stage: str = ""
     wrong: tuple[int, ...] = ()
+    is_refusal: bool = False
 
     @property
     def is_failure(self) -> bool:
@@ -162,7 +165,13 @@ class Prober:
         outcome, _ = self._by_reference(case.module, case.inputs)
         kinds = outcome.error.split() if outcome.ending == "raised" else []
         is_refusal = not {"CompilerError", "BenchError"}.isdisjoint(kinds)
-        return "" if not kinds or is_refusal else Bug(kinds[0], outcome.output).kind
+        return "" if not kinds or is_refusal else _bug_in(outcome).kind
+
+    def refusal_of_reference(self, case: Case) -> tuple[str, str]:
+        """What the reference says where it refuses what a shape rule does, and the opcode whose rule that is."""
+        outcome, _ = self._by_reference(case.module, case.inputs)
+        is_raised = outcome.ending == "raised"
+        return (outcome.message, _bug_in(outcome).subject) if is_raised else ("", "")
 
     def _by_reference(
         self, source: compiler.Module | str, inputs: Sequence[Array]
@@ -185,7 +194,8 @@ class Prober:
             verdict = jobs.without_results(outcome, takes_all=self.setup.takes_all)
             said = "" if verdict in ("unsupported", "assembled") else outcome.output.strip()
             message = "\n".join(filter(None, [outcome.message, said]))
-            return Judgement(verdict, message, expected, stage=outcome.stage)
+            is_refusal = jobs.is_refusal(outcome)
+            return Judgement(verdict, message, expected, stage=outcome.stage, is_refusal=is_refusal)
         judged, value = self._judged(case, expected, actual), outcome.value
         comparison = judged.comparison
         changed, flaky, otherwise = (value[name] for name in ("changed_inputs", "flaky", "otherwise"))
@@ -328,6 +338,11 @@ class Prober:
         jobs.write_program(paths["program"], source)
         jobs.write_arrays(paths["inputs"], inputs)
         return {name: str(path) for name, path in paths.items()}
+
+
+def _bug_in(outcome: Outcome) -> Bug:
+    """What a worker raised."""
+    return Bug(f"{outcome.error.partition(' ')[0]}: {outcome.message}", outcome.output)
 
 
 def _foreign(dumped: Sequence[tuple[pass_dumps.PassDump, str]], outcome: Outcome) -> Passes:

@@ -19,6 +19,7 @@ from xlabench.diagnosis.probe import Judgement, Prober, Setup
 from xlabench.diagnosis.reduce import NOBODY, Reduction, Watcher, reduce
 from xlabench.graphs.case import GraphCase
 from xlabench.judging.tolerance import Array
+from xlabench.survival import told_about
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
@@ -149,7 +150,7 @@ def _of_reference(prober: Prober, case: Case, max_probes: int) -> Triaged | None
     """Of what the reference breaks down with, and with it whoever verifies programs or folds constants by it."""
     bug = prober.bug_of_reference(case)
     if not bug:
-        return None
+        return _of_refused(prober, case)
     budget, predicate = prober.budget, _if_in_time(partial(_has_bug, prober, bug), otherwise=False)
     questions = max_probes if _is_verified(case) else 0
     with budget.for_smaller("compile-error"):
@@ -164,10 +165,32 @@ def _of_reference(prober: Prober, case: Case, max_probes: int) -> Triaged | None
         judgement.expected,
         judgement.actual,
         f"the reference ends with {bug}",
-        f"{witness.REFERENCE}/{bug}",
+        f"{witness.REFERENCE}/{told_about(bug) or bug}",
         done.probes,
         unfinished=done.interrupted,
     )
+
+
+def _of_refused(prober: Prober, case: Case) -> Triaged | None:
+    """Of a program that was drawn by the rules of its opcodes, and is refused by one: that opcode's is wrong.
+
+    It stays as it is: what is smaller may be refused rightly.
+    """
+    said, opcode = _refused(case)
+    if not opcode and prober.setup.engine == prober.setup.reference:
+        said, opcode = prober.refusal_of_reference(case)
+    given, cause = (case.text(), case.inputs, (), ()), f"{witness.REFERENCE}/{opcode}"
+    return Triaged(prober.setup.engine, "compile-error", *given, said, cause, 0) if opcode else None
+
+
+def _refused(case: Case) -> tuple[str, str]:
+    """The first rule of the language that a program breaks, and the opcode of the instruction; nothing of one."""
+    try:
+        compiler.verify(case.module)
+    except compiler.VerifyError as error:
+        opcodes = {"/".join(compiler.edit.id_of(i)): i.opcode for i in case.module.instructions()}
+        return next(((one.render(), opcodes[one.where]) for one in error.findings if one.where in opcodes), ("", ""))
+    return "", ""
 
 
 def _has_bug(prober: Prober, bug: str, case: Case) -> bool:

@@ -8,6 +8,7 @@ A witness that shows a bug of its own that is known says nothing.
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
 from typing import Protocol
 
@@ -24,6 +25,8 @@ REFERENCE = "reference"
 """The stage of causes for which the reference is to blame, before what it is wrong about."""
 _BACK_ENDS = frozenset({"kernel", "program", "llvm", "engine"})
 """Stages of blame in which the passes are right as far as the reference can say."""
+_BROKEN = re.compile(r"^\S*BrokenShape: about (\S+): ", re.MULTILINE)
+"""What a shape rule gives in a pass that is no shape is not the pass's fault."""
 _NOT_COMPUTED = having(Trait.STRUCTURAL)
 
 
@@ -57,6 +60,8 @@ def cause(prober: Asked, case: Case, judgement: Judgement, found: Blame, engine:
         found: who is to blame for it.
         engine: the one that shows it.
     """
+    if judgement.verdict != "wrong" and (rule := _BROKEN.search(judgement.message)):
+        return f"{REFERENCE}/{rule[1]}"
     if judgement.verdict != "wrong" or found.stage not in _BACK_ENDS:
         return found.signature
     witness = witness_of(engine)

@@ -16,6 +16,7 @@ OPTIONS: Mapping[str, Option] = {
     "arch": ARCH,
     "check_races": SWITCH,
     "share_all": SWITCH,
+    "persistent": SWITCH,
 }
 DEVICES: tuple[str, ...] = ("sim", "ptxas")
 

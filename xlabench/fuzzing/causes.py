@@ -6,7 +6,8 @@ however it ends.  So is a lowering; and what puts a graph together is one around
 generates code, and do not share all of it: there the same program has to fail on both (`may_be_shared`,
 `xlabench.fuzzing.sharing`).  A kernel's opcodes share code too: what a logarithm is made of, others are made of.
 An error that one function raises in the same words is one bug, whichever passes and back ends call it; what Python
-raises in it, unasked, is in any words.  Crashes for which no opcode is to blame are one.
+raises in it, unasked, is in any words, and a function that met a bug once meets it again: who takes what is broken
+first is chance.  Crashes for which no opcode is to blame are one.
 """
 
 from __future__ import annotations
@@ -42,12 +43,14 @@ class Shown:
         verdict: how.
         signature: what it is told by before it is reduced (`fuzzing.signature`).
         cause: the signature of the blame, "" where nobody was asked.
+        unasked: functions in which Python raised what other cases of it show.
     """
 
     engines: Sequence[str]
     verdict: str
     signature: Sequence[str]
     cause: str
+    unasked: Sequence[str] = ()
 
     @property
     def families(self) -> frozenset[str]:
@@ -79,8 +82,8 @@ def are_one(known: Shown, found: Shown) -> bool:
 
 
 def _are_raised_alike(known: Shown, found: Shown) -> bool:
-    raised = raised_by(known.signature)
-    return bool(raised) and known.is_ours and found.is_ours and raised == raised_by(found.signature)
+    raised = raised_by(found.signature)
+    return bool(raised) and known.is_ours and found.is_ours and raised in {raised_by(known.signature), *known.unasked}
 
 
 def _is_known_by_cause(known: Shown, found: Shown) -> bool:

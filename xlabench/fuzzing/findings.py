@@ -35,15 +35,14 @@ from xlabench.diagnosis.witness import REFERENCE
 from xlabench.engines import is_complete
 from xlabench.errors import BenchError, RecordsLost
 from xlabench.fuzzing import causes, own_failures
-from xlabench.fuzzing.case_failure import CaseFailure
+from xlabench.fuzzing.case_failure import CaseFailure, to_bundle
 from xlabench.fuzzing.own_failures import OwnFailure
 from xlabench.fuzzing.sharing import Showing, is_one_bug
-from xlabench.fuzzing.signature import ENDED, signature_of
+from xlabench.fuzzing.signature import ENDED, signature_of, unasked_in
 from xlabench.jobs import ENGINES
 from xlabench.judging.differ import Agreement, compare
 from xlabench.judging.known_bugs import Failure as Asked
 from xlabench.judging.known_bugs import known_bug
-from xlabench.judging.tolerance import EXACTLY, TolerancePolicy
 from xlabench.survival import ERROR, US, Bug
 
 _LINE = "\n"
@@ -62,7 +61,7 @@ class Finding:
     `instructions` counts those of all computations, parameters aside; `probes` says how often the engine was asked
     while the case was reduced.  The number of a case that was found before any was drawn is negative.  Only what failed
     of our own has a traceback; `bundle` is its folder then, `note` the step and `signature` the kind.  `bug` names a
-    bug that was known before, if it is one.
+    bug that was known before, if it is one; `unasked` are functions in which Python raised what its cases showed.
     """
 
     name: str
@@ -80,6 +79,7 @@ class Finding:
     probes: int = 0
     traceback: str = ""
     bug: str = ""
+    unasked: tuple[str, ...] = ()
 
 
 class _Triaged(NamedTuple):
@@ -134,13 +134,15 @@ class Findings:
             bug, signature = _bug_of(unreduced), self._signature(unreduced, is_lost=not cause)
             reduced = self._known_reduced(unreduced, signature, cause, bug)
             known = known if reduced is None else reduced
+        if known is not None:
+            self._count(known, unreduced, unasked_in(signature))
         instructions = instruction_count(compiler.parse(unreduced.module_text))
         if known is not None and not self._is_own(known) and instructions >= self.all[known].instructions:
             return
         name = f"{len(self.all):03d}-{unreduced.verdict}"
         if known is not None:
             name = _name_beside(self.all[known], unreduced.number)
-        saved = self._saved(_failure(unreduced, cause, original), name)
+        saved = self._saved(to_bundle(unreduced, cause, original), name)
         finding = Finding(
             name=name,
             engines=(unreduced.engine,),
@@ -174,8 +176,7 @@ class Findings:
         """
         for index, known in enumerate(self.all):
             if _shows(known, failure):
-                self.all[index] = replace(known, cases=tuple(dict.fromkeys((*known.cases, failure.number))))
-                self._write()
+                self._keep(index, failure.number, known.engines, unasked_in((failure.key,)))
                 return
         name = f"{len(self.all):03d}-{ERROR}"
         own_failures.write(self._folder / name, failure, drawing)
@@ -215,7 +216,8 @@ class Findings:
         before = self.all[known]
         if not self._is_own(known):
             finding = replace(finding, verdict=before.verdict, signature=before.signature, cause=before.cause)
-        self.all[known] = replace(finding, name=before.name, engines=before.engines, cases=before.cases)
+        kept = {name: getattr(before, name) for name in ("name", "engines", "cases", "unasked")}
+        self.all[known] = replace(finding, **kept)
         self._write()
         shutil.rmtree(self._folder / Path(before.bundle).name, ignore_errors=True)
 
@@ -248,16 +250,16 @@ class Findings:
                 return self._count(index, unreduced)
         return None
 
-    def _count(self, index: int, unreduced: CaseFailure) -> int:
-        """Count a case to a known finding; returns its number."""
-        known = self.all[index]
-        self.all[index] = replace(
-            known,
-            engines=tuple(dict.fromkeys((*known.engines, unreduced.engine))),
-            cases=tuple(dict.fromkeys((*known.cases, unreduced.number))),
-        )
-        self._write()
+    def _count(self, index: int, unreduced: CaseFailure, unasked: tuple[str, ...] = ()) -> int:
+        """Count a case to a known finding, with what it was found by; returns its number."""
+        self._keep(index, unreduced.number, (*self.all[index].engines, unreduced.engine), unasked)
         return index
+
+    def _keep(self, index: int, number: int, engines: tuple[str, ...], unasked: tuple[str, ...]) -> None:
+        known = self.all[index]
+        told = {"engines": engines, "cases": (*known.cases, number), "unasked": (*known.unasked, *unasked)}
+        self.all[index] = replace(known, **{name: tuple(dict.fromkeys(values)) for name, values in told.items()})
+        self._write()
 
     def _known_reduced(self, reduced: CaseFailure, signature: tuple[str, ...], cause: str, bug: str) -> int | None:
         """Count a reduced case to a known finding, on whatever engine it is known; returns its number."""
@@ -339,29 +341,10 @@ def _name_beside(known: Finding, number: int) -> str:
     return f"{name}-again" if Path(known.bundle).name == name else name
 
 
-def _failure(unreduced: CaseFailure, cause: str, original: Original | None) -> Failure:
-    return Failure(
-        module_text=unreduced.module_text,
-        inputs=unreduced.inputs,
-        expected=unreduced.expected,
-        actual=unreduced.actual,
-        engine=unreduced.engine,
-        reference="reference",
-        seed=None,
-        verdict=unreduced.verdict,
-        message="; ".join(filter(None, [unreduced.message.partition(_LINE)[0], cause, unreduced.note])),
-        policy=EXACTLY if unreduced.is_about_reference else TolerancePolicy(),
-        original=original if original and original.module_text != unreduced.module_text else None,
-        layout=unreduced.layout,
-        takes_all=is_complete(unreduced.engine),
-        is_unanswered=not unreduced.expected,
-    )
-
-
 def _shown_by(known: Finding) -> causes.Shown:
     is_own = known.verdict == ERROR
     signature = (own_failures.key_of_bug(Bug(known.message, known.traceback)),) if is_own else known.signature
-    return causes.Shown(known.engines, known.verdict, signature, known.cause)
+    return causes.Shown(known.engines, known.verdict, signature, known.cause, known.unasked)
 
 
 def _shows(known: Finding, failure: OwnFailure) -> bool:
@@ -395,5 +378,5 @@ def _bug_of(reduced: CaseFailure) -> str:
 def _from_json(entries: Any) -> list[Finding]:
     if not isinstance(entries, list):
         raise TypeError("it is no list")
-    tuples = ("engines", "signature", "cases")
-    return [Finding(**{**entry, **{key: tuple(entry[key]) for key in tuples}}) for entry in entries]
+    tuples = ("engines", "signature", "cases", "unasked")
+    return [Finding(**{**entry, **{key: tuple(entry.get(key, ())) for key in tuples}}) for entry in entries]

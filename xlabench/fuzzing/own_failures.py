@@ -19,17 +19,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import compiler
 from xlabench import atomic, environment
 from xlabench.cases import programs
+from xlabench.diagnosis.witness import REFERENCE
 from xlabench.errors import BenchError, RecordsLost
 from xlabench.fuzzing.causes import JUDGE
 from xlabench.fuzzing.signature import key_in, key_of
 from xlabench.judging.self_check import JudgeError
-from xlabench.survival import ERROR, US, Bug, caught
+from xlabench.survival import ERROR, US, Bug, caught, frames_in
 from xlabench.worker import Outcome
 
 Result = TypeVar("Result")
 
+_REFUSAL = "ShapeError"
+_STAGES = {
+    JudgeError.__name__: JUDGE,
+    "BrokenBounds": JUDGE,
+    "BrokenShape": REFERENCE,
+    _REFUSAL: REFERENCE,
+}
+"""Who is to blame for what is raised about an opcode: its rules are a part of what the reference means by it."""
+_GENERATOR = Path(compiler.generate.__file__).parent
+_REWRITERS = (Path(compiler.passes.__file__).parent, Path(compiler.expansion.__file__).parent)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _ENVIRONMENT = ("system", "machine", "python", "versions")
 
@@ -48,9 +60,11 @@ class OwnFailure:
 
     @property
     def cause(self) -> str:
-        """Of a judge that is wrong the opcode about which it is, or the reference; "" of anything else."""
-        is_told = self.bug.name == JudgeError.__name__ and self.bug.subject
-        return f"{JUDGE}/{self.bug.subject}" if is_told else ""
+        """Of a judge that is wrong the opcode about which it is, or the reference; so of rules; "" of anything else."""
+        stage = _STAGES.get(self.bug.name, "")
+        if self.bug.name == _REFUSAL and not _is_drawn(self.bug):
+            return ""
+        return f"{stage}/{self.bug.subject}" if stage and self.bug.subject else ""
 
     @property
     def key(self) -> str:
@@ -67,6 +81,13 @@ def key_of_bug(bug: Bug) -> str:
     """The key that the same error has where an engine raises it: that of what it was raised from, if anything was."""
     name, _, said = bug.said.partition(": ")
     return key_in(bug.traceback) or key_of(name.rpartition(".")[2], "", said)
+
+
+def _is_drawn(bug: Bug) -> bool:
+    """Whether an instruction is refused as it is drawn: by generator and rule at once, of which one is wrong."""
+    files = [Path(file) for file, _ in frames_in(bug.traceback)]
+    is_rewritten = any(file.is_relative_to(folder) for file in files for folder in _REWRITERS)
+    return any(file.is_relative_to(_GENERATOR) for file in files) and not is_rewritten
 
 
 def attempt(work: Callable[[], Result], number: int, step: str, module_text: str = "") -> Result | OwnFailure:

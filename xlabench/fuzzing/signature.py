@@ -85,10 +85,15 @@ def key_in(text: str) -> str:
     frames = frames_in(chosen)
     if not frames:
         return ""
-    behind = chosen[chosen.rindex(f'File "{frames[-1][0]}"') :].splitlines()[1:]
-    raised = next((line for line in behind if line and not line.startswith(" ")), "")
-    name, _, said = raised.partition(": ")
+    name, _, said = raised_in(chosen).partition(": ")
     return key_of(name.rpartition(".")[2], location_of(frames), said)
+
+
+def raised_in(text: str) -> str:
+    """The line of a text with a traceback that says what was raised; of a chain the last."""
+    file, _ = frames_in(text)[-1]
+    behind = text[text.rindex(f'File "{file}"') :].splitlines()[1:]
+    return next((line for line in behind if line and not line.startswith(" ")), "")
 
 
 def raised_by(signature: Sequence[str]) -> str:
@@ -99,8 +104,13 @@ def raised_by(signature: Sequence[str]) -> str:
     """
     if len(signature) != 1 or RAISED_IN not in signature[0]:
         return ""
-    name, _, rest = signature[0].partition(RAISED_IN)
-    return rest.partition(": ")[0] if hasattr(builtins, name) else signature[0]
+    return "".join(unasked_in(signature)) or signature[0]
+
+
+def unasked_in(signature: Sequence[str]) -> tuple[str, ...]:
+    """The function in which Python raised an error that nobody asked for, if that is what a signature tells of."""
+    name, is_error, rest = signature[0].partition(RAISED_IN) if len(signature) == 1 else ("", "", "")
+    return (rest.partition(": ")[0],) if is_error and hasattr(builtins, name) else ()
 
 
 def is_raised_by(key: str, message: str) -> bool:

@@ -96,7 +96,7 @@ class NvptxExecutable:
         self.arch = _architecture(options)
         target = target_of(self.arch)
         with phases.phase("emit"):
-            self._program: Program = build(module, _gpu(self.arch, options))
+            self._program: Program = build(module, _gpu(self.arch, options), persistent=options.persistent)
             text = str(self._program.ir)
         with phases.phase("llvm-optimise"):
             native = llvm.parse(text, target, options.opt)

@@ -80,15 +80,16 @@ def emit(module: HloModule, gpu: Gpu) -> Kernels:
     return Kernels(ir, {i: _emit(ir, kernel, choices[i]) for i, kernel in kernels.items()}, choices)
 
 
-def build(module: HloModule, gpu: Gpu) -> Program:
-    """Emit a scheduled module."""
+def build(module: HloModule, gpu: Gpu, *, persistent: bool) -> Program:
+    """Emit a scheduled module for a `gpu`, with launches put together where they may be `persistent`."""
     kernels = emit(module, gpu)
     ir, emitted = kernels.ir, kernels.emitted
     launched = [(one.kernel.kind.value, [launch.function for launch in one.launches]) for one in emitted.values()]
     went("nvptx", launched, ir.functions)
     assignment = assign(module, {i: kernel.workspace_bytes for i, kernel in emitted.items()})
     steps = tuple(_Steps(emitted, assignment).of(module.entry))
-    steps = persist(ir, steps, list(emitted.values()), "persistent")
+    if persistent:
+        steps = persist(ir, steps, list(emitted.values()), "persistent")
     steps, order = spread(steps)
     pack_again(assignment, order.allows_sharing)
     return Program(ir, assignment, steps, emitted, kernels.choices)

@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
+from in_process import Telling
 
 import compiler
 from xlabench import jobs
 from xlabench.cases import inputs
-from xlabench.diagnosis import blame
+from xlabench.diagnosis import blame, probe
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.isolate import examine
-from xlabench.diagnosis.probe import Prober, Setup
-from xlabench.errors import BenchError
+from xlabench.diagnosis.probe import Judgement, Prober, Setup
+from xlabench.errors import BenchError, Undecidable
 
 
 def _case(text):
@@ -124,3 +125,40 @@ def test_results_that_cannot_be_read_are_a_crash(monkeypatch):
         judgement = prober.judge(_case("ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] negate(x) }"))
     assert (judgement.verdict, judgement.stage) == ("crash", "run")
     assert "unknown dimension" in judgement.message
+
+
+@pytest.mark.parametrize("is_refused", [True, False])
+@pytest.mark.parametrize("was_refused", [True, False])
+def test_what_an_engine_breaks_down_with_is_not_what_it_refuses(was_refused, is_refused, monkeypatch):
+    """Smaller programs may well be refused rightly: routines whose operands are no longer of their types."""
+
+    class Asked:
+        setup = Setup("cpu")
+
+        def judge(self, _):
+            return Judgement("compile-error", "", is_refusal=is_refused)
+
+        def passes(self, _):
+            return None
+
+        def is_by_layout(self, *_):
+            return False
+
+    case = _case("ENTRY e { ROOT x = f32[2] parameter(0) }")
+    wanted = blame.find(Asked(), case, Judgement("compile-error", "", is_refusal=was_refused))
+    assert blame.same_cause(Asked(), case, wanted) == (was_refused == is_refused)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_refusal"),
+    [(compiler.UnsupportedError("it", "us"), True), (ValueError("no"), False), (Undecidable("it is not here"), True)],
+)
+def test_who_says_that_a_program_is_not_taken_is_told_from_who_breaks_down(error, is_refusal, monkeypatch):
+    def fail(*_given, **_named):
+        raise error
+
+    monkeypatch.setattr(probe, "Worker", Telling)
+    monkeypatch.setattr(compiler, "compile", fail)
+    with Prober(Setup("cpu", takes_all=True)) as prober:
+        judgement = prober.judge(_case("ENTRY e { ROOT x = f32[2] parameter(0) }"))
+    assert (judgement.verdict, judgement.is_refusal) == ("compile-error", is_refusal)

@@ -6,7 +6,7 @@ import pytest
 
 import compiler
 from xlabench.diagnosis.case import Case
-from xlabench.diagnosis.checks import _CHECKS, checked, confirm, is_by_chance
+from xlabench.diagnosis.checks import _APART, _CHECKS, apart, checked, confirm, is_by_chance, is_right_apart
 from xlabench.diagnosis.probe import Judgement, Setup
 from xlabench.engines import engine
 
@@ -48,6 +48,31 @@ def test_every_engine_checks_what_it_can(spec, wanted):
 def test_checks_are_options_of_their_engines(name, device):
     spec = checked(f"{name}:{device}" if device else name)
     assert engine(spec).spec == spec
+
+
+@pytest.mark.parametrize("name", _APART)
+def test_that_launches_stay_apart_is_an_option_of_the_engine(name):
+    spec = apart(f"{name}:sim")
+    assert engine(spec).spec == spec != f"{name}:sim"
+    assert apart("cpu:opt=0") == "cpu:opt=0"
+
+
+@pytest.mark.parametrize("verdict", ["bitwise", "within", "undecided", "wrong", "crash", "compile-error"])
+def test_a_kernel_that_is_right_apart_is_not_what_is_wrong(verdict):
+    class Asked:
+        setup, asked = Setup("nvptx:sim,opt=0"), []
+
+        def judge(self, _, *, engine, expected):
+            self.asked.append((engine, expected))
+            return Judgement(verdict, "")
+
+    told = []
+    found = is_right_apart(Asked(), CASE, Judgement("wrong", "", (1,)), lambda *said: told.append(said))
+    assert found == (verdict in {"bitwise", "within"})
+    assert Asked.asked == [("nvptx:sim,opt=0,persistent=off", (1,))]
+    assert told == [("nvptx:sim,opt=0,persistent=off on the kernel alone", verdict)]
+    Asked.setup = Setup("cpu")
+    assert not is_right_apart(Asked(), CASE, Judgement("wrong", "", (1,)), lambda *said: told.append(said))
 
 
 RUN_CRASH = Judgement("crash", "signal 11", stage="run")

@@ -8,6 +8,9 @@ import pytest
 from in_process import Telling
 
 import compiler
+from compiler.ir.shape_rules import require
+from compiler.ops import OPS
+from compiler.pipeline import PASSES
 from xlabench.cases import inputs
 from xlabench.diagnosis import budget as budget_module
 from xlabench.diagnosis import probe, triage
@@ -117,3 +120,40 @@ def test_however_early_its_time_is_up_what_was_found_is_kept(seconds, slow):
     assert found.unfinished == (Slow.now >= seconds)
     assert Slow.now < seconds + 5, "only what is kept is judged later"
     assert not np.array_equal(found.expected[0], found.actual[0])
+
+
+_LIBRARY_CALL = """ENTRY main { g = f32[1,3,2] parameter(0) w = f32[3,1,2] parameter(1) c = (f32[1,7,1], u8[0])
+  custom-call(g, w), window={size=3 stride=2}, dim_labels=b0f_0io->b0f, custom_call_target="__cudnn$convBackwardInput"
+  ROOT r = f32[1,7,1] get-tuple-element(c), index=0 }"""
+
+
+@pytest.mark.parametrize(("engine", "cause"), [("reference", "reference/convolution"), ("cpu", None)])
+def test_what_the_reference_refuses_by_a_shape_rule_is_put_down_to_it_as_it_is_where_it_is_asked_about(
+    engine, cause, monkeypatch
+):
+    def refuse(instruction):
+        require(instruction.users, "it has no users")
+
+    monkeypatch.setattr(probe, "Worker", Telling)
+    monkeypatch.setitem(OPS, "convolution", replace(OPS["convolution"], rule=refuse))
+    given = inputs.generate(compiler.parse(_LIBRARY_CALL), 1)
+    found = triage.triage(Setup(engine), _LIBRARY_CALL, given, max_probes=9)
+    assert (found and found.cause) == cause
+    assert found is None or (found.probes, str(compiler.parse(found.module_text))) == (
+        0, str(compiler.parse(_LIBRARY_CALL))
+    )  # fmt: skip
+
+
+def test_a_shape_rule_that_is_wrong_in_a_pass_alone_is_not_the_fault_of_the_pass(monkeypatch):
+    def only_mine(instruction):
+        return None if instruction.name.startswith("made") else instruction.operands[0].shape
+
+    def rewrite(module, _):
+        return bool(compiler.ops.build.build(module.entry, "negate", module.entry.parameters, name="made"))
+
+    monkeypatch.setattr(probe, "Worker", Telling)
+    monkeypatch.setitem(OPS, "negate", replace(OPS["negate"], rule=only_mine))
+    monkeypatch.setitem(PASSES, "dce", rewrite)
+    given = inputs.generate(compiler.parse(TEXT), 1)
+    found = triage.triage(Setup("cpu"), TEXT, given, max_probes=0)
+    assert found.cause == "reference/negate"

@@ -1,9 +1,24 @@
 """One slip is one finding, however many engines, verdicts and opcodes it shows with; two slips are two."""
 
-import pytest
+from dataclasses import replace
+from functools import partial
 
-from xlabench.fuzzing import causes
+import numpy as np
+import pytest
+from in_process import Telling
+
+import compiler
+from compiler.generate import RandomChoices, Space
+from compiler.ir.shape import ArrayShape
+from compiler.ir.types import TYPES
+from compiler.ops import OPS
+from xlabench.diagnosis import probe
+from xlabench.fuzzing import asking, causes
+from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.causes import Shown
+from xlabench.fuzzing.findings import Findings
+from xlabench.fuzzing.own_failures import OwnFailure
+from xlabench.survival import Bug, caught
 
 _TANH = ("tanh f32",)
 _RAISED = ("KeyError in windows.py:window_of: 'size'",)
@@ -143,3 +158,67 @@ def test_the_same_failure_elsewhere_is_one_of_the_same_kind_but_for_memory():
     assert not causes.is_alike(shown("cpu", "kernel/log"), "crash")
     assert causes.is_alike(shown("cpu", "program/memory"), "crash")
     assert not causes.is_alike(shown("cpu", "program/memory"), "within")
+
+
+_ROOT = {"sort": "ROOT z = f32[4] sort(x), dimensions={0}, to_apply=below", "tanh": "ROOT z = f32[4] tanh(x)"}
+_TEXTS = {
+    opcode: f"""below {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }}
+    ENTRY main {{ x = f32[4] parameter(0) {line} }}"""
+    for opcode, line in _ROOT.items()
+}
+_RULES = {
+    "no shape": lambda _: ArrayShape((4,), TYPES["f32"]),
+    "a refusal": lambda i: compiler.ir.shape_rules.require(0, f"{i.opcode} does not fit"),
+}
+
+
+def _drawn(opcode):
+    space = Space(frozenset({opcode}), frozenset({"f32"}), most_instructions=1)
+    for number in range(99):
+        module = compiler.generate.program(RandomChoices(number), space, name="it")
+        if any(instruction.opcode == opcode for instruction in module.instructions()):
+            break
+
+
+def _noticed(opcode):
+    """The same slip of a rule as the generator notices it, and as an engine does, which is given a program."""
+    given = (np.ones(4, np.float32),)
+    own = OwnFailure(3, "generate", caught(partial(_drawn, opcode)))
+    try:
+        compiler.compile(_TEXTS[opcode])
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        key = asking.raised(error).key
+    engines = CaseFailure(4, "cpu", "compile-error", "", key, _TEXTS[opcode], given, given, [])
+    return own, engines
+
+
+@pytest.mark.parametrize("is_own_first", [True, False])
+@pytest.mark.parametrize("rule", _RULES)
+@pytest.mark.parametrize("opcode", _TEXTS)
+def test_a_wrong_shape_rule_is_one_finding_whoever_notices_it(opcode, rule, is_own_first, tmp_path, monkeypatch, saved):
+    monkeypatch.setattr(probe, "Worker", Telling)
+    for name in _TEXTS:
+        monkeypatch.setitem(OPS, name, replace(OPS[name], rule=_RULES[rule]))
+    own, engines = _noticed(opcode)
+    found = Findings(tmp_path, max_probes=9)
+    for add in (lambda: found.add_own(own, {}), lambda: found.add(engines))[:: 1 if is_own_first else -1]:
+        add()
+    (one,) = found.all
+    assert (one.cause, set(one.cases)) == (f"reference/{opcode}", {3, 4})
+    (other,) = set(_TEXTS) - {opcode}
+    found.add_own(_noticed(other)[0], {})
+    found.add(_noticed(other)[1])
+    assert [one.cause for one in found.all] == [f"reference/{opcode}", f"reference/{other}"]
+
+
+def test_a_judge_that_breaks_down_in_one_function_on_two_opcodes_is_one_finding_though_it_was_found_in_another(
+    tmp_path, saved
+):
+    """As it is where what several rules share gives what does not fit, and whoever takes it raises."""
+    kinds = [("inference", "spread"), ("inference", "subtract"), ("grad", "subtract"), ("tanh", "other")]
+    findings = Findings(tmp_path, max_probes=9)
+    for number, (opcode, function) in enumerate(kinds):
+        frame = f'Traceback\n  File "/there/solvers.py", line 7, in {function}\nValueError: it cannot be\n'
+        bug = Bug(f"JudgeError: about {opcode}: ValueError: it cannot be", frame)
+        findings.add_own(OwnFailure(number, "judge", bug), {})
+    assert [one.cases for one in findings.all] == [(0, 1, 2), (3,)]

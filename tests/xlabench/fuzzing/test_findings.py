@@ -209,17 +209,6 @@ def test_one_pass_of_xla_has_many_bugs(tmp_path, monkeypatch):
         assert len(findings.all) == count
 
 
-@pytest.fixture
-def saved(monkeypatch):
-    """Bundles without their verification."""
-
-    def save(_failure, folder, **_):
-        folder.mkdir(parents=True, exist_ok=True)
-        return saving.Saved(folder, verified=True)
-
-    monkeypatch.setattr(saving, "save", save)
-
-
 @pytest.mark.parametrize("phase", sorted(ENDED))
 def test_processes_that_end_once_and_not_again_are_one_finding_and_hide_no_other(phase, tmp_path, monkeypatch, saved):
     monkeypatch.setattr(findings_module, "triage", lambda *_, **__: None)
@@ -388,3 +377,24 @@ def test_a_judge_that_breaks_down_in_one_function_is_one_finding_on_whatever_opc
     findings.add_own(OwnFailure(2, "judge", _wrong_about("acosh")), {})
     (one,) = findings.all
     assert (one.cause, one.cases) == ("judge/acosh", (0, 1, 2))
+
+
+@pytest.mark.parametrize("name", ["IndexError", "ShapeError"])
+def test_a_function_in_which_python_raised_one_case_is_known_by_it(name, tmp_path, monkeypatch, saved):
+    """Who takes first what is broken is chance; what a function refuses in words of its own is another matter."""
+
+    def small(_setup, text, given, **_):
+        place, cause = told_of[text]
+        said = f'Traceback:\n  File "/there/given.py", line 7, in {place}\n{name}: no'
+        return Triaged("cpu", "compile-error", text, given, given, given, said, cause, 1)
+
+    texts = [_LARGE.replace("tanh", opcode) for opcode in ("tanh", "cosine", "sine", "floor")]
+    places = ("group", "plan", "plan", "other")
+    causes = ("kernel/slice", "kernel/slice", "kernel/reduce", "kernel/dot")
+    told_of = {text: told for text, *told in zip(texts, places, causes, strict=True)}
+    monkeypatch.setattr(findings_module, "triage", small)
+    for number, (text, place) in enumerate(zip(texts, places, strict=True)):
+        key = f"{name} in given.py:{place}: {number}"
+        findings = Findings(tmp_path / "findings", max_probes=9)
+        findings.add(replace(_unreduced(number, text), verdict="compile-error", key=key))
+    assert [one.cases for one in findings.all] == ([(0, 1, 2), (3,)] if name == "IndexError" else [(0, 1), (2,), (3,)])

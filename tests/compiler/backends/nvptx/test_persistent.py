@@ -111,3 +111,17 @@ def test_what_is_between_two_loops_stays_there(size: int, gpu: Any, monkeypatch:
     (x,) = inputs.draw(executable.module, 0)
     assert [line[0] for line in steps_of(executable) if "iterations" in line] == ["2", "1"]
     np.testing.assert_array_equal(executable(x)[0], compiler.interpret(executable.module, x)[0])
+
+
+@pytest.mark.parametrize("text", [BRANCHES, COUNTED.replace("ITERATIONS", "5"), BETWEEN_LOOPS])
+def test_launches_stay_apart_where_that_is_asked_for_and_compute_the_same(text):
+    module = compiler.parse(text.replace("SIZE", "64"))
+    given = inputs.draw(module, 1)
+    together, apart = (
+        compiler.compile(module, backend="nvptx", options=CompileOptions(opt=0, device="sim", persistent=is_asked))
+        for is_asked in (True, False)
+    )
+    assert any("persistent" in step for step in steps_of(together))
+    assert not any("persistent" in step for step in steps_of(apart))
+    for one, other in zip(together(*given), apart(*given), strict=True):
+        np.testing.assert_array_equal(one, other)
