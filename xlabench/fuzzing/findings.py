@@ -103,7 +103,7 @@ class Findings:
         done = self._followed_up(unreduced, narrow)
         signature, bug = self._signature(done.case, is_lost=done.is_asked and not done.cause), ""
         if done.is_asked:
-            bug = bug_of(done.case)
+            bug = bug_of(done)
             reduced = self._known_reduced(done.case, signature, done.cause, bug)
             known = known if reduced is None else reduced
         self._keep(done, signature, bug, known)
@@ -362,13 +362,13 @@ class Findings:
         is_cut_short = small.unfinished and self.deadline.is_over
         unfinished = CUT_SHORT if is_cut_short else LATE if small.unfinished else ""
         reduced = reduced.noted(small.source and f"from {small.source}", unfinished)
-        return FollowedUp(reduced, small.cause, small.probes, is_cut_short=is_cut_short)
+        return FollowedUp(reduced, small.cause, small.probes, unfinished=small.unfinished, is_cut_short=is_cut_short)
 
     def _late(self, unreduced: CaseFailure) -> FollowedUp:
         """A case for which the time was up before anybody was to blame."""
         is_cut_short = self.deadline.is_over
         noted = unreduced.noted(CUT_SHORT if is_cut_short else LATE)
-        return FollowedUp(noted, f"engine/{unreduced.engine}", 0, is_cut_short=is_cut_short)
+        return FollowedUp(noted, f"engine/{unreduced.engine}", 0, unfinished=True, is_cut_short=is_cut_short)
 
     @property
     def _listed(self) -> list[Finding]:

@@ -21,12 +21,16 @@ _LINE = "\n"
 
 
 class FollowedUp(NamedTuple):
-    """A case that was reduced, what is to blame for it ("" where it failed no second time), and the probes it took."""
+    """A case that was reduced, what is to blame for it ("" where it failed no second time), and the probes it took.
+
+    What is `unfinished` may hold more than it fails by, and what `is_cut_short` is so as the campaign had no more time.
+    """
 
     case: CaseFailure
     cause: str
     probes: int
     original: Original | None = None
+    unfinished: bool = False
     is_cut_short: bool = False
 
     @property
@@ -61,8 +65,11 @@ def contradicts_itself(unreduced: CaseFailure) -> bool:
     return unreduced.is_about_reference and unreduced.key not in ENDED
 
 
-def bug_of(reduced: CaseFailure) -> str:
-    """The bug that was known before and that a reduced case shows, if it does."""
+def bug_of(done: FollowedUp) -> str:
+    """The bug that was known before and that a reduced case shows, if it does; of more than that nobody can say it."""
+    if done.unfinished:
+        return ""
+    reduced = done.case
     found = compare(reduced.expected, reduced.actual).results if reduced.verdict == "wrong" else ()
     wrong = tuple(result.index for result in found if result.agreement is Agreement.WRONG)
     return known_bug(

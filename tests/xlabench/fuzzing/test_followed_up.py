@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from in_process import Telling
 from small_source import CONFIG, Small
@@ -117,6 +118,18 @@ def test_what_ends_amid_it_is_cut_short_only_if_the_campaign_has_no_more(is_over
     assert kept.is_cut_short == is_over
     assert (CUT_SHORT in kept.note) == is_over
     assert bundle.load(tmp_path / kept.bundle).module_text == (_SMALL if is_blamed else _LARGE)
+
+
+@pytest.mark.parametrize("unfinished", [True, False])
+def test_what_is_not_reduced_to_the_end_is_not_called_a_known_bug(unfinished, tmp_path, follow):
+    """It may hold that bug and fail by another one."""
+    text = "ENTRY main { x = f32[4] parameter(0) y = f32[4] parameter(1) ROOT z = f32[4] atan2(x, y) }"
+    denormal = [np.full(4, 9e-41, np.float32)]
+    small = Triaged("xla", "wrong", text, denormal * 2, denormal, denormal, "", "engine/xla", 3, unfinished=unfinished)
+    follow(lambda *_: small)
+    found = Findings(tmp_path / "findings", max_probes=9)
+    found.add(CaseFailure(1, "xla", "wrong", "", "0", text, denormal * 2, denormal, denormal))
+    assert [one.bug for one in found.all] == ["" if unfinished else "angle_of_denormals"]
 
 
 def test_narrowing_that_takes_too_long_is_cut_short(tmp_path, follow):
