@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from xlabench.fuzzing import blocks, fuzz_jobs, worker_pool
+from xlabench.fuzzing import blocks, case_records, fuzz_jobs
 
 pytestmark = pytest.mark.bench
 
@@ -59,7 +59,7 @@ def _run(chosen, folder, *, is_packed, is_shared):
     arguments |= _in_packs(chosen) if is_packed else {"numbers": chosen}
     begin = time.process_time()
     fuzz_jobs.batch(arguments, lambda _: None)
-    return time.process_time() - begin, worker_pool._records(folder)
+    return time.process_time() - begin, case_records.records_in(folder)
 
 
 def test_small_programs_per_second_and_core(benchmark, tmp_path):

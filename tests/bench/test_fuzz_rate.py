@@ -6,7 +6,7 @@ the machine decides what comes out, so the rate is kept in `benchmarks.json` and
 
 import pytest
 
-from xlabench.fuzzing import fuzz_jobs, worker_pool
+from xlabench.fuzzing import case_records, fuzz_jobs
 from xlabench.fuzzing.generate import PROFILES, draw_case
 
 pytestmark = pytest.mark.bench
@@ -37,7 +37,7 @@ def test_generated_programs_per_second_of_a_worker(benchmark, tmp_path):
         "numbers": numbers(3),
     }
     benchmark.pedantic(fuzz_jobs.batch, args=(arguments, lambda _: None), rounds=3, warmup_rounds=1)
-    records = worker_pool._records(tmp_path)
+    records = case_records.records_in(tmp_path)
     spent = {key: sum(record["seconds"][key] for record in records) for key in records[0]["seconds"]}
     benchmark.extra_info.update(programs_per_s=PROGRAMS / benchmark.stats["min"], seconds=spent)
     assert spent["drawing"] + spent["reference"] < MOST_OVERHEAD * sum(spent.values())

@@ -31,6 +31,7 @@ from xlabench.judging.tolerance import TolerancePolicy
 from xlabench.worker import Worker
 
 _MOST_BOUNDED = 1 << 22  # elements of results whose bounds are kept
+_NOT_REPLAYED = "there was no time to replay it"
 _ENVIRONMENT = ("system", "machine", "cpu", "cpu_features", "python", "versions")
 
 _REPRO = '''"""Run this bundle again: exit status 0 if the bug is gone, 1 if it shows, 125 if it cannot be decided here.
@@ -76,7 +77,7 @@ def require_writable(folder: Path) -> None:
         raise BenchError(f"{folder}: cannot be written: {error.strerror}; give another folder") from error
 
 
-def save(failure: Failure, folder: Path, *, timeout_s: float = 300.0) -> Saved:
+def save(failure: Failure, folder: Path, *, timeout_s: float = 300.0, is_verified: bool = True) -> Saved:
     """Write a bundle and verify it; it appears whole or not at all, and replaces an older bundle.
 
     A name that ends in `.zip` asks for an archive in place of a folder.
@@ -85,6 +86,7 @@ def save(failure: Failure, folder: Path, *, timeout_s: float = 300.0) -> Saved:
         failure: what is kept.
         folder: the folder, or the archive where it ends in .zip.
         timeout_s: seconds for the replay that verifies it.
+        is_verified: whether there is time to run anything: for bounds that it lacks, and for the replay.
 
     Raises:
         BenchError: the folder cannot be written.
@@ -94,10 +96,11 @@ def save(failure: Failure, folder: Path, *, timeout_s: float = 300.0) -> Saved:
         with placing.workshop(folder.parent) as workshop:
             draft = workshop / "bundle"
             draft.mkdir()
-            contents = _contents(replace(failure, bounds=failure.bounds or find_bounds(failure, timeout_s)))
+            bounds = failure.bounds or (find_bounds(failure, timeout_s) if is_verified else None)
+            contents = _contents(replace(failure, bounds=bounds))
             for name, data in contents.items():
                 atomic.write(draft / name, data)
-            message = _verify(draft, failure.verdict, timeout_s)
+            message = _verify(draft, failure.verdict, timeout_s) if is_verified else _NOT_REPLAYED
             if folder.suffix == ".zip":
                 atomic.write(folder, archive.pack(contents))
                 return Saved(folder, not message, message)

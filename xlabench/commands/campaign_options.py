@@ -25,7 +25,7 @@ from xlabench.errors import BenchError, ExitCode
 from xlabench.fuzzing import campaign
 from xlabench.fuzzing.campaign import Source
 from xlabench.fuzzing.config import Config
-from xlabench.fuzzing.findings import Finding
+from xlabench.fuzzing.finding import Finding
 from xlabench.fuzzing.progress import Progress as CampaignProgress
 from xlabench.survival import ERROR
 
@@ -37,8 +37,9 @@ _OPTIONS = (
     click.option(
         "--budget",
         metavar="TIME",
-        help="How long this call draws programs, as 90s, 10m or 8h; what a campaign has to know before that is not "
-        "counted, nor the end of what is at work then.  [default: 1m if no count is given]",
+        help="How long this call draws programs and follows up what it finds, as 90s, 10m or 8h; what a campaign has "
+        "to know before that is not counted, nor the end of what is at work then.  What is cut short says so, and the "
+        "next call takes it up first.  [default: 1m if no count is given]",
     ),
     click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes at once."),
     timeout_option(60.0, "one program on one engine"),
@@ -175,6 +176,11 @@ def _show(summary: dict[str, Any], folder: Path) -> None:
         console.print(table)
     else:
         console.print("no findings")
+    if cut_short := sum(finding["is_cut_short"] for finding in summary["findings"]):
+        console.print(
+            f"{cut_short} of them were cut short, as the time was up: the same command takes them up first; "
+            "`xlabench reduce` and `bisect` do by hand"
+        )
     if summary["interrupted"]:
         console.print("interrupted: the same command goes on from here")
     console.print(f"summary: {folder / 'index.html'}", soft_wrap=True)

@@ -43,9 +43,14 @@ class Budget:
         self._slowest_s, self._is_for_smaller, self._is_last = 0.0, False, False
 
     @classmethod
-    def of_a_finding(cls, timeout_s: float) -> Budget:
-        """That of one finding, where a question may take so many seconds."""
-        return cls(max(FOLLOW_UP_S, _FEWEST_QUESTIONS * timeout_s))
+    def of_a_finding(cls, timeout_s: float, left_s: float = math.inf) -> Budget:
+        """That of one finding.
+
+        Args:
+            timeout_s: seconds that a question may take.
+            left_s: seconds that there are for all findings.
+        """
+        return cls(min(left_s, max(FOLLOW_UP_S, _FEWEST_QUESTIONS * timeout_s)))
 
     @property
     def is_spent(self) -> bool:

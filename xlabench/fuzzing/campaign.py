@@ -12,6 +12,9 @@ Where programs come from is a `Source`: they are made up (`xlabench.fuzzing.fuzz
 A batch counts as done only when its findings are bundled, so a campaign that is killed loses none and repeats at most
 the batches that were running.  Case N of a seed is the same program whatever the batches and workers.
 
+Drawing, running and following up share the time of a call.  What is found and not followed up by then is kept as it is,
+and is the first thing that the next call takes up (`Findings.cut_short`); so is a batch that takes longer still.
+
 What fails of our own in one program is a finding too (`own_failures`), and the campaign goes on with the next.
 """
 
@@ -29,10 +32,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from xlabench import atomic
+from xlabench.diagnosis.budget import Budget
 from xlabench.errors import BenchError
 from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.config import Config
-from xlabench.fuzzing.findings import Finding, Findings
+from xlabench.fuzzing.deadline import Deadline
+from xlabench.fuzzing.finding import Finding
+from xlabench.fuzzing.findings import Findings
 from xlabench.fuzzing.own_failures import OwnFailure, attempt, is_full
 from xlabench.fuzzing.progress import BATCH, Progress
 from xlabench.fuzzing.support_probe import SupportProbe
@@ -60,14 +66,19 @@ class Source(Protocol):
     def drawing(self, config: Config, support: Any) -> dict[str, Any]:
         """What a worker draws by: `drawer`, a function as `module:function`, and what that takes."""
 
-    def narrowed(self, config: Config, support: Any, unreduced: CaseFailure) -> CaseFailure:
-        """A finding, yet `unreduced`, with less of what is known, by `config` and `support`, not to matter."""
+    def narrowed(self, config: Config, support: Any, unreduced: CaseFailure, budget: Budget) -> CaseFailure:
+        """A finding, yet `unreduced`, with less of what is known, by `config` and `support`, not to matter.
+
+        Raises:
+            OutOfTime: that takes longer than the `budget` allows.
+        """
 
     def coverage(self, progress: Progress, support: Any) -> dict[str, Any]:
         """What was reached of what can be."""
 
 
 Observe = Callable[[Progress, Sequence[Finding], Mapping[str, Any]], None]
+Narrowing = Callable[[CaseFailure, Budget], CaseFailure]
 Interruptible = Callable[[], AbstractContextManager[Callable[[], bool]]]
 """Within it programs are drawn, until what it gives says that an end is wanted."""
 
@@ -146,29 +157,47 @@ def _begin(config: Config, source: Source, folder: Path, asked: Callable[[int, i
         memory_bytes=config.memory_bytes,
     )
     support = _support(config, source, folder, asked)
-    begun = _Campaign(config, source, folder, support, progress, found)
-    for one in source.beforehand(config, support):
-        early = Done((), folder)
-        early.add(one)
-        _take(begun, early, narrow=_as_it_is)
     for left in (*folder.glob(".batches-*"), *folder.glob("findings/.bundle-*")):  # by a run that was killed
         shutil.rmtree(left, ignore_errors=True)
-    return begun
+    return _Campaign(config, source, folder, support, progress, found)
 
 
 def _draw(begun: _Campaign, observe: Observe, interruptible: Interruptible) -> bool:
     """Run what is not done; returns whether it was interrupted, of which what is stored then is the result."""
     with interruptible() as wants_an_end:
+        deadline = begun.found.deadline = Deadline.after(begun.config.budget_s, wants_an_end)
         try:
             if begun.source.size(begun.support) != 0:
-                _run(begun, observe, wants_an_end)
+                _run(begun, observe, deadline)
+            else:
+                _take_up(begun)
         except KeyboardInterrupt:
             begun.progress = _progress(begun.folder)
             return True
         return wants_an_end()
 
 
-def _run(begun: _Campaign, observe: Observe, wants_an_end: Callable[[], bool]) -> None:
+def _take_up(begun: _Campaign) -> None:
+    """Follow up what an earlier call had no time for, and what went wrong beforehand; workers draw meanwhile."""
+    for cut_short in begun.found.cut_short:
+        if begun.found.deadline.is_over:
+            break
+        with begun.found.reopened(cut_short) as left:
+            _take(begun, Done((), begun.folder, unreduced=[left]), narrow=_narrowing(begun))
+    known = {number for finding in begun.found.all for number in finding.cases}
+    for one in begun.source.beforehand(begun.config, begun.support):
+        if one.number in known:
+            continue
+        early = Done((), begun.folder)
+        early.add(one)
+        _take(begun, early, narrow=_as_it_is)
+
+
+def _narrowing(begun: _Campaign) -> Narrowing:
+    return partial(begun.source.narrowed, begun.config, begun.support)
+
+
+def _run(begun: _Campaign, observe: Observe, deadline: Deadline) -> None:
     config, source, support, progress, found = begun.config, begun.source, begun.support, begun.progress, begun.found
     begin, before = time.monotonic(), progress.elapsed_s
     observe(progress, found.all, source.coverage(progress, support))
@@ -176,8 +205,10 @@ def _run(begun: _Campaign, observe: Observe, wants_an_end: Callable[[], bool]) -
         tempfile.TemporaryDirectory(prefix=".batches-", dir=begun.folder) as scratch,
         WorkerPool(config, source.drawing(config, support), scratch) as worker_pool,
     ):
-        for done in worker_pool.batches(_pending(config, source.size(support), progress, wants_an_end)):
-            _take(begun, done, narrow=partial(source.narrowed, config, support))
+        worker_pool.start(_pending(config, source.size(support), progress, deadline))
+        _take_up(begun)
+        for done in worker_pool.batches(deadline):
+            _take(begun, done, narrow=_narrowing(begun))
             progress.finish(done.cases)
             progress.elapsed_s = before + time.monotonic() - begin
             _write(begun.folder / "progress.json", progress.to_json())
@@ -185,7 +216,7 @@ def _run(begun: _Campaign, observe: Observe, wants_an_end: Callable[[], bool]) -
             observe(progress, found.all, source.coverage(progress, support))
 
 
-def _take(begun: _Campaign, done: Done, narrow: Callable[[CaseFailure], CaseFailure]) -> None:
+def _take(begun: _Campaign, done: Done, narrow: Narrowing) -> None:
     """Follow up what went wrong, keep it as findings, and count the cases.
 
     Where following it up fails, that is a finding, and the case is kept as it is.
@@ -252,15 +283,14 @@ def _progress(folder: Path) -> Progress:
 
 
 def _pending(
-    config: Config, size: int | None, progress: Progress, wants_an_end: Callable[[], bool]
+    config: Config, size: int | None, progress: Progress, deadline: Deadline
 ) -> Iterator[tuple[int, list[int]]]:
     """What is not done of batches, until the count is reached or all are, the time is up or somebody wants an end."""
     counts = [count for count in (config.count, size) if count is not None]
     most = min(counts) if counts else None
-    deadline = None if config.budget_s is None else time.monotonic() + config.budget_s
     batch = 0
     while most is None or batch * BATCH < most:
-        if wants_an_end() or (deadline is not None and time.monotonic() >= deadline):
+        if deadline.is_over:
             return
         last = (batch + 1) * BATCH if most is None else min((batch + 1) * BATCH, most)
         cases = list(range(batch * BATCH + progress.done.get(batch, 0), last))
@@ -284,7 +314,7 @@ def _support(config: Config, source: Source, folder: Path, observe: Callable[[in
     return atomic.stored(stored, used, "remove it, and it is found out again")
 
 
-def _as_it_is(content: Any) -> Any:
+def _as_it_is(content: Any, _budget: Budget | None = None) -> Any:
     return content
 
 

@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from xlabench.bundles.failure import Failure, Original
 from xlabench.cases.layouts import ALIGNED
-from xlabench.engines import is_complete
 from xlabench.fuzzing.signature import NUMERIC, RAISED_IN, is_raised_by, key_in
 from xlabench.jobs import read_arrays
-from xlabench.judging.tolerance import EXACTLY, Array, TolerancePolicy
+from xlabench.judging.tolerance import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,29 +74,3 @@ def left_at(folder: Path) -> CaseFailure:
     inputs, expected, actual = (read_arrays(folder / name) for name in ("inputs", "expected", "actual"))
     text = (folder / "module.hlo").read_text(encoding="utf-8")
     return CaseFailure(**entry, module_text=text, inputs=inputs, expected=expected, actual=actual)
-
-
-def to_bundle(unreduced: CaseFailure, cause: str, original: Original | None) -> Failure:
-    """What a bundle keeps of a case.
-
-    Args:
-        unreduced: the case, as small as it became.
-        cause: who is to blame for it.
-        original: the program that it was reduced from, if it was.
-    """
-    return Failure(
-        module_text=unreduced.module_text,
-        inputs=unreduced.inputs,
-        expected=unreduced.expected,
-        actual=unreduced.actual,
-        engine=unreduced.engine,
-        reference="reference",
-        seed=None,
-        verdict=unreduced.verdict,
-        message="; ".join(filter(None, [unreduced.message.partition("\n")[0], cause, unreduced.note])),
-        policy=EXACTLY if unreduced.is_about_reference else TolerancePolicy(),
-        original=original if original and original.module_text != unreduced.module_text else None,
-        layout=unreduced.layout,
-        takes_all=is_complete(unreduced.engine),
-        is_unanswered=not unreduced.expected,
-    )

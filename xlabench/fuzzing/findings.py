@@ -8,6 +8,9 @@ opcodes of a known one, whatever its types, or of a kind all of which are wrong,
 that hides is found when the first is fixed.  Of the cases of a finding that were reduced the smallest is bundled.
 `max_probes` 0 keeps cases as they are.
 
+A case for which a campaign has no time left is kept as it is, or as small as it has become, and says so: that is a
+finding that is cut short, and is opened again when the campaign goes on.
+
 What fails of our own (`own_failures`) is one finding for each type of exception and place where it was raised.
 """
 
@@ -15,11 +18,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import compiler
 from xlabench import atomic
@@ -35,59 +39,29 @@ from xlabench.diagnosis.witness import REFERENCE
 from xlabench.engines import is_complete
 from xlabench.errors import BenchError, RecordsLost
 from xlabench.fuzzing import causes, own_failures
-from xlabench.fuzzing.case_failure import CaseFailure, to_bundle
+from xlabench.fuzzing.case_failure import CaseFailure
+from xlabench.fuzzing.deadline import Deadline
+from xlabench.fuzzing.finding import Finding, from_json, kind_of, name_beside, next_number, shown_by, shows
+from xlabench.fuzzing.followed_up import CUT_SHORT, LATE, FollowedUp, bug_of, contradicts_itself, failure_of
 from xlabench.fuzzing.own_failures import OwnFailure
 from xlabench.fuzzing.sharing import Showing, is_one_bug
 from xlabench.fuzzing.signature import ENDED, signature_of, unasked_in
 from xlabench.jobs import ENGINES
-from xlabench.judging.differ import Agreement, compare
-from xlabench.judging.known_bugs import Failure as Asked
-from xlabench.judging.known_bugs import known_bug
-from xlabench.survival import ERROR, US, Bug
+from xlabench.survival import ERROR, US
 
-_LINE = "\n"
+_Value = TypeVar("_Value")
 _ONCE = ", once"
-_LATE = "the time for looking into it was up"
 _FEW = 4
 """Instructions of a case that a reader takes in at a glance."""
 _SHORTEST_S, _LONGER = 60.0, 2
 """A bundle is verified in at least so long, or so many times the limit: Python and both engines in one process."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One distinct kind of failure, with the smallest case that showed it and the numbers of all.
+class _Reopened(NamedTuple):
+    """A finding that was cut short and is followed up again, and what it was before anything was reduced."""
 
-    `instructions` counts those of all computations, parameters aside; `probes` says how often the engine was asked
-    while the case was reduced.  The number of a case that was found before any was drawn is negative.  Only what failed
-    of our own has a traceback; `bundle` is its folder then, `note` the step and `signature` the kind.  `bug` names a
-    bug that was known before, if it is one; `unasked` are functions in which Python raised what its cases showed.
-    """
-
-    name: str
-    engines: tuple[str, ...]
-    verdict: str
-    signature: tuple[str, ...]
-    cause: str
-    message: str
-    instructions: int
-    bundle: str
-    verified: bool
-    doubt: str
-    cases: tuple[int, ...]
-    note: str = ""
-    probes: int = 0
-    traceback: str = ""
-    bug: str = ""
-    unasked: tuple[str, ...] = ()
-
-
-class _Triaged(NamedTuple):
-    """A case that was reduced, what is to blame for it ("" where it failed no second time), and the probes it took."""
-
-    case: CaseFailure
-    cause: str
-    probes: int
+    finding: Finding
+    original: Original | None
 
 
 class Findings:
@@ -106,14 +80,16 @@ class Findings:
         self._list = folder / "findings.json"
         self._max_probes, self._timeout_s, self._factory = max_probes, timeout_s, factory
         self.all: list[Finding] = []
+        self.deadline = Deadline()
+        self._reopened: _Reopened | None = None
         if self._list.exists():
-            self.all = atomic.stored(self._list, _from_json, "give a new folder")
+            self.all = atomic.stored(self._list, from_json, "give a new folder")
 
     def add(
         self,
         unreduced: CaseFailure,
         *,
-        narrow: Callable[[CaseFailure], CaseFailure] | None = lambda unreduced: unreduced,
+        narrow: Callable[[CaseFailure, Budget], CaseFailure] | None = lambda unreduced, _: unreduced,
     ) -> None:
         """Count a case to the finding that it shows, or bundle it as a new one, narrowed first and then reduced.
 
@@ -125,45 +101,103 @@ class Findings:
         known = self._known(unreduced, self._signature(unreduced), "")
         if known is not None and not self._is_own(known):
             return
-        cause, probes, original, bug = "", 0, None, ""
-        unreduced = narrow(unreduced) if narrow else unreduced
-        signature = self._signature(unreduced)
-        if narrow and self._max_probes and not _contradicts_itself(unreduced):
-            original = Original(unreduced.module_text, unreduced.inputs)
-            unreduced, cause, probes = self._triaged(unreduced)
-            bug, signature = _bug_of(unreduced), self._signature(unreduced, is_lost=not cause)
-            reduced = self._known_reduced(unreduced, signature, cause, bug)
+        done = self._followed_up(unreduced, narrow)
+        signature, bug = self._signature(done.case, is_lost=done.is_asked and not done.cause), ""
+        if done.is_asked:
+            bug = bug_of(done)
+            reduced = self._known_reduced(done.case, signature, done.cause, bug)
             known = known if reduced is None else reduced
         if known is not None:
-            self._count(known, unreduced, unasked_in(signature))
-        instructions = instruction_count(compiler.parse(unreduced.module_text))
+            self._count(known, done.case, unasked_in(signature))
+        self._keep(done, signature, bug, known)
+
+    def _followed_up(
+        self, unreduced: CaseFailure, narrow: Callable[[CaseFailure, Budget], CaseFailure] | None
+    ) -> FollowedUp:
+        """A case narrowed, reduced and blamed, as far as there is time; without `narrow` it is as it was."""
+        is_wanted = narrow is not None and self._max_probes > 0 and not contradicts_itself(unreduced)
+        if self.deadline.is_over:
+            return FollowedUp(unreduced.noted(CUT_SHORT if is_wanted else ""), "", 0, is_cut_short=is_wanted)
+        budget = Budget.of_a_finding(self._timeout_s, self.deadline.left_s)
+        original = self._reopened and self._reopened.original
+        try:
+            narrowed = narrow(unreduced, budget) if narrow and original is None else unreduced
+        except OutOfTime:
+            return self._late(unreduced)
+        if not is_wanted:
+            return FollowedUp(narrowed, "", 0)
+        done = self._triaged(narrowed, budget)
+        return done._replace(original=original or Original(narrowed.module_text, narrowed.inputs))
+
+    def _keep(self, done: FollowedUp, signature: tuple[str, ...], bug: str, known: int | None) -> None:
+        """Bundle a case as a new finding, or in place of the larger one that a known finding shows so far."""
+        instructions = instruction_count(compiler.parse(done.case.module_text))
         if known is not None and not self._is_own(known) and instructions >= self.all[known].instructions:
             return
-        name = f"{len(self.all):03d}-{unreduced.verdict}"
+        before = self._reopened.finding if self._reopened else None
+        name = f"{before.number if before else next_number(self.all):03d}-{done.case.verdict}"
         if known is not None:
-            name = _name_beside(self.all[known], unreduced.number)
-        saved = self._saved(to_bundle(unreduced, cause, original), name)
+            name = name_beside(self.all[known], done.case.number)
+        saved = self._saved(failure_of(done), name)
         finding = Finding(
             name=name,
-            engines=(unreduced.engine,),
-            verdict=unreduced.verdict,
+            engines=(done.case.engine,),
+            verdict=done.case.verdict,
             signature=signature,
-            cause=cause,
-            message=unreduced.message.partition(_LINE)[0],
+            cause=done.cause,
+            message=done.case.message.partition("\n")[0],
             instructions=instructions,
             bundle=f"findings/{name}",
             verified=saved.verified,
             doubt=saved.message,
-            cases=(unreduced.number,),
-            note=unreduced.note,
-            probes=probes,
+            cases=before.cases if before else (done.case.number,),
+            note=done.case.note,
+            probes=done.probes + (before.probes if before else 0),
             bug=bug,
+            key=done.case.key if done.is_cut_short else "",
+            is_cut_short=done.is_cut_short,
         )
         if known is not None:
             self._replace(known, finding)
             return
         self.all.append(finding)
         self._write()
+
+    @property
+    def cut_short(self) -> list[Finding]:
+        """The findings that were cut short and whose bundles are still there."""
+        return [one for one in self.all if one.is_cut_short and (self._folder / Path(one.bundle).name).exists()]
+
+    @contextmanager
+    def reopened(self, cut_short: Finding) -> Iterator[CaseFailure]:
+        """The case of a finding that was cut short, which is none of the known ones while its case is added again."""
+        folder = self._folder / Path(cut_short.bundle).name
+        kept = bundle.load(folder)
+        self._reopened = _Reopened(cut_short, kept.original)
+        self.all.remove(cut_short)
+        try:
+            yield CaseFailure(
+                number=cut_short.cases[0],
+                engine=kept.engine,
+                verdict=kept.verdict,
+                message=cut_short.message,
+                key=cut_short.key,
+                module_text=kept.module_text,
+                inputs=kept.inputs,
+                expected=kept.expected,
+                actual=kept.actual,
+                note=cut_short.note.removesuffix(CUT_SHORT).removesuffix("; "),
+                layout=kept.layout,
+            )
+        except BaseException:
+            self.all.append(cut_short)
+            raise
+        finally:
+            self._reopened = None
+            self.all.sort(key=lambda finding: finding.number)
+            self._write()
+        if all(finding.bundle != cut_short.bundle for finding in self.all):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def add_own(self, failure: OwnFailure, drawing: Mapping[str, Any]) -> None:
         """Count a case to what failed of our own in the same place, or keep it as a new finding.
@@ -175,10 +209,10 @@ class Findings:
             RecordsLost: it cannot be written.
         """
         for index, known in enumerate(self.all):
-            if _shows(known, failure):
-                self._keep(index, failure.number, known.engines, unasked_in((failure.key,)))
+            if shows(known, failure):
+                self._tell(index, (failure.number,), known.engines, unasked_in((failure.key,)))
                 return
-        name = f"{len(self.all):03d}-{ERROR}"
+        name = f"{next_number(self._listed):03d}-{ERROR}"
         own_failures.write(self._folder / name, failure, drawing)
         finding = Finding(
             name=name,
@@ -201,7 +235,12 @@ class Findings:
     def _saved(self, failure: Failure, name: str) -> saving.Saved:
         """A bundle; of a disk that is full the end of the campaign is the answer, not one case."""
         try:
-            return saving.save(failure, self._folder / name, timeout_s=max(_SHORTEST_S, _LONGER * self._timeout_s))
+            return saving.save(
+                failure,
+                self._folder / name,
+                timeout_s=max(_SHORTEST_S, _LONGER * self._timeout_s),
+                is_verified=not self.deadline.is_over,
+            )
         except (OSError, BenchError) as error:
             if own_failures.is_full(error):
                 raise RecordsLost(f"the campaign cannot go on: {error}; make room, and run it again") from error
@@ -216,8 +255,9 @@ class Findings:
         before = self.all[known]
         if not self._is_own(known):
             finding = replace(finding, verdict=before.verdict, signature=before.signature, cause=before.cause)
-        kept = {name: getattr(before, name) for name in ("name", "engines", "cases", "unasked")}
-        self.all[known] = replace(finding, **kept)
+        self.all[known] = replace(
+            finding, name=before.name, engines=before.engines, cases=before.cases, unasked=before.unasked
+        )
         self._write()
         shutil.rmtree(self._folder / Path(before.bundle).name, ignore_errors=True)
 
@@ -245,20 +285,25 @@ class Findings:
             if bug is None and known.bug and len(known.cases).bit_count() == 1:
                 continue
             is_by_name = bug or (bug is not None and known.bug)
-            is_own = self._is_own(index) and cause == f"{REFERENCE}/{_kind(known)}"
-            if is_own or (known.bug == bug if is_by_name else causes.are_one(_shown_by(known), shown)):
+            is_own = self._is_own(index) and cause == f"{REFERENCE}/{kind_of(known)}"
+            if is_own or (known.bug == bug if is_by_name else causes.are_one(shown_by(known), shown)):
                 return self._count(index, unreduced)
         return None
 
     def _count(self, index: int, unreduced: CaseFailure, unasked: tuple[str, ...] = ()) -> int:
         """Count a case to a known finding, with what it was found by; returns its number."""
-        self._keep(index, unreduced.number, (*self.all[index].engines, unreduced.engine), unasked)
+        cases = self._reopened.finding.cases if self._reopened else (unreduced.number,)
+        self._tell(index, cases, (*self.all[index].engines, unreduced.engine), unasked)
         return index
 
-    def _keep(self, index: int, number: int, engines: tuple[str, ...], unasked: tuple[str, ...]) -> None:
+    def _tell(self, index: int, cases: tuple[int, ...], engines: tuple[str, ...], unasked: tuple[str, ...]) -> None:
         known = self.all[index]
-        told = {"engines": engines, "cases": (*known.cases, number), "unasked": (*known.unasked, *unasked)}
-        self.all[index] = replace(known, **{name: tuple(dict.fromkeys(values)) for name, values in told.items()})
+        self.all[index] = replace(
+            known,
+            engines=_once(engines),
+            cases=_once((*known.cases, *cases)),
+            unasked=_once((*known.unasked, *unasked)),
+        )
         self._write()
 
     def _known_reduced(self, reduced: CaseFailure, signature: tuple[str, ...], cause: str, bug: str) -> int | None:
@@ -270,11 +315,11 @@ class Findings:
         """Count a case to what is known of another engine and shows on this one alike; returns its number."""
         shown = causes.Shown((reduced.engine,), reduced.verdict, (), cause)
         found = _showing(shown, reduced)
-        budget = Budget.of_a_finding(self._timeout_s)
+        budget = Budget.of_a_finding(self._timeout_s, self.deadline.left_s)
         for index, known in enumerate(self.all):
-            if known.bug or not causes.may_be_shared(_shown_by(known), shown):
+            if known.bug or not causes.may_be_shared(shown_by(known), shown):
                 continue
-            smallest = _showing(_shown_by(known), bundle.load(self._folder / Path(known.bundle).name))
+            smallest = _showing(shown_by(known), bundle.load(self._folder / Path(known.bundle).name))
             if is_one_bug(smallest, found, self._setup, budget):
                 return self._count(index, reduced)
         return None
@@ -283,7 +328,7 @@ class Findings:
         """Whether a pass is blamed that few instructions show already (of graphs any); of a kernel less is, reduced."""
         shown = causes.Shown((engine,), found.verdict, ("",), found.signature)
         is_told = causes.is_told_by_blame(found.stage)
-        small = (_shown_by(one) for one in self.all if (is_told or one.instructions <= _FEW) and not one.bug)
+        small = (shown_by(one) for one in self.all if (is_told or one.instructions <= _FEW) and not one.bug)
         return (is_told or found.stage == "pass") and any(causes.are_one(known, shown) for known in small)
 
     def _setup(self, engine: str, layout: str) -> Setup:
@@ -296,7 +341,7 @@ class Findings:
             layout=layout,
         )
 
-    def _triaged(self, unreduced: CaseFailure) -> _Triaged:
+    def _triaged(self, unreduced: CaseFailure, budget: Budget) -> FollowedUp:
         """The case reduced and blamed; the case itself where it fails no second time."""
         try:
             small = triage(
@@ -305,11 +350,12 @@ class Findings:
                 unreduced.inputs,
                 max_probes=self._max_probes,
                 is_known=partial(self._is_small, unreduced.engine),
+                budget=budget,
             )
         except OutOfTime:
-            return _Triaged(unreduced.noted(_LATE), f"engine/{unreduced.engine}", 0)
+            return self._late(unreduced)
         if small is None:
-            return _Triaged(unreduced, "", 0)
+            return FollowedUp(unreduced, "", 0)
         reduced = replace(
             unreduced,
             engine=small.engine,
@@ -321,11 +367,24 @@ class Findings:
             verdict=small.verdict,
             key=unreduced.key_reduced(small.verdict, small.message),
         )
-        reduced = reduced.noted(small.source and f"from {small.source}", _LATE if small.unfinished else "")
-        return _Triaged(reduced, small.cause, small.probes)
+        is_cut_short = small.unfinished and self.deadline.is_over
+        unfinished = CUT_SHORT if is_cut_short else LATE if small.unfinished else ""
+        reduced = reduced.noted(small.source and f"from {small.source}", unfinished)
+        return FollowedUp(reduced, small.cause, small.probes, unfinished=small.unfinished, is_cut_short=is_cut_short)
+
+    def _late(self, unreduced: CaseFailure) -> FollowedUp:
+        """A case for which the time was up before anybody was to blame."""
+        is_cut_short = self.deadline.is_over
+        noted = unreduced.noted(CUT_SHORT if is_cut_short else LATE)
+        return FollowedUp(noted, f"engine/{unreduced.engine}", 0, unfinished=True, is_cut_short=is_cut_short)
+
+    @property
+    def _listed(self) -> list[Finding]:
+        """All findings, and that which is followed up again."""
+        return [*self.all, *([self._reopened.finding] if self._reopened else [])]
 
     def _write(self) -> None:
-        content = [asdict(finding) for finding in self.all]
+        content = [asdict(finding) for finding in self._listed]
         with own_failures.kept_in(self._list):
             self._folder.mkdir(parents=True, exist_ok=True)
             atomic.write(self._list, (json.dumps(content, indent=1) + "\n").encode())
@@ -335,48 +394,6 @@ def _showing(shown: causes.Shown, by: CaseFailure | Failure) -> Showing:
     return Showing(shown, by.engine, Case(compiler.parse(by.module_text), tuple(by.inputs)), by.layout)
 
 
-def _name_beside(known: Finding, number: int) -> str:
-    """A name for another bundle of a finding, whose own goes only then; engines may fail on one case in turn."""
-    name = f"{known.name}-by-{number}"
-    return f"{name}-again" if Path(known.bundle).name == name else name
-
-
-def _shown_by(known: Finding) -> causes.Shown:
-    is_own = known.verdict == ERROR
-    signature = (own_failures.key_of_bug(Bug(known.message, known.traceback)),) if is_own else known.signature
-    return causes.Shown(known.engines, known.verdict, signature, known.cause, known.unasked)
-
-
-def _shows(known: Finding, failure: OwnFailure) -> bool:
-    """Whether a known finding is of what failed of our own: it is of the same kind, or an engine raises the same."""
-    shown = causes.Shown((US,), ERROR, (failure.key,), failure.cause)
-    if failure.bug.kind == _kind(known):
-        return True
-    return (known.verdict != ERROR or bool(failure.cause)) and causes.are_one(_shown_by(known), shown)
-
-
-def _kind(known: Finding) -> str:
-    """The kind of what failed of our own, or of what the reference broke down with; "" of anything else."""
-    kind = known.cause.removeprefix(f"{REFERENCE}/")
-    return known.signature[0] if known.verdict == ERROR else kind if kind != known.cause else ""
-
-
-def _contradicts_itself(unreduced: CaseFailure) -> bool:
-    """Whether the reference gives two results, so that there is none to reduce by; what it breaks down with is one."""
-    return unreduced.is_about_reference and unreduced.key not in ENDED
-
-
-def _bug_of(reduced: CaseFailure) -> str:
-    """The bug that was known before and that a reduced case shows, if it does."""
-    found = compare(reduced.expected, reduced.actual).results if reduced.verdict == "wrong" else ()
-    wrong = tuple(result.index for result in found if result.agreement is Agreement.WRONG)
-    return known_bug(
-        Asked(reduced.engine, reduced.verdict, reduced.message, reduced.module_text, reduced.inputs, wrong)
-    )
-
-
-def _from_json(entries: Any) -> list[Finding]:
-    if not isinstance(entries, list):
-        raise TypeError("it is no list")
-    tuples = ("engines", "signature", "cases", "unasked")
-    return [Finding(**{**entry, **{key: tuple(entry.get(key, ())) for key in tuples}}) for entry in entries]
+def _once(values: tuple[_Value, ...]) -> tuple[_Value, ...]:
+    """Each value where it comes first."""
+    return tuple(dict.fromkeys(values))

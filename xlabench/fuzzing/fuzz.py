@@ -13,6 +13,7 @@ import numpy as np
 
 import compiler
 from xlabench import custom_calls
+from xlabench.diagnosis.budget import Budget
 from xlabench.engines import is_complete
 from xlabench.errors import BenchError
 from xlabench.fuzzing import small
@@ -125,8 +126,8 @@ class Generated:
     def _limits(self) -> dict[str, Any]:
         return {"limits": asdict(self.limits)} if self.limits else {}
 
-    def narrowed(self, _config: Config, _support: Any, failure: CaseFailure) -> CaseFailure:
-        """Nothing is known not to matter of a `failure`, whatever `_config` and `_support` are."""
+    def narrowed(self, _config: Config, _support: Any, failure: CaseFailure, _budget: Budget) -> CaseFailure:
+        """Nothing is known not to matter of a `failure`, whatever `_config`, `_support` and `_budget` are."""
         return failure
 
     def coverage(self, progress: Progress, support: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import compiler
 from compiler import mutation
+from xlabench.diagnosis.budget import Budget
 from xlabench.diagnosis.case import Case
 from xlabench.diagnosis.probe import Prober, Setup
 from xlabench.errors import BenchError
@@ -83,13 +84,14 @@ class Mutated:
         entries = [asdict(entry) for entry in self.entries if entry.name not in support["skipped"]]
         return {"drawer": "xlabench.fuzzing.corpus:drawer", "entries": entries, "seed": config.seed, "most": self.most}
 
-    def narrowed(self, config: Config, support: Any, failure: CaseFailure) -> CaseFailure:
+    def narrowed(self, config: Config, support: Any, failure: CaseFailure, budget: Budget) -> CaseFailure:
         """The finding with the fewest changes that still show it.
 
         Args:
             config: what the campaign runs.
             support: what is known beforehand.
             failure: the finding.
+            budget: the time that there is.
         """
         mutants = corpus.mutants(self.drawing(config, support))
         whole = mutants(failure.number)
@@ -101,7 +103,7 @@ class Mutated:
             factory=config.factory,
             memory_bytes=config.memory_bytes,
         )
-        with Prober(setup) as prober:
+        with Prober(setup, budget) as prober:
 
             def shows(count: int) -> bool:
                 case = mutants.with_changes(failure.number, count)

@@ -10,8 +10,7 @@ is full.
 
 from __future__ import annotations
 
-import contextlib
-import json
+import math
 import queue
 import tempfile
 import threading
@@ -32,9 +31,11 @@ from xlabench.fuzzing.attribution import attribute_crash
 from xlabench.fuzzing.blocks import Todo
 from xlabench.fuzzing.case import Case
 from xlabench.fuzzing.case_failure import CaseFailure
+from xlabench.fuzzing.case_records import count_ended, nothing_known, records_in
 from xlabench.fuzzing.config import Config
+from xlabench.fuzzing.deadline import Deadline
 from xlabench.fuzzing.fuzz_jobs import drawer_of
-from xlabench.fuzzing.own_failures import OwnFailure, attempt, bug_in, kept_in
+from xlabench.fuzzing.own_failures import OwnFailure, attempt, bug_in
 from xlabench.fuzzing.reached import names_in
 from xlabench.nursery import Nursery, share_of_cores
 from xlabench.survival import US
@@ -45,7 +46,6 @@ PRELOAD = ("xlabench.fuzzing.fuzz_jobs", "xlabench.engines")
 _LOADED = (*PRELOAD, "xlabench.fuzzing.reached:seeds")
 
 _STOPPING_S = 0.1
-_RECORDS = "records.jsonl"
 _DRAWING = "generate"
 _LINE = "\n"
 
@@ -107,23 +107,6 @@ class Blamed:
     members: tuple[int, ...] = ()
 
 
-def nothing_known() -> dict[str, Any]:
-    """The record of a case before anything is known of it."""
-    return {
-        "instructions": 0,
-        "pairs": (),
-        "rules": (),
-        "ways": (),
-        "tellingly": (),
-        "changes": (),
-        "variants": (),
-        "asked": {},
-        "told": {},
-        "verdicts": {},
-        "seconds": {},
-    }
-
-
 class WorkerPool:
     """Worker processes, driven by threads that wait for them: one for each, or two where there are others' engines."""
 
@@ -146,21 +129,35 @@ class WorkerPool:
                     worker.interrupt()
                 thread.join(_STOPPING_S)
 
-    def batches(self, pending: Iterator[tuple[int, list[int]]]) -> Iterator[Done]:
-        """Run batches and yield each as it ends."""
+    def start(self, pending: Iterator[tuple[int, list[int]]]) -> None:
+        """Begin to run batches, of which there are numbers and cases."""
         shares = [share_of_cores(number, self._config.workers) for number in range(self._config.workers)]
         self._threads = [threading.Thread(target=self._work, args=(pending, cores)) for cores in shares]
         for thread in self._threads:
             thread.start()
+
+    def batches(self, deadline: Deadline) -> Iterator[Done]:
+        """Each batch as it ends.
+
+        What still runs when a program could have been begun and given up since the `deadline` is left undone.
+        """
         running = len(self._threads)
         while running:
-            result = self._results.get()
+            try:
+                result = self._results.get(timeout=self._left_s(deadline))
+            except queue.Empty:
+                return
             if isinstance(result, BaseException):
                 raise result
             if result is None:
                 running -= 1
             else:
                 yield result
+
+    def _left_s(self, deadline: Deadline) -> float | None:
+        """Seconds that workers still have, without end None."""
+        left_s = deadline.left_s + self._config.timeout_s
+        return None if math.isinf(left_s) else max(0.0, left_s)
 
     def _work(self, pending: Iterator[tuple[int, list[int]]], cores: Collection[int]) -> None:
         try:
@@ -197,7 +194,7 @@ class WorkerPool:
             for left in case_failure.folders_in(inner):
                 number = int(left.name.partition("-")[0])
                 done.add(attempt(partial(case_failure.left_at, left), number, "reading what a worker left"))
-            for record in _records(inner):
+            for record in records_in(inner):
                 known = done.records.setdefault(record["number"], record)
                 known["verdicts"] |= record["verdicts"]
                 if known is not record:
@@ -233,7 +230,7 @@ class WorkerPool:
         self, worker: Worker, engines: Sequence[str], folder: Path, ended: Ended, cases: Sequence[int], done: Done
     ) -> None:
         """Count what ended a worker, and look for what is behind it."""
-        _count(folder, ended)
+        count_ended(folder, ended.number, ended.verdicts)
         self._attribute_crash(ended, engines, cases, partial(self._again, worker, folder), done)
         if isinstance(ended.found, OwnFailure):
             worker.stop()  # nobody knows in what state it was left
@@ -374,26 +371,3 @@ class WorkerPool:
 def _ours(case: str, phase: Phase, engine: str = US) -> Blamed:
     """The blame for what fails of our own, in a phase of the work on an engine or of ours alone."""
     return Blamed(int(case), US, phase, f"{phase.bare} of {engine}" if engine not in ("", US) else phase.bare)
-
-
-def _count(folder: Path, ended: Ended) -> None:
-    """Let the case that ended a process count, with that as its verdict on the engine that did so."""
-    line = json.dumps({"number": ended.number, "verdicts": ended.verdicts})
-    with kept_in(folder), (folder / _RECORDS).open("a", encoding="utf-8") as records:
-        records.write(f"\n{line}\n")  # behind what the process may not have come to the end of
-
-
-def _records(folder: Path) -> list[dict[str, Any]]:
-    """What a batch has written of its cases, put together; of no line that it did not finish."""
-    stored = folder / _RECORDS
-    found: dict[int, dict[str, Any]] = {}
-    for line in stored.read_bytes().splitlines() if stored.exists() else ():
-        with contextlib.suppress(ValueError):
-            entry = json.loads(line)
-            record = found.setdefault(entry["number"], nothing_known())
-            for key, value in entry.items():
-                if key == "seconds":  # of a stage that comes several times
-                    record[key] = Counter(record[key]) + Counter(value)
-                else:
-                    record[key] = record[key] | value if isinstance(value, dict) else value
-    return list(found.values())

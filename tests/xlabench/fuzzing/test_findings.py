@@ -19,6 +19,7 @@ from xlabench.fuzzing import asking, sharing
 from xlabench.fuzzing import findings as findings_module
 from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.findings import Findings
+from xlabench.fuzzing.followed_up import FollowedUp
 from xlabench.fuzzing.own_failures import OwnFailure
 from xlabench.fuzzing.signature import ENDED
 from xlabench.judging.self_check import JudgeError
@@ -69,8 +70,8 @@ def test_a_pass_that_few_instructions_show_is_blamed_and_nothing_more_is_reduced
 class OfOneCause(Findings):
     """Findings whose cases are small already, and all of one rewrite."""
 
-    def _triaged(self, failure):
-        return failure, "pass/rewrite", 1
+    def _triaged(self, failure, _budget):
+        return FollowedUp(failure, "pass/rewrite", 1)
 
 
 def test_engines_that_fail_on_the_same_case_leave_a_bundle(tmp_path, monkeypatch):
@@ -111,8 +112,8 @@ def test_another_engine_is_asked_about_a_bundle_that_nobody_had_an_answer_for(tm
 class OfNoAnswer(Findings):
     """Findings of kernels that are small already."""
 
-    def _triaged(self, failure):
-        return failure, "kernel/negate", 1
+    def _triaged(self, failure, _budget):
+        return FollowedUp(failure, "kernel/negate", 1)
 
 
 @pytest.mark.parametrize("verdict", ["wrong", "timeout", "crash", "compile-error"])
@@ -172,9 +173,9 @@ def test_a_known_bug_is_named_and_does_not_hide_what_holds_more(tmp_path, monkey
     looked_at = []
 
     class OnXla(Findings):
-        def _triaged(self, failure):
+        def _triaged(self, failure, _budget):
             looked_at.append(failure.number)
-            return failure, "engine/xla", 1
+            return FollowedUp(failure, "engine/xla", 1)
 
     monkeypatch.setattr(saving, "save", lambda _failure, folder, **_: saving.Saved(folder, verified=True))
     findings, denormal = OnXla(tmp_path / "findings", max_probes=1), np.full(4, 9e-41, np.float32)
@@ -197,8 +198,8 @@ def test_one_pass_of_xla_has_many_bugs(tmp_path, monkeypatch):
     """Where of ours one pass or rewrite that is blamed twice is one finding."""
 
     class OfOnePass(Findings):
-        def _triaged(self, failure):
-            return failure, "pass/simplification/algsimp", 1
+        def _triaged(self, failure, _budget):
+            return FollowedUp(failure, "pass/simplification/algsimp", 1)
 
     monkeypatch.setattr(saving, "save", lambda _failure, folder, **_: saving.Saved(folder, verified=True))
     for engine, count in (("cpu", 1), ("xla", 2)):

@@ -20,7 +20,7 @@ from compiler.generate.lapack import BY_ROUTINE
 from compiler.ir.types import F32
 from xlabench import custom_calls
 from xlabench.cases.layouts import LAYOUTS
-from xlabench.fuzzing import asking, blocks, case_failure, fuzz_jobs, generate, packs, seed_order, worker_pool
+from xlabench.fuzzing import asking, blocks, case_failure, case_records, fuzz_jobs, generate, packs, seed_order
 from xlabench.fuzzing.case import Case
 
 HERE = Path(__file__).resolve().parents[1]
@@ -41,7 +41,7 @@ def batch(tmp_path, monkeypatch):
 
 def test_an_engine_that_changes_its_inputs_spoils_neither_the_evidence_nor_others(tmp_path, batch):
     batch(0, 1)
-    for record in worker_pool._records(tmp_path):
+    for record in case_records.records_in(tmp_path):
         assert record["verdicts"]["spoils"] == ["wrong", "changed its inputs", "inputs"]
         assert record["verdicts"]["right"][0] == "bitwise"
     kept = list(case_failure.left_in(tmp_path))
@@ -56,9 +56,9 @@ def test_what_a_process_was_writing_when_it_ended_spoils_no_other_record(tmp_pat
     batch(0)
     with (tmp_path / "records.jsonl").open("a") as records:
         records.write('{"number": 1, "verd')
-    assert [record["number"] for record in worker_pool._records(tmp_path)] == [0]
+    assert [record["number"] for record in case_records.records_in(tmp_path)] == [0]
     batch(2)
-    assert [record["number"] for record in worker_pool._records(tmp_path)] == [0, 2]
+    assert [record["number"] for record in case_records.records_in(tmp_path)] == [0, 2]
 
 
 def test_a_finding_that_is_half_written_is_none(tmp_path, batch, monkeypatch):
@@ -98,7 +98,7 @@ def test_a_program_is_called_with_all_its_inputs_and_those_that_fail_are_kept(tm
     }
     said = []
     fuzz_jobs.batch(arguments, said.append)
-    (record,) = worker_pool._records(tmp_path)
+    (record,) = case_records.records_in(tmp_path)
     assert [verdict for verdict, *_ in record["verdicts"].values()] == ["wrong", "bitwise"]
     (failure,) = case_failure.left_in(tmp_path)
     assert (failure.engine, failure.note) == ("errs-on-nan", "inputs of the kind special")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import compiler
-from xlabench.fuzzing import blocks, campaign, case_failure, fuzz_jobs, packs, seed_order, worker_pool
+from xlabench.fuzzing import blocks, campaign, case_failure, case_records, fuzz_jobs, packs, seed_order
 from xlabench.fuzzing.case import Case
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.fuzz import Generated
@@ -35,7 +35,7 @@ def run(tmp_path, monkeypatch):
             "packs": [NUMBERS],
         }
         fuzz_jobs.batch(arguments, lambda _: None)
-        records = {record["number"]: record for record in worker_pool._records(tmp_path)}
+        records = {record["number"]: record for record in case_records.records_in(tmp_path)}
         return {n: record["verdicts"][spec][0] for n, record in records.items()}, list(case_failure.left_in(tmp_path))
 
     return batch
@@ -80,7 +80,7 @@ def test_a_simulator_is_asked_about_those_of_a_pack_whose_turn_it_is(tmp_path, m
         "packs": [numbers],
     }
     fuzz_jobs.batch(arguments, lambda _: None)
-    engines = {record["number"]: {*record["verdicts"]} for record in worker_pool._records(tmp_path)}
+    engines = {record["number"]: {*record["verdicts"]} for record in case_records.records_in(tmp_path)}
     of_seed = {number: seed_order.is_seed(number) for number in numbers}
     assert engines == {number: {"right", "nvptx:sim"} if of_seed[number] else {"right"} for number in numbers}
     assert {*of_seed.values()} == {True, False}

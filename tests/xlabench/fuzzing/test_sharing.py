@@ -15,6 +15,7 @@ from xlabench.fuzzing import sharing
 from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.causes import Shown
 from xlabench.fuzzing.findings import Findings
+from xlabench.fuzzing.followed_up import FollowedUp
 from xlabench.fuzzing.sharing import Showing, is_one_bug
 
 _ENGINES = ("cpu", "nvptx:sim")
@@ -85,8 +86,8 @@ def test_what_fails_on_any_engine_swallows_nothing_that_another_one_alone_shows(
         __enter__, __exit__ = (lambda self: self), (lambda *_: None)
 
     class Blamed(Findings):
-        def _triaged(self, failure):
-            return failure, cause if "acosh" in failure.module_text else "kernel/tanh", 1
+        def _triaged(self, failure, _budget):
+            return FollowedUp(failure, cause if "acosh" in failure.module_text else "kernel/tanh", 1)
 
     def load(folder):
         kept = _opcode("acosh", verdict)

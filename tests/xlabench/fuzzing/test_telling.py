@@ -9,9 +9,9 @@ import compiler
 from reports.fuzzing import page
 from xlabench.cases.inputs import DTYPES
 from xlabench.fuzzing import telling
+from xlabench.fuzzing.case_records import nothing_known
 from xlabench.fuzzing.generate import PROFILES, draw_case
 from xlabench.fuzzing.progress import Progress
-from xlabench.fuzzing.worker_pool import nothing_known
 
 
 def counted(found):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from xlabench.diagnosis.budget import Budget
 from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.graphs.cases import NAME
@@ -42,8 +43,8 @@ class Graphs:
         """What a worker draws by: the seed."""
         return {"drawer": "xlabench.fuzzing.graphs.cases:drawer", "seed": config.seed, "varied": self.varied}
 
-    def narrowed(self, _config: Config, _support: Any, failure: CaseFailure) -> CaseFailure:
-        """Nothing is known not to matter of a `failure`, whatever `_config` and `_support` are."""
+    def narrowed(self, _config: Config, _support: Any, failure: CaseFailure, _budget: Budget) -> CaseFailure:
+        """Nothing is known not to matter of a `failure`, whatever `_config`, `_support` and `_budget` are."""
         return failure
 
     def coverage(self, progress: Progress, _support: Any) -> dict[str, Any]:
