@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral
+from typing import Any
 
 from compiler.ir.types import TYPES, ElementType, Kind
 
@@ -166,12 +167,12 @@ def is_static_array(shape: Shape) -> bool:
     return isinstance(shape, ArrayShape) and not shape.is_dynamic and shape.element_type.kind is not Kind.OPAQUE
 
 
-def fault_of(shape: object) -> str:
+def fault_of(shape: Any) -> str:
     """What is wrong with what should be a shape, "" where it is one: arrays have types, sizes and one mark for each."""
     if isinstance(shape, TupleShape):
-        elements = shape.elements
+        elements: Any = shape.elements
         return next(filter(None, map(fault_of, elements)), "") if isinstance(elements, tuple) else f"holds {elements!r}"
-    array = shape.array if isinstance(shape, BufferShape) else shape
+    array: Any = shape.array if isinstance(shape, BufferShape) else shape
     if not isinstance(array, ArrayShape):
         return f"{array!r} is none"
     if not isinstance(array.element_type, ElementType):

@@ -257,7 +257,11 @@ class Findings:
 
     def _keep(self, index: int, number: int, engines: tuple[str, ...], unasked: tuple[str, ...]) -> None:
         known = self.all[index]
-        told = {"engines": engines, "cases": (*known.cases, number), "unasked": (*known.unasked, *unasked)}
+        told: dict[str, Any] = {
+            "engines": engines,
+            "cases": (*known.cases, number),
+            "unasked": (*known.unasked, *unasked),
+        }
         self.all[index] = replace(known, **{name: tuple(dict.fromkeys(values)) for name, values in told.items()})
         self._write()
 
