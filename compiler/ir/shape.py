@@ -175,12 +175,14 @@ def fault_of(shape: Any) -> str:
     array: Any = shape.array if isinstance(shape, BufferShape) else shape
     if not isinstance(array, ArrayShape):
         return f"{array!r} is none"
-    if not isinstance(array.element_type, ElementType):
-        return f"{array.element_type!r} is no element type"
-    if not isinstance(array.dims, tuple) or not all(map(_is_size, array.dims)):
-        return f"{array.dims!r} are no dimensions"
-    if array.dynamic and len(array.dynamic) != len(array.dims):
-        return f"{array.dynamic!r} does not say which of {array.dims!r} are dynamic"
+    fields: tuple[Any, Any, Any] = (array.element_type, array.dims, array.dynamic)  # whatever their types say
+    kind, dims, dynamic = fields
+    if not isinstance(kind, ElementType):
+        return f"{kind!r} is no element type"
+    if not isinstance(dims, tuple) or not all(map(_is_size, dims)):
+        return f"{dims!r} are no dimensions"
+    if dynamic and len(dynamic) != len(dims):
+        return f"{dynamic!r} does not say which of {dims!r} are dynamic"
     return ""
 
 
