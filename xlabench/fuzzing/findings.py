@@ -257,12 +257,12 @@ class Findings:
 
     def _keep(self, index: int, number: int, engines: tuple[str, ...], unasked: tuple[str, ...]) -> None:
         known = self.all[index]
-        told: dict[str, Any] = {
-            "engines": engines,
-            "cases": (*known.cases, number),
-            "unasked": (*known.unasked, *unasked),
-        }
-        self.all[index] = replace(known, **{name: tuple(dict.fromkeys(values)) for name, values in told.items()})
+        self.all[index] = replace(
+            known,
+            engines=tuple(dict.fromkeys(engines)),
+            cases=tuple(dict.fromkeys((*known.cases, number))),
+            unasked=tuple(dict.fromkeys((*known.unasked, *unasked))),
+        )
         self._write()
 
     def _known_reduced(self, reduced: CaseFailure, signature: tuple[str, ...], cause: str, bug: str) -> int | None:
