@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral
+from typing import Any
 
 from compiler.ir.types import TYPES, ElementType, Kind
 
@@ -166,20 +167,22 @@ def is_static_array(shape: Shape) -> bool:
     return isinstance(shape, ArrayShape) and not shape.is_dynamic and shape.element_type.kind is not Kind.OPAQUE
 
 
-def fault_of(shape: object) -> str:
+def fault_of(shape: Any) -> str:
     """What is wrong with what should be a shape, "" where it is one: arrays have types, sizes and one mark for each."""
     if isinstance(shape, TupleShape):
-        elements = shape.elements
+        elements: Any = shape.elements
         return next(filter(None, map(fault_of, elements)), "") if isinstance(elements, tuple) else f"holds {elements!r}"
-    array = shape.array if isinstance(shape, BufferShape) else shape
+    array: Any = shape.array if isinstance(shape, BufferShape) else shape
     if not isinstance(array, ArrayShape):
         return f"{array!r} is none"
-    if not isinstance(array.element_type, ElementType):
-        return f"{array.element_type!r} is no element type"
-    if not isinstance(array.dims, tuple) or not all(map(_is_size, array.dims)):
-        return f"{array.dims!r} are no dimensions"
-    if array.dynamic and len(array.dynamic) != len(array.dims):
-        return f"{array.dynamic!r} does not say which of {array.dims!r} are dynamic"
+    fields: tuple[Any, Any, Any] = (array.element_type, array.dims, array.dynamic)  # whatever their types say
+    kind, dims, dynamic = fields
+    if not isinstance(kind, ElementType):
+        return f"{kind!r} is no element type"
+    if not isinstance(dims, tuple) or not all(map(_is_size, dims)):
+        return f"{dims!r} are no dimensions"
+    if dynamic and len(dynamic) != len(dims):
+        return f"{dynamic!r} does not say which of {dims!r} are dynamic"
     return ""
 
 
