@@ -18,8 +18,8 @@ from compiler.text.async_sugar import rewrap, wrap
 from compiler.text.attributes import SYNTAX, read_value
 from compiler.text.lexer import NAME, SPACE, STRING, Scanner, pattern
 from compiler.text.literals import read_literal
-from compiler.text.opcodes import DERIVED, SIGNATURES, STATED
-from compiler.text.plain import read_integers
+from compiler.text.opcodes import DERIVED, LISTING_SLICES, SIGNATURES, STATED
+from compiler.text.plain import one_or_all, read_integers
 from compiler.text.shapes import agree, at_shape, read_shape
 
 MAX_NESTED_OPERANDS = 8192
@@ -40,9 +40,6 @@ _WITH_OWN_HALVES = frozenset(opcode for opcode in OPS if f"{opcode}-done" in OPS
 """Opcodes that no async ops wrap: what halves they have are opcodes of their own."""
 
 _K = AttributeKind
-_LISTS_OF_LISTS = frozenset(opcode for opcode, op in OPS.items() if "source_target_pairs" in op.required)
-"""Opcodes whose `slice_sizes` hold a list for each pair of slices."""
-
 _REPEATING = frozenset(kind for kind, syntax in SYNTAX.items() if syntax.repeats)
 
 
@@ -276,8 +273,8 @@ class InstructionReader(Scanner):
 
     def _read_attribute(self, name: str, opcode: str) -> Any:
         kind = ATTRIBUTES[name]
-        if kind is _K.INTEGERS and opcode in _LISTS_OF_LISTS:
-            return read_integers(self)
+        if kind is _K.INTEGERS and opcode in LISTING_SLICES:
+            return one_or_all(read_integers(self))
         if kind is _K.COMPUTATION:
             return self._read_callee()
         if kind is _K.COMPUTATIONS:

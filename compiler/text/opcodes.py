@@ -28,6 +28,9 @@ def _signature(opcode: str) -> Signature:
 SIGNATURES: dict[str, Signature] = {opcode: _signature(opcode) for opcode in OPS}
 """Every opcode of HLO."""
 
+LISTING_SLICES = frozenset(opcode for opcode, op in OPS.items() if "source_target_pairs" in op.required)
+"""Opcodes of whose `slice_sizes` the text has a list for each slice, also where there is one."""
+
 STATED = having(Trait.STATED_SHAPE)
 """Opcodes whose result shape does not follow from operands and attributes, and so must be written."""
 

@@ -35,6 +35,16 @@ def write_integers(values: Sequence[Any]) -> str:
     return "{" + ",".join(write_integers(v) if isinstance(v, tuple) else str(v) for v in values) + "}"
 
 
+def one_or_all(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The only list of a list of lists, else what is given."""
+    return values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
+
+
+def all_of(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A list of lists, of which one may be given."""
+    return values if values and isinstance(values[0], tuple) else (values,)
+
+
 def read_pairs(scanner: Scanner) -> tuple[tuple[int, int], ...]:
     """`{{0,1},{1,0}}`."""
 

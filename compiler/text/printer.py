@@ -15,7 +15,8 @@ from compiler.text.attributes import SYNTAX
 from compiler.text.constants import write_literal
 from compiler.text.lexer import quoted, spelled
 from compiler.text.notes import write_stack_frames
-from compiler.text.opcodes import PAYLOADS
+from compiler.text.opcodes import LISTING_SLICES, PAYLOADS
+from compiler.text.plain import all_of
 
 _K = AttributeKind
 
@@ -77,7 +78,8 @@ def _attributes(instruction: Instruction) -> Iterator[tuple[str, str]]:
     for common in (False, True):
         for name, value in attributes.items():
             if (name in COMMON) is common and name != skipped:
-                yield name, _write(ATTRIBUTES[name], value)
+                is_listing = name == "slice_sizes" and instruction.opcode in LISTING_SLICES
+                yield name, _write(ATTRIBUTES[name], all_of(value) if is_listing else value)
 
 
 def _write(kind: AttributeKind, value: Any) -> str:

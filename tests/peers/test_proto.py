@@ -45,6 +45,14 @@ OPTIONS = _hlo.HloPrintOptions()
 OPTIONS.print_large_constants = True
 
 OTHERS = {
+    "a slice that is sent": "a = f32[7,2] parameter(0) z = s32[] constant(0) i = (s32[], s32[]) tuple(z, z)"
+    " ROOT r = f32[7,2] collective-permute(a, a, i, i), slice_sizes={{6,1}}, source_target_pairs={{0,0}}",
+    "slices that are sent": "a = f32[7] parameter(0) z = s32[] constant(0) s = (s32[]) tuple(z)"
+    " i = ((s32[]), (s32[])) tuple(s, s)"
+    " ROOT r = f32[7] collective-permute(a, a, i, i), slice_sizes={{6},{2}}, source_target_pairs={{0,0}}",
+    "half of a slice that is sent": "a = f32[7] parameter(0) z = s32[] constant(0) i = (s32[]) tuple(z)"
+    " b = (f32[7], f32[7], u32[], u32[]) collective-permute-start(a, a, i, i), slice_sizes={6},"
+    " source_target_pairs={{0,0}} ROOT r = f32[7] collective-permute-done(b)",
     "without attributes": "a = f32[2,2] parameter(0) b = f32[] parameter(1) c = f32[2,2] cholesky(a)"
     " d = f32[] dot(b, b) r = f32[] reduce-window(b, b), to_apply=add ROOT t = f32[2,2] triangular-solve(a, c)",
     "sizes not known": "a = f32[4,?] parameter(0) b = f32[<=4] parameter(1) c = f32[<=4] negate(b)"

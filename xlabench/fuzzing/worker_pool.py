@@ -139,12 +139,13 @@ class WorkerPool:
     def batches(self, deadline: Deadline) -> Iterator[Done]:
         """Each batch as it ends.
 
-        What still runs when a program could have been begun and given up since the `deadline` is left undone.
+        What still runs when a program could have been begun and given up since the `deadline` is left undone, but for
+        the first: a batch that takes longer than all the time there is would otherwise be begun by each call, for ever.
         """
-        running = len(self._threads)
+        running, left_s = len(self._threads), None
         while running:
             try:
-                result = self._results.get(timeout=self._left_s(deadline))
+                result = self._results.get(timeout=left_s)
             except queue.Empty:
                 return
             if isinstance(result, BaseException):
@@ -153,6 +154,7 @@ class WorkerPool:
                 running -= 1
             else:
                 yield result
+                left_s = self._left_s(deadline)
 
     def _left_s(self, deadline: Deadline) -> float | None:
         """Seconds that workers still have, without end None."""

@@ -134,7 +134,10 @@ def _sytrd(call: Call) -> Claims:
     kept = (np.triu if side == 1 else np.tril)(np.ones(packed.shape), side) > 0
     yield results, flag(holds=bool((np.abs(packed - call.given[0]) <= call.errors[0])[kept].all()))
     size = norm(call.given[0])
-    yield results, max(call.off(np.diag(packed) - diagonal, size), call.off(np.diag(packed, -side) - beside, size))
+    # So does what LAPACK does not read of a Hermitian diagonal: its imaginary part, which is none.
+    stored, given, error = (np.diag(one) for one in (packed, call.given[0], call.errors[0]))
+    stored = np.where(np.abs(stored.imag - given.imag) <= error, stored.real, stored)
+    yield results, max(call.off(stored - diagonal, size), call.off(np.diag(packed, -side) - beside, size))
     wide = replace(call, errors=[2 * call.errors[0]])
     yield from _similar(wide, hermitian(call.given[0], uplo), inner, orthogonal, results)
 

@@ -1,5 +1,7 @@
 """What is written of an instruction: its own attributes before those of any opcode, and operands counted."""
 
+import pytest
+
 import compiler
 from compiler.text.printer import instruction_text, to_text
 
@@ -31,6 +33,15 @@ def test_what_stands_between_the_brackets_is_no_attribute():
     made = instructions("ENTRY e { p = s32[] parameter(0)  c = s32[2] constant({1, 2})  ROOT t = (s32[]) tuple(p) }")
     assert instruction_text(made["p"]) == "p = s32[] parameter(0)"
     assert instruction_text(made["c"]) == "c = s32[2] constant({1, 2})"
+
+
+@pytest.mark.parametrize("sizes", ["{6}", "{{6}}"])
+def test_slices_that_are_sent_are_listed_as_xla_lists_them(sizes):
+    made = instructions(f"""ENTRY e {{ a = f64[7] parameter(0)  b = f64[7] parameter(1)  z = s32[] constant(0)
+      i = (s32[]) tuple(z)
+      ROOT r = f64[7] collective-permute(a, b, i, i), slice_sizes={sizes}, source_target_pairs={{{{0,0}}}} }}""")
+    assert made["r"].attributes["slice_sizes"] == (6,)
+    assert "slice_sizes={{6}}" in instruction_text(made["r"])
 
 
 def test_the_entry_and_the_roots_are_marked_and_the_thread_follows_the_brace():

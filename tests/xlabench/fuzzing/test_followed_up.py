@@ -234,6 +234,17 @@ def test_a_campaign_takes_up_first_what_it_cut_short_and_what_went_wrong_beforeh
     assert (found["is_cut_short"], texts, found["cases"]) == (False, [died.module_text], (-1,))
 
 
+def test_a_batch_that_takes_all_the_time_is_counted_if_it_is_the_first(tmp_path, here, monkeypatch):
+    class Slow(Telling):
+        def run(self, job, arguments, **times):
+            time.sleep(1.0)
+            return super().run(job, arguments, **times)
+
+    monkeypatch.setattr(worker_pool, "Worker", Slow)
+    config = replace(CONFIG, count=None, budget_s=0.2, timeout_s=0.1)
+    assert campaign.run(config, Small(), tmp_path, observe=lambda *_: None)["cases"] == 20
+
+
 def test_what_workers_are_at_is_left_undone_when_it_takes_longer_than_one_program_may(tmp_path, here, monkeypatch):
     class Endless(Telling):
         def __init__(self, **options):
@@ -244,14 +255,14 @@ def test_what_workers_are_at_is_left_undone_when_it_takes_longer_than_one_progra
             self.is_over = True
 
         def run(self, job, arguments, **times):
-            while not self.is_over:
+            while not self.is_over and 20 in arguments["numbers"]:
                 time.sleep(0.01)
-            return super().run(job, {**arguments, "numbers": []}, **times)
+            return super().run(job, arguments, **times)
 
     monkeypatch.setattr(worker_pool, "Worker", Endless)
-    config = replace(CONFIG, count=None, budget_s=0.2, timeout_s=0.3)
+    config = replace(CONFIG, count=None, budget_s=1.0, timeout_s=0.3)
     begin = time.monotonic()
     summary = campaign.run(config, Small(), tmp_path, observe=lambda *_: None)
     assert time.monotonic() - begin > config.budget_s + config.timeout_s
-    assert (summary["cases"], summary["findings"]) == (0, [])
+    assert (summary["cases"], summary["findings"]) == (20, [])
     assert not list(tmp_path.glob(".batches-*"))

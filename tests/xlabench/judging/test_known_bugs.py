@@ -178,6 +178,18 @@ FORMS = {
         "wrong",
         "ENTRY main { x = f32[2] parameter(0) c = f32[2] constant({1.5, 7}) ROOT r = f32[2] divide(x, c) }",
     ),
+    "a counter of u8 that falls by what is added": (
+        "loop_that_counts_down_without_a_sign",
+        "wrong",
+        """last { s = (u8[], s32[2]) parameter(0) i = u8[] get-tuple-element(s), index=0 n = u8[] constant(15)
+             ROOT c = pred[] compare(i, n), direction=GE }
+           less { l = s32[] parameter(0) r = s32[] parameter(1) ROOT c = pred[] compare(l, r), direction=LT }
+           next { s = (u8[], s32[2]) parameter(0) i = u8[] get-tuple-element(s), index=0
+             d = u8[] constant(251) j = u8[] add(i, d) x = s32[2] get-tuple-element(s), index=1
+             y = s32[2] sort(x), dimensions={0}, to_apply=less ROOT t = (u8[], s32[2]) tuple(j, y) }
+           ENTRY main { i = u8[] constant(30) x = s32[2] parameter(0) t = (u8[], s32[2]) tuple(i, x)
+             w = (u8[], s32[2]) while(t), condition=last, body=next ROOT r = u8[] get-tuple-element(w), index=0 }""",
+    ),
     "a counter that falls by what is added, beside a product": (
         "loop_that_counts_down_in_u64",
         "crash",
@@ -210,7 +222,7 @@ def test_a_bug_is_known_in_the_other_forms_that_campaigns_found(form):
     name, verdict, text = FORMS[form]
     module = compiler.parse(text)
     inputs = [np.ones(one.array.dims, one.array.element_type.dtype) for one in module.entry.parameters]
-    kind = "value" if name == "division_by_a_broadcast" else "special"
+    kind = "value" if name in ("division_by_a_broadcast", "loop_that_counts_down_without_a_sign") else "special"
     message = "the process was killed by SIGABRT" if verdict == "crash" else f"1 of 2 elements are wrong ({kind})"
     assert known_bug(Failure("xla:opt=0", verdict, message, text, inputs)) == name
 
@@ -252,6 +264,8 @@ def test_a_convolution_in_groups_of_features_that_is_not_converted_is_not_known(
         ("fusion_of_several_results", "(f32[4], f32[4])", "(f32[4])"),
         ("fusion_of_several_results", "kLoop", "kInput"),
         ("loop_that_counts_down_in_u64", "subtract", "add"),
+        ("loop_that_counts_down_without_a_sign", "u32", "s32"),
+        ("loop_that_counts_down_without_a_sign", "GT", "NE"),
         ("update_of_a_gather_by_itself", "reverse(part), dimensions={0}", "copy(part)"),
         ("bitcast_of_a_bitcast", "ROOT bytes = s8[2,4] bitcast-convert(whole)", "ROOT bytes = s32[2] copy(whole)"),
         ("sparse_convolution_of_integers", "s32", "f32"),

@@ -67,6 +67,27 @@ def test_signs_of_vectors_are_free_and_those_of_a_diagonal_are_not():
     assert held("potrf", given, [factor * [1, -1, 1, 1, 1], info], **options) == np.inf
 
 
+@pytest.mark.parametrize("uplo", ["U", "L"])
+@pytest.mark.parametrize("place", range(4))
+def test_what_is_no_part_of_a_hermitian_diagonal_may_stay_there(uplo, place):
+    """LAPACK's blocked `zhetrd` leaves the imaginary part of the last element where it was."""
+    rng = np.random.default_rng(2)
+    matrix = rng.standard_normal((4, 4)) + 1j * rng.standard_normal((4, 4))
+    packed, *others = compiler.interpret(compiler.parse(_TRIDIAGONAL.format(uplo=ord(uplo))), matrix)
+    assert held("hetrd", [matrix], [packed, *others], uplo=uplo) <= 1
+    for change, is_right in ((1j * matrix[place, place].imag, True), (0.25j, False), (1e-9, False)):
+        changed = packed.copy()
+        changed[place, place] += change
+        assert (held("hetrd", [matrix], [changed, *others], uplo=uplo) <= 1) is is_right
+
+
+_TRIDIAGONAL = """ENTRY main {{
+  a = c128[4,4] parameter(0)
+  ROOT t = (c128[4,4], f64[4], f64[3], c128[3], s32[]) custom-call(a), custom_call_target="lapack_zhetrd_ffi",
+    api_version=API_VERSION_TYPED_FFI, backend_config={{uplo = {uplo} : ui8}}
+}}"""
+
+
 def test_of_a_routine_that_gave_up_nothing_is_said():
     assert held("potrf", [-DEFINITE], [-DEFINITE, np.array(1)], uplo="L") == 0
 
