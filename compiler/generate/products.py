@@ -209,6 +209,7 @@ _MOST_TRANSFORMED, _COMPOSITE_PERCENT = 1024, 50
 _FACTORS = (2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 25, 27)
 """Primes and their powers, small and such that no butterfly is written for, which lengths are made of."""
 _LINES = (1, 1, 2, 3)
+"""How many lines are transformed beside each other."""
 
 
 def _of_composite_length(scope: Scope, element_type: ElementType) -> Instruction | None:
