@@ -11,6 +11,7 @@ from compiler.generate.choices import chance, permutation, pick
 from compiler.generate.combining import combiner, combiners, identity_constant
 from compiler.generate.products import RECIPES as PRODUCTS
 from compiler.generate.scope import Scope
+from compiler.generate.seen import seen
 from compiler.ir.attributes import SliceDimension
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape
@@ -80,7 +81,7 @@ def multiplied(scope: Scope, shape: ArrayShape) -> Instruction:
     return scope.build("dot", factors, shape=shape, lhs_contracting_dims=(len(rows),), rhs_contracting_dims=(0,))
 
 
-_MADE: Sequence[Callable[[Scope, ArrayShape], Instruction]] = (_converted, _turned, _cut, _computed, multiplied)
+_MADE: Sequence[Callable[[Scope, ArrayShape], Instruction]] = (_converted, _turned, _cut, _computed, multiplied, seen)
 """What may stand before a kernel."""
 
 

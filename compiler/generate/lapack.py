@@ -42,7 +42,7 @@ _BATCH_OF_PANELS_PERCENT = 25
 _WANTED = f"{ord('V')} : ui8"
 _UNKNOWN_PERCENT, _DEFINITE_PERCENT, _KEPT_PERCENT = 75, 85, 75
 """How often matrices are new parameters; how often they are definite; how often results are the program's."""
-_PART_PERCENT = 35
+_SUBRANGE_PERCENT = 35
 """How often a routine is for a part of a matrix: rows of which the others are triangular, or the first reflections."""
 _THIN_PERCENT = 50
 """How often vectors that nobody asks for are said to be as many as values."""
@@ -158,7 +158,7 @@ def _reflections(scope: Scope, kind: ElementType) -> Arrays:
     """Vectors and factors; of these now and then fewer, where the last vectors are not to be looked at."""
     vectors, factors = _all_reflections(scope, kind)
     count = factors.array.dims[-1]
-    if not chance(scope.choices, _PART_PERCENT):
+    if not chance(scope.choices, _SUBRANGE_PERCENT):
         return [vectors, factors]
     dims = (*factors.array.dims[:-1], scope.choices.integer(1, count))
     return [vectors, scope.build("slice", [factors], slice=tuple(SliceDimension(0, n, 1) for n in dims))]
@@ -249,7 +249,7 @@ def _gehrd(scope: Scope, kind: ElementType) -> Made:
     matrix = _matrix(scope, kind, is_square=True)
     batch, rows, _ = _sizes(matrix)
     low, high = 1, rows
-    if chance(scope.choices, _PART_PERCENT):
+    if chance(scope.choices, _SUBRANGE_PERCENT):
         low, high = sorted(scope.choices.integer(1, rows) for _ in range(2))
         matrix = _triangular_around(scope, matrix, slice(low - 1, high))
     shapes = [matrix.array, ArrayShape(kind, (*batch, rows - 1)), _info(matrix)]

@@ -9,6 +9,7 @@ from compiler.generate.convolutions import convolution
 from compiler.generate.matrices import batches, diagonal, numbers, positive_definite
 from compiler.generate.recipe import NUMBERS, Recipe, narrowed
 from compiler.generate.scope import SIZES, Scope
+from compiler.generate.seen import seen
 from compiler.ir.module import Instruction
 from compiler.ir.shape import ArrayShape, TupleShape
 from compiler.ir.types import C64, C128, F16, F32, F64, PRED, S32, TYPES, U32, U64, ElementType, Kind
@@ -19,10 +20,11 @@ _MOST_PRODUCTS, _MOST_OF_LARGE = 1 << 18, 1 << 23
 _CROSSWISE_PERCENT, _BATCH_PERCENT, _OTHER_GROUPS_PERCENT = 60, 45, 40
 """How often cubes have batches, and how often others; how often groups are not of rows, and not
 the same for all of a batch."""
-_TURNED_PERCENT, _ROWS_AND_COLUMNS_PERCENT, _MOST_FREE, _MOST_OF_SEVERAL = 20, 50, 3, 5
-"""How often a factor, or the product, is transposed; how often all rows of a product change places with all columns,
-which is another product, and not what stands elsewhere; and how many dimensions of the second factor stay at most, and
-of what size where they are several."""
+_SEEN_PERCENT, _TURNED_PERCENT, _ROWS_AND_COLUMNS_PERCENT = 20, 20, 50
+"""How often a factor lies in another value; how often a product is transposed, and all rows then change places with all
+columns, which is another product, and not what stands elsewhere."""
+_MOST_FREE, _MOST_OF_SEVERAL = 3, 5
+"""How many dimensions of the second factor stay at most, and of what size where they are several."""
 _MOST_ROWS, _MOST_COLUMNS, _LARGER = 9, 5, 8  # of factored matrices, and how many times as many of large ones
 
 
@@ -33,6 +35,7 @@ def _size(scope: Scope, most: int) -> int:
 def _dot(scope: Scope, opcode: str, element_type: ElementType) -> Instruction | None:
     cube = scope.cube(element_type, scope.choices.integer(3, 4))
     lhs = cube or scope.array(element_type, least_rank=1)
+    lhs = seen(scope, lhs.array) if chance(scope.choices, _SEEN_PERCENT) else lhs
     dims = lhs.array.dims
     order = permutation(scope.choices, lhs.array.rank)
     # Batches of equal sizes may be paired crosswise, which shows in nothing but the values.
@@ -78,13 +81,8 @@ def _free(scope: Scope) -> list[int]:
 
 
 def _factor(scope: Scope, shape: ArrayShape) -> Instruction:
-    """A value of the shape, now and then one whose dimensions have changed places."""
-    if not _is_turned(scope, shape):
-        return scope.like(shape)
-    order = permutation(scope.choices, shape.rank)[::-1]
-    before = dict(zip(order, shape.dims, strict=True))
-    given = scope.like(shape.with_dims(tuple(before[number] for number in range(shape.rank))))
-    return scope.build("transpose", [given], dimensions=tuple(order))
+    """A value of the shape, now and then one that lies in another."""
+    return seen(scope, shape) if chance(scope.choices, _SEEN_PERCENT) else scope.like(shape)
 
 
 def _is_turned(scope: Scope, shape: ArrayShape) -> bool:
@@ -211,6 +209,7 @@ _MOST_TRANSFORMED, _COMPOSITE_PERCENT = 1024, 50
 _FACTORS = (2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 25, 27)
 """Primes and their powers, small and such that no butterfly is written for, which lengths are made of."""
 _LINES = (1, 1, 2, 3)
+"""How many lines are transformed beside each other."""
 
 
 def _of_composite_length(scope: Scope, element_type: ElementType) -> Instruction | None:

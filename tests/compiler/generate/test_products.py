@@ -49,9 +49,10 @@ def test_products_are_transposed_as_a_whole_and_elsewhere():
     forms, ranks = Counter(), Counter()
     for dot in products():
         ranks[sides(dot)] += 1
-        forms["factor"] += any(operand.opcode == "transpose" for operand in dot.operands)
+        forms.update(f"{operand.opcode} before" for operand in dot.operands)
         forms.update(kind(dot, user.attributes["dimensions"]) for user in dot.users if user.opcode == "transpose")
-    assert all(forms[form] > 15 for form in ("factor", "rows and columns", "other runs")), forms
+    moves = [f"{opcode} before" for opcode in ("transpose", "reshape", "slice", "dynamic-slice")]
+    assert all(forms[form] > 15 for form in ("rows and columns", "other runs", *moves)), forms
     several = [count for (_, rows, columns), count in ranks.items() if rows != columns and max(rows, columns) > 2]
     assert sum(several) > 15, ranks
 
