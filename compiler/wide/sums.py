@@ -268,15 +268,15 @@ def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Co
     reach = evaluate([_reached(operand) for operand in operands])
     terms = evaluate([np.ones(operand.value.shape) for operand in operands])
     converted = sum(operand.value.dtype.kind not in "fc" for operand in operands[:_FACTORS])
+    of_pairs = any(operand.value.dtype.kind == "c" for operand in operands)
     if _is_grained(operands, _GRAIN**0.5) and value.dtype.kind != "c" and _coarsest(instruction) == 0:
         free = (reach * _GRAIN < 2.0 ** limits(own).digits) & (own.bits >= F32.bits)
         result = rounded(value, np.zeros(value.shape), own, reach=reach * (terms + converted))
-        error = np.where(may_leave(value, reach, own), np.inf, result.error)
+        error = np.where(may_leave(value, reach, own) | of_pairs & ~np.isfinite(result.value), np.inf, result.error)
         return Wide(result.value, np.where(free, 0.0, error))
     passed = reach - evaluate([size(operand.value) for operand in operands])
     summed = _ACCUMULATED.get(str(instruction.attributes.get("algorithm", "")), F32 if own.bits < F32.bits else own)
     accumulated = limits(summed)
-    of_pairs = any(operand.value.dtype.kind == "c" for operand in operands)
     factor = _COMPLEX if of_pairs else 1.0
     share = factor * accumulated.unit * (terms + 1 + converted) + 2 * _coarsest(instruction)
     # Every product, and every sum on the way, may be taken for zero.
@@ -285,7 +285,7 @@ def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Co
     known = evaluate([np.where(np.isinf(operand.error), 0.0, 1.0) for operand in operands])
     open_ = (known < terms) | may_leave(value, reach, own) | may_leave(value, reach, summed)
     if of_pairs and own.kind is not Kind.COMPLEX:  # what an infinity in one part makes of the other is open
-        open_ |= evaluate([np.where(np.isfinite(operand.value), 1.0, 0.0) for operand in operands]) < terms
+        open_ |= ~np.isfinite(result.value) | (evaluate([np.isfinite(o.value) * 1.0 for o in operands]) < terms)
     for factors in _lost_infinities(instruction, operands, context):
         open_ |= evaluate(factors) > 0
     return result.open_at(open_)

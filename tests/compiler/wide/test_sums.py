@@ -103,6 +103,16 @@ def test_a_part_of_a_complex_quotient_may_be_lost_before_it_is_divided(element_t
     assert result.allows(np.array([1j * result.value[0].imag, 0], dtype)).tolist() == [False, False]
 
 
+@pytest.mark.parametrize("result", ["c64", "f32"])
+@pytest.mark.parametrize("size", [1, 3])
+def test_what_a_complex_product_that_overflows_is_stays_open_where_a_number_is_taken_of_it(size, result) -> None:
+    line = f"ROOT r = {result}[] dot(x, y), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}"
+    lines, ones = _lines(*TWO, line, element_type="c64", size=size), np.ones(size, np.complex64)
+    for factor, is_open in ((-1e19, True), (-1e17, False)):
+        (found,) = wide(*lines, inputs=((2e19 + 1.9e19j) * ones, factor * (1 - 1j) * ones))
+        assert found.allows(np.asarray(np.nan, TYPES[result].dtype)).all() == is_open
+
+
 def test_more_factors_than_elements_round_as_often() -> None:
     lines = (
         "x = bf16[1] parameter(0)",
