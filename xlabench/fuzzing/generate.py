@@ -68,6 +68,8 @@ alone."""
 _OTHER_CALLS = 5
 """With how many kinds of values a program is called beside the first; fewer would leave out most of the kinds."""
 _CALLS_OF_SAMPLE = 8
+_MOST_STEPS = 100_000
+"""Instructions that the reference may come to in one call of small programs: some 0.3 s, of which most take none."""
 _KERNELS_PERCENT = 40
 """How often samples are of a few kernels, on arrays that are cut and shared."""
 _OF_KERNELS = ("integers",)
@@ -162,7 +164,7 @@ def _sampled(profile: Profile, rng: np.random.Generator, number: int) -> Case | 
     count, note = (_OTHER_CALLS, "a few kernels") if is_apart else (_CALLS_OF_SAMPLE, "small programs side by side")
     always = _always(module) if is_apart else ()
     made = make_inputs(module, rng, "tame")
-    if not variation.ends(module, [made]):  # a reducer may have a loop, and be run for each element of many windows
+    if not variation.ends(module, [made], _MOST_STEPS):  # reducers with loops may be run for each of many windows
         return None
     others = several(module, rng, count, always)
     return Case(number, module, made, note=note, others=others, is_apart=is_apart)

@@ -286,9 +286,7 @@ def own_and_engines(name):
 @pytest.mark.parametrize("is_own_first", [True, False])
 @pytest.mark.parametrize("other", RAISING)
 @pytest.mark.parametrize("name", RAISING)
-def test_an_error_of_our_own_that_an_engine_raises_too_is_one_finding_with_a_program(
-    name, other, is_own_first, tmp_path, saved
-):
+def test_an_error_that_an_engine_raises_too_is_one_finding_with_a_program(name, other, is_own_first, tmp_path, saved):
     findings, (own, _), (_, engines) = Findings(tmp_path), own_and_engines(name), own_and_engines(other)
     for add in (lambda: findings.add_own(own, {}), lambda: findings.add(engines))[:: 1 if is_own_first else -1]:
         add()

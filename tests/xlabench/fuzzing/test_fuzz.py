@@ -11,9 +11,10 @@ from types import SimpleNamespace
 
 import pytest
 
+import compiler
 from xlabench import atomic
 from xlabench.errors import BenchError
-from xlabench.fuzzing import campaign, fuzz
+from xlabench.fuzzing import campaign, fuzz, fuzz_jobs
 from xlabench.fuzzing.case_failure import CaseFailure
 from xlabench.fuzzing.config import Config
 from xlabench.fuzzing.fuzz import Generated
@@ -50,9 +51,14 @@ def run(config, folder, source=Generated):
 
 @pytest.mark.slow
 def test_a_right_engine_has_no_findings_and_is_not_spoilt_by_one_of_others(tmp_path):
-    summary = run(replace(CONFIG, engines=("right", "xla")), tmp_path / "campaign")
+    config = replace(CONFIG, engines=("right", "xla"))
+    summary = run(config, tmp_path / "campaign")
     assert summary["findings"] == []
-    assert summary["verdicts"] == {"right bitwise": 60, "xla bitwise": 60}
+    support = json.loads((tmp_path / "campaign" / "support.json").read_text())
+    draw = fuzz_jobs.drawer_of(Generated().drawing(config, support))
+    asked = sum(not compiler.edit.calls_functions(draw(number).module) for number in range(60))
+    assert 50 < asked < 60, "neither engine calls functions of a program's caller"
+    assert summary["verdicts"] == {"right bitwise": asked, "xla bitwise": asked}
     assert summary["cases"] == 60
     assert summary["cases_per_s_and_core"] > 0
     stages = {f"{engine} {stage}" for engine in ("right", "xla") for stage in ("compile", "run")}
