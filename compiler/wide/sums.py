@@ -253,8 +253,9 @@ def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Co
     """dot, convolution and their kind: sums of products of one element of each operand but those that count groups."""
     value = np.asarray(context.evaluate(instruction, [operand.value for operand in operands]))
     if value.dtype.kind not in "fc":
-        sure = all(operand.is_exact and operand.value.dtype.kind not in "fc" for operand in operands)
-        return exact(value) if sure else unknown(value)
+        return exact(value) if all(o.is_exact and o.value.dtype.kind not in "fc" for o in operands) else unknown(value)
+    if not all(o.is_exact for o in operands[_FACTORS:] if o.value.dtype.kind not in "fc"):
+        return unknown(value)
     own = context.own(instruction)
     operands = [_flushed(operand, _type_of(instruction, n, context)) for n, operand in enumerate(operands)]
 
@@ -286,8 +287,7 @@ def _multilinear(instruction: Instruction, operands: Sequence[Wide], context: Co
     open_ = (known < terms) | may_leave(value, reach, own) | may_leave(value, reach, summed)
     if of_pairs and own.kind is not Kind.COMPLEX:  # what an infinity in one part makes of the other is open
         open_ |= ~np.isfinite(result.value) | (evaluate([np.isfinite(o.value) * 1.0 for o in operands]) < terms)
-    for factors in _lost_infinities(instruction, operands, context):
-        open_ |= evaluate(factors) > 0
+    open_ |= sum(map(evaluate, _lost_infinities(instruction, operands, context))) > 0
     return result.open_at(open_)
 
 

@@ -7,7 +7,7 @@ what rounding does to a sum in any order, but of other computations no more than
 
 A tree is drawn as engines have them: every other one is a chain, as of a loop that nobody shares; else neighbours are
 combined first, then what one thread, lane or chunk has, and then what these came to, one after the other or in pairs;
-the initial value comes first, or before each share as well.  Operands are never exchanged.
+the initial value comes first or last, or before each share as well.  Operands are never exchanged.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ Evaluate = Callable[[Sequence[Any]], Any]
 Row = list[Array]
 """For each array that is reduced the elements at one position of the reduction, of all results."""
 
-_CHAINS = 0.5
+_CHAINS, _LAST = 0.5, 0.25
+"""How often a tree is a chain, and how often the initial value comes last."""
 _NEIGHBOURS = (1, 1, 1, 1, 2, 4, 8)
 _SHARES = (2, 4, 8, 16, 32, 64, 128, 256)
 _MOST = 1 << 12
@@ -94,14 +95,18 @@ class _Tree:
 
     def _tree(self, row: list[Row], start: Row) -> Row:
         if self.rng.random() < _CHAINS:
-            return self._fold([start, *row])
+            return self._fold(self._with(start, row))
         near, shares = int(self.rng.choice(_NEIGHBOURS)), int(self.rng.choice(_SHARES))
         row = [self._fold(row[at : at + near]) for at in range(0, len(row), near)]
         cuts = [at * len(row) // shares for at in range(shares + 1)]
         before = [start] if self.rng.random() < 0.5 else []
         found = [self._fold([*before, *row[a:b]] or [start]) for a, b in pairwise(cuts)]
         whole = self._in_pairs(found) if self.rng.random() < 0.5 else self._fold(found)
-        return self._combined(start, whole)
+        return self._fold(self._with(start, [whole]))
+
+    def _with(self, start: Row, row: list[Row]) -> list[Row]:
+        """The initial value at either end."""
+        return [*row, start] if self.rng.random() < _LAST else [start, *row]
 
     def _fold(self, row: Sequence[Row]) -> Row:
         total = row[0]

@@ -113,6 +113,21 @@ def test_what_a_complex_product_that_overflows_is_stays_open_where_a_number_is_t
         assert found.allows(np.asarray(np.nan, TYPES[result].dtype)).all() == is_open
 
 
+def test_sizes_of_groups_that_a_close_decision_made_leave_sums_of_groups_open() -> None:
+    lines = (
+        "x = f32[2,3] parameter(0)",
+        "y = f32[3,2] parameter(1)",
+        "t = f32[1] parameter(2)",
+        "n = s32[1] convert(f32[1] multiply(t, t))",
+        """ROOT r = f32[1,2,2] ragged-dot(x, y, n), lhs_contracting_dims={1}, rhs_contracting_dims={0},
+           lhs_ragged_dims={1}, rhs_group_dims={}""",
+    )
+    ones = [np.ones(shape, np.float32) for shape in ((2, 3), (3, 2))]
+    for length, is_open in ((np.sqrt(np.float32(2)), True), (np.float32(1.5), False)):
+        (result,) = wide(*lines, inputs=(*ones, np.array([length])))
+        assert result.allows(np.ones((1, 2, 2), np.float32)).all() == is_open
+
+
 def test_more_factors_than_elements_round_as_often() -> None:
     lines = (
         "x = bf16[1] parameter(0)",

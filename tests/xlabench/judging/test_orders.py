@@ -69,3 +69,16 @@ def test_an_argmax_that_loses_a_nan_is_right_in_the_order_of_every_engine_and_no
         assert judge(module, [x], expected, changed, Standard()).verdict == "wrong"
     assert "undecided" in verdicts or spec != "nvptx:sim"
     assert "wrong" not in verdicts
+
+
+@pytest.mark.parametrize("index", [0, 7, 3])
+def test_where_an_initial_value_is_as_great_as_an_element_either_number_is_right(index):
+    module = compiler.parse(
+        GREATER.format(size=1).replace("or(above, first)", "or(above, equal)").replace("constant(0)", "constant(7)")
+    )
+    x = np.full((5, 1), -np.inf, np.float32)
+    expected = compiler.interpret(module, x)
+    actual = [expected[0], np.full(5, index, np.int32)]
+    verdict = judge(module, [x], expected, actual, Standard()).verdict
+    right = {0: "undecided", 7: "undecided", int(expected[1][0]): "bitwise"}
+    assert verdict == right.get(index, "wrong")

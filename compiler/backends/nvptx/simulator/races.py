@@ -76,8 +76,15 @@ class _Log:
 
     def __init__(self, granules: int) -> None:
         self.stamp: _Lanes = np.zeros(granules, np.int64)
-        self.warp_time: _Lanes = np.zeros(granules, np.int64)
+        self._warp_time: _Lanes = np.zeros(0, np.int64)
         self.latest = _NEVER
+
+    @property
+    def warp_time(self) -> _Lanes:
+        """The times of warps, all 0 and not there until one has met: most kernels come to no such barrier."""
+        if not self._warp_time.size:
+            self._warp_time = np.zeros(self.stamp.size, np.int64)
+        return self._warp_time
 
     def record(self, at: _Lanes, access: _Access, order: slice | _Lanes = _IN_ORDER, *, met_by_warp: bool) -> None:
         """Enter an access at granules, or of those in some `order`; times of warps are 0 as long as none has met."""

@@ -1,5 +1,7 @@
 """Two accesses of one granule by threads that nothing orders, one of them a plain write, are a race; others are not."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -108,3 +110,15 @@ def test_a_fault_says_whose_access_it_is_and_by_which_lane():
     with pytest.raises(Fault, match=r"reads shared memory that thread 5 \(by number\) of its block wrote") as caught:
         watching.read(at(0, 4, 8), 4, at(1, 2, 3))
     assert caught.value.position == 2
+
+
+def test_what_is_kept_of_a_large_memory_is_three_stamps_for_each_granule_as_long_as_no_warp_meets():
+    size, mark = 1 << 20, 1
+    tracemalloc.start()
+    try:
+        detector = RaceDetector("global", size, 1, 32, 1)
+        lanes = np.arange(32)
+        detector.write(lanes, np.zeros((32, 1), np.uint8), lanes)
+        assert tracemalloc.get_traced_memory()[1] < (3 * np.dtype(np.int64).itemsize + mark + 1) * size
+    finally:
+        tracemalloc.stop()
