@@ -12,7 +12,7 @@ from compiler.generate import bodies
 from compiler.generate.choices import chance, pick
 from compiler.generate.scope import Scope
 from compiler.ir.module import Computation, Instruction
-from compiler.ir.shape import ArrayShape, Shape, TupleShape
+from compiler.ir.shape import ArrayShape, Shape
 from compiler.ir.types import PRED, S32
 
 Within = Callable[[Scope, Instruction], Instruction | None]
@@ -86,7 +86,7 @@ def _iterated(scope: Scope, value: Instruction, within: Within) -> Instruction:
 def _condition(scope: Scope, shape: Shape, along: int, limit: int) -> Computation:
     """Whether the number of the iteration is below a limit; or below a size, where that is 0."""
     inner = bodies.inner_of(scope, "condition")
-    number, array, _ = _elements(inner, shape)
+    number, array, _ = bodies.unpacked(inner, shape)
     most = inner.constant(limit, S32) if limit else inner.build("get-dimension-size", [array], dimensions=(along,))
     inner.computation.root = inner.build("compare", [number, most], direction="LT")
     return inner.computation
@@ -94,19 +94,13 @@ def _condition(scope: Scope, shape: Shape, along: int, limit: int) -> Computatio
 
 def _body(scope: Scope, shape: Shape, within: Within) -> Computation:
     inner = bodies.inner_of(scope, "body")
-    number, one, other = _elements(inner, shape)
+    number, one, other = bodies.unpacked(inner, shape)
     following = [_of_shape(inner, one, within), other]
     if chance(scope.choices, _CHANGING_PERCENT):
         following.reverse()
     advanced = inner.build("add", [number, inner.constant(1, S32)])
     inner.computation.root = inner.build("tuple", [advanced, *following])
     return inner.computation
-
-
-def _elements(inner: Scope, shape: Shape) -> list[Instruction]:
-    assert isinstance(shape, TupleShape)
-    state = inner.parameter(shape)
-    return [inner.build("get-tuple-element", [state], index=index) for index in range(len(shape.elements))]
 
 
 def _made(inner: Scope, value: Instruction, within: Within) -> Instruction:
