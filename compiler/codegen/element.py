@@ -359,7 +359,7 @@ def _odd_double(builder: Builder, value: Value, source: ElementType) -> Value:
     """An integer as a double, rounded to odd where 53 bits do not hold it, so that a second rounding is right."""
     if source.bits > 32:
         is_signed = source.is_signed
-        magnitude = builder.overloaded("abs", [value, Value(I1, "false")], result="i64") if is_signed else value
+        magnitude = builder.overloaded("abs", [value, Value(I1, "false")]) if is_signed else value
         small = builder.compare("ult", magnitude, integer(1 << 53))
         value = builder.select(small, value, _sticky(builder, value, 11))
     return builder.cast("sitofp" if source.is_signed else "uitofp", value, "double")

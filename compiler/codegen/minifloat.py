@@ -171,7 +171,7 @@ def encode(builder: Builder, element_type: ElementType, value: Value) -> Value:
     small = builder.compare("olt", magnitude, floating(form.smallest_normal, "float"))
     code = builder.select(small, _steps(builder, form, magnitude), _normal(builder, form, size))
     if form.overflow_code == form.largest_code + 1:
-        code = builder.overloaded("umin", [code, integer(form.overflow_code, "i32")])
+        code = builder.umin(code, integer(form.overflow_code, "i32"))
     else:
         too_large = builder.compare("ugt", code, integer(form.largest_code, "i32"))
         code = builder.select(too_large, integer(form.overflow_code, "i32"), code)

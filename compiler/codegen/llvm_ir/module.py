@@ -152,10 +152,17 @@ class Module:
         Raises:
             ValueError: it is declared already, for other types.
         """
-        declaration = f"declare {result} @{name}({', '.join(parameters)}) {attributes}".rstrip()
+        self.add_declaration(name, f"declare {result} @{name}({', '.join(parameters)}) {attributes}".rstrip())
+        return f"@{name}"
+
+    def add_declaration(self, name: str, declaration: str) -> None:
+        """Take up the `declaration` of a `name`, as it is written.
+
+        Raises:
+            ValueError: there is another of that name.
+        """
         if self.declarations.setdefault(name, declaration) != declaration:
             raise ValueError(f"declared twice: {self.declarations[name]}, and {declaration}")
-        return f"@{name}"
 
     def define_global(self, name: str, definition: str) -> Value:
         """Define `@name = definition` once, e.g. `internal constant [4 x i8] c"abcd", align 64`.

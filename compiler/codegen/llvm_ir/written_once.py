@@ -47,7 +47,7 @@ def _copy(written: Module, module: Module) -> None:
         return _NODE.sub(lambda found: f"!{int(found[1]) + first}", text) if "!" in text else text
 
     for name, declaration in written.declarations.items():
-        module.declarations.setdefault(name, declaration)
+        module.add_declaration(name, declaration)
     for function in written.functions:
         if not module.has_function(function.name):
             copy = replace(function, module=module, lines=[*map(moved, function.lines)], shared={}, codes={})

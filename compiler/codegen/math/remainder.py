@@ -110,7 +110,7 @@ def _divide(body: Builder, x: tuple[Value, Value], y: tuple[Value, Value], divid
 
 def _assemble(body: Builder, significand: Value, exponent: Value, format_: Format) -> Value:
     """The bits of a significand at an exponent: moved up as far as the exponent lets it."""
-    zeros = body.overloaded("ctlz", [significand, Value(I1, "false")], result=I64)
+    zeros = body.overloaded("ctlz", [significand, Value(I1, "false")])
     room = body.sub(exponent, integer(1))
     shift = body.umin(body.sub(zeros, integer(63 - format_.mantissa)), room)
     raised = body.sub(room, shift)

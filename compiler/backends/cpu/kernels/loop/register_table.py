@@ -154,7 +154,7 @@ class _Table:
         if not bytes_ and starts.array.element_type.is_signed:
             raw = builder.overloaded("smax", [raw, zero(raw.type)])
         if limit < min(_BYTE if bytes_ else math.inf, (1 << bits) - 1):
-            raw = builder.overloaded("umin", [raw, integer(limit, raw.type)])
+            raw = builder.umin(raw, integer(limit, raw.type))
         return raw if bits == wanted else builder.cast("trunc" if bits > wanted else "zext", raw, lane)
 
     def _among(self, vectors: Sequence[Value], index: Value) -> Value:

@@ -323,7 +323,7 @@ def _apply_found(kernel: Kernel, builder: Builder, count: int, mine: _Chunk) -> 
     """
     found = builder.emit(PTR, f"alloca [{_FOUND} x i64], align {LINE_BYTES}")
     with builder.loop(integer(0), integer(count), step=_FOUND, name="block", nonempty=True) as block:
-        stop = builder.overloaded("smin", [builder.add(block.index, integer(_FOUND)), integer(count)])
+        stop = builder.smin(builder.add(block.index, integer(_FOUND)), integer(count))
         with builder.loop(block.index, stop, carried=[integer(0)], nonempty=True, name="find") as find:
             _, _, inside = _aim(kernel, Emission(builder), whole(Variable(find.index, count)), mine)
             builder.store(find.index, builder.gep(I64, found, find.carried[0]), align=8)

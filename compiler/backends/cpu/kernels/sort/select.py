@@ -83,7 +83,7 @@ class Selection:
 
     def _pushed(self, builder: Builder, before: Value, new: Value, old: Value) -> Value:
         """What comes where records were, given those before them: the new one at its place, and others one further."""
-        return builder.overloaded("umin", [builder.overloaded("umax", [before, new]), old])
+        return builder.umin(builder.overloaded("umax", [before, new]), old)
 
     def _insert_among_many(self, builder: Builder, best: Value, new: Value, record: Value) -> None:
         """From the last vector to the one that the record belongs into."""
